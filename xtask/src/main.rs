@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod census;
 mod check;
 mod lanes;
 mod model;
@@ -23,6 +24,8 @@ usage: cargo xtask check          format, lints, all tests, documentation: what 
        cargo xtask peers          install the MCP servers that the tests call; check does it by itself
        cargo xtask model [--port N]
                                   a small language model on this machine, which needs no key
+       cargo xtask census [--dir DIR] [--list | --json]
+                                  counts over the source code at DIR: names, types, import cycles, comments
        cargo xtask prove          the kill test and the simulations, at a length for nights
        cargo run --release -p xtask -- bench [--dir DIR]
                                   speed, next to the disk's own limit, on DIR's file system
@@ -44,6 +47,7 @@ fn main() -> Result<()> {
         ["peers"] => peers::install(),
         ["model"] => model::serve(None),
         ["model", "--port", port] => model::serve(Some(port)),
+        ["census", rest @ ..] => census::run(rest),
         ["prove"] => check::prove(),
         ["bench"] => bench::run(None),
         ["bench", "--dir", dir] => bench::run(Some(dir.as_ref())),

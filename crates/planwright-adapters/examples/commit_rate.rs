@@ -1,8 +1,10 @@
-//! Measures a chain of single-record commits against bare SQLite on the same file system.
+//! Measures a chain of single-record commits against bare SQLite on the same file system, plain and
+//! encrypted, and the time to encrypt a store.
 //!
 //! `cargo run --release -p planwright-adapters --example commit_rate [directory]`
 
-use planwright_adapters::sqlite::SqliteStore;
+use planwright_adapters::sqlite::{IdleStore, Options, Protection, SqliteStore};
+use planwright_adapters::vault::{Cost, Passphrase};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{Append, AppendError, LeaseRule, OwnerId, Store as _, StoreError};
@@ -20,7 +22,8 @@ const COMMITS_AT_ONCE: u32 = 200;
 
 type Failure = Box<dyn std::error::Error>;
 
-#[tokio::main]
+/// One thread, as in a command that executes a run.
+#[tokio::main(flavor = "current_thread")]
 #[expect(clippy::print_stdout, reason = "a measurement is its output")]
 async fn main() -> Result<(), Failure> {
     let directory = match std::env::args_os().nth(1) {
@@ -30,9 +33,11 @@ async fn main() -> Result<(), Failure> {
     let bare = bare(&directory.path().join("bare.db"))?;
     let store = Arc::new(SqliteStore::open(&directory.path().join("store.db"))?);
     let store_with_keys = SqliteStore::open(&directory.path().join("keyed.db"))?;
+    let sealed_store = SqliteStore::open_with(sealed(&directory.path().join("sealed.db"))?)?;
     let mut plain = Chain::new("run/plain", false)?;
     let mut keyed = Chain::new("run/keyed", true)?;
-    let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    let mut sealed_chain = Chain::new("run/sealed", true)?;
+    let mut times = [const { Vec::new() }; 4];
     for _ in 0..ROUNDS {
         let started = Instant::now();
         commit_bare(&bare)?;
@@ -43,19 +48,51 @@ async fn main() -> Result<(), Failure> {
         let started = Instant::now();
         keyed.grow(&store_with_keys, COMMITS_PER_ROUND).await?;
         times[2].push(started.elapsed());
+        let started = Instant::now();
+        sealed_chain.grow(&sealed_store, COMMITS_PER_ROUND).await?;
+        times[3].push(started.elapsed());
     }
     for (name, at) in [("median", ROUNDS / 2), ("best", 0)] {
-        let [bare, plain, keyed] = times.each_mut().map(|times| rate_of(times, at as usize));
+        let [bare, plain, keyed, sealed] =
+            times.each_mut().map(|times| rate_of(times, at as usize));
         println!("{name} round");
         println!("  bare                {bare:>7.0}/s");
         println!("  store               {plain:>7.0}/s  {:.2}", plain / bare);
         println!("  store, with keys    {keyed:>7.0}/s  {:.2}", keyed / bare);
+        println!(
+            "  the same, encrypted {sealed:>7.0}/s  {:.2}",
+            sealed / bare
+        );
     }
     println!(
         "{RUNS_AT_ONCE} runs at once   {:>7.0}/s",
         many(&store).await?
     );
+    drop(store);
+    let entries = COMMITS_PER_ROUND * ROUNDS + COMMITS_AT_ONCE * RUNS_AT_ONCE;
+    let took = encrypt(&directory.path().join("store.db"))?;
+    println!("encrypting {entries} entries: {:.2} s", took.as_secs_f64());
     Ok(())
+}
+
+fn sealed(path: &Path) -> Result<Options, Failure> {
+    Ok(Options {
+        passphrase: Some(Passphrase::new("correct horse".to_owned())?),
+        ..Options::new(path)
+    })
+}
+
+fn encrypt(path: &Path) -> Result<Duration, Failure> {
+    let protection = Protection::Sealed {
+        passphrase: Passphrase::new("correct horse".to_owned())?,
+        cost: Cost::DEFAULT,
+    };
+    let artifacts = path.with_extension("artifacts");
+    let started = Instant::now();
+    let (idle, _) =
+        IdleStore::open(Options::new(path))?.rewrite(&protection, &artifacts, &mut |_| ())?;
+    idle.finish(&artifacts)?;
+    Ok(started.elapsed())
 }
 
 /// The rate of the `at`-th fastest round.

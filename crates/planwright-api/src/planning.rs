@@ -4,9 +4,9 @@ use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::model::{Cost, Message, TokenUsage};
 use planwright_core::plan::{Document, Finding};
-use planwright_core::planning::{Prompt, Shape};
+use planwright_core::planning::{Prompt, SchemaDetail};
 use planwright_core::review::PlanningRecord;
-use planwright_core::stats::{ModelCosts, ModelFigures};
+use planwright_core::stats::{ModelCosts, ModelStats};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -66,7 +66,7 @@ impl ModelCostLine {
             .collect()
     }
 
-    pub fn new(model: &str, figures: &ModelFigures) -> Self {
+    pub fn new(model: &str, figures: &ModelStats) -> Self {
         Self {
             model: model.to_owned(),
             answers: figures.answers,
@@ -118,9 +118,9 @@ impl<'a> From<&'a Prompt> for PromptResult<'a> {
             messages: &prompt.messages,
             schema: &prompt.schema.schema,
             shape: match prompt.shape {
-                Shape::Full => "full",
-                Shape::Shared => "shared",
-                Shape::Compact => "compact",
+                SchemaDetail::Full => "full",
+                SchemaDetail::Shared => "shared",
+                SchemaDetail::Compact => "compact",
             },
             tools_left_out: prompt.left_out,
             tokens: prompt.tokens(),

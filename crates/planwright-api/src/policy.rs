@@ -1,6 +1,6 @@
 //! What the policy says about a plan, as other programs see it.
 
-use planwright_core::policy::{JudgedPlan, JudgedStep, LateChoice, Noticed};
+use planwright_core::policy::{JudgedPlan, JudgedStep, LateChoice, UnenforcedRule};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -73,7 +73,7 @@ impl StepVerdict {
             undo,
             late: arguments,
         } = step;
-        let noticed = |noticed: &Noticed| NoticedRule {
+        let noticed = |noticed: &UnenforcedRule| NoticedRule {
             rule: noticed.rule.clone(),
             verdict: noticed.verdict.as_str().to_owned(),
             mode: noticed.mode.as_str().to_owned(),
@@ -91,7 +91,7 @@ impl StepVerdict {
             late_choice: late.get(id.as_str()).map(ToString::to_string),
             undo: undo
                 .as_ref()
-                .map(|undo| format!("{} ({})", undo.verdict.as_str(), undo.because())),
+                .map(|undo| format!("{} ({})", undo.verdict.as_str(), undo.explain())),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Figures as other programs see them. Durations are in milliseconds, rates between 0 and 1.
+//! Statistics as other programs see them. Durations are in milliseconds, rates between 0 and 1.
 
 use crate::ModelCostLine;
-use planwright_core::stats::{Durations, Figures, PredictionFigures, ReviewFigures};
+use planwright_core::stats::{Durations, PredictionStats, ReviewStats, Statistics};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -97,7 +97,7 @@ pub struct ToolGap {
 }
 
 impl StatsResult {
-    pub fn new(figures: &Figures, since: Option<String>) -> Self {
+    pub fn new(figures: &Statistics, since: Option<String>) -> Self {
         let mut tools: Vec<ToolLatency> = figures
             .tools
             .iter()
@@ -136,7 +136,7 @@ impl StatsResult {
 }
 
 impl ApprovalStats {
-    fn new(figures: &ReviewFigures) -> Self {
+    fn new(figures: &ReviewStats) -> Self {
         Self {
             plans: figures.plans,
             versions: figures.versions,
@@ -157,7 +157,7 @@ impl ApprovalStats {
 }
 
 impl Prediction {
-    fn new(figures: &PredictionFigures) -> Self {
+    fn new(figures: &PredictionStats) -> Self {
         let mean = |total: Duration| millis(total).checked_div(figures.runs).unwrap_or_default();
         Self {
             runs: figures.runs,

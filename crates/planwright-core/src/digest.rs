@@ -1,5 +1,6 @@
 //! SHA-256 digests and the canonical JSON they are taken over.
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -10,6 +11,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
+/// The error for a text that is not a digest.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("not a digest: expected `sha256:` and 64 hexadecimal digits")]
 pub struct ParseDigestError;
@@ -18,6 +20,7 @@ impl Digest {
     /// The digest that stands before the first entry of a chain.
     pub const ZERO: Self = Self([0; 32]);
 
+    /// Returns the digest of some bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
@@ -26,33 +29,29 @@ impl Digest {
     pub fn of_parts(parts: &[&[u8]]) -> Self {
         let mut writer = DigestWriter::default();
         for part in parts {
-            writer.part(part);
+            writer.add_part(part);
         }
         writer.finish()
     }
 
-    /// The digest of a value's RFC 8785 form: the same whatever order its keys were written in.
+    /// The digest of a value's RFC 8785 form: independent of the order of its keys.
     pub fn of_json(value: &Value) -> Self {
         Self::of_bytes(&canonical_json(value))
     }
 
+    /// Wraps the 32 bytes of a digest.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
+    /// Returns the 32 bytes of the digest.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
     /// The 64 hexadecimal digits without the prefix.
     pub fn hex(&self) -> String {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut hex = String::with_capacity(64);
-        for byte in self.0 {
-            hex.push(char::from(DIGITS[usize::from(byte >> 4)]));
-            hex.push(char::from(DIGITS[usize::from(byte & 15)]));
-        }
-        hex
+        HEXLOWER.encode(&self.0)
     }
 
     /// A form for people that have to compare two: never accepted as an approval.
@@ -67,11 +66,13 @@ impl Digest {
 pub struct DigestWriter(Sha256);
 
 impl DigestWriter {
-    pub fn part(&mut self, part: &[u8]) {
+    /// Adds one part with its length.
+    pub fn add_part(&mut self, part: &[u8]) {
         self.0.update((part.len() as u64).to_le_bytes());
         self.0.update(part);
     }
 
+    /// Returns the digest over all parts.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
@@ -105,20 +106,11 @@ impl FromStr for Digest {
     type Err = ParseDigestError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let hex = text
-            .strip_prefix("sha256:")
-            .ok_or(ParseDigestError)?
-            .as_bytes();
-        if hex.len() != 64 {
-            return Err(ParseDigestError);
-        }
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
-            let digit = |b: u8| char::from(b).to_digit(16).ok_or(ParseDigestError);
-            *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?)
-                .expect("two hex digits fit a byte");
-        }
-        Ok(Self(bytes))
+        let hex = text.strip_prefix("sha256:").ok_or(ParseDigestError)?;
+        // Capital letters are read as well: people paste digests from other programs.
+        let bytes = HEXLOWER_PERMISSIVE.decode(hex.as_bytes());
+        let bytes = bytes.map_err(|_| ParseDigestError)?;
+        bytes.try_into().map(Self).map_err(|_| ParseDigestError)
     }
 }
 

@@ -7,21 +7,27 @@ use std::str::FromStr;
 
 const MAX_LEN: usize = 64;
 
+/// The reason a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseIdError {
+    /// The text is empty.
     #[error("an id must not be empty")]
     Empty,
+    /// The text has this many characters.
     #[error("an id has at most {MAX_LEN} characters, this one has {0}")]
     TooLong(usize),
+    /// The first character cannot begin an id.
     #[error("an id must start with a letter or a digit{1}, not {0:?}")]
     BadStart(char, &'static str),
+    /// This character cannot stand in an id.
     #[error("an id must not contain {0:?}: use letters, digits{1}")]
     BadCharacter(char, &'static str),
+    /// The text ends with a dot.
     #[error("an id must not end with a dot")]
     TrailingDot,
 }
 
-fn check(text: &str, inside: &[char], start_underscore: bool) -> Result<(), ParseIdError> {
+fn check_id(text: &str, inside: &[char], start_underscore: bool) -> Result<(), ParseIdError> {
     let (may_start, may_contain) = if start_underscore {
         (" or `_`", ", `_` and `-`")
     } else {
@@ -54,6 +60,7 @@ macro_rules! id {
         pub struct $name(Box<str>);
 
         impl $name {
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -63,7 +70,7 @@ macro_rules! id {
             type Err = ParseIdError;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                check(text, $inside, $start_underscore)?;
+                check_id(text, $inside, $start_underscore)?;
                 Ok(Self(text.into()))
             }
         }
@@ -94,7 +101,7 @@ macro_rules! id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                Self::read(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+                Self::parse_stored(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
             }
         }
     };
@@ -119,32 +126,32 @@ id! {
 }
 
 impl PlanId {
-    fn read(text: &str) -> Result<Self, ParseIdError> {
+    fn parse_stored(text: &str) -> Result<Self, ParseIdError> {
         text.parse()
     }
 }
 
 impl RunId {
-    fn read(text: &str) -> Result<Self, ParseIdError> {
+    fn parse_stored(text: &str) -> Result<Self, ParseIdError> {
         text.parse()
     }
 }
 
 impl CommentId {
-    fn read(text: &str) -> Result<Self, ParseIdError> {
+    fn parse_stored(text: &str) -> Result<Self, ParseIdError> {
         text.parse()
     }
 
     /// Makes an id for a comment. The caller brings the randomness.
     pub fn mint(entropy: u64) -> Self {
-        Self(mint("c-", entropy, 8).into())
+        Self(mint_text("c-", entropy, 8).into())
     }
 }
 
 impl StepId {
-    /// What a journal may name: a step of the plan, or one of the instances that a run made of it.
-    /// Authors cannot write the latter, so the two never meet.
-    fn read(text: &str) -> Result<Self, ParseIdError> {
+    /// Parses an id that a journal may name: a step of the plan, or an instance that a run made of
+    /// it. Authors cannot write the latter, so the two never meet.
+    fn parse_stored(text: &str) -> Result<Self, ParseIdError> {
         match split_instance(text) {
             Some((step, index)) => Ok(step.parse::<Self>()?.instance(index)),
             None => text.parse(),
@@ -167,7 +174,7 @@ pub fn split_instance(text: &str) -> Option<(&str, u32)> {
 }
 
 /// Reads the id of a step as authors may write it.
-pub(crate) fn written_step_id<'de, D: Deserializer<'de>>(
+pub(crate) fn deserialize_step_id<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<StepId, D::Error> {
     String::deserialize(deserializer)?
@@ -176,7 +183,7 @@ pub(crate) fn written_step_id<'de, D: Deserializer<'de>>(
 }
 
 /// Reads ids of steps as authors may write them.
-pub(crate) mod written_step_ids {
+pub(crate) mod deserialize_step_ids {
     use super::{Deserialize as _, Deserializer, StepId, Written};
 
     pub(crate) fn optional<'de, D: Deserializer<'de>>(
@@ -196,13 +203,13 @@ pub(crate) mod written_step_ids {
 }
 
 #[derive(Deserialize)]
-struct Written(#[serde(deserialize_with = "written_step_id")] StepId);
+struct Written(#[serde(deserialize_with = "deserialize_step_id")] StepId);
 
 /// The lower-case base32 alphabet of RFC 4648: no character is mistaken for another in a path or a
 /// URL.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-fn mint(prefix: &str, entropy: u64, characters: u32) -> String {
+fn mint_text(prefix: &str, entropy: u64, characters: u32) -> String {
     let tail = (0..characters).map(|i| char::from(ALPHABET[(entropy >> (5 * i) & 31) as usize]));
     prefix.chars().chain(tail).collect()
 }
@@ -210,14 +217,14 @@ fn mint(prefix: &str, entropy: u64, characters: u32) -> String {
 impl PlanId {
     /// Makes an id for a plan that came without one. The caller brings the randomness.
     pub fn mint(entropy: u64) -> Self {
-        Self(mint("plan-", entropy, 8).into())
+        Self(mint_text("plan-", entropy, 8).into())
     }
 }
 
 impl RunId {
     /// Makes an id for a run. The caller brings the randomness.
     pub fn mint(entropy: u64) -> Self {
-        Self(mint("run_", entropy, 12).into())
+        Self(mint_text("run_", entropy, 12).into())
     }
 }
 

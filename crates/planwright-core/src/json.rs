@@ -13,13 +13,17 @@ use std::fmt;
 /// The largest integer that every JSON implementation reads alike.
 const MAX_INTEGER: u64 = 1 << 53;
 
-/// Why a text is not JSON this program accepts. Lines and columns count from 1.
+/// The reason a text is not JSON this program accepts. Lines and columns count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at line {line}, column {column}")]
 pub struct ParseJsonError {
+    /// Line of the problem.
     pub line: usize,
+    /// Column of the problem, in characters.
     pub column: usize,
+    /// Description of the problem.
     pub message: String,
+    /// A remedy, where one is known.
     pub suggestion: Option<String>,
 }
 
@@ -28,8 +32,8 @@ pub struct ParseJsonError {
 /// The recursion limit of serde_json applies, so nesting cannot exhaust the stack.
 pub fn parse_strict(text: &[u8]) -> Result<Value, ParseJsonError> {
     let text = std::str::from_utf8(text).map_err(|error| {
-        let (line, column) = position(&text[..error.valid_up_to()]);
-        refuse(
+        let (line, column) = line_and_column(&text[..error.valid_up_to()]);
+        parse_error(
             line,
             column,
             "the text is not UTF-8",
@@ -45,11 +49,16 @@ pub fn parse_strict(text: &[u8]) -> Result<Value, ParseJsonError> {
         let message = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
         let message = message.strip_suffix(&place).unwrap_or(&message);
-        refuse(error.line(), error.column(), message, None)
+        parse_error(error.line(), error.column(), message, None)
     })
 }
 
-fn refuse(line: usize, column: usize, message: &str, suggestion: Option<&str>) -> ParseJsonError {
+fn parse_error(
+    line: usize,
+    column: usize,
+    message: &str,
+    suggestion: Option<&str>,
+) -> ParseJsonError {
     ParseJsonError {
         line,
         column,
@@ -59,7 +68,7 @@ fn refuse(line: usize, column: usize, message: &str, suggestion: Option<&str>) -
 }
 
 /// The line and column that follow `before`.
-fn position(before: &[u8]) -> (usize, usize) {
+fn line_and_column(before: &[u8]) -> (usize, usize) {
     let line_start = before
         .iter()
         .rposition(|&b| b == b'\n')
@@ -88,13 +97,13 @@ fn blank_comments(text: &[u8]) -> Result<Vec<u8>, ParseJsonError> {
                     .iter()
                     .position(|&b| b == b'\n')
                     .map_or(text.len(), |n| at + n);
-                blank(&mut plain[at..end]);
+                blank_out(&mut plain[at..end]);
                 end
             }
             [b'/', b'*', ..] => {
                 let Some(length) = text[at + 2..].windows(2).position(|pair| pair == b"*/") else {
-                    let (line, column) = position(&text[..at]);
-                    return Err(refuse(
+                    let (line, column) = line_and_column(&text[..at]);
+                    return Err(parse_error(
                         line,
                         column,
                         "the comment is never closed",
@@ -102,7 +111,7 @@ fn blank_comments(text: &[u8]) -> Result<Vec<u8>, ParseJsonError> {
                     ));
                 };
                 let end = at + 2 + length + 2;
-                blank(&mut plain[at..end]);
+                blank_out(&mut plain[at..end]);
                 end
             }
             [b'-' | b'0'..=b'9', ..] => {
@@ -120,7 +129,7 @@ fn blank_comments(text: &[u8]) -> Result<Vec<u8>, ParseJsonError> {
     Ok(plain)
 }
 
-fn blank(comment: &mut [u8]) {
+fn blank_out(comment: &mut [u8]) {
     for byte in comment.iter_mut().filter(|byte| **byte != b'\n') {
         *byte = b' ';
     }
@@ -154,9 +163,14 @@ fn check_integer(text: &[u8], start: usize, end: usize) -> Result<(), ParseJsonE
     if fits {
         return Ok(());
     }
-    let (line, column) = position(&text[..start]);
+    let (line, column) = line_and_column(&text[..start]);
     let message = "the integer is beyond ±2^53, where programs disagree about its value";
-    Err(refuse(line, column, message, Some("write it as a string")))
+    Err(parse_error(
+        line,
+        column,
+        message,
+        Some("write it as a string"),
+    ))
 }
 
 /// Builds a [`Value`], refusing keys given twice.
@@ -230,12 +244,12 @@ impl<'de> Visitor<'de> for Strict {
     }
 }
 
-/// How deep a JSON Schema may nest, and how many values it may hold.
+/// Limits on the nesting and the number of values of a JSON Schema.
 const MAX_SCHEMA_DEPTH: usize = 64;
 const MAX_SCHEMA_VALUES: usize = 50_000;
 
-/// Holds a value against a schema, and says the first thing that does not fit.
-pub fn check_schema(schema: &Value, value: &Value) -> Result<(), String> {
+/// Checks a value against a schema, and returns the first thing that does not fit.
+pub fn check_against_schema(schema: &Value, value: &Value) -> Result<(), String> {
     let validator =
         compile_schema(schema).map_err(|error| format!("the schema cannot be used: {error}"))?;
     let checked = validator.validate(value);
@@ -248,7 +262,7 @@ pub fn check_schema(schema: &Value, value: &Value) -> Result<(), String> {
 /// servers, so both their compiled size and their backtracking are bounded.
 pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
     let mut budget = MAX_SCHEMA_VALUES;
-    if !fits(schema, MAX_SCHEMA_DEPTH, &mut budget) {
+    if !fits_within(schema, MAX_SCHEMA_DEPTH, &mut budget) {
         return Err(format!(
             "the schema is too large: at most {MAX_SCHEMA_DEPTH} levels and {MAX_SCHEMA_VALUES} values are read"
         ));
@@ -264,8 +278,8 @@ pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Whether `value` nests at most `depth` levels and has at most `budget` values.
-pub(crate) fn fits(value: &Value, depth: usize, budget: &mut usize) -> bool {
+/// Returns whether `value` nests at most `depth` levels and has at most `budget` values.
+pub(crate) fn fits_within(value: &Value, depth: usize, budget: &mut usize) -> bool {
     let Some(rest) = budget.checked_sub(1) else {
         return false;
     };
@@ -273,10 +287,16 @@ pub(crate) fn fits(value: &Value, depth: usize, budget: &mut usize) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
         Value::Array(list) => {
-            depth > 0 && list.iter().all(|element| fits(element, depth - 1, budget))
+            depth > 0
+                && list
+                    .iter()
+                    .all(|element| fits_within(element, depth - 1, budget))
         }
         Value::Object(map) => {
-            depth > 0 && map.values().all(|element| fits(element, depth - 1, budget))
+            depth > 0
+                && map
+                    .values()
+                    .all(|element| fits_within(element, depth - 1, budget))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a plan is, what may happen to a run of it, and what that means.
+//! The rules of plans, reviews and runs.
 //!
 //! This crate is pure: no clock, randomness, environment, files or sockets. The time and fresh ids
 //! are handed in, so that the same journal always folds to the same state, live, after a crash and
@@ -19,12 +19,25 @@
 //! * [`secret`]: texts that are sent but never written down, and how they are found again in what
 //!   comes back.
 #![warn(clippy::wildcard_enum_match_arm)]
+#![warn(missing_docs)]
 
+#[expect(
+    missing_docs,
+    reason = "its fields and variants are not all described yet"
+)]
 pub mod adjust;
 pub mod artifact;
 pub mod digest;
+#[expect(
+    missing_docs,
+    reason = "its fields and variants are not all described yet"
+)]
 pub mod event;
 pub mod id;
+#[expect(
+    missing_docs,
+    reason = "its fields and variants are not all described yet"
+)]
 pub mod journal;
 pub mod json;
 pub mod model;
@@ -32,7 +45,15 @@ pub mod plan;
 pub mod planning;
 pub mod policy;
 pub mod principal;
+#[expect(
+    missing_docs,
+    reason = "its fields and variants are not all described yet"
+)]
 pub mod review;
+#[expect(
+    missing_docs,
+    reason = "its fields and variants are not all described yet"
+)]
 pub mod run;
 pub mod secret;
 pub mod stats;

@@ -1,4 +1,4 @@
-//! Who did something, and how sure we are.
+//! Principals, and the evidence for who they are.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -7,22 +7,27 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Principal {
+    /// Kind of the principal.
     pub kind: PrincipalKind,
+    /// Name of the principal, unique within its kind.
     pub name: String,
 }
 
+/// The kind of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrincipalKind {
+    /// A human being.
     Person,
     /// A program that acts for a person through a model. It proposes; it never approves.
     Agent,
+    /// A program that acts for itself.
     Service,
     /// A rule of the operator. What policy approves is recorded as policy's.
     Policy,
 }
 
-/// How we know that the principal is who it says.
+/// The evidence that the principal is who it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Assurance {
@@ -43,6 +48,7 @@ pub enum Assurance {
 }
 
 impl Principal {
+    /// Makes a person.
     pub fn person(name: impl Into<String>) -> Self {
         Self {
             kind: PrincipalKind::Person,
@@ -50,6 +56,7 @@ impl Principal {
         }
     }
 
+    /// Makes an agent.
     pub fn agent(name: impl Into<String>) -> Self {
         Self {
             kind: PrincipalKind::Agent,
@@ -57,6 +64,7 @@ impl Principal {
         }
     }
 
+    /// Makes a service.
     pub fn service(name: impl Into<String>) -> Self {
         Self {
             kind: PrincipalKind::Service,
@@ -72,7 +80,7 @@ impl Principal {
         }
     }
 
-    /// Whoever looks at runs and proposes adjustments. It never approves.
+    /// Returns the service that looks at runs and proposes adjustments. It never approves.
     pub fn reflector() -> Self {
         Self::service("reflector")
     }
@@ -87,6 +95,7 @@ impl Principal {
 }
 
 impl PrincipalKind {
+    /// Returns the kind's word in journals.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Person => "person",

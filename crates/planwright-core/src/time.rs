@@ -9,10 +9,12 @@ use std::time::Duration;
 pub struct Timestamp(i64);
 
 impl Timestamp {
+    /// Makes an instant of milliseconds since the epoch.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
+    /// Returns the milliseconds since the epoch.
     pub const fn as_millis(self) -> i64 {
         self.0
     }

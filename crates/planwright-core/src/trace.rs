@@ -1,4 +1,4 @@
-//! Which trace something belongs to, in the form of W3C Trace Context.
+//! Traces and places in them, in the form of W3C Trace Context.
 
 use crate::digest::Digest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -28,6 +28,7 @@ impl TraceId {
         Self::mint(half(0), half(8))
     }
 
+    /// Returns the id in network byte order.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }
@@ -55,24 +56,25 @@ impl fmt::Display for TraceId {
     }
 }
 
+/// The error for a text that is no trace context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this is no trace context: 00-<32 hex digits>-<16 hex digits>-<2 hex digits> is expected")]
-pub struct NoTrace;
+pub struct ParseTraceError;
 
 impl FromStr for TraceId {
-    type Err = NoTrace;
+    type Err = ParseTraceError;
 
     /// With or without the dashes of a UUID.
-    fn from_str(text: &str) -> Result<Self, NoTrace> {
+    fn from_str(text: &str) -> Result<Self, ParseTraceError> {
         let dashed = text.len() == 36
             && [8, 13, 18, 23]
                 .iter()
                 .all(|at| text.as_bytes()[*at] == b'-');
         let text = if dashed { &text.replace('-', "") } else { text };
-        hex::<32>(text)
+        parse_hex::<32>(text)
             .filter(|bits| *bits != 0)
             .map(Self)
-            .ok_or(NoTrace)
+            .ok_or(ParseTraceError)
     }
 }
 
@@ -93,10 +95,11 @@ impl<'de> Deserialize<'de> for TraceId {
 /// The place in a trace that something belongs below: the header `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent {
+    /// The trace.
     pub trace: TraceId,
     /// Never zero.
     span: u64,
-    /// Whether whoever began the trace records it.
+    /// True if the service that began the trace records it.
     pub sampled: bool,
 }
 
@@ -125,6 +128,7 @@ impl TraceParent {
         }
     }
 
+    /// Returns the id of the span.
     pub fn span(&self) -> u64 {
         self.span
     }
@@ -143,30 +147,33 @@ impl fmt::Display for TraceParent {
 }
 
 impl FromStr for TraceParent {
-    type Err = NoTrace;
+    type Err = ParseTraceError;
 
     /// Reads the header. A later version may say more behind what version 00 says; what is known of
     /// it is used.
-    fn from_str(text: &str) -> Result<Self, NoTrace> {
+    fn from_str(text: &str) -> Result<Self, ParseTraceError> {
         let mut parts = text.split('-');
-        let mut next = || parts.next().ok_or(NoTrace);
-        let (version, trace, span, flags) = (next()?, next()?, next()?, next()?);
-        let version = hex::<2>(version)
+        let mut next = || parts.next().ok_or(ParseTraceError);
+        let version = next()?;
+        let trace = next()?;
+        let span = next()?;
+        let flags = next()?;
+        let version = parse_hex::<2>(version)
             .filter(|version| *version != 0xff)
-            .ok_or(NoTrace)?;
+            .ok_or(ParseTraceError)?;
         if version == 0 && parts.next().is_some() {
-            return Err(NoTrace);
+            return Err(ParseTraceError);
         }
-        let span = hex::<16>(span)
+        let span = parse_hex::<16>(span)
             .and_then(|bits| u64::try_from(bits).ok())
-            .ok_or(NoTrace)?;
-        let flags = hex::<2>(flags).ok_or(NoTrace)?;
-        Self::new(trace.parse()?, span, flags & 1 == 1).ok_or(NoTrace)
+            .ok_or(ParseTraceError)?;
+        let flags = parse_hex::<2>(flags).ok_or(ParseTraceError)?;
+        Self::new(trace.parse()?, span, flags & 1 == 1).ok_or(ParseTraceError)
     }
 }
 
 /// Exactly this many lower-case hexadecimal digits.
-fn hex<const DIGITS: usize>(text: &str) -> Option<u128> {
+fn parse_hex<const DIGITS: usize>(text: &str) -> Option<u128> {
     let digits = text.len() == DIGITS
         && text
             .bytes()
@@ -217,7 +224,7 @@ mod tests {
             "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0g",
         ];
         for text in wrong {
-            assert_eq!(text.parse::<TraceParent>(), Err(NoTrace), "{text}");
+            assert_eq!(text.parse::<TraceParent>(), Err(ParseTraceError), "{text}");
         }
     }
 

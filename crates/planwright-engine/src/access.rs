@@ -85,7 +85,7 @@ pub async fn create(
     grant: &Grant,
     now: Timestamp,
 ) -> Result<Minted, GrantError> {
-    roles.may_grant(by, &grant.to, grant.role)?;
+    roles.check_grant(by, &grant.to, grant.role)?;
     if tokens.list().await?.len() >= MAX_TOKENS {
         return Err(GrantError::TooMany);
     }
@@ -132,7 +132,7 @@ pub async fn revoke(
     let token = find(tokens, id).await?;
     // Whoever may not give access may still give up their own.
     if token.principal != *by {
-        roles.may_revoke(by)?;
+        roles.check_revoke(by)?;
     }
     Ok(tokens.revoke(id, now).await?)
 }

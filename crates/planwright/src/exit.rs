@@ -4,7 +4,7 @@ use crate::terminal::printer::line;
 use planwright_adapters::sqlite::OpenStoreError;
 use planwright_adapters::vault::UnlockError;
 use planwright_core::plan::Finding;
-use planwright_core::policy::MatchedRule;
+use planwright_core::policy::PolicyDenial;
 use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
@@ -235,7 +235,8 @@ impl From<ReviewRefusal> for Failure {
             | ReviewRefusal::PlanExpired
             | ReviewRefusal::NotArchived
             | ReviewRefusal::NotOver(_) => Self::from_error(Exit::Refused, &refusal),
-            ReviewRefusal::Deleted
+            ReviewRefusal::Exists(_)
+            | ReviewRefusal::Deleted
             | ReviewRefusal::NothingToDecide(_)
             | ReviewRefusal::Rejected
             | ReviewRefusal::NotApproved
@@ -374,8 +375,8 @@ impl From<StartRunError> for Failure {
     }
 }
 
-impl From<MatchedRule> for Failure {
-    fn from(denied: MatchedRule) -> Self {
+impl From<PolicyDenial> for Failure {
+    fn from(denied: PolicyDenial) -> Self {
         Self::from_error(Exit::Refused, &denied)
             .hint("planwright policy explain says which rule decided about each step, and why")
     }
@@ -395,6 +396,7 @@ impl From<CommandError> for Failure {
             CommandError::NoAnswer(_) => Self::from_error(Exit::Store, &error),
             CommandError::Acquire(error) => error.into(),
             CommandError::Append(error) => error.into(),
+            CommandError::Artifact(error) => error.into(),
         }
     }
 }

@@ -2,7 +2,9 @@
 //! writing them down, and the schema of the answer. The limit is writing the same bytes as JSON.
 
 use anyhow::{Result, ensure};
-use planwright_core::planning::{Prompt, PromptBudget, PromptRequest, Prompts, Task, build_prompt};
+use planwright_core::planning::{
+    PlannerTask, Prompt, PromptBudget, PromptRequest, Prompts, build_prompt,
+};
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Value, json};
 use std::hint::black_box;
@@ -49,7 +51,7 @@ fn request<'a>(tools: &'a [Arc<KnownTool>]) -> PromptRequest<'a> {
         tools,
         snapshot: None,
         context: &[],
-        task: Task::Create,
+        task: PlannerTask::Create,
         max_steps: 20,
         budget: PromptBudget::default(),
     }

@@ -7,7 +7,7 @@
 use super::atomic::WriteFileError;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
-use planwright_core::plan::is_stored_file;
+use planwright_core::plan::is_stored_part_file;
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -63,7 +63,7 @@ impl Projection {
         file: &str,
         digest: &Digest,
     ) -> Result<Option<Draft>, WriteFileError> {
-        if !is_stored_file(file) {
+        if !is_stored_part_file(file) {
             return Err(WriteFileError::NoName(file.into()));
         }
         let directory = self.path(Self::ARTIFACTS);
@@ -154,7 +154,7 @@ impl Projection {
         if !is_directory(&directory) {
             return Ok(());
         }
-        for file in stored.iter().filter(|file| is_stored_file(file)) {
+        for file in stored.iter().filter(|file| is_stored_part_file(file)) {
             remove_file(&directory.join(file))?;
         }
         remove_directory(&directory)

@@ -5,7 +5,7 @@
 //! the description is opened.
 
 use ignore::{DirEntry, WalkBuilder};
-use planwright_core::planning::{Snapshot, SnapshotFile};
+use planwright_core::planning::{SnapshotFile, WorkspaceSnapshot};
 use planwright_engine::port::{BoxFuture, Surroundings};
 use std::fs::File;
 use std::io::Read as _;
@@ -64,7 +64,7 @@ impl WorkspaceSurroundings {
 }
 
 impl Surroundings for WorkspaceSurroundings {
-    fn look(&self) -> BoxFuture<'static, Snapshot> {
+    fn look(&self) -> BoxFuture<'static, WorkspaceSnapshot> {
         let root = self.root.clone();
         Box::pin(async move {
             let looked = tokio::task::spawn_blocking(move || look(&root)).await;
@@ -73,8 +73,8 @@ impl Surroundings for WorkspaceSurroundings {
     }
 }
 
-fn look(root: &Path) -> Snapshot {
-    let (begun, mut snapshot) = (Instant::now(), Snapshot::default());
+fn look(root: &Path) -> WorkspaceSnapshot {
+    let (begun, mut snapshot) = (Instant::now(), WorkspaceSnapshot::default());
     let walk = WalkBuilder::new(root)
         .require_git(false)
         .follow_links(false)

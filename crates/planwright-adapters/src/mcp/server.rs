@@ -219,7 +219,7 @@ impl Server {
                 listed.refuse(&self.spec.name, &name.tool, reason);
                 continue;
             }
-            let mut tool = KnownTool::of_server(definition, &origin, self.spec.believed);
+            let mut tool = KnownTool::from_server(definition, &origin, self.spec.believed);
             tool.key_argument = key_argument;
             if let Some(class) = self.options.tools.classes.get(&full) {
                 tool.class = *class;

@@ -2,7 +2,8 @@
 //!
 //! Every entry carries its ordinal, given inside the write transaction that inserts it.
 //! Transactions are one after the other, so a reader's snapshot never holds an ordinal without all
-//! lower ones.
+//! lower ones. The last few entries are not in the index of ordinals yet (`entry_index`): they are
+//! read from the streams that have such entries.
 
 use super::fault::{failed, of_stream};
 use super::sealing::{open_entry, unopened};
@@ -15,13 +16,6 @@ use planwright_core::time::Timestamp;
 use planwright_engine::port::{FeedOf, Placed, Position, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::collections::BTreeMap;
-
-/// The ordinal for the next entry, inside a write transaction.
-pub(super) fn next_ordinal(connection: &Connection) -> Result<i64, rusqlite::Error> {
-    let mut statement = connection.prepare_cached("SELECT max(ordinal) FROM entries")?;
-    let last: Option<i64> = statement.query_row([], |row| row.get(0))?;
-    Ok(last.unwrap_or(0) + 1)
-}
 
 /// Up to `limit` records with a position above `after`.
 pub(super) fn read(
@@ -53,13 +47,7 @@ fn all(
     after: i64,
     limit: i64,
 ) -> Result<Vec<Placed>, StoreError> {
-    let sql = "SELECT position, at, epoch, key, body, hash, ordinal FROM entries
-               WHERE ordinal > ?1 ORDER BY ordinal LIMIT ?2";
-    let rows = || -> Result<Vec<_>, rusqlite::Error> {
-        let mut statement = connection.prepare_cached(sql)?;
-        statement.query_map([after, limit], placed_row)?.collect()
-    };
-    let rows = rows().map_err(|error| failed(&error))?;
+    let rows = rows_after(connection, after, limit).map_err(|error| failed(&error))?;
     let mut names = BTreeMap::new();
     let place = |(id, position, record)| {
         let stream = match names.get(&id) {
@@ -77,6 +65,38 @@ fn all(
         })
     };
     rows.into_iter().map(place).collect()
+}
+
+type PlacedRow = (i64, Position, Record);
+
+/// Up to `limit` entries above `after`: those that are indexed, then those that are not.
+fn rows_after(
+    connection: &Connection,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<PlacedRow>, rusqlite::Error> {
+    // A place without its entry gives a row of nulls, which is an error and not a gap.
+    let sql = "SELECT e.position, at, epoch, key, body, hash, e.ordinal
+               FROM entry_places AS p
+               LEFT JOIN entries AS e ON e.position = p.position AND e.ordinal = p.ordinal
+               WHERE p.ordinal > ?1 ORDER BY p.ordinal LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement
+        .query_map([after, limit], placed_row)?
+        .collect::<Result<Vec<_>, _>>()?;
+    let left = limit - i64::try_from(rows.len()).expect("not more than were asked for");
+    if left > 0 {
+        let sql = "SELECT e.position, at, epoch, key, body, hash, e.ordinal
+                   FROM unindexed AS u CROSS JOIN entries AS e
+                   WHERE e.position >= u.first AND e.position < ((u.stream + 1) << 32)
+                     AND e.ordinal > ?1
+                   ORDER BY e.ordinal LIMIT ?2";
+        let mut statement = connection.prepare_cached(sql)?;
+        for row in statement.query_map([after, left], placed_row)? {
+            rows.push(row?);
+        }
+    }
+    Ok(rows)
 }
 
 /// The streams of a plan are merged by their ordinals. Only the entries that are returned are read
@@ -186,7 +206,7 @@ fn opened(cipher: &Cipher, stream: &StreamName, record: Record) -> Result<Record
         .map_err(|error| of_stream(stream, &unopened(4)(error)))
 }
 
-fn placed_row(row: &Row<'_>) -> Result<(i64, Position, Record), rusqlite::Error> {
+fn placed_row(row: &Row<'_>) -> Result<PlacedRow, rusqlite::Error> {
     let entry: i64 = row.get(0)?;
     let record = Record {
         seq: u64::from(u32::try_from(entry & i64::from(u32::MAX)).expect("masked to 32 bits")),

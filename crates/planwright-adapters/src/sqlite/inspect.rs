@@ -4,7 +4,7 @@ use super::anchor::Loss;
 use super::fault::failed;
 use super::reader::read_remains;
 use super::store::SqliteStore;
-use super::{idle, recode, vault};
+use super::{entry_index, idle, recode, vault};
 use planwright_core::journal::{Record, StreamName};
 use planwright_engine::port::{ArtifactError, StoreError};
 use rusqlite::Connection;
@@ -43,12 +43,21 @@ impl SqliteStore {
         .await
     }
 
-    /// What SQLite finds wrong with the file; empty if it is sound. Reads all of it.
+    /// Lists the faults of the file, as SQLite finds them, and of the journal's indexes; empty if
+    /// it is sound. Reads all of it.
     pub async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        let lines = self
-            .look(|reader| reader.with(|db| texts(db, "PRAGMA integrity_check")))
-            .await?;
-        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+        self.look(|reader| {
+            reader.with(|db| {
+                let mut faults = texts(db, "PRAGMA integrity_check")?;
+                faults.retain(|line| line != "ok");
+                // A damaged file gives no second opinion worth having.
+                if faults.is_empty() {
+                    faults = entry_index::find_differences(db).map_err(|error| failed(&error))?;
+                }
+                Ok(faults)
+            })
+        })
+        .await
     }
 
     /// What is wrong with the rows beside the journal. In an encrypted store everything that does

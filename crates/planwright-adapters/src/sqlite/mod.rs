@@ -9,6 +9,7 @@ mod anchor;
 mod answers;
 mod backup;
 mod changes;
+mod entry_index;
 mod fault;
 mod feed;
 mod heads;

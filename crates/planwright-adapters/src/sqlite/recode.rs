@@ -1,6 +1,7 @@
 //! Copies a database row by row, opening each with one cipher and sealing it with another, and
 //! compares the copies.
 
+use super::entry_index;
 use super::fault::describe;
 use super::idle::{Progress, RewriteStoreError, Tell};
 use super::sealing::{
@@ -51,7 +52,7 @@ struct Recoder<'a> {
 }
 
 /// Copies every table but the lock, and the answers that are kept for a day under names made with
-/// the old key.
+/// the old key. The indexes of the journal are written anew: sealed keys are other keys.
 pub(super) fn copy(
     old: &Connection,
     new: &Connection,
@@ -85,6 +86,7 @@ pub(super) fn copy(
             }
         })?;
     }
+    entry_index::rebuild(new)?;
     copy_sequences(old, new)?;
     Ok(recoded)
 }
@@ -104,7 +106,9 @@ fn count(connection: &Connection, table: &str) -> Result<u64, rusqlite::Error> {
 
 fn tables(connection: &Connection) -> Result<Vec<Table>, rusqlite::Error> {
     let sql = "SELECT name FROM sqlite_master
-               WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('vault', 'answers') ORDER BY rowid";
+               WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+                 AND name NOT IN ('vault', 'answers', 'entry_places', 'entry_keys', 'unindexed')
+               ORDER BY rowid";
     let mut statement = connection.prepare(sql)?;
     let names: Vec<String> = statement
         .query_map([], |row| row.get(0))?
@@ -374,7 +378,8 @@ pub(super) fn compare(
             return Err(RewriteStoreError::Differs(table.name));
         }
     }
-    let problems = check_rows(new, to)?;
+    let mut problems = entry_index::find_differences(new)?;
+    problems.extend(check_rows(new, to)?);
     match problems.into_iter().next() {
         Some(problem) => Err(RewriteStoreError::Differs(problem)),
         None => Ok(()),

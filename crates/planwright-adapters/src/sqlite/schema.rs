@@ -1,6 +1,7 @@
 //! The schema and its migrations. The version is kept in SQLite's `user_version`.
 
 use super::open::OpenStoreError;
+use planwright_engine::crash;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// The n-th script leads from version n to n + 1. A script that was released is never edited.
@@ -11,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0004_notices.sql"),
     include_str!("../../migrations/sqlite/0005_answers.sql"),
     include_str!("../../migrations/sqlite/0006_standing.sql"),
+    include_str!("../../migrations/sqlite/0007_entry_index.sql"),
 ];
 
 /// Brings the schema up to date. Of several processes that open at once, one does it and the others
@@ -30,6 +32,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<bool, OpenStoreErro
         "user_version",
         i64::try_from(known).expect("a few migrations"),
     )?;
+    crash::point("store: before the new schema is committed");
     transaction.commit()?;
     Ok(found != known)
 }

@@ -1,5 +1,4 @@
-//! The store as the engine sees it: writes go to the writer's queue, reads to a connection of their
-//! own.
+//! The store as the engine sees it: writes go to the writer, reads to a connection of their own.
 
 use super::anchor::Anchor;
 use super::changes::{Changes, Source};
@@ -21,14 +20,15 @@ use planwright_engine::port::{
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{fmt, io};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// How long somebody who waits for a commit alone stays awake: a little longer than a fast disk
+/// How long a caller that waits for a commit alone stays awake: a little longer than a fast disk
 /// takes.
 const WAKEFUL: Duration = Duration::from_micros(150);
 
@@ -44,7 +44,8 @@ pub struct SqliteStore {
     /// `None` only while the store is being dropped.
     queue: Option<mpsc::Sender<Request>>,
     waiting: AtomicUsize,
-    writer: Option<JoinHandle<()>>,
+    writer: Arc<Mutex<Writer>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl fmt::Debug for SqliteStore {
@@ -83,9 +84,11 @@ impl SqliteStore {
             Arc::clone(&anchor),
             count,
         );
+        let writer = Arc::new(Mutex::new(writer));
         let thread = std::thread::Builder::new().name("planwright-writer".to_owned());
-        let writer = thread
-            .spawn(move || writer.run(requests))
+        let served = Arc::clone(&writer);
+        let thread = thread
+            .spawn(move || Writer::serve_queue(&served, requests))
             .map_err(OpenStoreError::Thread)?;
         Ok(Self {
             reader: Arc::new(Reader::new(
@@ -99,7 +102,8 @@ impl SqliteStore {
             mail,
             queue: Some(queue),
             waiting: AtomicUsize::new(0),
-            writer: Some(writer),
+            writer,
+            thread: Some(thread),
         })
     }
 
@@ -116,10 +120,13 @@ impl SqliteStore {
         let waiting = Waiting::new(&self.waiting);
         let (reply, mut answer) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(stopped)?;
-        queue.send(request(reply)).await.map_err(|_| stopped())?;
-        // A fast disk commits in less time than it takes to wake a sleeping thread. Whoever is
-        // alone stays awake for that long; when many wait they share commits, and waking is cheap
-        // beside that.
+        let Err(request) = self.commit_here(request(reply), &waiting).await else {
+            return answer.try_recv().unwrap_or_else(|_| Err(stopped()));
+        };
+        queue.send(request).await.map_err(|_| stopped())?;
+        // A fast disk commits in less time than it takes to wake a sleeping thread. A caller that
+        // is alone stays awake for that long; when many wait they share commits, and waking is
+        // cheap beside that.
         let started = Instant::now();
         while waiting.alone() && started.elapsed() < WAKEFUL {
             match answer.try_recv() {
@@ -129,6 +136,33 @@ impl SqliteStore {
             }
         }
         answer.await.map_err(|_| stopped())?
+    }
+
+    /// Commits a small request on this thread if no other one waits for the writer, and gives it
+    /// back otherwise.
+    ///
+    /// Only on a runtime of one thread, which is that of a command that executes one run: it has
+    /// nothing better to do than to wait for its commit. A service has a runtime of many threads,
+    /// and a disk that hangs must not take one of them, with the requests that are queued behind
+    /// it: there every commit is the writer thread's. (`block_in_place` would keep the others going
+    /// too, but it moves them to another thread each time, which is the hand-over again.)
+    async fn commit_here(&self, request: Request, waiting: &Waiting<'_>) -> Result<(), Request> {
+        if !request.is_small() || !has_one_thread() {
+            return Err(request);
+        }
+        // Tasks that are ready to run may be about to ask too, and then share a commit with this
+        // one: they come first. Without this, 200 runs would make 200 commits one by one.
+        tokio::task::yield_now().await;
+        if !waiting.alone() {
+            return Err(request);
+        }
+        if Writer::try_commit_now(&self.writer, request)?
+            && let Some(queue) = &self.queue
+        {
+            // A queue that is full has requests in it, and maintenance follows those anyway.
+            drop(queue.try_send(Request::Maintain));
+        }
+        Ok(())
     }
 
     /// What seals the store. Large values are sealed with the same.
@@ -187,6 +221,11 @@ fn open_heads(options: &Options) -> Result<(Heads, HashMap<String, Head>), OpenS
     }
 }
 
+fn has_one_thread() -> bool {
+    let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    flavor.is_ok_and(|flavor| flavor == RuntimeFlavor::CurrentThread)
+}
+
 /// Counts those who wait for the writer.
 struct Waiting<'a>(&'a AtomicUsize);
 
@@ -210,9 +249,9 @@ impl Drop for Waiting<'_> {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.queue = None;
-        if let Some(writer) = self.writer.take() {
+        if let Some(thread) = self.thread.take() {
             // If it panicked its requests were already answered with an error.
-            drop(writer.join());
+            drop(thread.join());
         }
     }
 }

@@ -2,10 +2,11 @@
 //! moment.
 
 use super::anchor::Anchor;
+use super::entry_index::{EntryIndex, Placement};
 use super::fault::{Stop, of_stream};
+use super::lease;
 use super::owner::Owners;
 use super::sealing::{self, KeptEntry, LabelRow, mask_head, open_entry, seal_entry, unopened};
-use super::{feed, lease};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
@@ -13,7 +14,7 @@ use planwright_core::journal::{Head, Record, StreamName};
 use planwright_engine::port::{
     Append, AppendError, LeaseRule, MessageId, StoreError, StreamStatus,
 };
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 type Stopped = Stop<AppendError>;
 
@@ -92,14 +93,24 @@ pub(super) fn records_of(
     rows.collect()
 }
 
+/// The parts of the writer that an append needs, inside a write transaction.
+pub(super) struct Session<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) cipher: &'a Cipher,
+    pub(super) anchor: &'a Anchor,
+    pub(super) owners: &'a mut Owners,
+    pub(super) index: &'a mut EntryIndex,
+}
+
 /// Checks and writes one append. `name` is the stream's name as text.
-pub(super) fn append(
-    (connection, cipher): (&Connection, &Cipher),
-    anchor: &Anchor,
-    owners: &mut Owners,
-    append: &Append,
-    name: &str,
-) -> Result<(), Stopped> {
+pub(super) fn append(session: Session<'_>, append: &Append, name: &str) -> Result<(), Stopped> {
+    let Session {
+        connection,
+        cipher,
+        anchor,
+        owners,
+        index,
+    } = session;
     let stream = &append.stream;
     anchor
         .check(connection, stream, name)
@@ -125,19 +136,20 @@ pub(super) fn append(
         }
         None => insert_stream((connection, cipher), append, name)?,
     };
-    if append.records.is_empty() {
-        return Ok(());
-    }
-    let first = feed::next_ordinal(connection)?;
-    for (ordinal, record) in (first..).zip(&append.records) {
+    for record in &append.records {
         let kept = seal_entry(cipher, name, record).map_err(unsealed)?;
-        insert_record(
-            connection,
-            stream,
-            (position(id, record.seq), ordinal),
-            record,
-            &kept,
-        )?;
+        let position = position(id, record.seq);
+        match index.place(connection, position, kept.key.as_deref())? {
+            Placement::At(ordinal) => {
+                insert_record(connection, (position, ordinal), record, &kept)?;
+            }
+            Placement::DuplicateKey => {
+                return Err(Stop::Refused(AppendError::Duplicate {
+                    stream: stream.clone(),
+                    key: record.key.clone().unwrap_or_default(),
+                }));
+            }
+        }
     }
     Ok(())
 }
@@ -204,41 +216,22 @@ fn follows(append: &Append) -> Result<(), Stopped> {
 
 fn insert_record(
     connection: &Connection,
-    stream: &StreamName,
     (position, ordinal): (i64, i64),
     record: &Record,
     kept: &KeptEntry<'_>,
-) -> Result<(), Stopped> {
+) -> Result<(), rusqlite::Error> {
     let sql = "INSERT INTO entries (position, at, epoch, ordinal, hash, key, body)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    let mut statement = connection.prepare_cached(sql)?;
-    let Record { at, epoch, key, .. } = record;
-    let KeptEntry {
-        hash,
-        key: kept_key,
-        body,
-    } = kept;
-    let inserted = statement.execute(params![
+    connection.prepare_cached(sql)?.execute(params![
         position,
-        at.as_millis(),
-        epoch,
+        record.at.as_millis(),
+        record.epoch,
         ordinal,
-        hash.as_bytes(),
-        kept_key,
-        body
-    ]);
-    match (inserted, key) {
-        (Ok(_), _) => Ok(()),
-        (Err(error), Some(key))
-            if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) =>
-        {
-            Err(Stop::Refused(AppendError::Duplicate {
-                stream: stream.clone(),
-                key: key.clone(),
-            }))
-        }
-        (Err(error), _) => Err(error.into()),
-    }
+        kept.hash.as_bytes(),
+        kept.key,
+        kept.body
+    ])?;
+    Ok(())
 }
 
 /// Times in lists come from the journal where there is an entry, so that they can be rebuilt from

@@ -1,14 +1,21 @@
-//! The one thread that writes: it takes everything that is queued, commits it at once, and only
-//! then answers.
+//! The one writer of a store. It takes everything that is queued, commits it at once, and only then
+//! answers.
+//!
+//! A thread of the store's own serves the queue. A caller that is alone may commit its one request
+//! on its own thread instead ([`Writer::try_commit_now`]): two hand-overs between threads cost more
+//! than a commit on a fast disk, and many times more on a machine whose processors are busy. The
+//! commit of a caller never waits for another process, and never makes a checkpoint.
 
 use super::anchor::Anchor;
 use super::changes::touch_mail;
+use super::entry_index::EntryIndex;
 use super::fault::{Stop, describe, is_io_failure};
 use super::heads::Heads;
+use super::lease;
 use super::open::{Options, checkpoint};
 use super::owner::Owners;
 use super::sealing::mask_head;
-use super::{lease, transaction};
+use super::transaction::{self, Session};
 use crate::vault::Cipher;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
@@ -18,7 +25,7 @@ use planwright_engine::port::{
 };
 use rusqlite::Connection;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -33,6 +40,13 @@ const PAGE_BYTES: u64 = 4096;
 const MAX_LOG_LEFT_BYTES: u64 = 1024 * 1024;
 /// How long the writer stays awake after a commit.
 const WAKEFUL: Duration = Duration::from_micros(50);
+/// A caller commits on its own thread only while the last commit took less than this: nothing else
+/// happens on that thread meanwhile. It leaves room for commits that a busy machine interrupted.
+const MAX_BLOCKED: Duration = Duration::from_millis(20);
+/// A caller commits on its own thread only this many entries, and this many bytes of them. More
+/// of them take long enough for other work to be done beside them.
+const MAX_INLINE_ENTRIES: usize = 8;
+const MAX_INLINE_BYTES: usize = 64 * 1024;
 /// How many groups are committed between two looks at the size of the heads file.
 const GROUPS_PER_LOOK: u32 = 64;
 
@@ -66,9 +80,28 @@ pub(super) enum Request {
     },
     /// A small change beside the journal.
     Other(Work),
+    /// Nothing but the work that is due after commits: checkpoints, a shorter heads file.
+    Maintain,
 }
 
 impl Request {
+    /// Returns whether a caller may commit this on its own thread.
+    pub(super) fn is_small(&self) -> bool {
+        match self {
+            Self::Append { appends, .. } => {
+                let records = || appends.iter().flat_map(|append| &append.records);
+                records().count() <= MAX_INLINE_ENTRIES
+                    && records().map(|record| record.body.len()).sum::<usize>() <= MAX_INLINE_BYTES
+            }
+            Self::Acquire { .. }
+            | Self::Renew { .. }
+            | Self::Release { .. }
+            | Self::Send { .. }
+            | Self::Other(_) => true,
+            Self::Maintain => false,
+        }
+    }
+
     /// Work on the connection, in the transaction of the group it falls into.
     pub(super) fn other<T: Send + 'static>(
         reply: Reply<T, StoreError>,
@@ -102,6 +135,7 @@ pub(super) struct Writer {
     anchor: Arc<Anchor>,
     owners: Owners,
     changes: Arc<watch::Sender<u64>>,
+    index: EntryIndex,
     /// Where the streams touched by the group at hand end.
     touched: Vec<(String, Head)>,
     /// The group at hand holds a message.
@@ -109,6 +143,7 @@ pub(super) struct Writer {
     /// Set for good when the disk failed under a commit: what it holds is unknown until somebody
     /// opens it afresh.
     broken: Option<String>,
+    last_commit_took: Duration,
     /// An upper estimate of the pages in the log.
     logged_pages: u64,
     wrote: bool,
@@ -149,9 +184,11 @@ impl Writer {
             owners: Owners::new(owners_directory.clone()),
             owners_directory,
             changes,
+            index: EntryIndex::default(),
             touched: Vec::new(),
             mailed: false,
             broken: None,
+            last_commit_took: Duration::ZERO,
             logged_pages: 0,
             wrote: false,
             groups: 0,
@@ -162,41 +199,78 @@ impl Writer {
         writer
     }
 
-    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Request>) {
+    /// Serves the queue until its last sender is gone.
+    pub(super) fn serve_queue(writer: &Mutex<Self>, mut queue: mpsc::Receiver<Request>) {
         let mut group = Vec::new();
         while let Some(first) = next(&mut queue) {
+            // A commit that panicked left the connection in an unknown state. Leaving closes the
+            // queue, and with it every request is answered with an error.
+            let Ok(mut writer) = writer.lock() else {
+                return;
+            };
             group.push(first);
             while group.len() < MAX_GROUP
                 && let Ok(next) = queue.try_recv()
             {
                 group.push(next);
             }
-            self.commit(&mut group);
-            self.maintain();
+            group.retain(|request| !matches!(request, Request::Maintain));
+            if !group.is_empty() {
+                writer.commit(&mut group);
+            }
+            writer.maintain();
         }
-        self.leave();
+        if let Ok(mut writer) = writer.lock() {
+            writer.leave();
+        }
+    }
+
+    /// Commits one request on the caller's thread, unless that would have to wait: for another
+    /// commit of this process, for another process, or for a disk that is slow. Then the request
+    /// comes back, to be queued. Returns whether maintenance is due.
+    pub(super) fn try_commit_now(writer: &Mutex<Self>, request: Request) -> Result<bool, Request> {
+        let Ok(mut writer) = writer.try_lock() else {
+            return Err(request);
+        };
+        if writer.broken.is_some()
+            || writer.last_commit_took > MAX_BLOCKED
+            || !writer.begin_without_waiting()
+        {
+            return Err(request);
+        }
+        writer.commit_begun(&mut vec![request], Ok(()));
+        Ok(writer.is_maintenance_due())
     }
 
     /// Commits a group and answers it. A request that is refused does not spoil the others.
     fn commit(&mut self, group: &mut Vec<Request>) {
+        let begun = match &self.broken {
+            Some(reason) => Err(reason.clone()),
+            None => self.begin(),
+        };
+        self.commit_begun(group, begun);
+    }
+
+    /// Carries out and commits a group whose transaction has begun, or says why it has not.
+    fn commit_begun(&mut self, group: &mut Vec<Request>, begun: Result<(), String>) {
         let alone = group.len() == 1;
         let mut finishes = Vec::with_capacity(group.len());
         let changed_before = self.connection.total_changes();
         self.touched.clear();
         self.mailed = false;
-        let begun = match &self.broken {
-            Some(reason) => Err(reason.clone()),
-            None => self.begin(),
-        };
+        let begun = begun.and_then(|()| self.load_index());
         for request in group.drain(..) {
             finishes.push(self.execute(request, alone, begun.is_ok()));
         }
         let committed = begun.and_then(|()| self.end(alone));
+        if committed.is_err() {
+            self.index.forget();
+        }
         crash::point("store: before the reply");
         for finish in finishes {
             finish(committed.as_ref().copied().map_err(String::as_str));
         }
-        // Whoever asked goes on meanwhile: the entries themselves are durable.
+        // The callers are already unblocked: the entries themselves are durable.
         if committed.is_ok() && self.connection.total_changes() != changed_before {
             self.announce();
         }
@@ -208,17 +282,53 @@ impl Writer {
             .map_err(|error| describe(&error))
     }
 
+    /// Begins a transaction if no other process has one. An error is left to the next, patient
+    /// attempt, which says what it is.
+    fn begin_without_waiting(&self) -> bool {
+        let begun = self.connection.busy_timeout(Duration::ZERO).is_ok() && self.begin().is_ok();
+        let restored = self.connection.busy_timeout(self.options.busy_timeout);
+        if begun && restored.is_err() {
+            self.roll_back();
+        }
+        begun && restored.is_ok()
+    }
+
+    /// Prepares the indexes for the transaction that has begun, or takes it back.
+    fn load_index(&mut self) -> Result<(), String> {
+        let loaded = self.index.begin(&self.connection);
+        loaded.map_err(|error| {
+            self.roll_back();
+            describe(&error)
+        })
+    }
+
+    fn roll_back(&self) {
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.statement("ROLLBACK")
+        {
+            tracing::warn!(
+                reason = describe(&error),
+                "cannot roll back; the next transaction fails too"
+            );
+        }
+    }
+
     fn end(&mut self, alone: bool) -> Result<(), String> {
         if self.connection.is_autocommit() {
             // SQLite itself, or the one request that was refused, has taken everything back.
+            self.index.forget();
             return if alone {
                 Ok(())
             } else {
                 Err("the transaction was rolled back".to_owned())
             };
         }
+        let started = Instant::now();
+        let indexed = self.index.write(&self.connection);
         crash::point("store: before commit");
-        let Err(error) = self.statement("COMMIT") else {
+        let committed = indexed.and_then(|()| self.statement("COMMIT"));
+        self.last_commit_took = started.elapsed();
+        let Err(error) = committed else {
             return Ok(());
         };
         let reason = describe(&error);
@@ -241,6 +351,7 @@ impl Writer {
     fn announce(&mut self) {
         crash::point("store: after commit");
         self.wrote = true;
+        self.groups += 1;
         let last = |at: usize| {
             !self.touched[at + 1..]
                 .iter()
@@ -285,6 +396,7 @@ impl Writer {
                 transaction::insert_message((&writer.connection, &writer.cipher), &run, &body)
             }),
             Request::Other(work) => work(self, Turn { alone, begun }),
+            Request::Maintain => Box::new(|_| {}),
         }
     }
 
@@ -322,6 +434,7 @@ impl Writer {
             self.statement("SAVEPOINT request")?;
         }
         let touched = self.touched.len();
+        let mark = self.index.mark();
         let result = work(self);
         let undo = match (&result, alone) {
             (Ok(_), true) => return result,
@@ -331,6 +444,7 @@ impl Writer {
         };
         if result.is_err() {
             self.touched.truncate(touched);
+            self.index.undo_to(mark);
         }
         if !self.connection.is_autocommit() {
             self.statement(undo)?;
@@ -341,10 +455,17 @@ impl Writer {
     fn append(&mut self, appends: &[Append]) -> Result<(), Stop<AppendError>> {
         for append in appends {
             let name = append.stream.to_string();
-            let place = (&self.connection, &*self.cipher);
-            transaction::append(place, &self.anchor, &mut self.owners, append, &name)?;
+            let session = Session {
+                connection: &self.connection,
+                cipher: &self.cipher,
+                anchor: &self.anchor,
+                owners: &mut self.owners,
+                index: &mut self.index,
+            };
+            transaction::append(session, append, &name)?;
             let bytes: usize = append.records.iter().map(|record| record.body.len()).sum();
-            self.logged_pages += 3 + bytes as u64 / PAGE_BYTES;
+            // The page with the entries; now and then one more, and those of the indexes.
+            self.logged_pages += 2 + bytes as u64 / PAGE_BYTES;
             if let Some(head) = append.records.last().map(Record::head) {
                 // The file of heads holds what the database holds, masked or not.
                 let head = mask_head(&self.cipher, &name, head);
@@ -380,12 +501,15 @@ impl Writer {
             .map(|_| ())
     }
 
+    fn is_maintenance_due(&self) -> bool {
+        self.logged_pages >= CHECKPOINT_PAGES || self.groups >= GROUPS_PER_LOOK
+    }
+
     /// Keeps the log and the heads file short, after the answers were given.
     fn maintain(&mut self) {
         if self.broken.is_some() {
             return;
         }
-        self.groups += 1;
         if self.logged_pages >= CHECKPOINT_PAGES {
             self.logged_pages = 0;
             let result = checkpoint(&self.connection, "PASSIVE");

@@ -28,6 +28,7 @@ impl Files {
 /// A log whose first half ends after `early` is complete and whose second half belongs to `late`.
 async fn early_and_late(scene: &Scene) -> (Chain, Chain, usize) {
     let store = scene.open();
+    scene.empty_log();
     let (mut early, mut late) = (Chain::of("run/early"), Chain::of("run/late"));
     for _ in 0..5 {
         early.put(&store, "early").await;

@@ -9,6 +9,8 @@ mod crash;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod entry_index;
+#[cfg(test)]
 mod feed;
 #[cfg(test)]
 mod laws;

@@ -36,6 +36,13 @@ impl Scene {
         SqliteStore::open(&self.path()).unwrap()
     }
 
+    /// Empties the log, so that its length says how much was written since.
+    pub(crate) fn empty_log(&self) {
+        let db = rusqlite::Connection::open(self.path()).unwrap();
+        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .unwrap();
+    }
+
     /// Opens it with its passphrase; a new one is made encrypted.
     pub(crate) fn open_sealed(&self) -> SqliteStore {
         SqliteStore::open_with(sealed(self.path())).unwrap()

@@ -1,8 +1,8 @@
 //! Reading JSON out of what a model wrote around it.
 //!
 //! Models that cannot be held to a schema answer in prose, in fences, or think aloud first. This
-//! finds the value that was probably meant. It says nothing about whether the value is right:
-//! whoever asked still checks it.
+//! finds the value that was probably meant. It says nothing about whether the value is right: the
+//! caller still checks it.
 
 use serde_json::Value;
 
@@ -11,28 +11,28 @@ const MAX_BYTES: usize = 4 << 20;
 /// So many places at which a value could begin are tried.
 const MAX_STARTS: usize = 4096;
 
-/// The first JSON object, or array of objects, of a text: what stands alone, what stands in a
+/// Finds the first JSON object, or array of objects, of a text: what stands alone, what stands in a
 /// fence, what stands in prose. Other arrays count only where there is nothing better: `[1]` in
 /// prose is more often a footnote.
 pub fn find_json(text: &str) -> Option<Value> {
     if text.len() > MAX_BYTES {
         return None;
     }
-    // Whatever a model thought before it answered is no answer, unless there is nothing else.
+    // Thoughts before the answer are no answer, unless there is nothing else.
     match text.rsplit_once("</think>") {
-        Some((thoughts, answer)) => find(answer).or_else(|| find(thoughts)),
-        None => find(text),
+        Some((thoughts, answer)) => find_value(answer).or_else(|| find_value(thoughts)),
+        None => find_value(text),
     }
 }
 
-fn find(text: &str) -> Option<Value> {
-    whole(text)
-        .or_else(|| fenced(text))
-        .or_else(|| in_prose(text))
+fn find_value(text: &str) -> Option<Value> {
+    parse_whole(text)
+        .or_else(|| find_in_fence(text))
+        .or_else(|| find_in_prose(text))
 }
 
 /// The text is the value, and nothing else.
-fn whole(text: &str) -> Option<Value> {
+fn parse_whole(text: &str) -> Option<Value> {
     let text = text.trim().trim_start_matches('\u{feff}');
     if !text.starts_with(['{', '[']) {
         return None;
@@ -41,20 +41,21 @@ fn whole(text: &str) -> Option<Value> {
 }
 
 /// The value in the first fence that holds one.
-fn fenced(text: &str) -> Option<Value> {
+fn find_in_fence(text: &str) -> Option<Value> {
     text.split("```").skip(1).step_by(2).find_map(|block| {
         // The fence may name its language on the line that opens it.
         let inside = match block.split_once('\n') {
             Some((language, inside)) if !language.contains(['{', '[']) => inside,
             _ => block,
         };
-        whole(inside)
+        parse_whole(inside)
     })
 }
 
 /// The value at the first place where one can be read.
-fn in_prose(text: &str) -> Option<Value> {
-    let (mut at, mut second_best) = (0, None);
+fn find_in_prose(text: &str) -> Option<Value> {
+    let mut at = 0;
+    let mut second_best = None;
     for _ in 0..MAX_STARTS {
         let Some(found) = text[at..].find(['{', '[']) else {
             break;

@@ -1,6 +1,6 @@
-//! What is said to language models and what they say, as data. Nothing in here asks one.
+//! Conversations with language models, as data. Nothing in here asks one.
 //!
-//! Whatever a model writes is text or JSON that is checked like any other input: it is never a
+//! Everything a model writes is text or JSON that is checked like any other input: it is never a
 //! template, a command or an approval.
 
 mod json_text;
@@ -9,4 +9,4 @@ mod usage;
 
 pub use json_text::find_json;
 pub use message::{AnswerSchema, Message, OfferedTool, WantedCall};
-pub use usage::{Cost, ModelRole, ModelUse, TokenUsage, UnknownModelRole};
+pub use usage::{Cost, ModelRole, ModelUse, ParseModelRoleError, TokenUsage};

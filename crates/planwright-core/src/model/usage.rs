@@ -1,4 +1,4 @@
-//! Who was asked for what, and what it cost.
+//! Roles of models, the tokens they used and their cost.
 
 use crate::json::is_default;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::str::FromStr;
 
-/// What a model is asked to do. Each role may have a model of its own.
+/// The kind of work a model is asked for. Each role may have a model of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelRole {
@@ -16,12 +16,15 @@ pub enum ModelRole {
     Reflector,
     /// Does the work of `think` and `agent` steps.
     Executor,
+    /// Talks with a person.
     Chat,
 }
 
 impl ModelRole {
+    /// All roles, in the order of the documentation.
     pub const ALL: [Self; 4] = [Self::Planner, Self::Reflector, Self::Executor, Self::Chat];
 
+    /// Returns the name of the role in configuration files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Planner => "planner",
@@ -38,16 +41,17 @@ impl fmt::Display for ModelRole {
     }
 }
 
+/// The error for a text that names no role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no role of a model: it is one of planner, reflector, executor, chat")]
-pub struct UnknownModelRole(pub String);
+pub struct ParseModelRoleError(pub String);
 
 impl FromStr for ModelRole {
-    type Err = UnknownModelRole;
+    type Err = ParseModelRoleError;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|role| role.as_str() == word);
-        found.ok_or_else(|| UnknownModelRole(word.to_owned()))
+        found.ok_or_else(|| ParseModelRoleError(word.to_owned()))
     }
 }
 
@@ -55,23 +59,26 @@ impl FromStr for ModelRole {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenUsage {
+    /// Tokens that were read.
     pub input: u64,
+    /// Tokens that were written.
     pub output: u64,
     /// Part of `input` that the provider had read before.
     #[serde(skip_serializing_if = "is_default")]
     pub cached: u64,
-    /// Nobody counted: this follows from the length of the texts.
+    /// The provider did not count: this follows from the length of the texts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }
 
 impl TokenUsage {
+    /// Returns the tokens read and written together.
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 
     /// About how many tokens a text of this many bytes has.
-    pub fn of_length(bytes: usize) -> u64 {
+    pub fn estimate(bytes: usize) -> u64 {
         (bytes as u64).div_ceil(4)
     }
 }
@@ -106,9 +113,11 @@ impl fmt::Display for Cost {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelUse {
+    /// Role in which the model was asked.
     pub role: ModelRole,
     /// As it is configured, `provider/name`.
     pub model: String,
+    /// Tokens of the request and the answer.
     pub usage: TokenUsage,
     /// Absent where no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

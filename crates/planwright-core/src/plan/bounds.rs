@@ -1,9 +1,11 @@
-//! How large a plan may be. Everything has a limit.
+//! Limits on the size of a plan. Everything has a limit.
 
 /// The limits a document is read and checked under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
+    /// Bytes of the whole document.
     pub max_document_bytes: usize,
+    /// Number of steps.
     pub max_steps: usize,
     /// Edges, declared and referenced together.
     pub max_edges: usize,

@@ -30,6 +30,7 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Returns the id of the plan.
     pub fn id(&self) -> &PlanId {
         &self.id
     }
@@ -39,22 +40,27 @@ impl Plan {
         &self.document
     }
 
+    /// Returns the dependencies between the steps.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
+    /// Returns the number of steps.
     pub fn len(&self) -> usize {
         self.document.steps.len()
     }
 
+    /// Returns whether the plan has no steps.
     pub fn is_empty(&self) -> bool {
         self.document.steps.is_empty()
     }
 
+    /// Returns the step at an index of this plan.
     pub fn step(&self, ix: StepIx) -> &Step {
         &self.document.steps[ix.index()]
     }
 
+    /// Returns the id of the step at an index of this plan.
     pub fn step_id(&self, ix: StepIx) -> &StepId {
         self.step(ix)
             .id
@@ -62,6 +68,7 @@ impl Plan {
             .expect("validation gives every step an id")
     }
 
+    /// Finds a step by its id.
     pub fn find(&self, id: &str) -> Option<StepIx> {
         self.by_id.get(id).copied()
     }
@@ -194,8 +201,7 @@ impl Plan {
         needed.into_iter().collect()
     }
 
-    /// What the step runs once per element of, whatever it turns out to be; nothing if it runs
-    /// once.
+    /// Resolves the value the step runs once per element of, list or not; `None` if it runs once.
     pub fn resolve_for_each(
         &self,
         ix: StepIx,
@@ -236,7 +242,7 @@ impl Plan {
         Ok(think.or_else(agent).cloned().unwrap_or_default())
     }
 
-    /// What an `agent` step is to work on, its references replaced.
+    /// Resolves the target of an `agent` step.
     pub fn resolve_target(
         &self,
         ix: StepIx,
@@ -318,8 +324,8 @@ impl Plan {
             .unwrap_or_default()
     }
 
-    /// The tools the plan and its sub-plans cannot do without and nobody has, by the names they
-    /// use, each once.
+    /// Lists the tools the plan and its sub-plans need and no server has, by the names they use,
+    /// each once.
     pub fn missing_tools(&self, catalog: &Catalog) -> Vec<String> {
         let below = self.all_subplans();
         let plans = std::iter::once(self).chain(below.values().map(|subplan| &*subplan.plan));
@@ -355,9 +361,9 @@ impl Plan {
             .collect()
     }
 
-    /// What this version reads and validates but cannot execute, in plan order. What a sub-plan
-    /// needs is the need of the step that runs it.
-    pub fn unsupported(&self) -> Vec<(StepIx, &'static str)> {
+    /// Lists features that this version validates but cannot execute, in plan order. What a
+    /// sub-plan needs is the need of the step that runs it.
+    pub fn unsupported_features(&self) -> Vec<(StepIx, &'static str)> {
         let mut found: Vec<(StepIx, &'static str)> = self
             .indices()
             .flat_map(|ix| {

@@ -4,45 +4,80 @@ use super::Severity;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// What kind of finding it is. The text of a code never changes its meaning; a code that is no
-/// longer used is not used again for something else.
+/// The kind of a finding. The text of a code never changes its meaning; a code that is no longer
+/// used is not used again for something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Code {
+    /// `E0100`: the text is not JSON.
     Syntax,
+    /// `E0101`: the document does not have the shape of a plan.
     Shape,
+    /// `E0102`: an id has characters it must not have.
     BadId,
+    /// `E0103`: two steps have the same id.
     DuplicateId,
+    /// `E0104`: a dependency does not exist.
     UnknownDependency,
+    /// `E0105`: a step depends on itself.
     SelfDependency,
+    /// `E0106`: steps depend on each other in a circle.
     Cycle,
+    /// `E0107`: the plan is larger than allowed.
     TooLarge,
+    /// `E0108`: a reference cannot be read.
     MalformedReference,
+    /// `E0109`: a step has no action.
     NoAction,
+    /// `E0110`: a step has several actions.
     SeveralActions,
+    /// `E0111`: a number is out of range.
     BadNumber,
+    /// `E0112`: two steps that may run at once have the same result name.
     ResultClash,
+    /// `E0113`: a result name cannot be used in a reference.
     BadName,
+    /// `E0114`: an expression cannot be read.
     BadExpression,
+    /// `E0120`: no server has the tool.
     UnknownTool,
+    /// `E0121`: several servers have a tool of this name.
     AmbiguousTool,
+    /// `E0122`: arguments do not fit the input schema of their tool.
     InvalidArgs,
+    /// `E0123`: a reference refers to nothing.
     UnresolvedName,
+    /// `E0124`: a tool is not in the plan's scope.
     OutOfScope,
+    /// `E0125`: a JSON Schema cannot be used.
     BadSchema,
+    /// `E0126`: a variable does not fit the plan's inputs.
     VariableMismatch,
+    /// `E0130`: a secret stands where none may.
     MisplacedSecret,
+    /// `E0140`: a sub-plan does not exist.
     UnknownPlan,
+    /// `E0141`: plans run each other without end.
     PlanCycle,
+    /// `E0142`: a sub-plan cannot run.
     SubplanInvalid,
+    /// `E0143`: inputs do not fit their schema.
     InvalidInputs,
+    /// `W0150`: the tool of an optional step is not available.
     OptionalToolMissing,
+    /// `W0151`: a result name is never used.
     UnusedResult,
+    /// `W0152`: a condition is always false.
     NeverRuns,
+    /// `W0153`: a name hides another.
     HiddenName,
+    /// `W0154`: the plan has no steps.
     NoSteps,
+    /// `W0155`: an input has no value yet.
     InputMissing,
+    /// `W0156`: a limit makes no sense for this plan.
     PointlessLimit,
-    Unmanned,
+    /// `W0157`: no executor can work on a step.
+    MissingExecutor,
 }
 
 struct Entry {
@@ -52,6 +87,7 @@ struct Entry {
 }
 
 impl Code {
+    /// All codes, in the order of their numbers.
     pub const ALL: [Self; 35] = [
         Self::Syntax,
         Self::Shape,
@@ -87,7 +123,7 @@ impl Code {
         Self::NoSteps,
         Self::InputMissing,
         Self::PointlessLimit,
-        Self::Unmanned,
+        Self::MissingExecutor,
     ];
 
     /// The stable text, such as `E0106`.
@@ -95,11 +131,12 @@ impl Code {
         self.entry().text
     }
 
+    /// Returns the title of the code's page.
     pub fn title(self) -> &'static str {
         self.entry().title
     }
 
-    /// Why this is a finding and what to do about it.
+    /// Returns the reason for the finding and the remedy.
     pub fn explanation(self) -> &'static str {
         self.entry().explanation
     }
@@ -113,9 +150,9 @@ impl Code {
         }
     }
 
-    /// Whether a plan with this finding cannot be kept at all. The other errors may go away by
-    /// themselves, when a server comes up or a variable is given, so such a plan is kept and only
-    /// refuses to run.
+    /// Returns whether a plan with this finding cannot be kept at all. The other errors may go away
+    /// by themselves, when a server comes up or a variable is given, so such a plan is kept and
+    /// only refuses to run.
     pub fn blocks_import(self) -> bool {
         match self {
             Self::Syntax
@@ -152,7 +189,7 @@ impl Code {
             | Self::NoSteps
             | Self::InputMissing
             | Self::PointlessLimit
-            | Self::Unmanned => false,
+            | Self::MissingExecutor => false,
         }
     }
 
@@ -350,9 +387,9 @@ impl Code {
                 "a limit makes no sense for this plan",
                 "A budget of zero lets nothing run, and a budget for a tool that no step uses is probably mistyped.",
             ),
-            Self::Unmanned => (
+            Self::MissingExecutor => (
                 "W0157",
-                "nobody can work on a step",
+                "no executor can work on a step",
                 "A `think` or `agent` step needs a model, or an executor that the operator configured, and there is none. \
                  The plan can be reviewed and approved; it runs once there is one. See `docs/agents.md`.",
             ),

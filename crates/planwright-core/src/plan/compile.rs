@@ -15,14 +15,14 @@ use crate::text::{did_you_mean, nearest_names};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What is known about a document's structure, sound or not.
+/// The structure of a document, sound or not.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) document: Document,
     pub(crate) by_id: BTreeMap<StepId, StepIx>,
     pub(crate) names: Names,
     pub(crate) templates: BTreeMap<StepIx, StepTemplates>,
-    /// Which steps' values are used by another step.
+    /// Marks the steps whose values another step uses.
     pub(crate) used: Vec<bool>,
     /// `None` if there are cycles.
     pub(crate) graph: Option<Graph>,
@@ -348,7 +348,8 @@ fn report_clashes(compiled: &Compiled, findings: &mut Findings) -> Result<(), To
             if *last == Some(pair[0]) {
                 continue;
             }
-            let (one, two) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
+            let one = pair[0].min(pair[1]);
+            let two = pair[0].max(pair[1]);
             let id = |ix| {
                 compiled
                     .step_id(ix)

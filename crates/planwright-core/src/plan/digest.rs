@@ -1,4 +1,4 @@
-//! What an approval is bound to: the digest of everything that changes what is executed.
+//! The digest an approval is bound to: it covers everything that changes what is executed.
 
 use super::{Document, Plan, Step};
 use crate::digest::{Digest, DigestWriter, canonical_json};
@@ -18,8 +18,8 @@ impl Plan {
         self.digest_within(catalog, policy_version, &mut BTreeMap::new())
     }
 
-    /// `known` holds the digests of sub-plans that were taken already: each is taken once, whatever
-    /// the number of ways to it.
+    /// `known` holds the digests of sub-plans that were taken already: each is taken once, however
+    /// many steps run the sub-plan.
     fn digest_within(
         &self,
         catalog: &Catalog,
@@ -36,7 +36,7 @@ impl Plan {
                 .iter()
                 .map(|&dependency| self.step_id(dependency).as_str())
                 .collect();
-            steps.part(&canonical_json(&executable_step(
+            steps.add_part(&canonical_json(&executable_step(
                 self.step(ix),
                 after.into_iter().collect(),
             )));
@@ -84,7 +84,7 @@ impl Plan {
             .collect()
     }
 
-    /// The definition each used name stands for: `null` while nobody has such a tool.
+    /// The definition each used name stands for: `null` while no server has such a tool.
     fn tool_digests(&self, catalog: &Catalog) -> BTreeMap<&str, Value> {
         let digest = |name: &str| match catalog.resolve(name) {
             Ok(tool) => json!({"name": tool.name.to_string(), "digest": tool.digest}),

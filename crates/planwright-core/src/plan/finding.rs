@@ -1,14 +1,17 @@
-//! What validation has to say about a plan.
+//! Findings of validation.
 
 use super::Code;
 use crate::id::StepId;
 use serde::Serialize;
 use std::fmt;
 
+/// The weight of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
+    /// The plan does not run.
     Error,
+    /// The plan runs all the same.
     Warning,
 }
 
@@ -16,18 +19,24 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
+    /// The kind of finding.
     pub code: Code,
+    /// The severity of its code.
     pub severity: Severity,
+    /// The step it is about, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<StepId>,
     /// JSON pointer into the canonical document.
     pub pointer: String,
+    /// The finding in words.
     pub message: String,
+    /// A remedy, where one is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
 
 impl Finding {
+    /// Makes a finding without a step or a suggestion.
     pub fn new(code: Code, pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -39,16 +48,19 @@ impl Finding {
         }
     }
 
+    /// Names the step the finding is about.
     pub fn of_step(mut self, step: Option<&StepId>) -> Self {
         self.step = step.cloned();
         self
     }
 
+    /// Adds a remedy.
     pub fn suggest(mut self, suggestion: Option<String>) -> Self {
         self.suggestion = suggestion;
         self
     }
 
+    /// Returns whether the finding keeps the plan from running.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -86,8 +98,8 @@ impl Findings {
         }
     }
 
-    /// Makes a suggestion, unless there are so many findings that nobody reads them all: looking
-    /// for near names is the one costly part of a finding.
+    /// Makes a suggestion, unless there are too many findings to read: looking for near names is
+    /// the one costly part of a finding.
     pub(crate) fn hint(&self, make: impl FnOnce() -> Option<String>) -> Option<String> {
         if self.list.len() < 100 { make() } else { None }
     }
@@ -96,7 +108,7 @@ impl Findings {
         self.list.iter().any(|finding| finding.code == code)
     }
 
-    /// Whether something was found that no further knowledge can mend.
+    /// Returns whether something was found that no further knowledge can mend.
     pub(crate) fn blocked(&self) -> bool {
         self.blocked
     }

@@ -8,10 +8,12 @@ use std::time::Duration;
 pub struct StepIx(u32);
 
 impl StepIx {
+    /// Makes the index of a step's position, counted from 0.
     pub fn new(index: usize) -> Self {
         Self(u32::try_from(index).expect("plans are bounded far below u32::MAX steps"))
     }
 
+    /// Returns the position, counted from 0.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -48,14 +50,17 @@ impl Graph {
         })
     }
 
+    /// Returns the steps a step depends on.
     pub fn dependencies(&self, ix: StepIx) -> &[StepIx] {
         &self.dependencies[ix.index()]
     }
 
+    /// Returns the steps that depend on a step.
     pub fn dependants(&self, ix: StepIx) -> &[StepIx] {
         &self.dependants[ix.index()]
     }
 
+    /// Returns all steps, each after the steps it depends on.
     pub fn order(&self) -> &[StepIx] {
         &self.order
     }

@@ -1,4 +1,4 @@
-//! What a plan is: the document people write, and the checked form that can run.
+//! Plans: the document people write, and the checked form that can run.
 //!
 //! A [`Document`] is what was read. [`validate`] reports everything that is wrong with it at once
 //! and, if the structure is sound, gives a [`Plan`]: ids fixed, references parsed, edges known.
@@ -19,6 +19,7 @@ mod import;
 mod markdown;
 mod reference;
 mod render;
+
 mod subplans;
 mod validate;
 
@@ -28,14 +29,14 @@ pub use code::{Code, error_page};
 pub use diff::{ChangeKind, FieldChange, PlanDiff, StepChange};
 pub use document::{
     Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure,
-    RestoreContextError, Retry, Step, SubPlan, Think, Undo, file_of_stored, is_stored_file,
-    json_schema,
+    RestoreContextError, Retry, Step, SubPlan, Think, Undo, is_stored_part_file, json_schema,
+    stored_part_file,
 };
 pub use edit::{Edit, EditError};
 pub use expression::{ArgumentUse, Condition, ConditionError, Expectation};
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
-pub use import::{Place, ReadPlanError};
+pub use import::{ReadPlanError, SourceLocation};
 pub use markdown::{
     MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as,
     to_cursor, to_markdown,
@@ -47,5 +48,5 @@ pub use reference::{
 };
 pub use render::{Glyph, render};
 pub use subplans::{KnownPlan, KnownPlans, Subplan, Subplans};
-pub use validate::{Validated, validate, validate_with};
+pub use validate::{ValidationReport, validate, validate_with};
 pub(crate) use validate::{bare_name, is_type_name};

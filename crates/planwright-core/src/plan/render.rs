@@ -7,23 +7,38 @@ use std::fmt::Write as _;
 /// The sign in front of a step that says where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Glyph {
+    /// Not looked at yet.
     Pending,
+    /// Waits for other steps.
     Blocked,
+    /// May start.
     Ready,
+    /// Waits for an approval.
     AwaitingApproval,
+    /// Waits for a person's values.
     AwaitingInput,
+    /// A call is in flight.
     Running,
+    /// Waits for its next attempt.
     RetryDue,
+    /// Completed.
     Completed,
+    /// Failed for good.
     Failed,
+    /// Denied by a person or a rule.
     Denied,
+    /// Left out.
     Skipped,
+    /// Cancelled with its run.
     Cancelled,
+    /// The outcome of its call was lost.
     OutcomeUnknown,
+    /// Taken back.
     Undone,
 }
 
 impl Glyph {
+    /// All glyphs, in the order of a step's life.
     pub const ALL: [Self; 14] = [
         Self::Pending,
         Self::Blocked,
@@ -41,6 +56,7 @@ impl Glyph {
         Self::Undone,
     ];
 
+    /// Returns the character of the glyph.
     pub fn as_char(self) -> char {
         match self {
             Self::Pending => '○',

@@ -5,15 +5,17 @@ use crate::id::PlanId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The stored plans that a plan runs, directly or through others: a snapshot, taken by whoever can
-/// read the store.
+/// The stored plans that a plan runs, directly or through others: a snapshot, taken by the engine,
+/// which can read the store.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KnownPlans(BTreeMap<PlanId, KnownPlan>);
 
 /// A stored plan at its current version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnownPlan {
+    /// Current version of the plan.
     pub version: u32,
+    /// Document of that version.
     pub document: Arc<Document>,
 }
 
@@ -24,22 +26,27 @@ impl KnownPlans {
     /// The plans one plan may run, directly or through others.
     pub const MAX_PLANS: usize = 100;
 
+    /// Adds a plan.
     pub fn insert(&mut self, id: PlanId, plan: KnownPlan) {
         self.0.insert(id, plan);
     }
 
+    /// Returns a plan by its id.
     pub fn get(&self, id: &PlanId) -> Option<&KnownPlan> {
         self.0.get(id)
     }
 
+    /// Iterates over the plans in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &KnownPlan> {
         self.0.values()
     }
 
+    /// Returns the number of plans.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Returns whether no plan is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -63,7 +70,9 @@ pub struct Subplans(Arc<BTreeMap<PlanId, Subplan>>);
 /// One version of a stored plan, ready to be given its inputs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subplan {
+    /// Version that was compiled.
     pub version: u32,
+    /// The compiled plan.
     pub plan: Arc<Plan>,
 }
 
@@ -74,14 +83,17 @@ impl FromIterator<(PlanId, Subplan)> for Subplans {
 }
 
 impl Subplans {
+    /// Returns a sub-plan by its id.
     pub fn get(&self, id: &PlanId) -> Option<&Subplan> {
         self.0.get(id)
     }
 
+    /// Iterates over the sub-plans in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = (&PlanId, &Subplan)> {
         self.0.iter()
     }
 
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -93,7 +105,8 @@ impl Plan {
         &self.subplans
     }
 
-    pub fn know_subplans(&mut self, subplans: Subplans) {
+    /// Sets the plans that the steps run.
+    pub fn set_subplans(&mut self, subplans: Subplans) {
         self.subplans = subplans;
     }
 

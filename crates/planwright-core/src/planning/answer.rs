@@ -4,20 +4,24 @@ use crate::model::find_json;
 use crate::plan::{Bounds, Document, Finding, ReadPlanError};
 use serde_json::{Map, Value, json};
 
-/// Why an answer is no plan.
+/// The reason an answer is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoPlan {
+pub enum ReadAnswerError {
+    /// The answer was cut off.
     #[error("the answer was cut off before it was complete: write a shorter plan")]
     Cut,
+    /// The answer has no JSON object.
     #[error("there is no JSON object in the answer")]
     NoJson,
+    /// The JSON is not a plan.
     #[error(transparent)]
     Unreadable(#[from] ReadPlanError),
+    /// The plan has no steps.
     #[error("the plan has no steps")]
     NoSteps,
 }
 
-impl NoPlan {
+impl ReadAnswerError {
     /// As a finding, where it is one.
     pub fn into_finding(self) -> Result<Finding, Self> {
         match self {
@@ -27,16 +31,18 @@ impl NoPlan {
     }
 }
 
-/// What is known about a plan whoever writes it.
+/// The goal and the author of a plan, which the model does not decide.
 #[derive(Debug, Clone, Copy)]
-pub struct Adoption<'a> {
+pub struct PlanOrigin<'a> {
+    /// Goal of the plan.
     pub goal: &'a str,
+    /// Model that wrote it.
     pub model: &'a str,
 }
 
 const MAX_TITLE: usize = 100;
 
-/// What models add to a plan to explain themselves. It is no part of one.
+/// Keys that models add to a plan to explain themselves. They are no part of one.
 const REMARKS: [&str; 6] = [
     "reasoning",
     "explanation",
@@ -46,26 +52,30 @@ const REMARKS: [&str; 6] = [
     "$schema",
 ];
 
-/// The plan in an answer: whole, in a fence, in prose, under `plan`, in any spelling that can be
-/// imported. An answer that was cut off is none, also where it could be read: what is missing might
-/// matter.
+/// Reads the plan in an answer: whole, in a fence, in prose, under `plan`, in any spelling that can
+/// be imported. An answer that was cut off is none, also where it could be read: what is missing
+/// might matter.
 ///
-/// Which plan it is, what it is for and who wrote it is not the model's to say.
-pub fn read_answer(text: &str, cut: bool, adoption: Adoption<'_>) -> Result<Document, NoPlan> {
+/// The id, the goal and the author of the plan are not the model's to say.
+pub fn read_answer(
+    text: &str,
+    cut: bool,
+    adoption: PlanOrigin<'_>,
+) -> Result<Document, ReadAnswerError> {
     if cut {
-        return Err(NoPlan::Cut);
+        return Err(ReadAnswerError::Cut);
     }
-    let mut value = find_json(text).ok_or(NoPlan::NoJson)?;
-    tidy(&mut value);
+    let mut value = find_json(text).ok_or(ReadAnswerError::NoJson)?;
+    normalise_answer(&mut value);
     let mut document = Document::from_json(value, &Bounds::untrusted())?;
     if document.steps.is_empty() {
-        return Err(NoPlan::NoSteps);
+        return Err(ReadAnswerError::NoSteps);
     }
     document.id = None;
     document.goal = Some(adoption.goal.to_owned());
     document.planner_model = Some(adoption.model.to_owned());
     document.executor_model = None;
-    document.title = Some(title(document.title.as_deref(), adoption.goal));
+    document.title = Some(choose_title(document.title.as_deref(), adoption.goal));
     for step in &mut document.steps {
         let mut seen = Vec::with_capacity(step.depends_on.len());
         step.depends_on.retain(|id| {
@@ -80,7 +90,7 @@ pub fn read_answer(text: &str, cut: bool, adoption: Adoption<'_>) -> Result<Docu
 
 /// Takes out what is no part of a plan, and names steps that have no name: `s1`, `s2`, … as they
 /// were asked for.
-fn tidy(value: &mut Value) {
+fn normalise_answer(value: &mut Value) {
     let plan = match value {
         Value::Object(envelope) if envelope.contains_key("steps") => Some(envelope),
         Value::Object(envelope) => {
@@ -113,7 +123,7 @@ fn name_steps(steps: &mut [Value]) {
     }
 }
 
-/// What a step does may stand under `call`, where the schema says it once for all steps.
+/// Moves the action of a step up from `call`, where the schema says it once for all steps.
 fn unfold_call(step: &mut Map<String, Value>) {
     if ["tool", "think", "agent", "input", "plan"]
         .iter()
@@ -131,7 +141,7 @@ fn unfold_call(step: &mut Map<String, Value>) {
 }
 
 /// The model's title, or the beginning of the goal.
-fn title(given: Option<&str>, goal: &str) -> String {
+fn choose_title(given: Option<&str>, goal: &str) -> String {
     let text = given.map(str::trim).filter(|text| !text.is_empty());
     let text = text.unwrap_or_else(|| goal.trim().lines().next().unwrap_or_default());
     let mut title: String = text.chars().take(MAX_TITLE).collect();

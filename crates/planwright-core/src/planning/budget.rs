@@ -1,15 +1,19 @@
-//! How much of everything goes into a prompt. Tokens are estimated: four characters each.
+//! Budgets for the parts of a prompt. Tokens are estimated: four characters each.
 
-/// The tokens of a text, as everybody estimates them.
-pub fn tokens(text: &str) -> usize {
+/// Estimates the tokens of a text.
+pub fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(4)
 }
 
-/// Tokens for each part of a planner's prompt. Whatever does not fit is left out and said to be.
+/// Tokens for each part of a planner's prompt. Parts that do not fit are left out, and the prompt
+/// says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PromptBudget {
+    /// The tools.
     pub catalog: usize,
+    /// The workspace.
     pub snapshot: usize,
+    /// Texts the caller gives.
     pub context: usize,
     /// Open comments, rejections, requests for changes.
     pub remarks: usize,
@@ -19,7 +23,7 @@ pub struct PromptBudget {
     pub repair: usize,
     /// The schema of the answer, in bytes: beyond this it says less.
     pub schema_bytes: usize,
-    /// Whether the model reads so little that everything but the necessary is left out.
+    /// True if the model reads so little that everything but the necessary is left out.
     pub small: bool,
 }
 
@@ -42,7 +46,8 @@ impl PromptBudget {
     /// A model that reads no more than this is told only what it needs.
     const SMALL: u64 = 8_192;
 
-    /// What fits into a model that reads this many tokens. A good part is left for its answer.
+    /// Returns the budget for a model that reads this many tokens. A good part is left for its
+    /// answer.
     pub fn of(context_tokens: Option<u64>) -> Self {
         let full = Self::default();
         let Some(context) = context_tokens else {
@@ -62,7 +67,7 @@ impl PromptBudget {
         }
     }
 
-    /// The most steps that are asked for when nobody says how many.
+    /// The number of steps that are asked for when the caller does not say.
     pub fn default_steps(&self) -> usize {
         if self.small { 6 } else { 20 }
     }

@@ -1,10 +1,10 @@
 //! The tools as a planner is told them: all of them in a stable order, or those that fit, the most
 //! relevant first.
 
-use super::budget::tokens;
-use super::quote::quoted;
-use super::relevance::{Words, relevance};
-use super::tool_schema::shown_schema;
+use super::budget::estimate_tokens;
+use super::quote::quote_text;
+use super::relevance::{Keywords, score_relevance};
+use super::tool_schema::simplify_schema;
 use crate::tool::KnownTool;
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
@@ -15,7 +15,7 @@ const SHORT_DESCRIPTION: usize = 100;
 /// Schemas longer than this are shown as the names of the arguments.
 const MAX_SCHEMA_BYTES: usize = 3_000;
 
-/// What is said about one tool.
+/// The amount of text about one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Detail {
     /// Its description and the schema of its arguments.
@@ -26,7 +26,7 @@ enum Detail {
 
 /// The tools that are offered to a planner, and what it is told about them.
 #[derive(Debug)]
-pub(super) struct Offer {
+pub(super) struct ToolOffer {
     pub(super) tools: Vec<Arc<KnownTool>>,
     pub(super) text: String,
     /// Tools that did not fit.
@@ -35,28 +35,34 @@ pub(super) struct Offer {
 
 /// Tells as much as fits: everything about all tools, a little about all, a little about the most
 /// relevant.
-pub(super) fn offer(tools: &[Arc<KnownTool>], goal: &str, budget: usize) -> Offer {
-    let all = |text| Offer {
+pub(super) fn offer_tools(tools: &[Arc<KnownTool>], goal: &str, budget: usize) -> ToolOffer {
+    let all = |text| ToolOffer {
         tools: tools.to_vec(),
         text,
         left_out: 0,
     };
-    if let Some(text) = all_of(tools.iter().map(|tool| line(tool, Detail::Long)), budget) {
+    if let Some(text) = join_all(
+        tools.iter().map(|tool| tool_line(tool, Detail::Long)),
+        budget,
+    ) {
         return all(text);
     }
-    let short: Vec<String> = tools.iter().map(|tool| line(tool, Detail::Short)).collect();
-    match all_of(&short, budget) {
+    let short: Vec<String> = tools
+        .iter()
+        .map(|tool| tool_line(tool, Detail::Short))
+        .collect();
+    match join_all(&short, budget) {
         Some(text) => all(text),
-        None => some_of(tools, &short, goal, budget),
+        None => offer_relevant(tools, &short, goal, budget),
     }
 }
 
 /// The lines of all tools, if they fit.
-fn all_of<L: AsRef<str>>(lines: impl IntoIterator<Item = L>, budget: usize) -> Option<String> {
+fn join_all<L: AsRef<str>>(lines: impl IntoIterator<Item = L>, budget: usize) -> Option<String> {
     let mut text = String::new();
     for line in lines {
         text.push_str(line.as_ref());
-        if tokens(&text) > budget {
+        if estimate_tokens(&text) > budget {
             return None;
         }
     }
@@ -67,20 +73,26 @@ fn all_of<L: AsRef<str>>(lines: impl IntoIterator<Item = L>, budget: usize) -> O
     }
 }
 
-fn some_of(tools: &[Arc<KnownTool>], lines: &[String], goal: &str, budget: usize) -> Offer {
-    let goal = Words::of(goal);
+fn offer_relevant(
+    tools: &[Arc<KnownTool>],
+    lines: &[String],
+    goal: &str,
+    budget: usize,
+) -> ToolOffer {
+    let goal = Keywords::of(goal);
     let mut ranked: Vec<(Reverse<usize>, usize)> = tools
         .iter()
         .enumerate()
-        .map(|(index, tool)| (Reverse(relevance(&goal, &tool.definition)), index))
+        .map(|(index, tool)| (Reverse(score_relevance(&goal, &tool.definition)), index))
         .collect();
     ranked.sort_unstable();
-    let (mut offered, mut text) = (Vec::new(), String::new());
+    let mut offered = Vec::new();
+    let mut text = String::new();
     // Room for the line that says what is missing.
     let budget = budget.saturating_sub(20);
     for (_, index) in ranked {
         let line = &lines[index];
-        if tokens(&text) + tokens(line) > budget {
+        if estimate_tokens(&text) + estimate_tokens(line) > budget {
             continue;
         }
         text.push_str(line);
@@ -90,7 +102,7 @@ fn some_of(tools: &[Arc<KnownTool>], lines: &[String], goal: &str, budget: usize
     if left_out > 0 {
         text = format!("{text}({left_out} more tools do not fit here and cannot be used)\n");
     }
-    Offer {
+    ToolOffer {
         tools: offered,
         text,
         left_out,
@@ -98,7 +110,7 @@ fn some_of(tools: &[Arc<KnownTool>], lines: &[String], goal: &str, budget: usize
 }
 
 /// One line: nothing that a server says about its tool can end it.
-fn line(tool: &KnownTool, detail: Detail) -> String {
+fn tool_line(tool: &KnownTool, detail: Detail) -> String {
     let definition = &tool.definition;
     let most = if detail == Detail::Long {
         MAX_DESCRIPTION
@@ -110,30 +122,30 @@ fn line(tool: &KnownTool, detail: Detail) -> String {
         .as_deref()
         .or(definition.title.as_deref())
         .unwrap_or_default();
-    let name = quoted(&tool.name.to_string(), 200);
+    let name = quote_text(&tool.name.to_string(), 200);
     let args = match detail {
         Detail::Long => {
-            let schema = shown_schema(&definition.input_schema);
+            let schema = simplify_schema(&definition.input_schema);
             let long = schema
                 .get("properties")
                 .map(ToString::to_string)
                 .unwrap_or_else(|| "{}".to_owned());
             if long.len() <= MAX_SCHEMA_BYTES {
-                with_required(&schema, long)
+                append_required(&schema, long)
             } else {
-                arguments(&schema)
+                describe_arguments(&schema)
             }
         }
         // Names and types are there as they are: the rest need not be made fit to be shown.
         Detail::Short if definition.input_schema.get("properties").is_some() => {
-            arguments(&definition.input_schema)
+            describe_arguments(&definition.input_schema)
         }
-        Detail::Short => arguments(&shown_schema(&definition.input_schema)),
+        Detail::Short => describe_arguments(&simplify_schema(&definition.input_schema)),
     };
     let returns = definition
         .output_schema
         .as_ref()
-        .map(|schema| arguments(&shown_schema(schema)));
+        .map(|schema| describe_arguments(&simplify_schema(schema)));
     let returns = returns
         .filter(|names| names != "{}")
         .map(|names| format!(" returns {names}"));
@@ -145,11 +157,11 @@ fn line(tool: &KnownTool, detail: Detail) -> String {
     };
     format!(
         "- {name}{effect}: {} args {args}{returns}\n",
-        quoted(description, most)
+        quote_text(description, most)
     )
 }
 
-fn with_required(schema: &Value, properties: String) -> String {
+fn append_required(schema: &Value, properties: String) -> String {
     match schema.get("required") {
         Some(required) => format!("{properties} required {required}"),
         None => properties,
@@ -157,7 +169,7 @@ fn with_required(schema: &Value, properties: String) -> String {
 }
 
 /// The names of the arguments with their types; those that are required are marked.
-fn arguments(schema: &Value) -> String {
+fn describe_arguments(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required =
         |name: &str| required.is_some_and(|list| list.iter().any(|entry| entry == name));

@@ -2,7 +2,7 @@
 //! each with the tool that seems to be meant. Good for a person to start from, and for nothing
 //! else.
 
-use super::relevance::{Words, relevance};
+use super::relevance::{Keywords, score_relevance};
 use crate::id::{PlanId, StepId};
 use crate::plan::{Document, FromTemplate, Step, Think};
 use crate::tool::KnownTool;
@@ -13,8 +13,11 @@ use std::sync::Arc;
 /// A template that a draft could be made from.
 #[derive(Debug, Clone)]
 pub struct SavedTemplate {
+    /// Id of the template.
     pub id: PlanId,
+    /// Version of the template.
     pub version: u32,
+    /// Document of that version.
     pub document: Arc<Document>,
 }
 
@@ -30,9 +33,9 @@ pub fn fallback_draft(
     tools: &[Arc<KnownTool>],
 ) -> Document {
     let mut draft = match best_template(goal, templates) {
-        Some(template) => from_template(goal, template),
+        Some(template) => draft_from_template(goal, template),
         None => Document {
-            steps: from_clauses(goal, tools),
+            steps: steps_from_clauses(goal, tools),
             ..Document::default()
         },
     };
@@ -45,7 +48,7 @@ pub fn fallback_draft(
 
 /// The template that has most words in common with the goal, if it has enough of them.
 fn best_template<'a>(goal: &str, templates: &'a [SavedTemplate]) -> Option<&'a SavedTemplate> {
-    let goal = Words::of(goal);
+    let goal = Keywords::of(goal);
     let least = goal.len().clamp(1, 2);
     let common = |template: &SavedTemplate| {
         let document = &template.document;
@@ -53,7 +56,7 @@ fn best_template<'a>(goal: &str, templates: &'a [SavedTemplate]) -> Option<&'a S
         for part in [&document.title, &document.goal].into_iter().flatten() {
             text = format!("{text} {part}");
         }
-        goal.common(&Words::of(&text))
+        goal.common(&Keywords::of(&text))
     };
     let mut found: Vec<_> = templates
         .iter()
@@ -65,7 +68,7 @@ fn best_template<'a>(goal: &str, templates: &'a [SavedTemplate]) -> Option<&'a S
 }
 
 /// The template with the inputs that the goal names. If some are missing, it still asks for them.
-fn from_template(goal: &str, template: &SavedTemplate) -> Document {
+fn draft_from_template(goal: &str, template: &SavedTemplate) -> Document {
     let given: Map<String, Value> = template
         .document
         .input_names()
@@ -90,7 +93,8 @@ fn from_template(goal: &str, template: &SavedTemplate) -> Document {
 fn named_value(goal: &str, name: &str) -> Option<Value> {
     let mut from = 0;
     while let Some(at) = goal[from..].find(name).map(|at| from + at) {
-        let (before, after) = (&goal[..at], &goal[at + name.len()..]);
+        let before = &goal[..at];
+        let after = &goal[at + name.len()..];
         from = at + name.len().max(1);
         while !goal.is_char_boundary(from) {
             from += 1;
@@ -123,7 +127,7 @@ fn named_value(goal: &str, name: &str) -> Option<Value> {
 }
 
 /// One step per clause, one after the other.
-fn from_clauses(goal: &str, tools: &[Arc<KnownTool>]) -> Vec<Step> {
+fn steps_from_clauses(goal: &str, tools: &[Arc<KnownTool>]) -> Vec<Step> {
     let id = |number: usize| -> StepId {
         format!("s{number}")
             .parse()
@@ -152,21 +156,25 @@ fn from_clauses(goal: &str, tools: &[Arc<KnownTool>]) -> Vec<Step> {
         }
         step
     };
-    clauses(goal).into_iter().zip(1_usize..).map(step).collect()
+    split_clauses(goal)
+        .into_iter()
+        .zip(1_usize..)
+        .map(step)
+        .collect()
 }
 
 fn best_tool<'a>(clause: &str, tools: &'a [Arc<KnownTool>]) -> Option<&'a Arc<KnownTool>> {
-    let words = Words::of(clause);
+    let words = Keywords::of(clause);
     let ranked = tools
         .iter()
-        .map(|tool| (relevance(&words, &tool.definition), tool));
+        .map(|tool| (score_relevance(&words, &tool.definition), tool));
     // Of equals the first, in the order of names.
     let best = ranked.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
     (best.0 >= LEAST_RELEVANCE).then_some(best.1)
 }
 
 /// `read the module, find usages; and then report` is three clauses.
-fn clauses(goal: &str) -> Vec<String> {
+fn split_clauses(goal: &str) -> Vec<String> {
     let text = format!(" {} ", goal.trim().trim_end_matches('.'));
     let text = [" and then ", " then ", ". ", ", ", "; ", "\n"]
         .iter()
@@ -202,10 +210,10 @@ mod tests {
     #[test]
     fn a_goal_is_taken_apart_at_its_own_words() {
         assert_eq!(
-            clauses("Read the auth module, then find all usages; and refactor them."),
+            split_clauses("Read the auth module, then find all usages; and refactor them."),
             ["Read the auth module", "find all usages", "refactor them"]
         );
-        assert_eq!(clauses(" , ;"), Vec::<String>::new());
+        assert_eq!(split_clauses(" , ;"), Vec::<String>::new());
     }
 
     #[test]

@@ -1,29 +1,37 @@
-//! What a planner may not change: steps that nobody asked it about, and steps that have run.
+//! Merges a planner's answer into a plan. Steps it was not asked about and steps that have run
+//! stay.
 
-use super::schema::Position;
+use super::schema::StepSlot;
 use crate::id::StepId;
 use crate::plan::{Code, Document, Finding, Plan};
 use crate::status::StepStatus;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What became of a step of a run that is planned again.
+/// The outcome of a step in a run whose remaining work is planned again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepOutcome {
+    /// The step.
     pub step: StepId,
-    pub outcome: Outcome,
+    /// Its outcome.
+    pub outcome: StepFate,
 }
 
+/// The treatment of a step when the rest is planned again.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum StepFate {
     /// It is done, and stays as it is; what came out, as far as it is shown.
     Kept {
+        /// Status of the step.
         status: StepStatus,
+        /// Its value, as far as it is shown.
         value: Option<Value>,
     },
     /// It has to be planned again; why, if it failed.
     Open {
+        /// Status of the step.
         status: StepStatus,
+        /// The error it failed with.
         error: Option<String>,
     },
 }
@@ -98,10 +106,10 @@ pub fn merge_remaining(old: &Document, kept: &BTreeSet<StepId>, answer: Document
     }
 }
 
-/// The places of steps that are written anew among others that stay. Each may depend on whatever
-/// cannot depend on it: on the steps before it, and on those that need none of the steps from it
-/// on.
-pub(super) fn positions_among(plan: &Plan, chosen: &[StepId]) -> Vec<Position> {
+/// The places of steps that are written anew among others that stay. Each may depend on every step
+/// that cannot depend on it: on the steps before it, and on those that need none of the steps from
+/// it on.
+pub(super) fn slots_among(plan: &Plan, chosen: &[StepId]) -> Vec<StepSlot> {
     let mut levels = vec![0_usize; plan.indices().count()];
     let mut places = Vec::new();
     for &ix in plan.graph().order() {
@@ -117,25 +125,25 @@ pub(super) fn positions_among(plan: &Plan, chosen: &[StepId]) -> Vec<Position> {
             levels[ix.index()] = places.len();
         }
     }
-    let position = |(ix, level): (&crate::plan::StepIx, usize)| {
+    let slot = |(ix, level): (&crate::plan::StepIx, usize)| {
         let before = plan.indices().filter(|other| levels[other.index()] < level);
         let earlier = before
             .map(|other| plan.step_id(other).to_string())
             .collect();
-        Position {
+        StepSlot {
             id: plan.step_id(*ix).to_string(),
             earlier,
         }
     };
-    places.iter().zip(1_usize..).map(position).collect()
+    places.iter().zip(1_usize..).map(slot).collect()
 }
 
 /// Places after steps that stay, under names that no step of the plan has had.
-pub(super) fn positions_after(
+pub(super) fn slots_after(
     document: &Document,
     kept: &BTreeSet<StepId>,
     count: usize,
-) -> Vec<Position> {
+) -> Vec<StepSlot> {
     let numbers = document
         .steps
         .iter()
@@ -143,14 +151,14 @@ pub(super) fn positions_after(
     let taken: Option<usize> = numbers.filter_map(|number| number.parse().ok()).max();
     let first = taken.filter(|&taken| taken < 1_000_000).unwrap_or_default() + 1;
     let mut earlier: Vec<String> = kept.iter().map(ToString::to_string).collect();
-    let mut positions = Vec::with_capacity(count);
+    let mut slots = Vec::with_capacity(count);
     for number in first..first + count {
         let id = format!("s{number}");
-        positions.push(Position {
+        slots.push(StepSlot {
             id: id.clone(),
             earlier: earlier.clone(),
         });
         earlier.push(id);
     }
-    positions
+    slots
 }

@@ -21,15 +21,17 @@ mod schema;
 mod snapshot;
 mod tool_schema;
 
-pub use answer::{Adoption, NoPlan, read_answer};
-pub use budget::{PromptBudget, tokens};
+pub use answer::{PlanOrigin, ReadAnswerError, read_answer};
+pub use budget::{PromptBudget, estimate_tokens};
 pub use fallback::{SavedTemplate, fallback_draft};
-pub use merge::{Outcome, StepOutcome, merge_remaining, merge_steps, merge_whole};
-pub use prompt::{ContextText, Prompt, PromptRequest, Task, build_prompt, kept_steps};
-pub use prompts::{CHAT, CHECK, EXECUTOR, FillPromptError, PROMPTS, PromptForm, Prompts, REFLECT};
-pub use quote::{fenced, quoted};
-pub use relevance::{Words, relevance};
-pub use repair::{Fault, repair_messages};
-pub use schema::{Position, Shape, StepsSchema, steps_schema};
-pub use snapshot::{Snapshot, SnapshotFile};
-pub use tool_schema::shown_schema;
+pub use merge::{StepFate, StepOutcome, merge_remaining, merge_steps, merge_whole};
+pub use prompt::{ContextText, PlannerTask, Prompt, PromptRequest, build_prompt, kept_steps};
+pub use prompts::{
+    CHAT, CHECK, EXECUTOR, FillPromptError, PROMPTS, PromptTemplate, Prompts, REFLECT,
+};
+pub use quote::{fence_text, quote_text};
+pub use relevance::{Keywords, score_relevance};
+pub use repair::{AnswerFault, repair_messages};
+pub use schema::{SchemaDetail, StepSlot, StepsSchemaRequest, steps_schema};
+pub use snapshot::{SnapshotFile, WorkspaceSnapshot};
+pub use tool_schema::simplify_schema;

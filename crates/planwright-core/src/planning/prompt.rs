@@ -1,14 +1,14 @@
 //! The prompt of a planner. What every plan has in common comes first and the goal last: servers
 //! remember what a prompt begins with.
 
-use super::budget::{PromptBudget, tokens};
-use super::catalog::{Offer, offer};
-use super::merge::{Outcome, StepOutcome, positions_after, positions_among};
+use super::budget::{PromptBudget, estimate_tokens};
+use super::catalog::{ToolOffer, offer_tools};
+use super::merge::{StepFate, StepOutcome, slots_after, slots_among};
 use super::prompts::{CREATE, FillPromptError, PLANNER, Prompts, REGENERATE, REPLAN};
-use super::quote::{fenced, quoted};
+use super::quote::{fence_text, quote_text};
 use super::remarks;
-use super::schema::{Position, Shape, StepsSchema, steps_schema};
-use super::snapshot::Snapshot;
+use super::schema::{SchemaDetail, StepSlot, StepsSchemaRequest, steps_schema};
+use super::snapshot::WorkspaceSnapshot;
 use crate::id::StepId;
 use crate::model::{AnswerSchema, Message};
 use crate::plan::{Document, Plan};
@@ -17,51 +17,68 @@ use crate::tool::KnownTool;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A text that whoever asks for a plan wants the planner to know.
+/// A text that the caller wants the planner to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextText {
+    /// Name of the text, such as a file name.
     pub name: String,
+    /// The text itself.
     pub text: String,
 }
 
-/// What a prompt is made of.
+/// The parts of a prompt.
 #[derive(Debug, Clone)]
 pub struct PromptRequest<'a> {
+    /// Goal of the plan.
     pub goal: &'a str,
     /// The tools that may be used, in a stable order.
     pub tools: &'a [Arc<KnownTool>],
-    pub snapshot: Option<&'a Snapshot>,
+    /// The workspace, if the planner is told about it.
+    pub snapshot: Option<&'a WorkspaceSnapshot>,
+    /// Texts the caller gives.
     pub context: &'a [ContextText],
-    pub task: Task<'a>,
+    /// The work to do.
+    pub task: PlannerTask<'a>,
+    /// Most steps of the plan.
     pub max_steps: usize,
+    /// Sizes of the parts.
     pub budget: PromptBudget,
 }
 
-/// What the planner is to write.
+/// The work the planner is asked for.
 #[derive(Debug, Clone)]
-pub enum Task<'a> {
+pub enum PlannerTask<'a> {
     /// A plan.
     Create,
     /// The next version of a plan: all of it, or these steps.
     Regenerate {
+        /// The review, for what people said.
         review: &'a Review,
+        /// The current version.
         plan: &'a Plan,
+        /// The steps to write again; all if empty.
         steps: &'a [StepId],
+        /// A wish for this version.
         feedback: Option<&'a str>,
     },
     /// The rest of a plan whose run failed.
     Replan {
+        /// The plan whose run failed.
         document: &'a Document,
+        /// The outcomes of its steps.
         outcomes: &'a [StepOutcome],
     },
 }
 
-/// What a model is asked.
+/// A complete request to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
+    /// Messages for the model.
     pub messages: Vec<Message>,
+    /// Schema of the answer.
     pub schema: AnswerSchema,
-    pub shape: Shape,
+    /// Detail of that schema.
+    pub shape: SchemaDetail,
     /// Tools that did not fit into the budget.
     pub left_out: usize,
 }
@@ -71,9 +88,9 @@ impl Prompt {
     pub fn tokens(&self) -> usize {
         let text = |message: &Message| match message {
             Message::System { text } | Message::User { text } | Message::Tool { text, .. } => {
-                tokens(text)
+                estimate_tokens(text)
             }
-            Message::Assistant { text, .. } => tokens(text),
+            Message::Assistant { text, .. } => estimate_tokens(text),
         };
         self.messages.iter().map(text).sum()
     }
@@ -89,22 +106,23 @@ pub fn build_prompt(
     request: &PromptRequest<'_>,
     prompts: &Prompts,
 ) -> Result<Prompt, FillPromptError> {
-    let Offer {
+    let ToolOffer {
         tools,
         text,
         left_out,
-    } = offer(request.tools, request.goal, request.budget.catalog);
-    let (positions, all) = request.positions();
-    let (schema, shape) = steps_schema(&StepsSchema {
+    } = offer_tools(request.tools, request.goal, request.budget.catalog);
+    let (slots, all) = request.slots();
+    let (schema, shape) = steps_schema(&StepsSchemaRequest {
         tools: &tools,
-        positions: &positions,
+        slots: &slots,
         all,
         max_bytes: request.budget.schema_bytes,
         small: request.budget.small,
     });
-    let most = positions.len().to_string();
-    let system = prompts.fill(&PLANNER, &[("tools", text.trim_end()), ("maxSteps", &most)])?;
-    let user = request.user(&positions, prompts)?;
+    let most = slots.len().to_string();
+    let system =
+        prompts.fill_prompt(&PLANNER, &[("tools", text.trim_end()), ("maxSteps", &most)])?;
+    let user = request.user_message(&slots, prompts)?;
     let messages = vec![
         Message::system(system.trim_end()),
         Message::user(user.trim_end()),
@@ -119,70 +137,79 @@ pub fn build_prompt(
 
 impl PromptRequest<'_> {
     /// The places to be filled, and whether all of them have to be.
-    fn positions(&self) -> (Vec<Position>, bool) {
+    fn slots(&self) -> (Vec<StepSlot>, bool) {
         let count = self.max_steps.clamp(1, MAX_STEPS);
         match &self.task {
-            Task::Regenerate { plan, steps, .. } if !steps.is_empty() => {
-                (positions_among(plan, steps), true)
+            PlannerTask::Regenerate { plan, steps, .. } if !steps.is_empty() => {
+                (slots_among(plan, steps), true)
             }
-            Task::Create | Task::Regenerate { .. } => (Position::numbered(count), false),
-            Task::Replan { document, outcomes } => (
-                positions_after(document, &kept_steps(outcomes), count),
-                false,
-            ),
+            PlannerTask::Create | PlannerTask::Regenerate { .. } => {
+                (StepSlot::numbered(count), false)
+            }
+            PlannerTask::Replan { document, outcomes } => {
+                (slots_after(document, &kept_steps(outcomes), count), false)
+            }
         }
     }
 
-    fn user(&self, positions: &[Position], prompts: &Prompts) -> Result<String, FillPromptError> {
+    fn user_message(
+        &self,
+        slots: &[StepSlot],
+        prompts: &Prompts,
+    ) -> Result<String, FillPromptError> {
         let workspace = self
             .snapshot
-            .map(|found| found.section(self.budget.snapshot))
+            .map(|found| found.write_section(self.budget.snapshot))
             .unwrap_or_default();
-        let context = self.context();
-        let goal = fenced(self.goal, usize::MAX);
+        let context = self.context_section();
+        let goal = fence_text(self.goal, usize::MAX);
         let mut values: Vec<(&str, &str)> = vec![
             ("workspace", &workspace),
             ("context", &context),
             ("goal", &goal),
         ];
         match &self.task {
-            Task::Create => prompts.fill(&CREATE, &values),
-            Task::Regenerate {
+            PlannerTask::Create => prompts.fill_prompt(&CREATE, &values),
+            PlannerTask::Regenerate {
                 review,
                 plan,
                 steps,
                 feedback,
             } => {
-                let document = self.document(plan.document());
-                let remarks = remarks::section(review, *feedback, self.budget.remarks);
-                let task = regenerate_task(steps, positions);
+                let document = self.document_section(plan.document());
+                let remarks = remarks::write_section(review, *feedback, self.budget.remarks);
+                let task = regenerate_task(steps, slots);
                 values.extend([
                     ("plan", &*document),
                     ("remarks", &*remarks),
                     ("task", &*task),
                 ]);
-                prompts.fill(&REGENERATE, &values)
+                prompts.fill_prompt(&REGENERATE, &values)
             }
-            Task::Replan { document, outcomes } => {
-                let progress = self.progress(outcomes);
-                let document = self.document(document);
-                let task = replan_task(positions);
+            PlannerTask::Replan { document, outcomes } => {
+                let progress = self.progress_section(outcomes);
+                let document = self.document_section(document);
+                let task = replan_task(slots);
                 values.extend([
                     ("plan", &*document),
                     ("progress", &*progress),
                     ("task", &*task),
                 ]);
-                prompts.fill(&REPLAN, &values)
+                prompts.fill_prompt(&REPLAN, &values)
             }
         }
     }
 
     /// The texts that were given, each within what the ones before it left.
-    fn context(&self) -> String {
+    fn context_section(&self) -> String {
         let mut section = String::new();
         for given in self.context {
-            let left = self.budget.context.saturating_sub(tokens(&section) + 40) * 4;
-            let text: String = cut(&given.text, left).to_owned();
+            let left = self
+                .budget
+                .context
+                .saturating_sub(estimate_tokens(&section) + 40)
+                * 4;
+            let text: String = cut_to_bytes(&given.text, left).to_owned();
             if text.is_empty() {
                 continue;
             }
@@ -191,40 +218,40 @@ impl PromptRequest<'_> {
             } else {
                 ""
             };
-            let name = quoted(&given.name, MAX_NAME.min(left));
+            let name = quote_text(&given.name, MAX_NAME.min(left));
             section = format!(
                 "{section}{heading}{name}:\n{}\n\n",
-                fenced(&text, usize::MAX)
+                fence_text(&text, usize::MAX)
             );
         }
         section
     }
 
     /// The plan, as JSON in a fence.
-    fn document(&self, document: &Document) -> String {
+    fn document_section(&self, document: &Document) -> String {
         let text = serde_json::to_string(document).unwrap_or_default();
-        fenced(cut(&text, self.budget.plan * 4), usize::MAX)
+        fence_text(cut_to_bytes(&text, self.budget.plan * 4), usize::MAX)
     }
 
-    fn progress(&self, outcomes: &[StepOutcome]) -> String {
+    fn progress_section(&self, outcomes: &[StepOutcome]) -> String {
         let mut text = String::new();
         for StepOutcome { step, outcome } in outcomes {
             let line = match outcome {
-                Outcome::Kept { status, value } => {
+                StepFate::Kept { status, value } => {
                     let value = value
                         .as_ref()
-                        .map(|value| quoted(&value.to_string(), MAX_VALUE));
+                        .map(|value| quote_text(&value.to_string(), MAX_VALUE));
                     let value = value.map(|value| format!(": {value}")).unwrap_or_default();
                     format!("- {step} is {status} and stays as it is{value}\n")
                 }
-                Outcome::Open { status, error } => {
+                StepFate::Open { status, error } => {
                     let error = error
                         .as_ref()
-                        .map(|error| format!(": {}", quoted(error, MAX_VALUE)));
+                        .map(|error| format!(": {}", quote_text(error, MAX_VALUE)));
                     format!("- {step} is {status}{}\n", error.unwrap_or_default())
                 }
             };
-            if tokens(&text) + tokens(&line) <= self.budget.plan {
+            if estimate_tokens(&text) + estimate_tokens(&line) <= self.budget.plan {
                 text.push_str(&line);
             }
         }
@@ -236,19 +263,16 @@ impl PromptRequest<'_> {
 pub fn kept_steps(outcomes: &[StepOutcome]) -> BTreeSet<StepId> {
     let kept = outcomes
         .iter()
-        .filter(|outcome| matches!(outcome.outcome, Outcome::Kept { .. }));
+        .filter(|outcome| matches!(outcome.outcome, StepFate::Kept { .. }));
     kept.map(|outcome| outcome.step.clone()).collect()
 }
 
-fn regenerate_task(steps: &[StepId], positions: &[Position]) -> String {
+fn regenerate_task(steps: &[StepId], slots: &[StepSlot]) -> String {
     if steps.is_empty() {
         return "Write the whole plan again, better, with what people said in mind. Keep what nobody objects to."
             .to_owned();
     }
-    let names: Vec<&str> = positions
-        .iter()
-        .map(|position| position.id.as_str())
-        .collect();
+    let names: Vec<&str> = slots.iter().map(|slot| slot.id.as_str()).collect();
     format!(
         "Write only these steps again, under their own names and in this order: {}. All other steps stay as they are; \
          leave them out of the answer.",
@@ -256,10 +280,8 @@ fn regenerate_task(steps: &[StepId], positions: &[Position]) -> String {
     )
 }
 
-fn replan_task(positions: &[Position]) -> String {
-    let first = positions
-        .first()
-        .map_or("s1", |position| position.id.as_str());
+fn replan_task(slots: &[StepSlot]) -> String {
+    let first = slots.first().map_or("s1", |slot| slot.id.as_str());
     format!(
         "Write the steps that are still needed to reach the goal, in another way than the one that failed. Steps that stay \
          as they are are not repeated: leave them out, and use their results where they help. Name the new steps from \
@@ -268,7 +290,7 @@ fn replan_task(positions: &[Position]) -> String {
 }
 
 /// The text up to so many bytes.
-fn cut(text: &str, bytes: usize) -> &str {
+fn cut_to_bytes(text: &str, bytes: usize) -> &str {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {
         end -= 1;

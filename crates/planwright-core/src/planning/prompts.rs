@@ -1,16 +1,15 @@
 //! The texts of prompts: files with named places, which users can replace by their own.
 //!
-//! A place is `{{name}}`. Each is filled once; what is put in is never looked at again, whatever it
-//! says.
+//! A place is `{{name}}`. Each is filled once; what is put in is never scanned again.
 
 use std::collections::BTreeMap;
 
 /// A prompt that this program knows.
 #[derive(Debug, Clone, Copy)]
-pub struct PromptForm {
+pub struct PromptTemplate {
     /// Also the name of the file that replaces it, with `.md`.
     pub name: &'static str,
-    /// The text if nobody replaced it.
+    /// The text if the user did not replace it.
     pub text: &'static str,
     /// The places that can be filled.
     pub places: &'static [&'static str],
@@ -18,68 +17,68 @@ pub struct PromptForm {
     pub required: &'static [&'static str],
 }
 
-/// What holds for every plan; the tools.
-pub(super) const PLANNER: PromptForm = PromptForm {
+/// Rules for every plan, and the tools.
+pub(super) const PLANNER: PromptTemplate = PromptTemplate {
     name: "planner",
     text: include_str!("prompts/planner.md"),
     places: &["tools", "maxSteps"],
     required: &["tools"],
 };
 
-pub(super) const CREATE: PromptForm = PromptForm {
+pub(super) const CREATE: PromptTemplate = PromptTemplate {
     name: "create",
     text: include_str!("prompts/create.md"),
     places: &["workspace", "context", "goal"],
     required: &["goal"],
 };
 
-pub(super) const REGENERATE: PromptForm = PromptForm {
+pub(super) const REGENERATE: PromptTemplate = PromptTemplate {
     name: "regenerate",
     text: include_str!("prompts/regenerate.md"),
     places: &["workspace", "context", "plan", "remarks", "task", "goal"],
     required: &["plan", "task"],
 };
 
-pub(super) const REPLAN: PromptForm = PromptForm {
+pub(super) const REPLAN: PromptTemplate = PromptTemplate {
     name: "replan",
     text: include_str!("prompts/replan.md"),
     places: &["workspace", "context", "plan", "progress", "task", "goal"],
     required: &["plan", "progress", "task"],
 };
 
-pub(super) const REPAIR: PromptForm = PromptForm {
+pub(super) const REPAIR: PromptTemplate = PromptTemplate {
     name: "repair",
     text: include_str!("prompts/repair.md"),
     places: &["findings"],
     required: &["findings"],
 };
 
-/// What the reflector is told before it looks at a run. The run itself is not part of the text.
-pub const REFLECT: PromptForm = PromptForm {
+/// Instructions for the reflector before it looks at a run. The run itself is not part of the text.
+pub const REFLECT: PromptTemplate = PromptTemplate {
     name: "reflect",
     text: include_str!("../adjust/prompts/reflect.md"),
     places: &[],
     required: &[],
 };
 
-/// What the reflector is told before it looks at success criteria.
-pub const CHECK: PromptForm = PromptForm {
+/// Instructions for the reflector before it looks at success criteria.
+pub const CHECK: PromptTemplate = PromptTemplate {
     name: "check",
     text: include_str!("../adjust/prompts/check.md"),
     places: &[],
     required: &[],
 };
 
-/// What every executor of an `agent` step is told about its work.
-pub const EXECUTOR: PromptForm = PromptForm {
+/// Instructions for every executor of an `agent` step.
+pub const EXECUTOR: PromptTemplate = PromptTemplate {
     name: "executor",
     text: include_str!("prompts/executor.md"),
     places: &["tools", "goal"],
     required: &["tools"],
 };
 
-/// What a model is told that talks with a person.
-pub const CHAT: PromptForm = PromptForm {
+/// Instructions for a model that talks with a person.
+pub const CHAT: PromptTemplate = PromptTemplate {
     name: "chat",
     text: include_str!("prompts/chat.md"),
     places: &["tools", "goal"],
@@ -87,30 +86,46 @@ pub const CHAT: PromptForm = PromptForm {
 };
 
 /// The prompts that can be replaced.
-pub const PROMPTS: [PromptForm; 9] = [
+pub const PROMPTS: [PromptTemplate; 9] = [
     PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK, EXECUTOR, CHAT,
 ];
 
-/// The prompts that somebody replaced, by name.
+/// The prompts that the user replaced, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompts(BTreeMap<String, String>);
 
-/// Why a prompt that somebody wrote cannot be used.
+/// The reason a replaced prompt cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FillPromptError {
+    /// The prompt has a placeholder that nothing fills.
     #[error("the prompt `{prompt}` has a place `{{{{{place}}}}}` that nothing belongs to; it can have {}", known.join(", "))]
     UnknownPlace {
+        /// Name of the prompt.
         prompt: String,
+        /// Name of the placeholder.
         place: String,
+        /// Placeholders it can have.
         known: Vec<String>,
     },
+    /// The prompt lacks a placeholder it needs.
     #[error("the prompt `{prompt}` has no place `{{{{{place}}}}}`, and says nothing without it")]
-    MissingPlace { prompt: String, place: String },
+    MissingPlace {
+        /// Name of the prompt.
+        prompt: String,
+        /// Name of the placeholder.
+        place: String,
+    },
+    /// The prompt is too long.
     #[error(
         "the prompt `{prompt}` has {bytes} bytes, at most {} are read",
         Prompts::MAX_BYTES
     )]
-    TooLong { prompt: String, bytes: usize },
+    TooLong {
+        /// Name of the prompt.
+        prompt: String,
+        /// Its length.
+        bytes: usize,
+    },
 }
 
 impl Prompts {
@@ -119,20 +134,20 @@ impl Prompts {
 
     /// Replaces a prompt.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+    pub fn with_prompt(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.0.insert(name.into(), text.into());
         self
     }
 
     /// The names of those that were replaced.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn replaced_names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
     /// The prompt with its places filled. A place that is given nothing is empty.
-    pub fn fill(
+    pub fn fill_prompt(
         &self,
-        form: &PromptForm,
+        form: &PromptTemplate,
         values: &[(&str, &str)],
     ) -> Result<String, FillPromptError> {
         let text = self.0.get(form.name).map_or(form.text, String::as_str);
@@ -142,7 +157,8 @@ impl Prompts {
                 bytes: text.len(),
             });
         }
-        let (mut filled, mut found) = (String::with_capacity(text.len()), Vec::new());
+        let mut filled = String::with_capacity(text.len());
+        let mut found = Vec::new();
         let mut rest = text;
         while let Some((before, place, after)) = next_place(rest) {
             if !form.places.contains(&place) {
@@ -199,8 +215,8 @@ mod tests {
 
     #[test]
     fn what_is_put_into_a_prompt_is_not_looked_at_again() {
-        let filled = Prompts::default().fill(
-            &PromptForm {
+        let filled = Prompts::default().fill_prompt(
+            &PromptTemplate {
                 name: "x",
                 text: "{{a}}|{{b}}|{{{a}}|{ {a}}",
                 places: &["a", "b"],
@@ -213,20 +229,20 @@ mod tests {
 
     #[test]
     fn a_mistyped_place_and_a_missing_one_are_reported() {
-        let prompts = Prompts::default().with("create", "do {{gaol}}");
-        let error = prompts.fill(&CREATE, &[]).unwrap_err().to_string();
+        let prompts = Prompts::default().with_prompt("create", "do {{gaol}}");
+        let error = prompts.fill_prompt(&CREATE, &[]).unwrap_err().to_string();
         assert!(
             error.contains("`{{gaol}}`") && error.contains("{{goal}}"),
             "{error}"
         );
-        let prompts = Prompts::default().with("create", "do it");
+        let prompts = Prompts::default().with_prompt("create", "do it");
         assert!(matches!(
-            prompts.fill(&CREATE, &[]),
+            prompts.fill_prompt(&CREATE, &[]),
             Err(FillPromptError::MissingPlace { .. })
         ));
-        let prompts = Prompts::default().with("create", "x".repeat(Prompts::MAX_BYTES + 1));
+        let prompts = Prompts::default().with_prompt("create", "x".repeat(Prompts::MAX_BYTES + 1));
         assert!(matches!(
-            prompts.fill(&CREATE, &[]),
+            prompts.fill_prompt(&CREATE, &[]),
             Err(FillPromptError::TooLong { .. })
         ));
     }
@@ -235,7 +251,7 @@ mod tests {
     fn every_prompt_can_be_filled_as_it_is() {
         for form in PROMPTS {
             let values: Vec<(&str, &str)> = form.places.iter().map(|place| (*place, "X")).collect();
-            let text = Prompts::default().fill(&form, &values).unwrap();
+            let text = Prompts::default().fill_prompt(&form, &values).unwrap();
             assert!(!text.contains("{{"), "{text}");
         }
     }

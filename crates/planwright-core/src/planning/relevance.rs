@@ -1,10 +1,10 @@
-//! Which tools and templates a goal seems to be about: words they have in common.
+//! Scores tools and templates by the keywords they have in common with a goal.
 
 use crate::tool::ToolDefinition;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Words that say nothing about what is to be done.
+/// Keywords that say nothing about what is to be done.
 const EMPTY: &[&str] = &[
     "the", "and", "then", "with", "from", "into", "for", "all", "any", "this", "that", "these",
     "those", "its", "are", "was", "has", "have", "will", "should", "must", "can", "not", "but",
@@ -14,12 +14,13 @@ const EMPTY: &[&str] = &[
 
 /// The words of a text that say something, in a form in which `reading files` meets `read_file`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words(BTreeSet<String>);
+pub struct Keywords(BTreeSet<String>);
 
-impl Words {
+impl Keywords {
     /// Longer texts are read up to here: more words do not make a tool more relevant.
     const MAX: usize = 4_096;
 
+    /// Returns the keywords of a text.
     pub fn of(text: &str) -> Self {
         let mut words = Self::default();
         words.add(text);
@@ -27,22 +28,24 @@ impl Words {
     }
 
     fn add(&mut self, text: &str) {
-        each(text, |word| {
+        for_each_keyword(text, |word| {
             if !self.0.contains(word) {
                 self.0.insert(word.to_owned());
             }
         });
     }
 
+    /// Returns whether there are no keywords.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Returns the number of keywords.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// How many words both have.
+    /// Returns the number of keywords both have.
     pub fn common(&self, other: &Self) -> usize {
         self.0.intersection(&other.0).count()
     }
@@ -50,31 +53,31 @@ impl Words {
 
 /// Calls with every word that says something, in its form. Most are spelt in that form already, and
 /// are not copied.
-fn each(text: &str, mut found: impl FnMut(&str)) {
+fn for_each_keyword(text: &str, mut found: impl FnMut(&str)) {
     let end = text
         .char_indices()
-        .nth(Words::MAX)
+        .nth(Keywords::MAX)
         .map_or(text.len(), |(at, _)| at);
     for part in text[..end].split(|c: char| !c.is_alphanumeric()) {
         if part.chars().all(|c| c.is_lowercase() || c.is_numeric()) {
-            stem(part).into_iter().for_each(&mut found);
+            stem_word(part).into_iter().for_each(&mut found);
         } else {
-            humps(part)
+            split_camel_case(part)
                 .iter()
-                .filter_map(|word| stem(word))
+                .filter_map(|word| stem_word(word))
                 .for_each(&mut found);
         }
     }
 }
 
 /// The words of a goal that were met in other texts.
-struct Met<'a> {
-    goal: &'a Words,
+struct MatchedKeywords<'a> {
+    goal: &'a Keywords,
     words: BTreeSet<&'a str>,
 }
 
-impl<'a> Met<'a> {
-    fn in_text(goal: &'a Words, text: &str) -> Self {
+impl<'a> MatchedKeywords<'a> {
+    fn in_text(goal: &'a Keywords, text: &str) -> Self {
         let mut met = Self {
             goal,
             words: BTreeSet::new(),
@@ -85,14 +88,14 @@ impl<'a> Met<'a> {
 
     fn add(&mut self, text: &str) {
         let Self { goal, words } = self;
-        each(text, |word| {
+        for_each_keyword(text, |word| {
             words.extend(goal.0.get(word).map(String::as_str));
         });
     }
 }
 
 /// `readTextFile` is three words.
-fn humps(word: &str) -> Vec<String> {
+fn split_camel_case(word: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_small = false;
     for c in word.chars() {
@@ -109,7 +112,7 @@ fn humps(word: &str) -> Vec<String> {
 }
 
 /// Endings are dropped, crudely: two spellings of a word need to meet, and nothing else.
-fn stem(word: &str) -> Option<&str> {
+fn stem_word(word: &str) -> Option<&str> {
     if word.chars().count() < 3 || EMPTY.contains(&word) {
         return None;
     }
@@ -122,10 +125,10 @@ fn stem(word: &str) -> Option<&str> {
     Some(base.unwrap_or(word))
 }
 
-/// How much a tool seems to be about the goal: its name counts most.
-pub fn relevance(goal: &Words, tool: &ToolDefinition) -> usize {
-    let name = Met::in_text(goal, &tool.name.name);
-    let mut about = Met::in_text(goal, tool.description.as_deref().unwrap_or_default());
+/// Scores how well a tool fits the goal: its name counts most.
+pub fn score_relevance(goal: &Keywords, tool: &ToolDefinition) -> usize {
+    let name = MatchedKeywords::in_text(goal, &tool.name.name);
+    let mut about = MatchedKeywords::in_text(goal, tool.description.as_deref().unwrap_or_default());
     about.add(tool.title.as_deref().unwrap_or_default());
     about.add(&tool.name.server);
     let properties = tool
@@ -145,12 +148,12 @@ mod tests {
 
     #[test]
     fn a_goal_meets_the_names_of_tools_in_other_spellings() {
-        let goal = Words::of("Reading the files, then searching for usages");
+        let goal = Keywords::of("Reading the files, then searching for usages");
         let read = ToolDefinition::new("fs", "readFile", "", json!({}));
         let search = ToolDefinition::new("fs", "search_code", "Finds usages.", json!({}));
         let other = ToolDefinition::new("mail", "send", "Delivers a letter.", json!({}));
-        assert!(relevance(&goal, &read) >= 8);
-        assert!(relevance(&goal, &search) >= 5);
-        assert_eq!(relevance(&goal, &other), 0);
+        assert!(score_relevance(&goal, &read) >= 8);
+        assert!(score_relevance(&goal, &search) >= 5);
+        assert_eq!(score_relevance(&goal, &other), 0);
     }
 }

@@ -1,37 +1,37 @@
-//! What a planner is told about an answer that is no plan: the original request stands, the last
-//! answer and what is wrong with it follow. Earlier answers are forgotten, so that the prompt does
-//! not grow with the rounds.
+//! The request to repair an answer that is no plan: the original request stands, the last answer
+//! and what is wrong with it follow. Earlier answers are forgotten, so that the prompt does not
+//! grow with the rounds.
 
-use super::budget::tokens;
+use super::budget::estimate_tokens;
 use super::prompts::{FillPromptError, Prompts, REPAIR};
-use super::quote::quoted;
+use super::quote::quote_text;
 use crate::model::Message;
 use crate::plan::Finding;
 
-/// What is wrong with an answer.
+/// The reason an answer is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum AnswerFault {
     /// It is no plan at all, in words.
     NoPlan(String),
     /// It is a plan that cannot be accepted.
     Findings(Vec<Finding>),
 }
 
-impl Fault {
+impl AnswerFault {
     /// In one line each.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn describe(&self) -> Vec<String> {
         match self {
             Self::NoPlan(reason) => vec![reason.clone()],
             Self::Findings(findings) => findings
                 .iter()
                 .filter(|finding| finding.is_error())
-                .map(line)
+                .map(finding_line)
                 .collect(),
         }
     }
 }
 
-fn line(finding: &Finding) -> String {
+fn finding_line(finding: &Finding) -> String {
     let suggestion = finding
         .suggestion
         .as_ref()
@@ -47,21 +47,22 @@ const MAX_LINE: usize = 400;
 pub fn repair_messages(
     request: &[Message],
     answer: &str,
-    fault: &Fault,
+    fault: &AnswerFault,
     budget: usize,
     prompts: &Prompts,
 ) -> Result<Vec<Message>, FillPromptError> {
     let mut findings = String::new();
-    for text in fault.lines().iter().take(MAX_LINES) {
-        let line = format!("- {}\n", quoted(text, MAX_LINE));
+    for text in fault.describe().iter().take(MAX_LINES) {
+        let line = format!("- {}\n", quote_text(text, MAX_LINE));
         // The first finding is always told.
-        if findings.is_empty() || tokens(&findings) + tokens(&line) <= budget / 2 {
+        if findings.is_empty() || estimate_tokens(&findings) + estimate_tokens(&line) <= budget / 2
+        {
             findings.push_str(&line);
         }
     }
-    let told = prompts.fill(&REPAIR, &[("findings", findings.trim_end())])?;
+    let told = prompts.fill_prompt(&REPAIR, &[("findings", findings.trim_end())])?;
     let mut messages = request.to_vec();
-    let most = budget.saturating_sub(tokens(&findings)) * 4;
+    let most = budget.saturating_sub(estimate_tokens(&findings)) * 4;
     let mut kept: String = answer
         .chars()
         .filter(|c| *c == '\n' || !c.is_control())

@@ -1,22 +1,22 @@
 //! The schema of a planner's answer.
 //!
-//! Each position of the list of steps has a schema of its own: its id is given, and it can only
+//! Each slot of the list of steps has a schema of its own: its id is given, and it can only
 //! depend on the ones before it. A model that is held to it cannot write a cycle, however small it
 //! is.
 
-use super::tool_schema::{Showing, ValueLimits, reference_schema, show};
+use super::tool_schema::{SimplifyOptions, ValueLimits, reference_schema, simplify_arguments};
 use crate::model::AnswerSchema;
 use crate::tool::KnownTool;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// How much the schema says about a call.
+/// The amount of detail a schema has about calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// Every tool with its own arguments, at every position; a value may be taken from the steps
+pub enum SchemaDetail {
+    /// Every tool with its own arguments, at every slot; a value may be taken from the steps
     /// before it.
     Full,
-    /// Every tool with its own arguments, said once for all positions. It grows with the tools and
+    /// Every tool with its own arguments, said once for all slots. It grows with the tools and
     /// the steps, not with their product; that a value is taken from an earlier step is left to
     /// validation.
     Shared,
@@ -24,20 +24,21 @@ pub enum Shape {
     Compact,
 }
 
-impl Shape {
-    /// What says most comes first.
+impl SchemaDetail {
+    /// The most detailed first.
     const ALL: [Self; 3] = [Self::Full, Self::Shared, Self::Compact];
 }
 
 /// One place in the list of steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Position {
+pub struct StepSlot {
+    /// Id of the step in this slot.
     pub id: String,
     /// The steps it may depend on and take values from.
     pub earlier: Vec<String>,
 }
 
-impl Position {
+impl StepSlot {
     /// `s1` to `sn`, each after all before it.
     pub fn numbered(count: usize) -> Vec<Self> {
         let ids: Vec<String> = (1..=count).map(|number| format!("s{number}")).collect();
@@ -52,12 +53,14 @@ impl Position {
     }
 }
 
-/// What a schema is made for.
+/// The tools and slots that a schema is made for.
 #[derive(Debug, Clone)]
-pub struct StepsSchema<'a> {
+pub struct StepsSchemaRequest<'a> {
+    /// Tools that may be called.
     pub tools: &'a [Arc<KnownTool>],
-    pub positions: &'a [Position],
-    /// Every position is to be filled, not only the first ones.
+    /// Slots for steps.
+    pub slots: &'a [StepSlot],
+    /// Every slot is to be filled, not only the first ones.
     pub all: bool,
     /// The full shape is used if it has at most this many bytes.
     pub max_bytes: usize,
@@ -75,10 +78,10 @@ const SMALL: ValueLimits = ValueLimits {
 };
 
 /// The schema of the whole answer: the one that says most within its size.
-pub fn steps_schema(wanted: &StepsSchema<'_>) -> (AnswerSchema, Shape) {
-    let fitting = Shape::ALL.into_iter().find_map(|shape| {
-        let schema = wanted.schema(shape)?;
-        let fits = shape == Shape::Compact || schema.to_string().len() <= wanted.max_bytes;
+pub fn steps_schema(wanted: &StepsSchemaRequest<'_>) -> (AnswerSchema, SchemaDetail) {
+    let fitting = SchemaDetail::ALL.into_iter().find_map(|shape| {
+        let schema = wanted.build(shape)?;
+        let fits = shape == SchemaDetail::Compact || schema.to_string().len() <= wanted.max_bytes;
         fits.then_some((schema, shape))
     });
     let (schema, shape) = fitting.expect("the compact shape always fits");
@@ -91,16 +94,16 @@ pub fn steps_schema(wanted: &StepsSchema<'_>) -> (AnswerSchema, Shape) {
     )
 }
 
-/// What a step does: the fields that say it.
+/// The fields of a step that say its action.
 type Action = Vec<(&'static str, Value)>;
 
-impl StepsSchema<'_> {
+impl StepsSchemaRequest<'_> {
     /// Nothing if the shape would be absurdly large: it is not built to be thrown away.
-    fn schema(&self, shape: Shape) -> Option<Value> {
+    fn build(&self, shape: SchemaDetail) -> Option<Value> {
         let calls = match shape {
-            Shape::Full => self.tools.len() * self.positions.len(),
-            Shape::Shared => self.tools.len(),
-            Shape::Compact => 0,
+            SchemaDetail::Full => self.tools.len() * self.slots.len(),
+            SchemaDetail::Shared => self.tools.len(),
+            SchemaDetail::Compact => 0,
         };
         if calls * 80 > self.max_bytes {
             return None;
@@ -108,20 +111,16 @@ impl StepsSchema<'_> {
         let mut definitions = Map::new();
         let mut left = self.max_bytes;
         match shape {
-            Shape::Full => {}
-            Shape::Shared => {
-                let all: Vec<String> = self
-                    .positions
-                    .iter()
-                    .map(|position| position.id.clone())
-                    .collect();
+            SchemaDetail::Full => {}
+            SchemaDetail::Shared => {
+                let all: Vec<String> = self.slots.iter().map(|slot| slot.id.clone()).collect();
                 let reference =
                     self.define_reference("reference".to_owned(), &all, &mut definitions);
-                let choices = self.actions(reference.as_ref(), &mut left)?;
-                let choices = choices.into_iter().map(object).collect();
+                let choices = self.action_schemas(reference.as_ref(), &mut left)?;
+                let choices = choices.into_iter().map(object_schema).collect();
                 definitions.insert("call".to_owned(), any_of(choices));
             }
-            Shape::Compact => {
+            SchemaDetail::Compact => {
                 let names: Vec<String> = self
                     .tools
                     .iter()
@@ -133,33 +132,32 @@ impl StepsSchema<'_> {
                 );
             }
         }
-        for position in self.positions {
+        for slot in self.slots {
             let choices = match shape {
-                Shape::Full => {
-                    let name = format!("before_{}", position.id);
-                    let reference =
-                        self.define_reference(name, &position.earlier, &mut definitions);
-                    self.actions(reference.as_ref(), &mut left)?
+                SchemaDetail::Full => {
+                    let name = format!("before_{}", slot.id);
+                    let reference = self.define_reference(name, &slot.earlier, &mut definitions);
+                    self.action_schemas(reference.as_ref(), &mut left)?
                 }
-                Shape::Shared => vec![vec![("call", json!({ "$ref": "#/$defs/call" }))]],
-                Shape::Compact => self.plain_actions(),
+                SchemaDetail::Shared => vec![vec![("call", json!({ "$ref": "#/$defs/call" }))]],
+                SchemaDetail::Compact => self.compact_action_schemas(),
             };
             let choices = choices
                 .into_iter()
-                .map(|action| self.with_place(position, action))
+                .map(|action| self.with_place(slot, action))
                 .collect();
-            definitions.insert(format!("step_{}", position.id), any_of(choices));
+            definitions.insert(format!("step_{}", slot.id), any_of(choices));
         }
-        Some(self.answer(definitions))
+        Some(self.answer_schema(definitions))
     }
 
-    fn answer(&self, definitions: Map<String, Value>) -> Value {
+    fn answer_schema(&self, definitions: Map<String, Value>) -> Value {
         let mut properties = Map::new();
-        properties.insert("title".to_owned(), text(1, MAX_TITLE));
-        properties.insert("steps".to_owned(), self.steps());
+        properties.insert("title".to_owned(), text_schema(1, MAX_TITLE));
+        properties.insert("steps".to_owned(), self.steps_list_schema());
         if !self.small {
-            properties.insert("successCriteria".to_owned(), lines());
-            properties.insert("risks".to_owned(), lines());
+            properties.insert("successCriteria".to_owned(), lines_schema());
+            properties.insert("risks".to_owned(), lines_schema());
             let seconds = json!({ "type": "integer", "minimum": 0, "maximum": 1_000_000 });
             properties.insert("estimatedDuration".to_owned(), seconds);
         }
@@ -172,12 +170,12 @@ impl StepsSchema<'_> {
         })
     }
 
-    /// A list of each length is a choice of its own: not everybody knows another way to say that a
+    /// A list of each length is a choice of its own: some providers know no other way to say that a
     /// list may end.
-    fn steps(&self) -> Value {
-        let shortest = if self.all { self.positions.len() } else { 1 };
-        let lists = (shortest..=self.positions.len()).map(|length| {
-            let places = &self.positions[..length];
+    fn steps_list_schema(&self) -> Value {
+        let shortest = if self.all { self.slots.len() } else { 1 };
+        let lists = (shortest..=self.slots.len()).map(|length| {
+            let places = &self.slots[..length];
             let places = places.iter().map(|place| json!({ "$ref": format!("#/$defs/step_{}", place.id) }));
             let places: Vec<Value> = places.collect();
             json!({ "type": "array", "prefixItems": places, "minItems": length, "maxItems": length })
@@ -201,10 +199,10 @@ impl StepsSchema<'_> {
 
     /// A call of every tool, whose arguments may be such references, and what is no call. Nothing
     /// once they have more than the bytes that are left.
-    fn actions(&self, reference: Option<&Value>, left: &mut usize) -> Option<Vec<Action>> {
+    fn action_schemas(&self, reference: Option<&Value>, left: &mut usize) -> Option<Vec<Action>> {
         let mut actions = Vec::with_capacity(self.tools.len());
         for tool in self.tools {
-            let call = self.call(tool, reference);
+            let call = self.call_schema(tool, reference);
             let bytes: usize = call
                 .iter()
                 .map(|(_, schema)| schema.to_string().len())
@@ -212,11 +210,11 @@ impl StepsSchema<'_> {
             *left = left.checked_sub(bytes)?;
             actions.push(call);
         }
-        actions.extend(self.without_tool());
+        actions.extend(self.actions_without_tool());
         Some(actions)
     }
 
-    fn plain_actions(&self) -> Vec<Action> {
+    fn compact_action_schemas(&self) -> Vec<Action> {
         let call = vec![
             ("tool", json!({ "$ref": "#/$defs/tool_name" })),
             ("args", json!({ "type": "object" })),
@@ -226,12 +224,18 @@ impl StepsSchema<'_> {
         } else {
             Some(call)
         };
-        calls.into_iter().chain(self.without_tool()).collect()
+        calls
+            .into_iter()
+            .chain(self.actions_without_tool())
+            .collect()
     }
 
     /// Asking a model, asking a person. A small model would do nothing else.
-    fn without_tool(&self) -> Vec<Action> {
-        let think = vec![("think", object(vec![("prompt", text(1, 1_000))]))];
+    fn actions_without_tool(&self) -> Vec<Action> {
+        let think = vec![(
+            "think",
+            object_schema(vec![("prompt", text_schema(1, 1_000))]),
+        )];
         if self.small {
             return if self.tools.is_empty() {
                 vec![think]
@@ -240,16 +244,19 @@ impl StepsSchema<'_> {
             };
         }
         let field = json!({ "type": "string", "enum": ["string", "number", "boolean"] });
-        let answer = object(vec![("type", field)]);
+        let answer = object_schema(vec![("type", field)]);
         let input = vec![(
             "input",
-            object(vec![("message", text(1, MAX_LINE)), ("schema", answer)]),
+            object_schema(vec![
+                ("message", text_schema(1, MAX_LINE)),
+                ("schema", answer),
+            ]),
         )];
         vec![think, input]
     }
 
-    fn call(&self, tool: &KnownTool, reference: Option<&Value>) -> Action {
-        let showing = Showing {
+    fn call_schema(&self, tool: &KnownTool, reference: Option<&Value>) -> Action {
+        let options = SimplifyOptions {
             descriptions: false,
             limits: self.small.then_some(SMALL),
             reference,
@@ -257,29 +264,32 @@ impl StepsSchema<'_> {
         let name = json!({ "type": "string", "enum": [tool.name.to_string()] });
         vec![
             ("tool", name),
-            ("args", show(&tool.definition.input_schema, showing)),
+            (
+                "args",
+                simplify_arguments(&tool.definition.input_schema, options),
+            ),
         ]
     }
 
     /// The step around its action: who it is, and what it comes after.
-    fn with_place(&self, position: &Position, action: Action) -> Value {
-        let id = json!({ "type": "string", "enum": [position.id] });
+    fn with_place(&self, slot: &StepSlot, action: Action) -> Value {
+        let id = json!({ "type": "string", "enum": [slot.id] });
         let mut fields = vec![("id", id)];
         if !self.small {
-            fields.push(("title", text(1, MAX_TITLE)));
+            fields.push(("title", text_schema(1, MAX_TITLE)));
         }
         fields.extend(action);
-        if !position.earlier.is_empty() {
+        if !slot.earlier.is_empty() {
             fields.push((
                 "dependsOn",
                 json!({
                     "type": "array",
-                    "items": { "type": "string", "enum": position.earlier },
-                    "maxItems": position.earlier.len().min(MAX_LINES),
+                    "items": { "type": "string", "enum": slot.earlier },
+                    "maxItems": slot.earlier.len().min(MAX_LINES),
                 }),
             ));
         }
-        object(fields)
+        object_schema(fields)
     }
 }
 
@@ -292,7 +302,7 @@ fn any_of(mut choices: Vec<Value>) -> Value {
 }
 
 /// An object that has all of these fields and no others.
-fn object(fields: Action) -> Value {
+fn object_schema(fields: Action) -> Value {
     let properties: Map<String, Value> = fields
         .into_iter()
         .map(|(name, schema)| (name.to_owned(), schema))
@@ -301,10 +311,10 @@ fn object(fields: Action) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-fn text(least: usize, most: usize) -> Value {
+fn text_schema(least: usize, most: usize) -> Value {
     json!({ "type": "string", "minLength": least, "maxLength": most })
 }
 
-fn lines() -> Value {
-    json!({ "type": "array", "items": text(1, MAX_LINE), "maxItems": MAX_LINES })
+fn lines_schema() -> Value {
+    json!({ "type": "array", "items": text_schema(1, MAX_LINE), "maxItems": MAX_LINES })
 }

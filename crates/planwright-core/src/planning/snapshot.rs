@@ -1,13 +1,12 @@
-//! What a planner is told about the place the plan will work in: names of files, never what is in
-//! them.
+//! The planner's view of the workspace: names of files, never what is in them.
 
-use super::budget::tokens;
-use super::quote::{fenced, quoted};
+use super::budget::estimate_tokens;
+use super::quote::{fence_text, quote_text};
 use std::fmt::Write as _;
 
-/// The workspace as it was found, bounded by whoever looked.
+/// The workspace as it was found. The adapter that reads it bounds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct WorkspaceSnapshot {
     /// In the order of their paths.
     pub files: Vec<SnapshotFile>,
     /// There are more files than are listed.
@@ -16,32 +15,36 @@ pub struct Snapshot {
     pub readme: Option<(String, String)>,
 }
 
+/// A file of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotFile {
     /// Relative to the workspace.
     pub path: String,
+    /// Size of the file.
     pub bytes: u64,
 }
 
 /// One name is cut after this many characters.
 const MAX_PATH: usize = 200;
 
-impl Snapshot {
+impl WorkspaceSnapshot {
+    /// Returns whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.readme.is_none()
     }
 
     /// The section of the prompt, within so many tokens; nothing if there is nothing to tell.
-    pub(super) fn section(&self, budget: usize) -> String {
+    pub(super) fn write_section(&self, budget: usize) -> String {
         if self.is_empty() || budget < 50 {
             return String::new();
         }
         let mut text = "## Workspace\n\nFiles, with their sizes in bytes:\n".to_owned();
         // The files come first; what they leave is for the description.
-        let (for_files, mut left_out) = (budget / 3 * 2, 0);
+        let for_files = budget / 3 * 2;
+        let mut left_out = 0;
         for file in &self.files {
-            let line = format!("- {} {}\n", quoted(&file.path, MAX_PATH), file.bytes);
-            if left_out > 0 || tokens(&text) + tokens(&line) > for_files {
+            let line = format!("- {} {}\n", quote_text(&file.path, MAX_PATH), file.bytes);
+            if left_out > 0 || estimate_tokens(&text) + estimate_tokens(&line) > for_files {
                 left_out += 1;
             } else {
                 text.push_str(&line);
@@ -56,13 +59,13 @@ impl Snapshot {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "- and {count}");
         }
-        let rest = budget.saturating_sub(tokens(&text) + 20) * 4;
+        let rest = budget.saturating_sub(estimate_tokens(&text) + 20) * 4;
         if let Some((name, readme)) = self.readme.as_ref().filter(|_| rest > 200) {
             let _ = writeln!(
                 text,
                 "\n{} begins:\n{}",
-                quoted(name, MAX_PATH),
-                fit(readme, rest)
+                quote_text(name, MAX_PATH),
+                fence_within(readme, rest)
             );
         }
         text.push('\n');
@@ -71,10 +74,10 @@ impl Snapshot {
 }
 
 /// Fenced, and no longer than so many bytes: characters may have several.
-fn fit(text: &str, bytes: usize) -> String {
+fn fence_within(text: &str, bytes: usize) -> String {
     let mut end = text.len().min(bytes.saturating_sub(20));
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    fenced(&text[..end], usize::MAX)
+    fence_text(&text[..end], usize::MAX)
 }

@@ -1,27 +1,27 @@
 //! The schema of a tool's arguments as a model is shown it.
 //!
 //! Servers write every kind of JSON Schema; what turns a schema into a grammar takes few of them.
-//! So a model is shown a smaller one: local references put in place, keywords that not everybody
-//! knows dropped. It admits no less than the true schema, and the plan is validated against the
-//! true one.
+//! So a model is shown a smaller one: local references put in place, keywords that some providers
+//! do not know dropped. It admits no less than the true schema, and the plan is validated against
+//! the true one.
 
-use super::quote::quoted;
+use super::quote::quote_text;
 use serde_json::{Map, Value, json};
 
-/// How deep a schema is shown. Below, an object is any object.
+/// Levels of a schema that are shown. Below, an object is any object.
 const MAX_DEPTH: usize = 6;
-/// How many schemas within one are shown.
+/// Schemas within one that are shown.
 const MAX_SCHEMAS: usize = 200;
 const MAX_DESCRIPTION: usize = 160;
 /// Longer lists of values say too much.
 const MAX_ENUM: usize = 40;
 
-/// What the schema is shown for.
+/// The audience of a simplified schema.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Showing<'a> {
+pub(super) struct SimplifyOptions<'a> {
     /// Descriptions are for prompts; a grammar has no use for them.
     pub(super) descriptions: bool,
-    /// How large values may be where the tool sets no tighter limit.
+    /// Limits on values where the tool sets no tighter one.
     pub(super) limits: Option<ValueLimits>,
     /// The schema of a reference to an earlier result, if a value may be one.
     pub(super) reference: Option<&'a Value>,
@@ -36,10 +36,10 @@ pub(super) struct ValueLimits {
 }
 
 /// The schema of a tool's arguments, for a prompt.
-pub fn shown_schema(schema: &Value) -> Value {
-    show(
+pub fn simplify_schema(schema: &Value) -> Value {
+    simplify_arguments(
         schema,
-        Showing {
+        SimplifyOptions {
             descriptions: true,
             limits: None,
             reference: None,
@@ -48,13 +48,13 @@ pub fn shown_schema(schema: &Value) -> Value {
 }
 
 /// The schema of a tool's arguments: always one of an object.
-pub(super) fn show(schema: &Value, showing: Showing<'_>) -> Value {
-    let mut shown = Shown {
+pub(super) fn simplify_arguments(schema: &Value, options: SimplifyOptions<'_>) -> Value {
+    let mut shown = Simplifier {
         root: schema,
-        showing,
+        options,
         left: MAX_SCHEMAS,
     };
-    let arguments = shown.object(schema, MAX_DEPTH);
+    let arguments = shown.simplify_object(schema, MAX_DEPTH);
     if shown.left == 0 {
         json!({ "type": "object" })
     } else {
@@ -62,17 +62,17 @@ pub(super) fn show(schema: &Value, showing: Showing<'_>) -> Value {
     }
 }
 
-struct Shown<'a> {
+struct Simplifier<'a> {
     root: &'a Value,
-    showing: Showing<'a>,
+    options: SimplifyOptions<'a>,
     /// Schemas that may still be shown.
     left: usize,
 }
 
-impl Shown<'_> {
+impl Simplifier<'_> {
     /// A value that stands somewhere in the arguments: itself, or a reference to an earlier result.
-    fn value(&mut self, schema: &Value, depth: usize) -> Value {
-        let plain = match (self.schema(schema, depth), self.showing.limits) {
+    fn simplify_value(&mut self, schema: &Value, depth: usize) -> Value {
+        let plain = match (self.simplify(schema, depth), self.options.limits) {
             // What may be anything has no end for a model that is held to limits: a text will do.
             (Value::Object(any), Some(limits)) if any.is_empty() => {
                 json!({ "type": "string", "maxLength": limits.text })
@@ -83,23 +83,23 @@ impl Shown<'_> {
         let takes_any_text = plain.get("enum").is_none()
             && plain
                 .get("maxLength")
-                .is_none_or(|_| self.showing.limits.is_some())
+                .is_none_or(|_| self.options.limits.is_some())
             && matches!(plain.get("type"), None | Some(Value::String(_)))
             && plain.get("type").is_none_or(|kind| kind == "string")
             && plain.get("anyOf").is_none();
-        match self.showing.reference.filter(|_| !takes_any_text) {
+        match self.options.reference.filter(|_| !takes_any_text) {
             Some(reference) => json!({ "anyOf": [plain, reference] }),
             None => plain,
         }
     }
 
-    fn schema(&mut self, schema: &Value, depth: usize) -> Value {
+    fn simplify(&mut self, schema: &Value, depth: usize) -> Value {
         self.left = self.left.saturating_sub(1);
         let Some(object) = schema.as_object() else {
             return json!({});
         };
         if self.left == 0 || depth == 0 {
-            return unspecific(object);
+            return type_only(object);
         }
         if let Some(pointer) = object.get("$ref").and_then(Value::as_str) {
             return match pointer
@@ -107,7 +107,7 @@ impl Shown<'_> {
                 .and_then(|pointer| self.root.pointer(pointer))
             {
                 // A schema that refers to itself ends with the depth.
-                Some(target) => self.schema(&target.clone(), depth - 1),
+                Some(target) => self.simplify(&target.clone(), depth - 1),
                 None => json!({}),
             };
         }
@@ -118,23 +118,23 @@ impl Shown<'_> {
         {
             let choices: Vec<Value> = choices
                 .iter()
-                .map(|choice| self.schema(choice, depth - 1))
+                .map(|choice| self.simplify(choice, depth - 1))
                 .collect();
-            return self.described(
+            return self.with_description(
                 object,
                 Map::from_iter([("anyOf".to_owned(), Value::Array(choices))]),
             );
         }
-        if let Some(values) = listed(object) {
-            return self.described(
+        if let Some(values) = listed_values(object) {
+            return self.with_description(
                 object,
                 Map::from_iter([("enum".to_owned(), Value::Array(values))]),
             );
         }
         match object.get("type").and_then(Value::as_str) {
-            Some("object") => self.object(schema, depth),
-            Some("array") => self.array(object, depth),
-            Some("string") => self.text(object),
+            Some("object") => self.simplify_object(schema, depth),
+            Some("array") => self.simplify_array(object, depth),
+            Some("string") => self.simplify_text(object),
             Some(kind @ ("integer" | "number")) => {
                 let mut shown = Map::from_iter([("type".to_owned(), json!(kind))]);
                 for bound in ["minimum", "maximum"] {
@@ -142,32 +142,32 @@ impl Shown<'_> {
                         shown.insert(bound.to_owned(), number.clone());
                     }
                 }
-                self.described(object, shown)
+                self.with_description(object, shown)
             }
             Some(kind @ ("boolean" | "null")) => {
-                self.described(object, Map::from_iter([("type".to_owned(), json!(kind))]))
+                self.with_description(object, Map::from_iter([("type".to_owned(), json!(kind))]))
             }
             Some(_) => json!({}),
-            None if object.contains_key("properties") => self.object(schema, depth),
-            None => self.several_types(object, depth),
+            None if object.contains_key("properties") => self.simplify_object(schema, depth),
+            None => self.simplify_type_list(object, depth),
         }
     }
 
     /// `"type": ["string", "null"]` is a choice.
-    fn several_types(&mut self, object: &Map<String, Value>, depth: usize) -> Value {
+    fn simplify_type_list(&mut self, object: &Map<String, Value>, depth: usize) -> Value {
         let Some(types) = object.get("type").and_then(Value::as_array) else {
             return json!({});
         };
         let choices = types.iter().take(8).map(|kind| {
             let mut one = object.clone();
             one.insert("type".to_owned(), kind.clone());
-            self.schema(&Value::Object(one), depth - 1)
+            self.simplify(&Value::Object(one), depth - 1)
         });
         let choices: Vec<Value> = choices.collect();
         json!({ "anyOf": choices })
     }
 
-    fn object(&mut self, schema: &Value, depth: usize) -> Value {
+    fn simplify_object(&mut self, schema: &Value, depth: usize) -> Value {
         let empty = Map::new();
         let schema = match schema.get("$ref").and_then(Value::as_str) {
             Some(pointer) => pointer
@@ -179,11 +179,12 @@ impl Shown<'_> {
         let object = schema.as_object().unwrap_or(&empty);
         let mut shown = Map::from_iter([("type".to_owned(), json!("object"))]);
         let Some(properties) = object.get("properties").and_then(Value::as_object) else {
-            return self.described(object, shown);
+            return self.with_description(object, shown);
         };
-        let (mut named, depth) = (Map::new(), depth.saturating_sub(1));
+        let depth = depth.saturating_sub(1);
+        let mut named = Map::new();
         for (name, property) in properties {
-            let value = self.value(property, depth);
+            let value = self.simplify_value(property, depth);
             named.insert(name.clone(), value);
         }
         shown.insert("properties".to_owned(), Value::Object(named));
@@ -205,13 +206,13 @@ impl Shown<'_> {
         // Models make arguments up; what a tool takes beside the described ones is for people to
         // use.
         shown.insert("additionalProperties".to_owned(), Value::Bool(false));
-        self.described(object, shown)
+        self.with_description(object, shown)
     }
 
-    fn array(&mut self, object: &Map<String, Value>, depth: usize) -> Value {
+    fn simplify_array(&mut self, object: &Map<String, Value>, depth: usize) -> Value {
         let mut shown = Map::from_iter([("type".to_owned(), json!("array"))]);
         let items = match object.get("items") {
-            Some(items @ Value::Object(_)) => self.value(items, depth - 1),
+            Some(items @ Value::Object(_)) => self.simplify_value(items, depth - 1),
             Some(_) | None => json!({ "type": "string" }),
         };
         shown.insert("items".to_owned(), items);
@@ -222,9 +223,9 @@ impl Shown<'_> {
                 .filter(|&count| count <= 100)
         };
         let least = count("minItems");
-        let most = lesser(
+        let most = smaller_of(
             count("maxItems"),
-            self.showing.limits.map(|limits| limits.items),
+            self.options.limits.map(|limits| limits.items),
         );
         if let Some(least) = least {
             shown.insert("minItems".to_owned(), json!(least));
@@ -235,16 +236,16 @@ impl Shown<'_> {
                 json!(most.max(least.unwrap_or_default())),
             );
         }
-        self.described(object, shown)
+        self.with_description(object, shown)
     }
 
-    fn text(&mut self, object: &Map<String, Value>) -> Value {
+    fn simplify_text(&mut self, object: &Map<String, Value>) -> Value {
         let mut shown = Map::from_iter([("type".to_owned(), json!("string"))]);
         let own = object
             .get("maxLength")
             .and_then(Value::as_u64)
             .filter(|&length| length <= 1_000);
-        let most = lesser(own, self.showing.limits.map(|limits| limits.text));
+        let most = smaller_of(own, self.options.limits.map(|limits| limits.text));
         if let Some(least) = object
             .get("minLength")
             .and_then(Value::as_u64)
@@ -255,16 +256,20 @@ impl Shown<'_> {
         if let Some(most) = most {
             shown.insert("maxLength".to_owned(), json!(most));
         }
-        self.described(object, shown)
+        self.with_description(object, shown)
     }
 
-    fn described(&self, object: &Map<String, Value>, mut shown: Map<String, Value>) -> Value {
+    fn with_description(
+        &self,
+        object: &Map<String, Value>,
+        mut shown: Map<String, Value>,
+    ) -> Value {
         let description = object
             .get("description")
             .and_then(Value::as_str)
             .filter(|text| !text.is_empty());
-        if let Some(text) = description.filter(|_| self.showing.descriptions) {
-            let quoted = quoted(text, MAX_DESCRIPTION);
+        if let Some(text) = description.filter(|_| self.options.descriptions) {
+            let quoted = quote_text(text, MAX_DESCRIPTION);
             let plain = serde_json::from_str(&quoted).expect("what was quoted reads again");
             shown.insert("description".to_owned(), plain);
         }
@@ -272,7 +277,7 @@ impl Shown<'_> {
     }
 }
 
-fn lesser(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+fn smaller_of(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
@@ -280,7 +285,7 @@ fn lesser(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 }
 
 /// The values that are listed, if they are few and plain.
-fn listed(object: &Map<String, Value>) -> Option<Vec<Value>> {
+fn listed_values(object: &Map<String, Value>) -> Option<Vec<Value>> {
     let values = match (object.get("enum"), object.get("const")) {
         (Some(Value::Array(values)), _) => values.clone(),
         (None, Some(value)) => vec![value.clone()],
@@ -293,7 +298,7 @@ fn listed(object: &Map<String, Value>) -> Option<Vec<Value>> {
 }
 
 /// The type alone, where no more can be said.
-fn unspecific(object: &Map<String, Value>) -> Value {
+fn type_only(object: &Map<String, Value>) -> Value {
     match object.get("type").and_then(Value::as_str) {
         Some(kind @ ("object" | "string" | "integer" | "number" | "boolean" | "null")) => {
             json!({ "type": kind })

@@ -1,12 +1,12 @@
-//! The policy as it is written. Strict: a misspelt rule protects nobody.
+//! The policy as it is written. Strict: a misspelt rule would protect nothing.
 
-use super::{LateChoice, Span};
+use super::{LateChoice, TimeSpan};
 use crate::json::is_default;
 use crate::tool::EffectClass;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is done about a call.
+/// The decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -19,6 +19,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Returns the verdict's word in policies.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -28,18 +29,20 @@ impl Verdict {
     }
 }
 
-/// How much a rule counts.
+/// The weight of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Only told when somebody asks what the policy says.
+    /// Reported only by `planwright policy`.
     Observe,
-    /// Shown to whoever approves; decides nothing.
+    /// Shown to the approver; decides nothing.
     Warn,
+    /// Decides.
     Enforce,
 }
 
 impl Mode {
+    /// Returns the mode's word in policies.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Observe => "observe",
@@ -56,14 +59,16 @@ pub struct PolicyDocument {
     /// The mode of rules that name none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+    /// The rules; the first that matches decides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleDocument>,
+    /// Rules for approvals of plans.
     #[serde(skip_serializing_if = "is_default")]
     pub approval: ApprovalRules,
-    /// What holds for arguments that are only known later, when the approver does not say.
+    /// The default choice for arguments that are only known later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_bound: Option<LateChoice>,
-    /// Tools that only a person's approval lets through, whatever the rules say.
+    /// Tools that only a person's approval lets through, even if a rule allows them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guarded_tools: Vec<String>,
     /// Calls per run, by tool pattern.
@@ -72,18 +77,18 @@ pub struct PolicyDocument {
     /// The same call (tool and arguments) made more often in one run is a runaway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// Who agrees to what a reflection changes.
+    /// The party that agrees to the changes of a reflection.
     #[serde(skip_serializing_if = "is_default")]
-    pub adjust: Adjusting,
+    pub adjust: AdjustmentConsent,
     /// Comes from a table of its own.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub roles: Option<RolesTable>,
 }
 
-/// Who agrees to what a reflection changes.
+/// The party that agrees to the changes of a reflection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Adjusting {
+pub enum AdjustmentConsent {
     /// A person.
     #[default]
     Ask,
@@ -96,31 +101,42 @@ pub enum Adjusting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleDocument {
+    /// Name of the rule in every output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Glob over tool names; several mean any of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<Patterns>,
+    /// Pattern over the names of servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// Capability the step names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
+    /// The tool only reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
+    /// The tool may destroy something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
+    /// The tool may be called again with the same arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
+    /// The tool reaches beyond its own system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
+    /// Effect class of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<EffectClass>,
     /// CEL over `tool`, `server`, `args`, `step`, `plan`, `labels`, `capability`.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
+    /// The verdict on calls that match.
     pub then: Verdict,
+    /// The reason shown with the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Mode of this rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 }
@@ -129,7 +145,9 @@ pub struct RuleDocument {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Patterns {
+    /// One pattern.
     One(String),
+    /// Several patterns, of which any may match.
     Several(Vec<String>),
 }
 
@@ -142,31 +160,31 @@ impl Patterns {
     }
 }
 
-/// What makes an approval of a plan complete, and how long it lasts.
+/// Rules for a complete approval of a plan, and its lifetime.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApprovalRules {
-    /// Whoever proposed a version does not approve it.
+    /// The proposer of a version does not approve it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub four_eyes: bool,
-    /// How many different people have to agree. 1 when absent.
+    /// Number of different people that have to agree. 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<u32>,
-    /// How many runs one approval is good for. 1 when absent.
+    /// Number of runs one approval is good for. 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uses: Option<u32>,
     /// An approval that was not used by then is void.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_after: Option<Span>,
+    pub expires_after: Option<TimeSpan>,
     /// A step whose approval was not given by then fails.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub step_expires_after: Option<Span>,
-    /// What comments that nobody settled mean for an approval.
+    pub step_expires_after: Option<TimeSpan>,
+    /// The effect of open comments on an approval.
     #[serde(skip_serializing_if = "is_default")]
     pub open_comments: OpenComments,
 }
 
-/// What comments that nobody settled mean for an approval of the plan.
+/// The effect of open comments on an approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenComments {
@@ -178,27 +196,34 @@ pub enum OpenComments {
 }
 
 impl ApprovalRules {
+    /// Returns the number of people that have to agree, at least one.
     pub fn required(&self) -> u32 {
         self.required.unwrap_or(1).max(1)
     }
 
+    /// Returns the number of runs one approval is good for, at least one.
     pub fn uses(&self) -> u32 {
         self.uses.unwrap_or(1).max(1)
     }
 }
 
-/// Who has which role, as `kind:name`.
+/// The holders of each role, as `kind:name`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RolesTable {
+    /// Principals that may read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub viewer: Option<Vec<String>>,
+    /// Principals that may propose plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<Vec<String>>,
+    /// Principals that may run plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<Vec<String>>,
+    /// Principals that may approve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approver: Option<Vec<String>>,
+    /// Principals that may administer the service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<Vec<String>>,
 }

@@ -1,31 +1,44 @@
-//! Giving somebody access: who may give it, and to whom which role may never be given.
+//! Granting access: which principals may grant it, and which roles a kind of principal never gets.
 
-use super::{Action, Role, Roles};
+use super::{Permission, Role, Roles};
 use crate::principal::{Principal, PrincipalKind};
 use crate::text::sanitize_line;
 
-/// The longest name of somebody who is given access, in characters.
+/// The longest name of a principal that is given access, in characters.
 pub const MAX_PRINCIPAL_NAME: usize = 64;
 
-/// Why access is not given.
+/// The reason access is not granted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GrantRefusal {
+    /// The principal may not administer the service.
     #[error(
         "{by} may not give or take access: that is for those who {}",
-        Action::Administer
+        Permission::Administer
     )]
-    MayNot { by: Principal },
-    #[error("{} never approves, so it cannot have the role {role}: only a person can agree", article(*kind))]
-    NeverApproves { kind: PrincipalKind, role: Role },
+    MayNot {
+        /// The principal that tried to.
+        by: Principal,
+    },
+    /// A kind of principal that never approves cannot be an approver.
+    #[error("{} never approves, so it cannot have the role {role}: only a person can agree", with_article(*kind))]
+    NeverApproves {
+        /// Kind of the principal.
+        kind: PrincipalKind,
+        /// The role it was to get.
+        role: Role,
+    },
+    /// An agent cannot be an administrator.
     #[error("an agent never administers, so it cannot have the role admin")]
     NeverAdministers,
-    #[error("policy is a rule of the operator: nobody can act as it")]
+    /// Policy is no principal that acts.
+    #[error("policy is a rule of the operator: no principal can act as it")]
     NotAPrincipal,
+    /// The name cannot be shown safely.
     #[error("`{}` is no name: 1 to {MAX_PRINCIPAL_NAME} visible characters, none of them a space at an end", sanitize_line(.0))]
     Name(String),
 }
 
-fn article(kind: PrincipalKind) -> &'static str {
+fn with_article(kind: PrincipalKind) -> &'static str {
     match kind {
         PrincipalKind::Person => "a person",
         PrincipalKind::Agent => "an agent",
@@ -35,15 +48,15 @@ fn article(kind: PrincipalKind) -> &'static str {
 }
 
 impl Roles {
-    /// Whether `by` may give `to` this role. What kind of principal it is comes first, as it does
-    /// in [`Roles::may`].
-    pub fn may_grant(
+    /// Returns whether `by` may give `to` this role. What kind of principal it is comes first, as
+    /// it does in [`Roles::may`].
+    pub fn check_grant(
         &self,
         by: &Principal,
         to: &Principal,
         role: Role,
     ) -> Result<(), GrantRefusal> {
-        self.may_revoke(by)?;
+        self.check_revoke(by)?;
         match (to.kind, role) {
             (PrincipalKind::Policy, _) => return Err(GrantRefusal::NotAPrincipal),
             (PrincipalKind::Agent | PrincipalKind::Service, Role::Approver) => {
@@ -71,9 +84,9 @@ impl Roles {
         Ok(())
     }
 
-    /// Whether `by` may take access away.
-    pub fn may_revoke(&self, by: &Principal) -> Result<(), GrantRefusal> {
-        if self.may(by, Action::Administer) {
+    /// Returns whether `by` may take access away.
+    pub fn check_revoke(&self, by: &Principal) -> Result<(), GrantRefusal> {
+        if self.permits(by, Permission::Administer) {
             return Ok(());
         }
         Err(GrantRefusal::MayNot { by: by.clone() })
@@ -90,14 +103,14 @@ mod tests {
         let (roles, ada) = (Roles::default(), Principal::person("ada"));
         for role in Role::ALL {
             assert_eq!(
-                roles.may_grant(&ada, &Principal::person("bob"), role),
+                roles.check_grant(&ada, &Principal::person("bob"), role),
                 Ok(())
             );
-            let agent = roles.may_grant(&ada, &Principal::agent("bot"), role);
+            let agent = roles.check_grant(&ada, &Principal::agent("bot"), role);
             assert_eq!(agent.is_ok(), role < Role::Approver, "agent as {role}");
-            let service = roles.may_grant(&ada, &Principal::service("ci"), role);
+            let service = roles.check_grant(&ada, &Principal::service("ci"), role);
             assert_eq!(service.is_ok(), role != Role::Approver, "service as {role}");
-            let policy = roles.may_grant(&ada, &Principal::read_only_policy(), role);
+            let policy = roles.check_grant(&ada, &Principal::read_only_policy(), role);
             assert_eq!(policy, Err(GrantRefusal::NotAPrincipal));
         }
     }
@@ -107,7 +120,7 @@ mod tests {
         let to = Principal::person("bob");
         for by in [Principal::agent("bot"), Principal::service("ci")] {
             assert!(matches!(
-                Roles::default().may_grant(&by, &to, Role::Viewer),
+                Roles::default().check_grant(&by, &to, Role::Viewer),
                 Err(GrantRefusal::MayNot { .. })
             ));
         }
@@ -117,12 +130,12 @@ mod tests {
         };
         let roles = Roles::read(&table).unwrap();
         assert_eq!(
-            roles.may_grant(&Principal::person("ada"), &to, Role::Viewer),
+            roles.check_grant(&Principal::person("ada"), &to, Role::Viewer),
             Ok(())
         );
         assert!(
             roles
-                .may_grant(&Principal::person("eve"), &to, Role::Viewer)
+                .check_grant(&Principal::person("eve"), &to, Role::Viewer)
                 .is_err()
         );
     }
@@ -140,7 +153,7 @@ mod tests {
             "\u{1b}[31m",
             &"x".repeat(65),
         ] {
-            let refused = roles.may_grant(&ada, &Principal::person(name), Role::Viewer);
+            let refused = roles.check_grant(&ada, &Principal::person(name), Role::Viewer);
             assert_eq!(
                 refused,
                 Err(GrantRefusal::Name(name.to_owned())),
@@ -148,7 +161,7 @@ mod tests {
             );
         }
         assert_eq!(
-            roles.may_grant(&ada, &Principal::person("Ada Größe"), Role::Viewer),
+            roles.check_grant(&ada, &Principal::person("Ada Größe"), Role::Viewer),
             Ok(())
         );
     }

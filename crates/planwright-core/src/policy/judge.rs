@@ -1,4 +1,4 @@
-//! What the policy says about one call: the first rule that matches decides, then the defaults.
+//! Judges one call: the first rule that matches decides, then the defaults.
 
 use super::read::Rule;
 use super::{Mode, Policy, Verdict};
@@ -22,42 +22,51 @@ pub(super) const NAMES: [&str; 7] = [
 /// The call that is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// Absent when nobody has such a tool.
+    /// Absent when no server has such a tool.
     pub tool: Option<&'a KnownTool>,
     /// The arguments as far as they are known.
     pub args: &'a Value,
     /// The arguments that are only known later, by name. Empty when the call is about to be made.
     pub unknown: &'a BTreeSet<String>,
+    /// The step the call belongs to.
     pub step: &'a Step,
+    /// Id of that step.
     pub step_id: &'a str,
+    /// Id of its plan.
     pub plan: &'a str,
 }
 
-/// What the policy says, and why.
+/// The policy's verdict on a call, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
+    /// The verdict.
     pub verdict: Verdict,
     /// The rule that decided; nothing if it was a default.
     pub rule: Option<String>,
+    /// The reason in words.
     pub reason: String,
     /// Rules that matched without deciding.
-    pub noticed: Vec<Noticed>,
+    pub noticed: Vec<UnenforcedRule>,
     /// Rules that can only be decided once the arguments are known.
     pub undecided: Vec<String>,
 }
 
 /// A rule that matched and was not enforced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Noticed {
+pub struct UnenforcedRule {
+    /// Label of the rule.
     pub rule: String,
+    /// The verdict it would have given.
     pub verdict: Verdict,
+    /// The mode that kept it from deciding.
     pub mode: Mode,
+    /// The rule's own reason.
     pub reason: Option<String>,
 }
 
 impl Judgement {
     /// The rule and its reason, as a step that was denied says it.
-    pub fn because(&self) -> String {
+    pub fn explain(&self) -> String {
         match &self.rule {
             Some(rule) => format!("{rule}: {}", self.reason),
             None => self.reason.clone(),
@@ -65,14 +74,14 @@ impl Judgement {
     }
 
     /// The rules that were only to warn.
-    pub fn warnings(&self) -> impl Iterator<Item = &Noticed> {
+    pub fn warnings(&self) -> impl Iterator<Item = &UnenforcedRule> {
         self.noticed
             .iter()
             .filter(|noticed| noticed.mode == Mode::Warn)
     }
 }
 
-/// Whether a rule speaks of a call.
+/// The result of matching a rule with a call.
 enum Match {
     Yes,
     No,
@@ -83,8 +92,8 @@ enum Match {
 }
 
 impl Policy {
-    /// What the policy says about a call.
-    pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
+    /// Judges a call.
+    pub fn judge_call(&self, subject: &Subject<'_>) -> Judgement {
         let mut judgement = Judgement {
             verdict: Verdict::Deny,
             rule: None,
@@ -95,10 +104,10 @@ impl Policy {
         let Some(tool) = subject.tool else {
             return judgement;
         };
-        let decided = self.first_rule(subject, tool, &mut judgement);
+        let decided = self.apply_rules(subject, tool, &mut judgement);
         (judgement.verdict, judgement.rule, judgement.reason) = match decided {
             Some((verdict, rule, reason)) => (verdict, Some(rule), reason),
-            None if tool.is_read_only() && subject.step.is_given_secrets() => {
+            None if tool.is_read_only() && subject.step.receives_secrets() => {
                 (Verdict::Ask, None, "the step is given a secret".to_owned())
             }
             None if tool.is_read_only() => {
@@ -126,7 +135,7 @@ impl Policy {
         judgement
     }
 
-    fn first_rule(
+    fn apply_rules(
         &self,
         subject: &Subject<'_>,
         tool: &KnownTool,
@@ -154,7 +163,7 @@ impl Policy {
                     reason.unwrap_or_else(|| format!("the policy says {}", rule.then.as_str()));
                 return Some((rule.then, rule.label.clone(), reason));
             }
-            judgement.noticed.push(Noticed {
+            judgement.noticed.push(UnenforcedRule {
                 rule: rule.label.clone(),
                 verdict: rule.then,
                 mode: rule.mode,
@@ -168,7 +177,8 @@ impl Policy {
 impl Rule {
     fn matches(&self, subject: &Subject<'_>, tool: &KnownTool) -> Match {
         // Only the exact name is allowed; what looks like a name that is not, is not either.
-        let (exactly, name) = (self.then == Verdict::Allow, tool.folded());
+        let exactly = self.then == Verdict::Allow;
+        let name = tool.folded();
         if let Some(tools) = &self.tools
             && !tools.iter().any(|p| {
                 if exactly {
@@ -213,11 +223,9 @@ impl Rule {
             return Match::Later;
         }
         let full_name = json!(tool.name.to_string());
-        let (server, step, plan) = (
-            json!(tool.name.server),
-            json!(subject.step_id),
-            json!(subject.plan),
-        );
+        let server = json!(tool.name.server);
+        let step = json!(subject.step_id);
+        let plan = json!(subject.plan);
         let labels = json!(subject.step.labels);
         let capability = json!(subject.step.capability.as_deref().unwrap_or_default());
         let held = condition.holds([

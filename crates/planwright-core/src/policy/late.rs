@@ -6,10 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// What the approver agreed to for a step whose arguments were not all known.
+/// The approver's choice for a step whose arguments were not all known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LateChoice {
-    /// Whatever they turn out to be.
+    /// Any value is accepted.
     Any,
     /// The concrete call is shown and asked about once it is known.
     Ask,
@@ -17,6 +17,7 @@ pub enum LateChoice {
     Constraint(Condition),
 }
 
+/// The error for a text that is no choice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not `any`, not `ask`, and not a CEL predicate over the arguments: {0}")]
 pub struct ParseLateChoiceError(String);
@@ -46,7 +47,7 @@ impl fmt::Display for LateChoice {
 }
 
 impl LateChoice {
-    /// The choice as whoever approves reads it.
+    /// Describes the choice for the approver.
     pub fn describe(&self) -> String {
         match self {
             Self::Any => "any value".to_owned(),
@@ -78,16 +79,16 @@ pub fn late_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
         .for_each
         .as_ref()
         .is_some_and(|list| list.to_string().contains("${"));
-    arguments(plan, ix, loops)
+    arguments_known_late(plan, ix, loops)
 }
 
 /// The arguments of a step that no rule can be decided on before it runs, by name: also those that
 /// differ from one element of a loop to the next.
 pub(super) fn unknown_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
-    arguments(plan, ix, plan.step(ix).for_each.is_some())
+    arguments_known_late(plan, ix, plan.step(ix).for_each.is_some())
 }
 
-fn arguments(plan: &Plan, ix: StepIx, loops: bool) -> Vec<String> {
+fn arguments_known_late(plan: &Plan, ix: StepIx, loops: bool) -> Vec<String> {
     match plan.args_template(ix).or_else(|| plan.inputs_template(ix)) {
         Some(Template::Object(fields)) => {
             let late = fields

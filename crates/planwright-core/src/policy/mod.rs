@@ -1,5 +1,4 @@
-//! What the operator decided: which calls may be made, which are asked about, who may say yes, and
-//! how often.
+//! The operator's policy: calls that are allowed, asked about or denied, approvers, and limits.
 //!
 //! [`Policy::judge`] says what the policy thinks of one call. It is asked when a plan is reviewed,
 //! about what is known by then, and again about every call on the arguments that are sent, in the
@@ -7,7 +6,7 @@
 //! `decide`'s.
 
 mod document;
-mod duration;
+
 mod grant;
 mod judge;
 mod late;
@@ -15,15 +14,17 @@ mod pattern;
 mod plan;
 mod read;
 mod roles;
+mod time_span;
 
 pub use document::{
-    Adjusting, ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument, Verdict,
+    AdjustmentConsent, ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument,
+    Verdict,
 };
-pub use duration::{ParseSpanError, Span};
 pub use grant::{GrantRefusal, MAX_PRINCIPAL_NAME};
-pub use judge::{Judgement, Noticed, Subject};
+pub use judge::{Judgement, Subject, UnenforcedRule};
 pub use late::{LateChoice, ParseLateChoiceError, late_arguments};
 pub use pattern::{ParsePatternError, ToolPattern};
-pub use plan::{JudgedPlan, JudgedStep, MatchedRule};
+pub use plan::{JudgedPlan, JudgedStep, PolicyDenial};
 pub use read::{Cap, Policy, ReadPolicyError};
-pub use roles::{Action, ParsePrincipalError, ParseRoleError, Role, Roles};
+pub use roles::{ParsePrincipalError, ParseRoleError, Permission, Role, Roles};
+pub use time_span::{ParseTimeSpanError, TimeSpan};

@@ -1,4 +1,4 @@
-//! What the policy says about a plan as a whole, before it runs.
+//! Judges a plan as a whole, before it runs.
 
 use super::late::unknown_arguments;
 use super::{Judgement, LateChoice, Mode, Policy, Subject, Verdict, late_arguments};
@@ -9,7 +9,7 @@ use crate::tool::Catalog;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is only known later of a step that an executor works on.
+/// The late part of a step that an executor works on.
 const AGENT_CALLS: &str = "the executor's calls";
 
 /// Every step of a plan, judged on what is known before it runs.
@@ -19,13 +19,16 @@ pub struct JudgedPlan {
     pub steps: Vec<JudgedStep>,
 }
 
+/// One step of a judged plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedStep {
+    /// Id of the step.
     pub step: StepId,
     /// The tool as the step names it.
     pub tool: String,
+    /// The judgement of the step's own call.
     pub judgement: Judgement,
-    /// What is judged besides the step's own call: the call that takes it back.
+    /// The judgement of the call that takes the step back.
     pub undo: Option<Judgement>,
     /// Arguments that are only known later.
     pub late: Vec<String>,
@@ -34,8 +37,10 @@ pub struct JudgedStep {
 /// A rule that forbids a step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("Policy denied: step `{step}`: {because}")]
-pub struct MatchedRule {
+pub struct PolicyDenial {
+    /// Id of the step.
     pub step: String,
+    /// The rule and its reason.
     pub because: String,
 }
 
@@ -53,7 +58,7 @@ impl Policy {
     fn judge_step(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> JudgedStep {
         let step = plan.step(ix);
         if step.skip {
-            return left_out(plan, ix);
+            return judge_skipped_step(plan, ix);
         }
         let late = match step.agent {
             Some(_) => vec![AGENT_CALLS.to_owned()],
@@ -68,7 +73,7 @@ impl Policy {
                     Value::Null
                 };
                 let unknown: BTreeSet<String> = unknown_arguments(plan, ix).into_iter().collect();
-                self.judge(&Subject {
+                self.judge_call(&Subject {
                     tool: catalog.resolve(name).ok().map(|tool| &**tool),
                     args: &args,
                     unknown: &unknown,
@@ -77,17 +82,20 @@ impl Policy {
                     plan: plan.id().as_str(),
                 })
             }
-            Some(Action::Input(_)) => simply(Verdict::Allow, "it asks a person and calls nothing"),
-            Some(Action::Plan(_)) => self.judge_child(plan, ix, catalog),
-            Some(Action::Think(_) | Action::Agent(_)) => self.judge_model(plan, ix, catalog),
-            None => simply(Verdict::Ask, "the step has no action"),
+            Some(Action::Input(_)) => {
+                judge_without_rule(Verdict::Allow, "it asks a person and calls nothing")
+            }
+            Some(Action::Plan(_)) => self.judge_subplan_step(plan, ix, catalog),
+            Some(Action::Think(_) | Action::Agent(_)) => self.judge_model_step(plan, ix, catalog),
+            None => judge_without_rule(Verdict::Ask, "the step has no action"),
         };
         let may_be_missing = step.optional && step.tool.is_some();
-        let judgement = optional_missing(may_be_missing, catalog, step.action_label(), judgement);
+        let judgement =
+            allow_missing_optional(may_be_missing, catalog, step.action_label(), judgement);
         let undo = step.undo.as_deref().map(|undo| {
             // What it is sent may come from results, so nothing of it counts as known.
             let unknown: BTreeSet<String> = undo.args.keys().cloned().collect();
-            self.judge(&Subject {
+            self.judge_call(&Subject {
                 tool: catalog.resolve(&undo.tool).ok().map(|tool| &**tool),
                 args: &Value::Object(undo.args.clone()),
                 unknown: &unknown,
@@ -109,16 +117,16 @@ impl Policy {
 impl Policy {
     /// A model that thinks calls nothing. An executor is as harmless as everything it may call; its
     /// calls are judged again one by one.
-    pub fn judge_model(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
+    pub fn judge_model_step(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
         let step = plan.step(ix);
         if step.approval_required {
-            return simply(Verdict::Ask, "the plan asks for approval of this step");
+            return judge_without_rule(Verdict::Ask, "the plan asks for approval of this step");
         }
         let Some(agent) = step.agent.as_deref() else {
-            return simply(Verdict::Allow, "it asks a model and calls nothing");
+            return judge_without_rule(Verdict::Allow, "it asks a model and calls nothing");
         };
         if let Some(executor) = &agent.executor {
-            return simply(
+            return judge_without_rule(
                 Verdict::Ask,
                 &format!("the executor `{executor}` is a program of its own"),
             );
@@ -134,18 +142,21 @@ impl Policy {
                 step_id: plan.step_id(ix).as_str(),
                 plan: plan.id().as_str(),
             };
-            if self.looks_at_args() || self.judge(&subject).verdict != Verdict::Allow {
-                return simply(Verdict::Ask, &format!("the executor may call `{name}`"));
+            if self.looks_at_args() || self.judge_call(&subject).verdict != Verdict::Allow {
+                return judge_without_rule(
+                    Verdict::Ask,
+                    &format!("the executor may call `{name}`"),
+                );
             }
         }
-        simply(
+        judge_without_rule(
             Verdict::Allow,
             "everything the executor may call is allowed",
         )
     }
 
     /// A step that runs another plan is as harmless as that plan is.
-    pub fn judge_child(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
+    pub fn judge_subplan_step(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
         let (verdict, rule, reason) = match plan.subplan_of(ix) {
             None => (
                 Verdict::Deny,
@@ -157,7 +168,7 @@ impl Policy {
                 let asked = judged
                     .asked()
                     .next()
-                    .map(|step| (step.step.clone(), step.judgement.because()));
+                    .map(|step| (step.step.clone(), step.judgement.explain()));
                 match (judged.denied(), asked) {
                     (Some(denied), _) => {
                         let rule = format!("plan `{}`, step `{}`", child.plan.id(), denied.step);
@@ -191,8 +202,8 @@ impl Policy {
     }
 }
 
-/// What is said without a rule.
-fn simply(verdict: Verdict, reason: &str) -> Judgement {
+/// Returns a judgement that no rule made.
+fn judge_without_rule(verdict: Verdict, reason: &str) -> Judgement {
     Judgement {
         verdict,
         rule: None,
@@ -203,8 +214,8 @@ fn simply(verdict: Verdict, reason: &str) -> Judgement {
 }
 
 /// A step that is left out calls nothing and has nothing to take back.
-fn left_out(plan: &Plan, ix: StepIx) -> JudgedStep {
-    let judgement = simply(Verdict::Allow, "the step is left out");
+fn judge_skipped_step(plan: &Plan, ix: StepIx) -> JudgedStep {
+    let judgement = judge_without_rule(Verdict::Allow, "the step is left out");
     let tool = plan.step(ix).action_label().to_owned();
     JudgedStep {
         step: plan.step_id(ix).clone(),
@@ -216,7 +227,7 @@ fn left_out(plan: &Plan, ix: StepIx) -> JudgedStep {
 }
 
 /// A step that is skipped when its tool is missing calls nothing, so nothing of it is denied.
-fn optional_missing(
+fn allow_missing_optional(
     optional: bool,
     catalog: &Catalog,
     name: &str,
@@ -236,7 +247,7 @@ fn optional_missing(
 impl JudgedPlan {
     /// The first step that a rule forbids. An unknown tool is not a rule's doing; it is reported
     /// where tools are.
-    pub fn denied(&self) -> Option<MatchedRule> {
+    pub fn denied(&self) -> Option<PolicyDenial> {
         let mut all = self.steps.iter().flat_map(|step| {
             std::iter::once(&step.judgement)
                 .chain(&step.undo)
@@ -245,9 +256,9 @@ impl JudgedPlan {
         let (step, judgement) = all.find(|(_, judgement)| {
             judgement.verdict == Verdict::Deny && judgement.rule.is_some()
         })?;
-        Some(MatchedRule {
+        Some(PolicyDenial {
             step: step.step.to_string(),
-            because: judgement.because(),
+            because: judgement.explain(),
         })
     }
 
@@ -258,12 +269,12 @@ impl JudgedPlan {
             .filter(|step| step.judgement.verdict != Verdict::Allow)
     }
 
-    /// Whether policy alone may approve it.
+    /// Returns whether policy alone may approve it.
     pub fn is_allowed(&self) -> bool {
         self.asked().next().is_none()
     }
 
-    /// What holds for every late-bound step: what the approver chose, else what the policy says.
+    /// Returns the choice for every late-bound step: the approver's, else the policy's default.
     pub fn late_choices(
         &self,
         chosen: &BTreeMap<String, LateChoice>,
@@ -274,8 +285,8 @@ impl JudgedPlan {
             let name = step.step.to_string();
             let choice = match chosen.get(&name) {
                 Some(choice) => choice,
-                // What an executor wants is asked about unless the approver said otherwise,
-                // whatever the policy says of arguments that a plan has written down.
+                // What an executor wants is asked about unless the approver said otherwise, even if
+                // the policy accepts any late argument of a plan's own steps.
                 None if step.late == [AGENT_CALLS] => &LateChoice::Ask,
                 None if step.judgement.verdict == Verdict::Ask => default,
                 None => return None,
@@ -286,8 +297,8 @@ impl JudgedPlan {
         .collect()
     }
 
-    /// Whether every choice is about a step that has something to choose, and every constraint
-    /// about its arguments.
+    /// Returns whether every choice is about a step that has something to choose, and every
+    /// constraint about its arguments.
     pub fn check_choices(
         &self,
         plan: &Plan,
@@ -322,7 +333,7 @@ impl JudgedPlan {
         Ok(())
     }
 
-    /// Rules in mode `warn` that speak of a step, for whoever approves.
+    /// Returns the rules in mode `warn` that match a step, for the approver.
     pub fn warnings(&self) -> impl Iterator<Item = (&JudgedStep, String)> {
         self.steps.iter().flat_map(|step| {
             step.judgement

@@ -2,44 +2,51 @@
 
 use super::pattern::ServerPattern;
 use super::{
-    Adjusting, ApprovalRules, LateChoice, Mode, PolicyDocument, Roles, RuleDocument, ToolPattern,
-    Verdict,
+    AdjustmentConsent, ApprovalRules, LateChoice, Mode, PolicyDocument, Roles, RuleDocument,
+    ToolPattern, Verdict,
 };
 use crate::digest::Digest;
 use crate::plan::Condition;
 use crate::principal::{Principal, PrincipalKind};
 use crate::tool::{EffectClass, KnownTool};
 
-/// What the operator decided. See [`Policy::read`]; the default is the built-in policy.
+/// The operator's policy. See [`Policy::read`]; the default is the built-in policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     pub(super) rules: Vec<Rule>,
     pub(super) guarded: Vec<ToolPattern>,
     caps: Vec<Cap>,
+    /// Rules for approvals of plans.
     pub approval: ApprovalRules,
+    /// Default for arguments that are only known later.
     pub late_bound: LateChoice,
+    /// Most identical calls in one run.
     pub same_call: Option<u64>,
-    pub adjust: Adjusting,
+    /// Consent to changes of reflections.
+    pub adjust: AdjustmentConsent,
+    /// Roles of principals.
     pub roles: Roles,
     version: Option<String>,
 }
 
-/// How often tools of a pattern may be called in one run.
+/// A limit on the calls of matching tools in one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cap {
+    /// Tools that are counted together.
     pub pattern: ToolPattern,
+    /// Most calls of these tools in one run.
     pub limit: u64,
 }
 
 /// One rule, read.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rule {
-    /// What it is called in every output: its name, or its place.
+    /// The label in every output: the rule's name, or its place.
     pub(super) label: String,
     pub(super) tools: Option<Vec<ToolPattern>>,
     pub(super) server: Option<ServerPattern>,
     pub(super) capability: Option<String>,
-    pub(super) annotations: Wanted,
+    pub(super) annotations: AnnotationFilter,
     pub(super) class: Option<EffectClass>,
     pub(super) condition: Option<Condition>,
     pub(super) then: Verdict,
@@ -47,20 +54,20 @@ pub(super) struct Rule {
     pub(super) mode: Mode,
 }
 
-/// What a rule wants a tool's annotations to say.
+/// The annotations that a rule requires of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct AnnotationFilter {
     read_only: Option<bool>,
     destructive: Option<bool>,
     idempotent: Option<bool>,
     open_world: Option<bool>,
 }
 
-impl Wanted {
-    /// A server nobody believes is taken for dangerous in every way.
+impl AnnotationFilter {
+    /// A server that is not trusted counts as dangerous in every way.
     pub(super) fn is_met(&self, tool: &KnownTool) -> bool {
         let annotations = &tool.definition.annotations;
-        let believed = tool.believed;
+        let believed = tool.trusted;
         let is = |wanted: Option<bool>, actual: bool| wanted.is_none_or(|wanted| wanted == actual);
         is(self.read_only, tool.is_read_only())
             && is(self.destructive, !believed || annotations.is_destructive())
@@ -99,7 +106,7 @@ impl Default for Policy {
             approval: ApprovalRules::default(),
             late_bound: LateChoice::Any,
             same_call: None,
-            adjust: Adjusting::Ask,
+            adjust: AdjustmentConsent::Ask,
             roles: Roles::default(),
             version: None,
         }
@@ -119,15 +126,15 @@ impl Policy {
         let mode = document.mode.unwrap_or(Mode::Enforce);
         let rules = document.rules.iter().take(MAX_RULES).enumerate();
         let rules = rules
-            .filter_map(|(index, rule)| mistakes.rule(index, rule, mode))
+            .filter_map(|(index, rule)| mistakes.parse_rule(index, rule, mode))
             .collect();
-        let guarded = mistakes.patterns("guarded_tools", &document.guarded_tools);
+        let guarded = mistakes.parse_patterns("guarded_tools", &document.guarded_tools);
         let caps = document.caps.iter().filter_map(|(pattern, &limit)| {
-            let pattern = mistakes.pattern(&format!("caps.\"{pattern}\""), pattern)?;
+            let pattern = mistakes.parse_pattern(&format!("caps.\"{pattern}\""), pattern)?;
             Some(Cap { pattern, limit })
         });
         let caps = caps.collect();
-        mistakes.approval(&document.approval);
+        mistakes.check_approval(&document.approval);
         if document.same_call == Some(0) {
             mistakes
                 .0
@@ -169,12 +176,12 @@ impl Policy {
         self.version.as_deref()
     }
 
-    /// Whether some rule depends on what is sent.
+    /// Returns whether some rule depends on what is sent.
     pub(super) fn looks_at_args(&self) -> bool {
         self.rules.iter().any(|rule| rule.condition.is_some())
     }
 
-    /// Who approves what this policy lets through.
+    /// Returns the principal that approves what this policy lets through.
     pub fn principal(&self) -> Principal {
         match &self.version {
             None => Principal::read_only_policy(),
@@ -189,7 +196,7 @@ impl Policy {
     }
 
     /// The caps that a tool falls under. A look-alike falls under them too.
-    pub fn caps_of(&self, tool: &KnownTool) -> Vec<Cap> {
+    pub fn caps_for_tool(&self, tool: &KnownTool) -> Vec<Cap> {
         self.caps
             .iter()
             .filter(|cap| cap.pattern.matches_alike(tool.folded()))
@@ -203,26 +210,26 @@ impl Policy {
 struct Mistakes(Vec<String>);
 
 impl Mistakes {
-    fn pattern(&mut self, place: &str, pattern: &str) -> Option<ToolPattern> {
+    fn parse_pattern(&mut self, place: &str, pattern: &str) -> Option<ToolPattern> {
         ToolPattern::parse(pattern)
             .map_err(|error| self.0.push(format!("{place}: {error}")))
             .ok()
     }
 
-    fn patterns(&mut self, place: &str, patterns: &[String]) -> Vec<ToolPattern> {
+    fn parse_patterns(&mut self, place: &str, patterns: &[String]) -> Vec<ToolPattern> {
         patterns
             .iter()
-            .filter_map(|pattern| self.pattern(place, pattern))
+            .filter_map(|pattern| self.parse_pattern(place, pattern))
             .collect()
     }
 
-    fn rule(&mut self, index: usize, rule: &RuleDocument, mode: Mode) -> Option<Rule> {
+    fn parse_rule(&mut self, index: usize, rule: &RuleDocument, mode: Mode) -> Option<Rule> {
         let place = format!("rule {}", index + 1);
         let label = rule.name.clone().unwrap_or_else(|| place.clone());
         let condition = match &rule.condition {
             Some(source) => match Condition::parse(source) {
                 Ok(condition) => {
-                    self.names(&place, &condition);
+                    self.check_names(&place, &condition);
                     Some(condition)
                 }
                 Err(error) => {
@@ -236,13 +243,13 @@ impl Mistakes {
         let tools = rule
             .tool
             .as_ref()
-            .map(|tools| self.patterns(&place, tools.all()));
+            .map(|tools| self.parse_patterns(&place, tools.all()));
         if tools.as_ref().is_some_and(Vec::is_empty) && before == self.0.len() {
             self.0
                 .push(format!("{place} ({label}): `tool` names nothing"));
         }
         let server = rule.server.as_deref().map(ServerPattern::new);
-        let annotations = Wanted {
+        let annotations = AnnotationFilter {
             read_only: rule.read_only,
             destructive: rule.destructive,
             idempotent: rule.idempotent,
@@ -274,7 +281,7 @@ impl Mistakes {
     }
 
     /// A predicate about a name that does not exist would be an error at every call.
-    fn names(&mut self, place: &str, condition: &Condition) {
+    fn check_names(&mut self, place: &str, condition: &Condition) {
         let known = super::judge::NAMES;
         for name in condition.names() {
             if !known.contains(&name.as_str()) && !crate::plan::is_type_name(&name) {
@@ -286,7 +293,7 @@ impl Mistakes {
         }
     }
 
-    fn approval(&mut self, rules: &ApprovalRules) {
+    fn check_approval(&mut self, rules: &ApprovalRules) {
         if rules.required == Some(0) || rules.required.is_some_and(|n| n > 100) {
             self.0
                 .push("approval.required: between 1 and 100 people".to_owned());

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Roles and their permissions.
 
 use super::RolesTable;
 use crate::principal::{Principal, PrincipalKind};
@@ -6,24 +6,33 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a principal may be trusted with.
+/// A role of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
+    /// Reads.
     Viewer,
+    /// Writes plans.
     Author,
+    /// Runs plans.
     Operator,
+    /// Approves plans and steps.
     Approver,
+    /// Administers the service, and everything else.
     Admin,
 }
 
-/// What can be done to plans and runs.
+/// An operation on plans, runs or the service that needs a role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum Permission {
+    /// Read plans and runs.
     Read,
+    /// Propose plans and versions.
     Propose,
+    /// Delete plans.
     Delete,
     /// Start, resume, fork and pause runs.
     Run,
+    /// Cancel runs.
     Cancel,
     /// Say what became of a call, or give the values a step asks for.
     Resolve,
@@ -35,7 +44,7 @@ pub enum Action {
     Administer,
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Read => "read plans",
@@ -52,6 +61,7 @@ impl fmt::Display for Action {
 }
 
 impl Role {
+    /// All roles, from the least to the most.
     pub const ALL: [Self; 5] = [
         Self::Viewer,
         Self::Author,
@@ -60,6 +70,7 @@ impl Role {
         Self::Admin,
     ];
 
+    /// Returns the role's word in configuration files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
@@ -70,17 +81,21 @@ impl Role {
         }
     }
 
-    /// The matrix: whether somebody with this role, and no other, may do this.
-    pub fn includes(self, action: Action) -> bool {
+    /// Returns whether this role alone includes a permission. This is the whole matrix.
+    pub fn includes(self, action: Permission) -> bool {
         match (self, action) {
-            (Self::Admin, _) | (_, Action::Read) => true,
-            (Self::Author, Action::Propose | Action::Delete | Action::Cancel | Action::Comment) => {
+            (Self::Admin, _) | (_, Permission::Read) => true,
+            (
+                Self::Author,
+                Permission::Propose | Permission::Delete | Permission::Cancel | Permission::Comment,
+            ) => true,
+            (
+                Self::Operator,
+                Permission::Run | Permission::Cancel | Permission::Resolve | Permission::Comment,
+            ) => true,
+            (Self::Approver, Permission::Approve | Permission::Cancel | Permission::Comment) => {
                 true
             }
-            (Self::Operator, Action::Run | Action::Cancel | Action::Resolve | Action::Comment) => {
-                true
-            }
-            (Self::Approver, Action::Approve | Action::Cancel | Action::Comment) => true,
             (Self::Viewer | Self::Author | Self::Operator | Self::Approver, _) => false,
         }
     }
@@ -92,6 +107,7 @@ impl fmt::Display for Role {
     }
 }
 
+/// The error for a text that names no role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no role: there are viewer, author, operator, approver and admin")]
 pub struct ParseRoleError(String);
@@ -107,19 +123,20 @@ impl FromStr for Role {
     }
 }
 
-/// Kind and name of everybody who has a role.
+/// Kind and name of every principal that has a role.
 type Holders = BTreeSet<(String, String)>;
 
-/// Who has which role. A role nobody is named for is every person's; `admin` is nobody's then,
-/// unless there is no table at all.
+/// The holders of each role. Every person holds a role that the table does not list, except
+/// `admin`; without a table every person holds every role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roles {
     /// Absent: every person has every role.
     table: Option<Vec<(Role, Option<Holders>)>>,
 }
 
+/// The error for a text that names no principal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` names nobody: write `person:NAME`, `agent:NAME` or `service:NAME`")]
+#[error("`{0}` names no principal: write `person:NAME`, `agent:NAME` or `service:NAME`")]
 pub struct ParsePrincipalError(String);
 
 impl Roles {
@@ -144,7 +161,7 @@ impl Roles {
                 Some(names) => Some(
                     names
                         .iter()
-                        .map(|name| parse(name))
+                        .map(|name| parse_holder(name))
                         .collect::<Result<_, _>>()?,
                 ),
                 None => None,
@@ -154,28 +171,29 @@ impl Roles {
         Ok(Self { table: Some(read) })
     }
 
-    /// Whether `principal` may do this. What kind of principal it is comes first: no role lets an
-    /// agent or a service approve, or speak for a person.
-    pub fn may(&self, principal: &Principal, action: Action) -> bool {
+    /// Returns whether `principal` may do this. What kind of principal it is comes first: no role
+    /// lets an agent or a service approve, or speak for a person.
+    pub fn permits(&self, principal: &Principal, action: Permission) -> bool {
         match (principal.kind, action) {
-            (PrincipalKind::Agent | PrincipalKind::Service, Action::Approve | Action::Resolve) => {
-                false
-            }
-            (PrincipalKind::Agent, Action::Administer) => false,
             (
                 PrincipalKind::Agent | PrincipalKind::Service,
-                Action::Read | Action::Propose | Action::Cancel | Action::Comment,
+                Permission::Approve | Permission::Resolve,
+            ) => false,
+            (PrincipalKind::Agent, Permission::Administer) => false,
+            (
+                PrincipalKind::Agent | PrincipalKind::Service,
+                Permission::Read | Permission::Propose | Permission::Cancel | Permission::Comment,
             ) => true,
-            (PrincipalKind::Service, Action::Administer) => {
+            (PrincipalKind::Service, Permission::Administer) => {
                 self.table.is_some() && self.has_role_for(principal, action, false)
             }
             // What policy approves is checked against the policy, not against a list of names.
-            (PrincipalKind::Policy, Action::Approve) => true,
+            (PrincipalKind::Policy, Permission::Approve) => true,
             (PrincipalKind::Policy, _) => false,
-            (PrincipalKind::Agent | PrincipalKind::Service, Action::Run) => {
+            (PrincipalKind::Agent | PrincipalKind::Service, Permission::Run) => {
                 self.table.is_none() || self.has_role_for(principal, action, true)
             }
-            (PrincipalKind::Agent | PrincipalKind::Service, Action::Delete) => {
+            (PrincipalKind::Agent | PrincipalKind::Service, Permission::Delete) => {
                 self.table.is_some() && self.has_role_for(principal, action, false)
             }
             (PrincipalKind::Person, _) => {
@@ -184,7 +202,7 @@ impl Roles {
         }
     }
 
-    fn has_role_for(&self, principal: &Principal, action: Action, unlisted: bool) -> bool {
+    fn has_role_for(&self, principal: &Principal, action: Permission, unlisted: bool) -> bool {
         let key = (principal.kind.as_str().to_owned(), principal.name.clone());
         let rows = self
             .table
@@ -193,26 +211,26 @@ impl Roles {
             .filter(|(role, _)| role.includes(action));
         rows.into_iter().any(|(role, names)| match names {
             Some(names) => names.contains(&key),
-            None => unlisted && *role != Role::Admin && is_own(*role, action),
+            None => unlisted && *role != Role::Admin && is_purpose_of(*role, action),
         })
     }
 }
 
-/// A role that nobody is named for gives everybody what it is there for, and not what it includes
-/// besides.
-fn is_own(role: Role, action: Action) -> bool {
+/// Returns whether a permission is what a role exists for. An unlisted role gives every person
+/// these permissions, and not the others it includes.
+fn is_purpose_of(role: Role, action: Permission) -> bool {
     match action {
-        Action::Read => true,
-        Action::Propose | Action::Delete => role == Role::Author,
-        Action::Run | Action::Resolve => role == Role::Operator,
-        Action::Cancel => role == Role::Operator,
-        Action::Approve => role == Role::Approver,
-        Action::Comment => role != Role::Viewer,
-        Action::Administer => false,
+        Permission::Read => true,
+        Permission::Propose | Permission::Delete => role == Role::Author,
+        Permission::Run | Permission::Resolve => role == Role::Operator,
+        Permission::Cancel => role == Role::Operator,
+        Permission::Approve => role == Role::Approver,
+        Permission::Comment => role != Role::Viewer,
+        Permission::Administer => false,
     }
 }
 
-fn parse(text: &str) -> Result<(String, String), ParsePrincipalError> {
+fn parse_holder(text: &str) -> Result<(String, String), ParsePrincipalError> {
     match text.split_once(':') {
         Some((kind @ ("person" | "agent" | "service"), name)) if !name.trim().is_empty() => {
             Ok((kind.to_owned(), name.to_owned()))
@@ -225,16 +243,16 @@ fn parse(text: &str) -> Result<(String, String), ParsePrincipalError> {
 mod tests {
     use super::*;
 
-    const ALL: [Action; 9] = [
-        Action::Read,
-        Action::Propose,
-        Action::Delete,
-        Action::Run,
-        Action::Cancel,
-        Action::Resolve,
-        Action::Approve,
-        Action::Comment,
-        Action::Administer,
+    const ALL: [Permission; 9] = [
+        Permission::Read,
+        Permission::Propose,
+        Permission::Delete,
+        Permission::Run,
+        Permission::Cancel,
+        Permission::Resolve,
+        Permission::Approve,
+        Permission::Comment,
+        Permission::Administer,
     ];
 
     fn names(names: &[&str]) -> Option<Vec<String>> {
@@ -246,7 +264,7 @@ mod tests {
         let roles = Roles::default();
         assert!(
             ALL.iter()
-                .all(|&action| roles.may(&Principal::person("ada"), action))
+                .all(|&action| roles.permits(&Principal::person("ada"), action))
         );
     }
 
@@ -262,9 +280,17 @@ mod tests {
         };
         for roles in [Roles::default(), Roles::read(&table).unwrap()] {
             for by in [Principal::agent("bot"), Principal::service("ci")] {
-                assert!(!roles.may(&by, Action::Approve) && !roles.may(&by, Action::Resolve));
-                for action in [Action::Read, Action::Propose, Action::Cancel, Action::Run] {
-                    assert!(roles.may(&by, action), "{by} {action}");
+                assert!(
+                    !roles.permits(&by, Permission::Approve)
+                        && !roles.permits(&by, Permission::Resolve)
+                );
+                for action in [
+                    Permission::Read,
+                    Permission::Propose,
+                    Permission::Cancel,
+                    Permission::Run,
+                ] {
+                    assert!(roles.permits(&by, action), "{by} {action}");
                 }
             }
         }
@@ -277,9 +303,9 @@ mod tests {
             ..RolesTable::default()
         };
         let roles = Roles::read(&table).unwrap();
-        assert!(roles.may(&Principal::person("ada"), Action::Approve));
-        assert!(!roles.may(&Principal::person("bob"), Action::Approve));
-        assert!(roles.may(&Principal::person("bob"), Action::Run));
+        assert!(roles.permits(&Principal::person("ada"), Permission::Approve));
+        assert!(!roles.permits(&Principal::person("bob"), Permission::Approve));
+        assert!(roles.permits(&Principal::person("bob"), Permission::Run));
         let table = RolesTable {
             admin: names(&["person:eve"]),
             ..table
@@ -287,7 +313,7 @@ mod tests {
         assert!(
             Roles::read(&table)
                 .unwrap()
-                .may(&Principal::person("eve"), Action::Approve)
+                .permits(&Principal::person("eve"), Permission::Approve)
         );
     }
 

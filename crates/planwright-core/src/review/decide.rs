@@ -1,14 +1,13 @@
 //! What may happen to a plan.
 
 use super::{
-    Approval, CommentCommand, CommentRefusal, Offer, Review, ReviewEvent, ReviewState, Revision,
-    Revocation, Terms,
+    Approval, CommentCommand, CommentRefusal, Creation, Offer, Review, ReviewEvent, ReviewState,
+    Revision, Revocation, Terms,
 };
 use crate::digest::Digest;
-use crate::id::CommentId;
-use crate::id::RunId;
+use crate::id::{CommentId, PlanId, RunId};
 use crate::plan::Document;
-use crate::policy::{Action, OpenComments};
+use crate::policy::{OpenComments, Permission};
 use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::run::Shown;
 use crate::status::{PlanStatus, RunStatus};
@@ -18,6 +17,8 @@ use std::sync::Arc;
 /// Something somebody wants to happen to a plan.
 #[derive(Debug, Clone)]
 pub enum Command {
+    /// Begin a plan that does not exist yet.
+    Create(Creation),
     /// Propose the next version.
     Propose {
         document: Arc<Document>,
@@ -89,6 +90,8 @@ pub enum Command {
 /// A command that may not happen now. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
+    #[error("there is a plan `{0}` already")]
+    Exists(PlanId),
     #[error("the plan was deleted")]
     Deleted,
     #[error("the plan is {0}, so there is nothing to decide")]
@@ -107,7 +110,7 @@ pub enum Refusal {
     Revoked { of: Principal, by: Principal },
     #[error(
         "{by} may not revoke an approval of {of}: that is for them, and for those who {}",
-        Action::Administer
+        Permission::Administer
     )]
     MayNotRevoke { of: Principal, by: Principal },
     #[error("{0} has given no approval of this plan that could still be used")]
@@ -160,6 +163,7 @@ impl Review {
     /// Says what happens if `command` is given now.
     pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Vec<ReviewEvent>, Refusal> {
         match command {
+            Command::Create(creation) => self.decide_create(creation),
             Command::Propose {
                 document,
                 digest,
@@ -259,7 +263,7 @@ impl Review {
 
     /// Whether this principal may say yes to what is offered.
     fn check_approver(&self, by: &Principal, offer: &Offer) -> Result<(), Refusal> {
-        if !by.may_approve() || !offer.policy.roles.may(by, Action::Approve) {
+        if !by.may_approve() || !offer.policy.roles.permits(by, Permission::Approve) {
             return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
         }
         if by.kind == PrincipalKind::Policy {

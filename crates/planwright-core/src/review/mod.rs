@@ -6,6 +6,7 @@
 mod agreed;
 mod apply;
 mod comments;
+mod create;
 mod decide;
 mod event;
 mod keeping;
@@ -17,6 +18,7 @@ mod versions;
 
 pub use agreed::already_agreed;
 pub use comments::{Comment, CommentCommand, CommentRefusal, Resolved, Thread};
+pub use create::Creation;
 pub use decide::{Command, Refusal};
 pub use event::ReviewEvent;
 pub use planning_record::PlanningRecord;

@@ -3,7 +3,7 @@
 
 use super::{Approval, Refusal, Review, ReviewEvent, ReviewState};
 use crate::digest::Digest;
-use crate::policy::{Action, Policy};
+use crate::policy::{Permission, Policy};
 use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::time::Timestamp;
 use std::sync::Arc;
@@ -70,7 +70,9 @@ impl Revocation {
     /// nobody can act as.
     fn is_allowed(&self) -> bool {
         let Self { of, by, policy, .. } = self;
-        by == of || by.kind == PrincipalKind::Policy || policy.roles.may(by, Action::Administer)
+        by == of
+            || by.kind == PrincipalKind::Policy
+            || policy.roles.permits(by, Permission::Administer)
     }
 }
 

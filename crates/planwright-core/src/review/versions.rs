@@ -63,12 +63,12 @@ impl Review {
 
     /// The first entry of a plan's life.
     pub fn propose_first(document: Arc<Document>, digest: Digest, by: Principal) -> ReviewEvent {
-        first(document, digest, by, false)
+        first_version(document, digest, by, false)
     }
 
     /// The first entry of the life of a plan that is worked on before it is put forward.
     pub fn draft_first(document: Arc<Document>, digest: Digest, by: Principal) -> ReviewEvent {
-        first(document, digest, by, true)
+        first_version(document, digest, by, true)
     }
 
     /// What differs between two versions.
@@ -216,23 +216,28 @@ impl Review {
             return Err(Refusal::TooManyVersions(Self::MAX_VERSIONS));
         }
         let document = Arc::clone(document);
-        let proposed = first(document, digest, by.clone(), draft);
+        let proposed = first_version(document, digest, by.clone(), draft);
         Ok(vec![numbered(proposed, version)])
     }
 }
 
-fn first(document: Arc<Document>, digest: Digest, by: Principal, draft: bool) -> ReviewEvent {
-    let (reason, restored_from, trace, planning) = (None, None, None, None);
+/// The first entry of a plan's journal.
+pub(super) fn first_version(
+    document: Arc<Document>,
+    digest: Digest,
+    by: Principal,
+    draft: bool,
+) -> ReviewEvent {
     ReviewEvent::PlanProposed {
         version: 1,
         document,
         digest,
         by,
-        reason,
-        restored_from,
+        reason: None,
+        restored_from: None,
         draft,
-        trace,
-        planning,
+        trace: None,
+        planning: None,
     }
 }
 

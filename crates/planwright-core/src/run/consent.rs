@@ -2,7 +2,7 @@
 
 use super::StoredValue;
 use crate::digest::Digest;
-use crate::policy::{Cap, Judgement, LateChoice, Policy, Span, Subject};
+use crate::policy::{Cap, Judgement, LateChoice, Policy, Subject, TimeSpan};
 use crate::principal::{Principal, PrincipalKind};
 use crate::review::{Approval, Pin, Version};
 use crate::tool::{KnownTool, ToolName};
@@ -28,7 +28,7 @@ pub struct Consent {
     pub proposed_by: Option<Principal>,
     /// A step whose approval is not given in time fails.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub step_expires_after: Option<Span>,
+    pub step_expires_after: Option<TimeSpan>,
     /// The same call made more often is a runaway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
@@ -150,8 +150,8 @@ impl CallFacts {
         Self {
             definition: tool.digest,
             changed: None,
-            judgement: policy.judge(subject),
-            caps: policy.caps_of(tool),
+            judgement: policy.judge_call(subject),
+            caps: policy.caps_for_tool(tool),
             args,
             shown: None,
             late,

@@ -171,9 +171,9 @@ impl Run {
 
     /// Tells the run which sub-plans its plan stands for now. They are not part of its journal:
     /// each child run has its own, and the digest that was approved covers them.
-    pub fn know_subplans(&mut self, subplans: Subplans) {
+    pub fn set_subplans(&mut self, subplans: Subplans) {
         if *self.plan.subplans() != subplans {
-            Arc::make_mut(&mut self.plan).know_subplans(subplans);
+            Arc::make_mut(&mut self.plan).set_subplans(subplans);
         }
     }
 
@@ -347,7 +347,7 @@ impl Run {
             );
             line.clear();
             serde_json::to_writer(&mut line, &fields).expect("writing JSON to memory cannot fail");
-            steps.part(&line);
+            steps.add_part(&line);
         }
         steps.finish()
     }

@@ -1,21 +1,21 @@
 //! Which commands to a run a principal may give.
 
 use super::{Command, Refusal};
-use crate::policy::{Action, Policy};
+use crate::policy::{Permission, Policy};
 
 impl Policy {
     /// Refuses what this policy does not let its giver do. What the engine orders by itself has no
     /// giver.
     pub fn permit_command(&self, command: &Command) -> Result<(), Refusal> {
         let (by, action) = match command {
-            Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Action::Approve),
+            Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Permission::Approve),
             Command::Resolve { by, .. }
             | Command::GiveInput { by, .. }
-            | Command::LeaveOut { by, .. } => (by, Action::Resolve),
-            Command::Pause { by } | Command::Resume { by } => (by, Action::Run),
-            Command::Cancel { by } | Command::GiveUp { by, .. } => (by, Action::Cancel),
+            | Command::LeaveOut { by, .. } => (by, Permission::Resolve),
+            Command::Pause { by } | Command::Resume { by } => (by, Permission::Run),
+            Command::Cancel { by } | Command::GiveUp { by, .. } => (by, Permission::Cancel),
             // Whoever takes a run back agrees to the calls that do it.
-            Command::Undo { by, .. } => (by, Action::Approve),
+            Command::Undo { by, .. } => (by, Permission::Approve),
             Command::Start { .. }
             | Command::Fail { .. }
             | Command::Skip { .. }
@@ -38,16 +38,16 @@ impl Policy {
             | Command::Settle => return Ok(()),
         };
         match action {
-            _ if self.roles.may(by, action) => Ok(()),
-            Action::Approve => Err(Refusal::MayNotApprove(by.clone())),
-            Action::Read
-            | Action::Propose
-            | Action::Delete
-            | Action::Run
-            | Action::Cancel
-            | Action::Resolve
-            | Action::Comment
-            | Action::Administer => Err(Refusal::MayNot {
+            _ if self.roles.permits(by, action) => Ok(()),
+            Permission::Approve => Err(Refusal::MayNotApprove(by.clone())),
+            Permission::Read
+            | Permission::Propose
+            | Permission::Delete
+            | Permission::Run
+            | Permission::Cancel
+            | Permission::Resolve
+            | Permission::Comment
+            | Permission::Administer => Err(Refusal::MayNot {
                 by: by.clone(),
                 action,
             }),

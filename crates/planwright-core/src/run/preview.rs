@@ -54,7 +54,7 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
         }
         if plan.step(ix).think.is_some() || plan.step(ix).agent.is_some() {
             let judgement = &judged.steps[ix.index()].judgement;
-            let (verdict, reason) = (judgement.verdict, judgement.because());
+            let (verdict, reason) = (judgement.verdict, judgement.explain());
             steps[ix.index()] = Some(PreviewStep {
                 args: known_args(plan, ix),
                 items: None,
@@ -78,7 +78,7 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
         let name = plan.step(ix).action_label();
         let tool = catalog.resolve(name).ok();
         let judgement = &judged.steps[ix.index()].judgement;
-        let (mut verdict, mut reason) = (judgement.verdict, judgement.because());
+        let (mut verdict, mut reason) = (judgement.verdict, judgement.explain());
         // A budget may name the tool in full or bare, whatever the step says.
         let names = match tool {
             Some(tool) => vec![tool.name.to_string(), tool.name.tool.clone()],

@@ -3,7 +3,7 @@
 
 use crate::digest::Digest;
 use crate::id::RunId;
-use crate::policy::Action;
+use crate::policy::Permission;
 use crate::principal::Principal;
 use crate::status::{PlanStatus, RunStatus, StepStatus};
 use crate::time::Timestamp;
@@ -54,7 +54,7 @@ pub enum Refusal {
     #[error("{0} may not approve: agents and services propose, people approve")]
     MayNotApprove(Principal),
     #[error("{by} may not {action}")]
-    MayNot { by: Principal, action: Action },
+    MayNot { by: Principal, action: Permission },
     #[error("{0} proposed the plan, and somebody else has to approve its calls")]
     FourEyes(Principal),
     #[error("the run is {status}, and nobody was asked how it stands")]

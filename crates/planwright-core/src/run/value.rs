@@ -24,7 +24,7 @@ impl StoredValue {
     /// Whether a value can be written down and read again.
     pub fn can_keep(value: &Value) -> bool {
         let mut any_number = usize::MAX;
-        crate::json::fits(value, Self::MAX_DEPTH, &mut any_number)
+        crate::json::fits_within(value, Self::MAX_DEPTH, &mut any_number)
     }
 }
 

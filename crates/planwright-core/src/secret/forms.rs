@@ -29,13 +29,13 @@ const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const BASE32_LOWER: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// Whether chance will not produce this text.
+/// Returns whether chance will not produce this text.
 pub(super) fn is_long(text: &str) -> bool {
     text.chars().filter(|&c| !is_blank(c)).count() >= LONG
 }
 
 /// The texts of one secret: itself, and its long lines if it has several.
-pub(super) fn texts(secret: &str) -> Vec<&str> {
+pub(super) fn searched_texts(secret: &str) -> Vec<&str> {
     let mut texts = vec![secret];
     if secret.trim_end().contains('\n') {
         // The lines around a key are the same for every key.
@@ -50,7 +50,7 @@ pub(super) fn texts(secret: &str) -> Vec<&str> {
 
 /// Every spelling of a text, as it is found in a text that has white space and invisible characters
 /// of its own.
-pub(super) fn exact(text: &str) -> BTreeSet<Form> {
+pub(super) fn exact_forms(text: &str) -> BTreeSet<Form> {
     let visible: String = text
         .chars()
         .filter(|&c| !super::text::is_hidden(c))
@@ -63,7 +63,7 @@ pub(super) fn exact(text: &str) -> BTreeSet<Form> {
 }
 
 /// Every spelling of a text, as it is found once all white space is gone.
-pub(super) fn squeezed(text: &str) -> BTreeSet<Form> {
+pub(super) fn squeezed_forms(text: &str) -> BTreeSet<Form> {
     let squeeze = |form: Form| match std::str::from_utf8(&form.bytes) {
         Ok(text) => Form {
             bytes: text
@@ -75,9 +75,9 @@ pub(super) fn squeezed(text: &str) -> BTreeSet<Form> {
         },
         Err(_) => form,
     };
-    let mut forms: BTreeSet<Form> = exact(text).into_iter().map(squeeze).collect();
+    let mut forms: BTreeSet<Form> = exact_forms(text).into_iter().map(squeeze).collect();
     // A list of bytes, its numbers side by side.
-    forms.extend(plain(decimal(text.as_bytes(), "")));
+    forms.extend(plain_form(decimal_spelling(text.as_bytes(), "")));
     forms
         .into_iter()
         .filter(|form| form.bytes.len() >= LONG)
@@ -86,16 +86,16 @@ pub(super) fn squeezed(text: &str) -> BTreeSet<Form> {
 
 fn spellings(text: &str) -> BTreeSet<Form> {
     let mut forms = BTreeSet::new();
-    forms.extend(plain(text.to_owned()));
-    forms.extend(plain(text.replace(' ', "+")));
+    forms.extend(plain_form(text.to_owned()));
+    forms.extend(plain_form(text.replace(' ', "+")));
     if is_long(text) {
-        forms.extend(plain(text.chars().rev().collect()));
-        forms.extend(plain(text.to_lowercase()));
-        forms.extend(plain(text.to_uppercase()));
-        forms.extend(plain(rot13(text)));
-        forms.extend(plain(decimal(text.as_bytes(), ",")));
-        forms.extend(plain(decimal(text.as_bytes(), ", ")));
-        forms.extend(plain(decimal(text.as_bytes(), " ")));
+        forms.extend(plain_form(text.chars().rev().collect()));
+        forms.extend(plain_form(text.to_lowercase()));
+        forms.extend(plain_form(text.to_uppercase()));
+        forms.extend(plain_form(rot13(text)));
+        forms.extend(plain_form(decimal_spelling(text.as_bytes(), ",")));
+        forms.extend(plain_form(decimal_spelling(text.as_bytes(), ", ")));
+        forms.extend(plain_form(decimal_spelling(text.as_bytes(), " ")));
     }
     let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let escaped = serde_json::to_string(text).map(|quoted| quoted.trim_matches('"').to_owned());
@@ -104,20 +104,20 @@ fn spellings(text: &str) -> BTreeSet<Form> {
         &wide,
         escaped.as_deref().unwrap_or(text).as_bytes(),
     ] {
-        forms.extend(hex(bytes).into_iter().flat_map(plain));
+        forms.extend(hex_spellings(bytes).into_iter().flat_map(plain_form));
         for offset in 0..3 {
-            forms.extend(in_alphabet(bytes, offset, 6, BASE64));
-            forms.extend(in_alphabet(bytes, offset, 6, BASE64_URL));
+            forms.extend(encoded_form(bytes, offset, 6, BASE64));
+            forms.extend(encoded_form(bytes, offset, 6, BASE64_URL));
         }
         for offset in 0..5 {
-            forms.extend(in_alphabet(bytes, offset, 5, BASE32));
-            forms.extend(in_alphabet(bytes, offset, 5, BASE32_LOWER));
+            forms.extend(encoded_form(bytes, offset, 5, BASE32));
+            forms.extend(encoded_form(bytes, offset, 5, BASE32_LOWER));
         }
     }
     forms
 }
 
-fn plain(text: String) -> Option<Form> {
+fn plain_form(text: String) -> Option<Form> {
     let form = Form {
         bytes: text.into_bytes(),
         ragged_start: false,
@@ -126,7 +126,7 @@ fn plain(text: String) -> Option<Form> {
     (form.bytes.len() >= SHORTEST).then_some(form)
 }
 
-fn hex(bytes: &[u8]) -> Vec<String> {
+fn hex_spellings(bytes: &[u8]) -> Vec<String> {
     let mut forms = Vec::new();
     for separator in ["", " ", ":", "-"] {
         let lower: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -137,7 +137,7 @@ fn hex(bytes: &[u8]) -> Vec<String> {
     forms
 }
 
-fn decimal(bytes: &[u8], separator: &str) -> String {
+fn decimal_spelling(bytes: &[u8], separator: &str) -> String {
     bytes
         .iter()
         .map(ToString::to_string)
@@ -156,10 +156,11 @@ fn rot13(text: &str) -> String {
         .collect()
 }
 
-/// The characters that are the same whatever stands before and after the secret, if `offset` bytes
-/// of something else come before it in its group.
-fn in_alphabet(bytes: &[u8], offset: usize, bits: usize, alphabet: &[u8]) -> Option<Form> {
-    let (first, end) = (offset * 8, (offset + bytes.len()) * 8);
+/// Returns the characters that do not depend on the text around the secret, if `offset` bytes of
+/// something else come before it in its group.
+fn encoded_form(bytes: &[u8], offset: usize, bits: usize, alphabet: &[u8]) -> Option<Form> {
+    let first = offset * 8;
+    let end = (offset + bytes.len()) * 8;
     let bit = |at: usize| bytes[at / 8 - offset] >> (7 - at % 8) & 1;
     let character = |at: usize| {
         let index =
@@ -168,8 +169,8 @@ fn in_alphabet(bytes: &[u8], offset: usize, bits: usize, alphabet: &[u8]) -> Opt
     };
     let form = Form {
         bytes: (first.div_ceil(bits)..end / bits).map(character).collect(),
-        ragged_start: first % bits != 0,
-        ragged_end: end % bits != 0,
+        ragged_start: !first.is_multiple_of(bits),
+        ragged_end: !end.is_multiple_of(bits),
     };
     (form.bytes.len() >= SHORTEST).then_some(form)
 }
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
 
     fn has(text: &str, spelling: &str) -> bool {
-        exact(text)
+        exact_forms(text)
             .iter()
             .any(|form| form.bytes == spelling.as_bytes())
     }
@@ -202,11 +203,15 @@ mod tests {
     fn no_form_is_found_by_chance() {
         for text in ["abcd", "12345678", "ä€😀x"] {
             assert!(
-                exact(text).iter().all(|form| form.bytes.len() >= SHORTEST),
+                exact_forms(text)
+                    .iter()
+                    .all(|form| form.bytes.len() >= SHORTEST),
                 "{text}"
             );
             assert!(
-                squeezed(text).iter().all(|form| form.bytes.len() >= LONG),
+                squeezed_forms(text)
+                    .iter()
+                    .all(|form| form.bytes.len() >= LONG),
                 "{text}"
             );
         }
@@ -215,7 +220,7 @@ mod tests {
     #[test]
     fn the_lines_of_a_key_are_secrets_themselves() {
         let key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\nshort\n-----END KEY-----\n";
-        assert_eq!(texts(key)[1..], ["MIIEvQIBADANBgkqhkiG"]);
-        assert_eq!(texts("one line that is long enough\n").len(), 1);
+        assert_eq!(searched_texts(key)[1..], ["MIIEvQIBADANBgkqhkiG"]);
+        assert_eq!(searched_texts("one line that is long enough\n").len(), 1);
     }
 }

@@ -1,9 +1,10 @@
 //! Secrets: texts that are sent to tools and never written down or shown.
 //!
 //! A plan says `${secret.NAME}`. The value is put in when the call is made and is held in memory
-//! only; whatever comes back is searched for it, in every spelling that tools are known to give a
-//! text, and masked before anything is kept. No search can find what was compressed, encrypted or
-//! cut into pieces that lie far apart: a tool that is given a secret is trusted with it.
+//! only; everything that comes back is searched for it, in every spelling that tools are known to
+//! give a text, and masked before anything is kept. No search can find what was compressed,
+//! encrypted or cut into pieces that lie far apart: a tool that is given a secret is trusted with
+//! it.
 
 mod forms;
 mod name;

@@ -1,5 +1,6 @@
 //! Names of secrets, and which tools may receive one.
 
+use crate::text::matches_stars;
 use crate::tool::ToolName;
 use std::fmt;
 
@@ -9,8 +10,10 @@ use std::fmt;
 pub struct SecretName(String);
 
 impl SecretName {
+    /// The longest name, in characters.
     pub const MAX_CHARS: usize = 64;
 
+    /// Makes a name; `None` if the text cannot be one.
     pub fn new(name: &str) -> Option<Self> {
         let fits = !name.is_empty() && name.len() <= Self::MAX_CHARS;
         let plain = name
@@ -19,11 +22,12 @@ impl SecretName {
         (fits && plain).then(|| Self(name.to_owned()))
     }
 
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What stands where the secret is meant, in a plan, a review and a digest.
+    /// Returns the reference to the secret, as plans, reviews and digests have it.
     pub fn reference(&self) -> String {
         format!("${{secret.{self}}}")
     }
@@ -35,25 +39,10 @@ impl fmt::Display for SecretName {
     }
 }
 
-/// Whether a pattern such as `github.*` means this tool. `*` stands for any characters; everything
-/// else, also the case of letters, has to be the same.
+/// Returns whether a pattern such as `github.*` means this tool. `*` stands for any characters;
+/// everything else, also the case of letters, has to be the same.
 pub fn matches_tool(pattern: &str, tool: &ToolName) -> bool {
-    let name = tool.to_string();
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
+    matches_stars(pattern, &tool.to_string())
 }
 
 #[cfg(test)]

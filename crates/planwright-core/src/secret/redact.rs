@@ -1,4 +1,4 @@
-//! Finds secrets in whatever comes back, and masks them.
+//! Finds secrets in everything that comes back, and masks them.
 
 use super::forms::{self, Form};
 use super::text::{is_blank, is_hidden};
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Masks secrets by value. Without secrets it does nothing and costs nothing.
 #[derive(Default)]
 pub struct Redactor {
-    /// What is put in place of each secret.
+    /// The text put in place of each secret.
     masks: Vec<String>,
     /// Finds spellings as they stand.
     exact: Option<Finder>,
@@ -41,7 +41,7 @@ pub(super) struct Found {
 const MAX_PASSES: usize = 4;
 /// Texts are searched piece by piece, so that views of them stay small.
 const WINDOW: usize = 1 << 20;
-/// How many characters one byte may be spelt with: `&#x0000041;`.
+/// The most characters that spell one byte: `&#x0000041;`.
 const LONGEST_ESCAPE: usize = 12;
 
 impl fmt::Debug for Redactor {
@@ -54,20 +54,22 @@ impl Redactor {
     /// Looks for all of these. A name may come with several values, when a secret was changed on
     /// the way.
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a SecretName, &'a SecretText)>) -> Self {
-        let (mut exact, mut squeezed) = (BTreeMap::new(), BTreeMap::new());
-        let (mut masks, mut longest) = (Vec::new(), 0);
+        let mut exact = BTreeMap::new();
+        let mut squeezed = BTreeMap::new();
+        let mut masks = Vec::new();
+        let mut longest = 0;
         for (index, (name, secret)) in secrets.into_iter().enumerate() {
-            for text in forms::texts(secret.expose()) {
+            for text in forms::searched_texts(secret.expose()) {
                 longest = longest.max(text.len());
                 let long = forms::is_long(text);
                 exact.extend(
-                    forms::exact(text)
+                    forms::exact_forms(text)
                         .into_iter()
                         .map(|form| (form, (index, long))),
                 );
                 if long {
                     squeezed.extend(
-                        forms::squeezed(text)
+                        forms::squeezed_forms(text)
                             .into_iter()
                             .map(|form| (form, (index, long))),
                     );
@@ -84,11 +86,12 @@ impl Redactor {
         // A mask that holds a secret would give it away.
         redactor.masks = masks
             .into_iter()
-            .map(|mask| redactor.harmless(mask))
+            .map(|mask| redactor.harmless_mask(mask))
             .collect();
         redactor
     }
 
+    /// Returns whether there are no secrets to look for.
     pub fn is_empty(&self) -> bool {
         self.exact.is_none()
     }
@@ -98,11 +101,12 @@ impl Redactor {
         self.reach
     }
 
-    /// Whether a secret is in there.
+    /// Returns whether a secret is in there.
     pub fn finds(&self, bytes: &[u8]) -> bool {
         !self.find(bytes, false).is_empty()
     }
 
+    /// Masks secrets in a text.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut masked = Cow::Borrowed(text);
         for _ in 0..MAX_PASSES {
@@ -112,9 +116,10 @@ impl Redactor {
             }
             masked = Cow::Owned(self.mask_text(&masked, &found));
         }
-        Cow::Owned(self.harmless("[hidden]".to_owned()))
+        Cow::Owned(self.harmless_mask("[hidden]".to_owned()))
     }
 
+    /// Masks secrets in bytes.
     pub fn bytes(&self, mut bytes: Vec<u8>) -> Vec<u8> {
         for _ in 0..MAX_PASSES {
             let found = self.find(&bytes, false);
@@ -123,7 +128,7 @@ impl Redactor {
             }
             bytes = self.mask(&bytes, &found);
         }
-        self.harmless("[hidden]".to_owned()).into_bytes()
+        self.harmless_mask("[hidden]".to_owned()).into_bytes()
     }
 
     /// Masks texts, keys and numbers, also where a secret is spread over neighbouring ones.
@@ -136,16 +141,16 @@ impl Redactor {
             if found.iter().all(Vec::is_empty) {
                 return;
             }
-            let mut masked = Masked {
+            let mut masked = LeafMasker {
                 redactor: self,
                 found: found.into_iter(),
             };
             masked.value(value);
         }
-        *value = Value::String(self.harmless("[hidden]".to_owned()));
+        *value = Value::String(self.harmless_mask("[hidden]".to_owned()));
     }
 
-    fn harmless(&self, mask: String) -> String {
+    fn harmless_mask(&self, mask: String) -> String {
         [mask, "[hidden]".to_owned()]
             .into_iter()
             .find(|mask| !self.finds(mask.as_bytes()))
@@ -171,7 +176,7 @@ impl Redactor {
             self.find_in_window(window, joined, &mut inside);
             found.extend(inside.into_iter().map(offset));
             if end == bytes.len() {
-                return apart(found);
+                return merge_overlapping(found);
             }
             start += WINDOW;
         }
@@ -179,21 +184,21 @@ impl Redactor {
 
     fn find_in_window(&self, window: &[u8], joined: bool, found: &mut Vec<Found>) {
         const NESTED: [Escape; 3] = [Escape::Percent, Escape::Backslash, Escape::Entity];
-        let whole = View::whole(window);
+        let whole = View::new(window);
         self.find_in_view(&whole, window, joined, found);
         for first in NESTED {
-            let Some(once) = whole.unescaped(first) else {
+            let Some(once) = whole.unescape(first) else {
                 continue;
             };
             self.find_in_view(&once, window, joined, found);
             for twice in NESTED
                 .into_iter()
-                .filter_map(|second| once.unescaped(second))
+                .filter_map(|second| once.unescape(second))
             {
                 self.find_in_view(&twice, window, joined, found);
             }
         }
-        if let Some(view) = whole.unescaped(Escape::Printable) {
+        if let Some(view) = whole.unescape(Escape::Printable) {
             self.find_in_view(&view, window, joined, found);
         }
     }
@@ -201,12 +206,12 @@ impl Redactor {
     fn find_in_view(&self, view: &View, window: &[u8], joined: bool, found: &mut Vec<Found>) {
         if let Some(exact) = &self.exact {
             exact.find(view, window, joined, found);
-            if let Some(visible) = view.without(is_hidden) {
+            if let Some(visible) = view.without_chars(is_hidden) {
                 exact.find(&visible, window, joined, found);
             }
         }
         if let Some(squeezed) = &self.squeezed {
-            let dense = view.without(is_blank);
+            let dense = view.without_chars(is_blank);
             squeezed.find(dense.as_ref().unwrap_or(view), window, joined, found);
         }
     }
@@ -224,7 +229,7 @@ impl Redactor {
                 self.find_across(leaves, |leaf| leaf.is_key, &mut found);
             }
         }
-        found.into_iter().map(apart).collect()
+        found.into_iter().map(merge_overlapping).collect()
     }
 
     /// Reads the leaves that are meant as one text.
@@ -234,7 +239,8 @@ impl Redactor {
         meant: fn(&Leaf<'_>) -> bool,
         found: &mut [Vec<Found>],
     ) {
-        let (mut text, mut starts) = (String::new(), Vec::new());
+        let mut text = String::new();
+        let mut starts = Vec::new();
         for (index, leaf) in leaves.iter().enumerate().filter(|(_, leaf)| meant(leaf)) {
             starts.push((text.len(), index));
             text.push_str(&leaf.text);
@@ -260,7 +266,8 @@ impl Redactor {
     }
 
     fn mask_text(&self, text: &str, found: &[Found]) -> String {
-        let (mut masked, mut at) = (String::with_capacity(text.len()), 0);
+        let mut masked = String::with_capacity(text.len());
+        let mut at = 0;
         for Found { range, secret } in found {
             let start = text.floor_char_boundary(range.start).max(at);
             masked.push_str(&text[at..start]);
@@ -272,7 +279,8 @@ impl Redactor {
     }
 
     pub(super) fn mask(&self, bytes: &[u8], found: &[Found]) -> Vec<u8> {
-        let (mut masked, mut at) = (Vec::with_capacity(bytes.len()), 0);
+        let mut masked = Vec::with_capacity(bytes.len());
+        let mut at = 0;
         for Found { range, secret } in found {
             masked.extend_from_slice(&bytes[at..range.start]);
             masked.extend_from_slice(self.masks[*secret].as_bytes());
@@ -306,7 +314,7 @@ impl Finder {
             if joined && !long {
                 continue;
             }
-            let mut range = view.source(hit.start()..hit.end());
+            let mut range = view.source_range(hit.start()..hit.end());
             if form.ragged_start && range.start > 0 && is_digit(window[range.start - 1]) {
                 range.start -= 1;
             }
@@ -326,13 +334,13 @@ impl Finder {
     }
 }
 
-/// Whether a byte is a digit of base64 or base32.
+/// Returns whether a byte is a digit of base64 or base32.
 fn is_digit(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
 /// The places in order, those that overlap made one.
-fn apart(mut found: Vec<Found>) -> Vec<Found> {
+fn merge_overlapping(mut found: Vec<Found>) -> Vec<Found> {
     // Of two that begin together, the longer one says whose the place is.
     found.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
     let mut apart: Vec<Found> = Vec::with_capacity(found.len());
@@ -382,12 +390,12 @@ fn leaves(value: &Value) -> Vec<Leaf<'_>> {
 }
 
 /// Goes through a value as [`leaves`] does and masks what was found in each.
-struct Masked<'a, F> {
+struct LeafMasker<'a, F> {
     redactor: &'a Redactor,
     found: F,
 }
 
-impl<F: Iterator<Item = Vec<Found>>> Masked<'_, F> {
+impl<F: Iterator<Item = Vec<Found>>> LeafMasker<'_, F> {
     fn text(&mut self, text: &str) -> Option<String> {
         let found = self.found.next().unwrap_or_default();
         (!found.is_empty()).then(|| self.redactor.mask_text(text, &found))

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 #[derive(Clone)]
 pub struct SecretText(Arc<Zeroizing<String>>);
 
-/// Why a text cannot be used as a secret. The text itself is never named.
+/// The reason a text cannot be used as a secret. The text itself is never named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretTextError {
     /// Shorter texts occur by chance: masking them would destroy results, and not masking them
@@ -20,6 +20,7 @@ pub enum SecretTextError {
         SecretText::MIN_CHARS
     )]
     TooShort,
+    /// The text is longer than a secret may be.
     #[error("it is longer than {} bytes", SecretText::MAX_BYTES)]
     TooLong,
 }
@@ -27,8 +28,10 @@ pub enum SecretTextError {
 impl SecretText {
     /// The fewest visible characters a secret has.
     pub const MIN_CHARS: usize = 4;
+    /// The longest secret, in bytes.
     pub const MAX_BYTES: usize = 16 << 10;
 
+    /// Makes a secret, unless the text could not be recognised again.
     pub fn new(text: impl Into<Zeroizing<String>>) -> Result<Self, SecretTextError> {
         let text = text.into();
         if text.len() > Self::MAX_BYTES {

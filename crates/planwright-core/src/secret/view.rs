@@ -1,4 +1,4 @@
-//! A text as it reads once some of its escapes are undone or some of its characters are left out,
+//! A text as it reads once some of its escapes are decoded or some of its characters are left out,
 //! with the way back.
 
 use std::ops::Range;
@@ -7,8 +7,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) bytes: Vec<u8>,
-    /// Where each byte begins and ends in the text it comes from. Views are of windows, which are
-    /// small.
+    /// The range of each byte in the text it comes from. Views are of windows, which are small.
     from: Vec<(u32, u32)>,
 }
 
@@ -27,7 +26,7 @@ pub(super) enum Escape {
 
 impl View {
     /// The text as it is.
-    pub(super) fn whole(bytes: &[u8]) -> Self {
+    pub(super) fn new(bytes: &[u8]) -> Self {
         let end = u32::try_from(bytes.len()).expect("windows are small");
         Self {
             bytes: bytes.to_vec(),
@@ -35,13 +34,13 @@ impl View {
         }
     }
 
-    /// Where a range of this view comes from.
-    pub(super) fn source(&self, range: Range<usize>) -> Range<usize> {
+    /// Returns the source of a range of this view.
+    pub(super) fn source_range(&self, range: Range<usize>) -> Range<usize> {
         self.from[range.start].0 as usize..self.from[range.end - 1].1 as usize
     }
 
-    /// The view with one kind of escape undone, or nothing if there is none in it.
-    pub(super) fn unescaped(&self, escape: Escape) -> Option<Self> {
+    /// The view with one kind of escape decoded, or nothing if there is none in it.
+    pub(super) fn unescape(&self, escape: Escape) -> Option<Self> {
         let marker = escape.marker();
         if !self.bytes.contains(&marker) {
             return None;
@@ -50,14 +49,15 @@ impl View {
             bytes: Vec::with_capacity(self.bytes.len()),
             from: Vec::with_capacity(self.bytes.len()),
         };
-        let (mut at, mut changed) = (0, false);
+        let mut at = 0;
+        let mut changed = false;
         while at < self.bytes.len() {
-            let undone = if self.bytes[at] == marker {
-                escape.undo(&self.bytes[at..])
+            let decoded = if self.bytes[at] == marker {
+                escape.decode(&self.bytes[at..])
             } else {
                 None
             };
-            if let Some((character, length)) = undone {
+            if let Some((character, length)) = decoded {
                 let from = (self.from[at].0, self.from[at + length - 1].1);
                 for byte in character.bytes() {
                     view.push(byte, from);
@@ -73,12 +73,13 @@ impl View {
     }
 
     /// The view without some characters, or nothing if it has none of them.
-    pub(super) fn without(&self, dropped: fn(char) -> bool) -> Option<Self> {
+    pub(super) fn without_chars(&self, dropped: fn(char) -> bool) -> Option<Self> {
         let mut view = Self {
             bytes: Vec::new(),
             from: Vec::new(),
         };
-        let (mut at, mut changed) = (0, false);
+        let mut at = 0;
+        let mut changed = false;
         for chunk in self.bytes.utf8_chunks() {
             for character in chunk.valid().chars() {
                 let length = character.len_utf8();
@@ -103,15 +104,15 @@ impl View {
     }
 }
 
-/// What an escape stands for.
+/// The byte or character an escape stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Undone {
+enum Decoded {
     /// `%c3` is a byte, which may be a part of a character.
     Byte(u8),
     Character(char),
 }
 
-impl Undone {
+impl Decoded {
     fn bytes(self) -> Vec<u8> {
         match self {
             Self::Byte(byte) => vec![byte],
@@ -130,24 +131,24 @@ impl Escape {
         }
     }
 
-    /// What the escape at the beginning of `text` stands for, and how long it is.
-    fn undo(self, text: &[u8]) -> Option<(Undone, usize)> {
+    /// Decodes the escape at the beginning of `text`; returns its meaning and its length.
+    fn decode(self, text: &[u8]) -> Option<(Decoded, usize)> {
         match self {
             Self::Percent if text.get(1) == Some(&b'u') => {
-                unit(text, 2, 4).map(|(c, length)| (Undone::Character(c), length))
+                decode_code_unit(text, 2, 4).map(|(c, length)| (Decoded::Character(c), length))
             }
             Self::Percent | Self::Printable => Some((
-                Undone::Byte(u8::try_from(number(text.get(1..3)?, 16)?).ok()?),
+                Decoded::Byte(u8::try_from(parse_digits(text.get(1..3)?, 16)?).ok()?),
                 3,
             )),
-            Self::Backslash => backslash(text),
-            Self::Entity => entity(text),
+            Self::Backslash => decode_backslash(text),
+            Self::Entity => decode_entity(text),
         }
     }
 }
 
-fn backslash(text: &[u8]) -> Option<(Undone, usize)> {
-    let short = |character| Some((Undone::Character(character), 2));
+fn decode_backslash(text: &[u8]) -> Option<(Decoded, usize)> {
+    let short = |character| Some((Decoded::Character(character), 2));
     match *text.get(1)? {
         b'n' => short('\n'),
         b't' => short('\t'),
@@ -156,21 +157,21 @@ fn backslash(text: &[u8]) -> Option<(Undone, usize)> {
         b'f' => short('\u{c}'),
         plain @ (b'"' | b'\'' | b'\\' | b'/' | b'`' | b'$') => short(char::from(plain)),
         b'x' => Some((
-            Undone::Byte(u8::try_from(number(text.get(2..4)?, 16)?).ok()?),
+            Decoded::Byte(u8::try_from(parse_digits(text.get(2..4)?, 16)?).ok()?),
             4,
         )),
         b'u' if text.get(2) == Some(&b'{') => {
             let length = text.iter().take(10).position(|&byte| byte == b'}')?;
             Some((
-                Undone::Character(char::from_u32(number(&text[3..length], 16)?)?),
+                Decoded::Character(char::from_u32(parse_digits(&text[3..length], 16)?)?),
                 length + 1,
             ))
         }
-        b'u' => surrogates(text)
-            .or_else(|| unit(text, 2, 4))
-            .map(|(c, length)| (Undone::Character(c), length)),
+        b'u' => decode_surrogates(text)
+            .or_else(|| decode_code_unit(text, 2, 4))
+            .map(|(c, length)| (Decoded::Character(c), length)),
         b'0'..=b'3' => Some((
-            Undone::Byte(u8::try_from(number(text.get(1..4)?, 8)?).ok()?),
+            Decoded::Byte(u8::try_from(parse_digits(text.get(1..4)?, 8)?).ok()?),
             4,
         )),
         _ => None,
@@ -178,17 +179,23 @@ fn backslash(text: &[u8]) -> Option<(Undone, usize)> {
 }
 
 /// One code unit that is a character by itself.
-fn unit(text: &[u8], from: usize, digits: usize) -> Option<(char, usize)> {
+fn decode_code_unit(text: &[u8], from: usize, digits: usize) -> Option<(char, usize)> {
     let end = from + digits;
-    Some((char::from_u32(number(text.get(from..end)?, 16)?)?, end))
+    Some((
+        char::from_u32(parse_digits(text.get(from..end)?, 16)?)?,
+        end,
+    ))
 }
 
 /// Two escapes that make one character.
-fn surrogates(text: &[u8]) -> Option<(char, usize)> {
+fn decode_surrogates(text: &[u8]) -> Option<(char, usize)> {
     if text.get(6..8)? != b"\\u" {
         return None;
     }
-    let units = [number(text.get(2..6)?, 16)?, number(text.get(8..12)?, 16)?];
+    let units = [
+        parse_digits(text.get(2..6)?, 16)?,
+        parse_digits(text.get(8..12)?, 16)?,
+    ];
     let units = units.map(|unit| u16::try_from(unit).unwrap_or(u16::MAX));
     let mut characters = char::decode_utf16(units);
     match (characters.next(), characters.next()) {
@@ -197,7 +204,7 @@ fn surrogates(text: &[u8]) -> Option<(char, usize)> {
     }
 }
 
-fn entity(text: &[u8]) -> Option<(Undone, usize)> {
+fn decode_entity(text: &[u8]) -> Option<(Decoded, usize)> {
     const LONGEST: usize = 12;
     let end = text.iter().take(LONGEST).position(|&byte| byte == b';')?;
     let character = match &text[1..end] {
@@ -206,15 +213,15 @@ fn entity(text: &[u8]) -> Option<(Undone, usize)> {
         b"gt" => '>',
         b"quot" => '"',
         b"apos" => '\'',
-        [b'#', b'x' | b'X', digits @ ..] => char::from_u32(number(digits, 16)?)?,
-        [b'#', digits @ ..] => char::from_u32(number(digits, 10)?)?,
+        [b'#', b'x' | b'X', digits @ ..] => char::from_u32(parse_digits(digits, 16)?)?,
+        [b'#', digits @ ..] => char::from_u32(parse_digits(digits, 10)?)?,
         _ => return None,
     };
-    Some((Undone::Character(character), end + 1))
+    Some((Decoded::Character(character), end + 1))
 }
 
 /// Digits and nothing else, no sign either.
-fn number(digits: &[u8], radix: u32) -> Option<u32> {
+fn parse_digits(digits: &[u8], radix: u32) -> Option<u32> {
     if digits.is_empty()
         || !digits
             .iter()
@@ -229,46 +236,46 @@ fn number(digits: &[u8], radix: u32) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn undone(text: &str, escape: Escape) -> String {
-        let view = View::whole(text.as_bytes());
-        String::from_utf8(view.unescaped(escape).map_or(view.bytes, |view| view.bytes)).unwrap()
+    fn decoded(text: &str, escape: Escape) -> String {
+        let view = View::new(text.as_bytes());
+        String::from_utf8(view.unescape(escape).map_or(view.bytes, |view| view.bytes)).unwrap()
     }
 
     #[test]
     fn every_escape_is_undone_once() {
         assert_eq!(
-            undone("a%41%c3%A9%u0042%zz%4%2541", Escape::Percent),
+            decoded("a%41%c3%A9%u0042%zz%4%2541", Escape::Percent),
             "aAéB%zz%4%41"
         );
         assert_eq!(
-            undone(
+            decoded(
                 r#"\n\"\\\u0041\ud83d\ude00\x41\101\u{1F600}\q\ud83d\u00"#,
                 Escape::Backslash
             ),
             "\n\"\\A😀AA😀\\q\\ud83d\\u00"
         );
         assert_eq!(
-            undone(
+            decoded(
                 "&amp;&#65;&#x41;&#X41;&;&#;&#xffffffff;&copy;&lt",
                 Escape::Entity
             ),
             "&AAA&;&#;&#xffffffff;&copy;&lt"
         );
-        assert_eq!(undone("=41=4", Escape::Printable), "A=4");
-        assert_eq!(undone("%+1%-1", Escape::Percent), "%+1%-1");
+        assert_eq!(decoded("=41=4", Escape::Printable), "A=4");
+        assert_eq!(decoded("%+1%-1", Escape::Percent), "%+1%-1");
     }
 
     #[test]
     fn a_range_leads_back_to_where_it_comes_from() {
-        let whole = View::whole("x%41 \u{200b}%42y".as_bytes());
-        let view = whole
-            .unescaped(Escape::Percent)
+        let new = View::new("x%41 \u{200b}%42y".as_bytes());
+        let view = new
+            .unescape(Escape::Percent)
             .unwrap()
-            .without(super::super::text::is_blank)
+            .without_chars(super::super::text::is_blank)
             .unwrap();
         assert_eq!(view.bytes, b"xABy");
-        assert_eq!(view.source(1..2), 1..4);
-        assert_eq!(view.source(1..3), 1..11);
-        assert_eq!(view.source(0..4), 0..12);
+        assert_eq!(view.source_range(1..2), 1..4);
+        assert_eq!(view.source_range(1..3), 1..11);
+        assert_eq!(view.source_range(0..4), 0..12);
     }
 }

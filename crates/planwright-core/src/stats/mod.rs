@@ -1,14 +1,15 @@
-//! What happened over all plans and runs, as figures. Folded entry by entry: the cost is linear in
-//! the entries, and the memory does not grow with them.
+//! Statistics over all plans and runs. Folded entry by entry: the cost is linear in the entries,
+//! and the memory does not grow with them.
 
 mod durations;
-mod figures;
+
 mod models;
 mod reviews;
 mod runs;
+mod statistics;
 
 pub use durations::Durations;
-pub use figures::{Figures, PredictionFigures, ReviewFigures, ToolFigures};
-pub use models::{ModelCosts, ModelFigures};
+pub use models::{ModelCosts, ModelStats};
 pub use reviews::ReviewTally;
 pub use runs::RunTally;
+pub use statistics::{PredictionStats, ReviewStats, Statistics, ToolStats};

@@ -1,4 +1,4 @@
-//! What asking models took.
+//! Use of models.
 
 use crate::model::{Cost, ModelUse, TokenUsage};
 use std::collections::BTreeMap;
@@ -8,11 +8,12 @@ const MAX_MODELS: usize = 200;
 
 const OTHERS: &str = "(others)";
 
-/// What one model was asked and what that cost.
+/// Requests to one model and their cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ModelFigures {
+pub struct ModelStats {
     /// Answers that were paid for.
     pub answers: u64,
+    /// Tokens of all requests.
     pub usage: TokenUsage,
     /// As far as prices are known.
     pub cost: Cost,
@@ -20,8 +21,8 @@ pub struct ModelFigures {
     pub unpriced: u64,
 }
 
-impl ModelFigures {
-    fn note(&mut self, used: &ModelUse) {
+impl ModelStats {
+    fn record(&mut self, used: &ModelUse) {
         self.answers += 1;
         self.usage += used.usage;
         match used.cost {
@@ -30,7 +31,7 @@ impl ModelFigures {
         }
     }
 
-    fn add(&mut self, other: &Self) {
+    fn merge(&mut self, other: &Self) {
         self.answers += other.answers;
         self.usage += other.usage;
         self.cost += other.cost;
@@ -38,39 +39,43 @@ impl ModelFigures {
     }
 }
 
-/// What all models were asked, by name.
+/// Requests to all models, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ModelCosts(BTreeMap<String, ModelFigures>);
+pub struct ModelCosts(BTreeMap<String, ModelStats>);
 
 impl ModelCosts {
-    pub fn note(&mut self, used: &ModelUse) {
+    /// Counts one use of a model.
+    pub fn record(&mut self, used: &ModelUse) {
         let known = self.0.contains_key(&used.model) || self.0.len() < MAX_MODELS;
         let name = if known { &*used.model } else { OTHERS };
-        self.0.entry(name.to_owned()).or_default().note(used);
+        self.0.entry(name.to_owned()).or_default().record(used);
     }
 
-    pub fn add(&mut self, other: &Self) {
+    /// Adds the counts of another set.
+    pub fn merge(&mut self, other: &Self) {
         for (model, figures) in &other.0 {
             let known = self.0.contains_key(model) || self.0.len() < MAX_MODELS;
             let name = if known { model } else { OTHERS };
-            self.0.entry(name.to_owned()).or_default().add(figures);
+            self.0.entry(name.to_owned()).or_default().merge(figures);
         }
     }
 
+    /// Returns whether no model was used.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &ModelFigures)> {
+    /// Iterates over the models in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ModelStats)> {
         self.0
             .iter()
             .map(|(model, figures)| (model.as_str(), figures))
     }
 
     /// All models together.
-    pub fn total(&self) -> ModelFigures {
-        let mut total = ModelFigures::default();
-        self.0.values().for_each(|figures| total.add(figures));
+    pub fn total(&self) -> ModelStats {
+        let mut total = ModelStats::default();
+        self.0.values().for_each(|figures| total.merge(figures));
         total
     }
 }

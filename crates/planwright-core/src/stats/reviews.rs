@@ -1,4 +1,4 @@
-//! What one plan adds to the figures.
+//! Counts one plan for the statistics.
 
 use super::ModelCosts;
 use crate::journal::Entry;
@@ -7,8 +7,8 @@ use crate::review::ReviewEvent;
 use crate::time::Timestamp;
 use std::time::Duration;
 
-/// What is remembered of one plan while its journal is read. Handed over to
-/// [`Figures`](super::Figures) at its end.
+/// Counters of one plan while its journal is read. Handed over to [`Statistics`](super::Statistics)
+/// at its end.
 #[derive(Debug, Clone, Default)]
 pub struct ReviewTally {
     since: Option<Timestamp>,
@@ -21,7 +21,7 @@ pub struct ReviewTally {
     pub(super) expiries: u64,
     /// From the proposal of a version to a person's yes to it.
     pub(super) times_to_approval: Vec<Duration>,
-    /// What writing its versions took.
+    /// Use of models for writing its versions.
     pub(super) models: ModelCosts,
     proposed_at: Option<Timestamp>,
 }
@@ -35,7 +35,8 @@ impl ReviewTally {
         }
     }
 
-    pub fn note(&mut self, entry: &Entry<ReviewEvent>) {
+    /// Counts one entry of the plan's journal.
+    pub fn record(&mut self, entry: &Entry<ReviewEvent>) {
         use ReviewEvent as E;
         let counts = u64::from(self.since.is_none_or(|since| entry.at >= since));
         match &entry.event {
@@ -44,7 +45,7 @@ impl ReviewTally {
                     .iter()
                     .filter(|_| counts > 0)
                     .flat_map(|planning| &planning.used);
-                used.for_each(|used| self.models.note(used));
+                used.for_each(|used| self.models.record(used));
                 self.versions += counts;
                 self.proposed_at = Some(entry.at);
             }

@@ -1,4 +1,4 @@
-//! What one run adds to the figures.
+//! Counts one run for the statistics.
 
 use super::ModelCosts;
 use crate::id::{AttemptNo, StepId};
@@ -8,8 +8,8 @@ use crate::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What is remembered of one run while its journal is read. Handed over to
-/// [`Figures`](super::Figures) at its end.
+/// Counters of one run while its journal is read. Handed over to [`Statistics`](super::Statistics)
+/// at its end.
 #[derive(Debug, Clone, Default)]
 pub struct RunTally {
     pub(super) started_at: Option<Timestamp>,
@@ -21,9 +21,9 @@ pub struct RunTally {
     pub(super) calls: Vec<(String, Duration, bool)>,
     pub(super) approvals: u64,
     pub(super) denials: u64,
-    /// What asking models took.
+    /// Use of models.
     pub(super) models: ModelCosts,
-    /// How often it was looked at before its end.
+    /// Number of reflections on it.
     pub(super) reflections: u64,
     /// Its plan was adjusted.
     pub(super) adjusted: bool,
@@ -38,17 +38,21 @@ impl RunTally {
     /// Calls are handed over in portions, so that a long run needs no more memory than a short one.
     pub const PORTION: usize = 1000;
 
+    /// Returns whether a portion of calls should be handed over.
     pub fn is_full(&self) -> bool {
         self.calls.len() >= Self::PORTION
     }
 
-    pub fn note(&mut self, entry: &Entry<RunEvent>) {
+    /// Counts one entry of the run's journal.
+    pub fn record(&mut self, entry: &Entry<RunEvent>) {
         use RunEvent as E;
-        self.pass(entry.at);
+        self.advance_to(entry.at);
         match &entry.event {
-            E::ModelUsed { used, .. } => self.models.note(used),
+            E::ModelUsed { used, .. } => self.models.record(used),
             E::RunReflected { .. } => self.reflections += 1,
-            E::CriteriaChecked { used, .. } => used.iter().for_each(|used| self.models.note(used)),
+            E::CriteriaChecked { used, .. } => {
+                used.iter().for_each(|used| self.models.record(used));
+            }
             E::RunStarted { .. } => self.started_at = Some(entry.at),
             E::AttemptStarted {
                 step,
@@ -59,20 +63,20 @@ impl RunTally {
                 self.in_flight
                     .insert(step.clone(), (*attempt, tool.to_string(), entry.at));
             }
-            E::AttemptSucceeded { step, .. } => self.answered(step, entry.at, Some(true)),
+            E::AttemptSucceeded { step, .. } => self.end_call(step, entry.at, Some(true)),
             E::AttemptFailed { step, .. } => {
                 self.asked.remove(step);
-                self.answered(step, entry.at, Some(false));
+                self.end_call(step, entry.at, Some(false));
             }
             E::AttemptInterrupted { step, .. }
             | E::AttemptCancelled { step, .. }
-            | E::ChildParked { step, .. } => self.answered(step, entry.at, None),
+            | E::ChildParked { step, .. } => self.end_call(step, entry.at, None),
             E::OutcomeLost { step, .. } => {
-                self.answered(step, entry.at, None);
+                self.end_call(step, entry.at, None);
                 self.asked.insert(step.clone());
             }
             E::InputRequested { step, .. } => {
-                self.answered(step, entry.at, None);
+                self.end_call(step, entry.at, None);
                 self.asked.insert(step.clone());
             }
             E::ApprovalRequested { step, .. } => {
@@ -116,13 +120,13 @@ impl RunTally {
         }
     }
 
-    /// How long it took, without the time in which it waited for people.
-    pub(super) fn actual(&self) -> Option<Duration> {
+    /// Returns the duration of the run without the time in which it waited for people.
+    pub(super) fn active_duration(&self) -> Option<Duration> {
         let took = self.ended_at?.since(self.started_at?);
         Some(took.saturating_sub(self.waited))
     }
 
-    fn pass(&mut self, at: Timestamp) {
+    fn advance_to(&mut self, at: Timestamp) {
         let waits = self.in_flight.is_empty() && (self.stopped || !self.asked.is_empty());
         if let Some(last) = self.last_at.filter(|_| waits) {
             self.waited = self.waited.saturating_add(at.since(last));
@@ -130,7 +134,7 @@ impl RunTally {
         self.last_at = Some(at);
     }
 
-    fn answered(&mut self, step: &StepId, at: Timestamp, succeeded: Option<bool>) {
+    fn end_call(&mut self, step: &StepId, at: Timestamp, succeeded: Option<bool>) {
         let Some((_, tool, started_at)) = self.in_flight.remove(step) else {
             return;
         };

@@ -2,8 +2,10 @@
 
 mod nearest;
 mod printable;
+mod wildcard;
 
 pub(crate) use nearest::did_you_mean;
 pub use nearest::nearest_names;
 pub(crate) use printable::is_invisible;
 pub use printable::{escape_invisible, sanitize_line};
+pub(crate) use wildcard::{Wildcard, matches_stars};

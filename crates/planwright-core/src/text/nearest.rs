@@ -1,11 +1,11 @@
-//! What a person who mistyped a name may have meant.
+//! Suggestions for mistyped names.
 
 /// Names longer than this are not compared: the cost is their product.
 const MAX_LENGTH: usize = 128;
 /// Names looked at. A catalog or a plan beyond this still gets suggestions, from its first names.
 const MAX_NAMES: usize = 2_000;
 
-/// Up to three of `names` that a person who wrote `name` may have meant, nearest first.
+/// Returns up to three of `names` that a person who wrote `name` may have meant, nearest first.
 pub fn nearest_names(name: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
     let wanted: Vec<char> = name.to_lowercase().chars().collect();
     if wanted.len() > MAX_LENGTH {
@@ -27,7 +27,8 @@ pub fn nearest_names(name: &str, names: impl IntoIterator<Item = String>) -> Vec
                     && (starts_or_ends(&letters, &wanted) || starts_or_ends(&wanted, &letters));
                 part.then_some(tolerance)
             } else {
-                Some(edit_distance(&wanted, &letters)).filter(|&distance| distance <= tolerance)
+                Some(strsim::generic_levenshtein(&wanted, &letters))
+                    .filter(|&distance| distance <= tolerance)
             };
         if let Some(distance) = distance
             && !found.iter().any(|(_, known)| *known == candidate)
@@ -43,7 +44,7 @@ pub fn nearest_names(name: &str, names: impl IntoIterator<Item = String>) -> Vec
         .collect()
 }
 
-/// A suggestion in words, if there is anything to suggest.
+/// Returns a suggestion in words, if there is anything to suggest.
 pub(crate) fn did_you_mean(names: &[String]) -> Option<String> {
     if names.is_empty() {
         return None;
@@ -54,21 +55,6 @@ pub(crate) fn did_you_mean(names: &[String]) -> Option<String> {
 
 fn starts_or_ends(text: &[char], part: &[char]) -> bool {
     part.len() >= 3 && (text.starts_with(part) || text.ends_with(part))
-}
-
-/// Insertions, deletions and replacements between two words.
-fn edit_distance(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

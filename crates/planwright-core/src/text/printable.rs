@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-/// The text without what a reader cannot see or what moves the cursor: control characters,
-/// zero-width and bidi marks, fillers and tags. Line breaks and tabs become spaces, so that one
-/// line stays one line.
+/// Removes everything a reader cannot see or that moves the cursor: control characters, zero-width
+/// and bidi marks, fillers and tags. Line breaks and tabs become spaces, so that one line stays one
+/// line.
 pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| c.is_control() || is_invisible(c)) {
         return Cow::Borrowed(text);
@@ -17,7 +17,7 @@ pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean.collect())
 }
 
-/// The text with everything a reader cannot see spelt out: what somebody agrees to must not hide
+/// Spells out everything a reader cannot see: the text an approver agrees to must not hide
 /// anything.
 pub fn escape_invisible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| c.is_control() || is_invisible(c)) {

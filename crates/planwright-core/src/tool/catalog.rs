@@ -10,13 +10,17 @@ use std::sync::{Arc, OnceLock};
 
 /// A tool that can be called, with what the operator decided about it.
 pub struct KnownTool {
+    /// The tool as its server describes it.
     pub definition: ToolDefinition,
+    /// Full name of the tool.
     pub name: ToolName,
+    /// Digest that an approval pins.
     pub digest: Digest,
+    /// Effect class of its calls.
     pub class: EffectClass,
-    /// Whether the server's word about its tools is taken: its operator trusts it.
-    pub believed: bool,
-    /// Where the idempotency key goes, for `keyed` tools that take it as an argument.
+    /// True if the server's word about its tools is taken: its operator trusts it.
+    pub trusted: bool,
+    /// The argument for the idempotency key, for `keyed` tools that take one.
     pub key_argument: Option<String>,
     input_validator: OnceLock<Result<Validator, String>>,
     output_validator: OnceLock<Result<Validator, String>>,
@@ -33,12 +37,13 @@ impl fmt::Debug for KnownTool {
 }
 
 impl KnownTool {
+    /// Makes a tool of a trusted server in this process.
     pub fn new(definition: ToolDefinition, class: EffectClass) -> Self {
         Self {
             name: definition.tool_name(),
             digest: definition.digest(),
             class,
-            believed: true,
+            trusted: true,
             key_argument: None,
             input_validator: OnceLock::new(),
             output_validator: OnceLock::new(),
@@ -48,9 +53,9 @@ impl KnownTool {
     }
 
     /// A tool of a server in another process. What starts the server is part of what an approval
-    /// pins, and so is whether it is `believed`: its annotations count only then.
-    pub fn of_server(definition: ToolDefinition, origin: &Digest, believed: bool) -> Self {
-        let class = if believed {
+    /// pins, and so is whether it is `trusted`: its annotations count only then.
+    pub fn from_server(definition: ToolDefinition, origin: &Digest, trusted: bool) -> Self {
+        let class = if trusted {
             definition.annotated_class()
         } else {
             EffectClass::Unsafe
@@ -58,17 +63,18 @@ impl KnownTool {
         let digest = Digest::of_parts(&[
             definition.digest().as_bytes(),
             origin.as_bytes(),
-            &[u8::from(believed)],
+            &[u8::from(trusted)],
         ]);
         Self {
             digest,
-            believed,
+            trusted,
             ..Self::new(definition, class)
         }
     }
 
+    /// Returns whether a trusted server says that the tool only reads.
     pub fn is_read_only(&self) -> bool {
-        self.believed && self.definition.annotations.is_read_only()
+        self.trusted && self.definition.annotations.is_read_only()
     }
 
     /// The name as rules compare it with look-alikes. Folded once.
@@ -98,13 +104,23 @@ impl KnownTool {
     }
 }
 
+/// The reason a name stands for no tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveToolError {
+    /// No server has the tool.
     #[error("unknown tool `{name}`")]
-    Unknown { name: String, nearest: Vec<String> },
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// Names that were probably meant.
+        nearest: Vec<String>,
+    },
+    /// Several servers have a tool of this name.
     #[error("the name `{name}` is ambiguous: {}", .candidates.join(", "))]
     Ambiguous {
+        /// The name that was asked for.
         name: String,
+        /// Full names it could stand for.
         candidates: Vec<String>,
     },
 }
@@ -120,10 +136,12 @@ struct Tools {
 }
 
 impl Catalog {
+    /// Makes a catalog of these tools.
     pub fn new(tools: impl IntoIterator<Item = KnownTool>) -> Self {
         tools.into_iter().map(Arc::new).collect()
     }
 
+    /// Iterates over the tools in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<KnownTool>> {
         self.0.tools.values()
     }
@@ -142,7 +160,7 @@ impl Catalog {
             }),
             Some([]) | None => Err(ResolveToolError::Unknown {
                 name: name.to_owned(),
-                nearest: self.nearest(name),
+                nearest: self.nearest_tools(name),
             }),
         }
     }
@@ -159,7 +177,7 @@ impl Catalog {
     }
 
     /// Up to three names a person may have meant.
-    fn nearest(&self, name: &str) -> Vec<String> {
+    fn nearest_tools(&self, name: &str) -> Vec<String> {
         let names = self
             .0
             .tools

@@ -9,7 +9,9 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ToolName {
+    /// Name of the server.
     pub server: String,
+    /// Name of the tool at that server.
     pub tool: String,
 }
 
@@ -39,7 +41,7 @@ impl TryFrom<String> for ToolName {
     }
 }
 
-/// What happens to a call whose outcome was lost.
+/// The treatment of a call whose outcome was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClass {
@@ -52,6 +54,7 @@ pub enum EffectClass {
 }
 
 impl EffectClass {
+    /// Returns the class's word in configuration files and journals.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Safe => "safe",
@@ -65,17 +68,22 @@ impl EffectClass {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Annotations {
+    /// The tool changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
+    /// The tool may destroy something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
+    /// Repeating a call changes nothing more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
+    /// The tool reaches beyond its own system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
 
 impl Annotations {
+    /// The hints of a tool that only reads from a closed world.
     pub fn read_only() -> Self {
         Self {
             read_only_hint: Some(true),
@@ -85,14 +93,17 @@ impl Annotations {
         }
     }
 
+    /// Returns whether the tool is said to change nothing.
     pub fn is_read_only(&self) -> bool {
         self.read_only_hint == Some(true)
     }
 
+    /// Returns whether the tool may destroy something.
     pub fn is_destructive(&self) -> bool {
         !self.is_read_only() && self.destructive_hint != Some(false)
     }
 
+    /// Returns whether calls may be repeated.
     pub fn is_idempotent(&self) -> bool {
         self.idempotent_hint == Some(true)
     }
@@ -102,15 +113,21 @@ impl Annotations {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDefinition {
+    /// Server and name of the tool.
     #[serde(flatten)]
     pub name: ToolNameParts,
+    /// Title for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// Description for people and models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// JSON Schema of the arguments.
     pub input_schema: Value,
+    /// JSON Schema of the structured result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
+    /// Hints of the server.
     #[serde(default)]
     pub annotations: Annotations,
 }
@@ -118,7 +135,9 @@ pub struct ToolDefinition {
 /// A [`ToolName`] spelt as two fields, as tools are listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolNameParts {
+    /// Name of the server.
     pub server: String,
+    /// Name of the tool.
     pub name: String,
 }
 
@@ -138,18 +157,21 @@ impl ToolDefinition {
         }
     }
 
+    /// Adds the schema of the result.
     #[must_use]
     pub fn with_output(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
         self
     }
 
+    /// Adds hints.
     #[must_use]
     pub fn with_annotations(mut self, annotations: Annotations) -> Self {
         self.annotations = annotations;
         self
     }
 
+    /// Returns the full name of the tool.
     pub fn tool_name(&self) -> ToolName {
         ToolName {
             server: self.name.server.clone(),

@@ -112,7 +112,7 @@ fn is_dropped(c: char) -> bool {
         || matches!(c, '-' | '_' | '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe00}'..='\u{fe0f}' | '\u{2800}')
 }
 
-/// Signs that pass for each other in some typeface, whatever their case.
+/// Maps signs that pass for each other in some typeface, in either case.
 fn same_shape(c: char) -> char {
     match c {
         'i' | 'j' | 'l' | '1' | '|' | '!' | 'ı' | 'ȷ' => 'l',

@@ -5,9 +5,10 @@ use planwright_core::id::StepId;
 use planwright_core::model::Message;
 use planwright_core::plan::{Bounds, Code, Document, Plan, validate};
 use planwright_core::planning::{
-    Adoption, ContextText, Fault, NoPlan, Outcome, Position, Prompt, PromptBudget, PromptRequest,
-    Prompts, Shape, Snapshot, SnapshotFile, StepOutcome, StepsSchema, Task, build_prompt,
-    merge_remaining, merge_steps, read_answer, repair_messages, steps_schema, tokens,
+    AnswerFault, ContextText, PlanOrigin, PlannerTask, Prompt, PromptBudget, PromptRequest,
+    Prompts, ReadAnswerError, SchemaDetail, SnapshotFile, StepFate, StepOutcome, StepSlot,
+    StepsSchemaRequest, WorkspaceSnapshot, build_prompt, estimate_tokens, merge_remaining,
+    merge_steps, read_answer, repair_messages, steps_schema,
 };
 use planwright_core::status::StepStatus;
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
@@ -54,21 +55,21 @@ fn tools() -> Vec<Arc<KnownTool>> {
     ]
 }
 
-fn adoption() -> Adoption<'static> {
-    Adoption {
+fn adoption() -> PlanOrigin<'static> {
+    PlanOrigin {
         goal: "the goal",
         model: "some/model",
     }
 }
 
-fn read(text: &str) -> Result<Document, NoPlan> {
+fn read(text: &str) -> Result<Document, ReadAnswerError> {
     read_answer(text, false, adoption())
 }
 
-fn schema_of(positions: &[Position], small: bool, max_bytes: usize) -> (Value, Shape) {
-    let wanted = StepsSchema {
+fn schema_of(slots: &[StepSlot], small: bool, max_bytes: usize) -> (Value, SchemaDetail) {
+    let wanted = StepsSchemaRequest {
         tools: &tools(),
-        positions,
+        slots,
         all: false,
         max_bytes,
         small,
@@ -192,7 +193,7 @@ fn the_schema_is_one_and_knows_nothing_that_grammars_do_not() {
         (false, 8_000),
         (false, 500),
     ] {
-        let (schema, _) = schema_of(&Position::numbered(6), small, bytes);
+        let (schema, _) = schema_of(&StepSlot::numbered(6), small, bytes);
         assert!(jsonschema::meta::is_valid(&schema), "{schema}");
         jsonschema::options().offline().build(&schema).unwrap();
         each_schema(&schema, &mut |object| {
@@ -215,10 +216,10 @@ fn the_schema_is_one_and_knows_nothing_that_grammars_do_not() {
 
 #[test]
 fn the_schema_says_as_much_as_fits() {
-    let twenty = Position::numbered(20);
-    assert_eq!(schema_of(&twenty, false, 1 << 20).1, Shape::Full);
-    assert_eq!(schema_of(&twenty, false, 24 << 10).1, Shape::Shared);
-    assert_eq!(schema_of(&twenty, false, 1 << 10).1, Shape::Compact);
+    let twenty = StepSlot::numbered(20);
+    assert_eq!(schema_of(&twenty, false, 1 << 20).1, SchemaDetail::Full);
+    assert_eq!(schema_of(&twenty, false, 24 << 10).1, SchemaDetail::Shared);
+    assert_eq!(schema_of(&twenty, false, 1 << 10).1, SchemaDetail::Compact);
     let (compact, _) = schema_of(&twenty, false, 1 << 10);
     assert_eq!(
         compact.pointer("/$defs/tool_name/enum/0"),
@@ -249,7 +250,7 @@ proptest! {
     ) {
         // In the shared shape, validation sees to the references; the edges are the schema's all
         // the same.
-        let (schema, shape) = schema_of(&Position::numbered(steps), small || shared, if shared { 3_000 } else { 1 << 20 });
+        let (schema, shape) = schema_of(&StepSlot::numbered(steps), small || shared, if shared { 3_000 } else { 1 << 20 });
         let answer = instance(&schema, &schema, &mut Dice(thrown.into_iter()));
         let validator = jsonschema::options().offline().build(&schema).unwrap();
         prop_assert!(validator.is_valid(&answer), "{shape:?} {answer}");
@@ -279,7 +280,7 @@ proptest! {
         let plan = Plan::compile(old.clone(), &Bounds::default()).unwrap();
         let chosen: Vec<StepId> = chosen.into_iter().map(|n| name(n).parse().unwrap()).collect();
         let review = review(&old);
-        let prompt = prompt(&tools(), Task::Regenerate { review: &review, plan: &plan, steps: &chosen, feedback: None });
+        let prompt = prompt(&tools(), PlannerTask::Regenerate { review: &review, plan: &plan, steps: &chosen, feedback: None });
         let schema = &prompt.schema.schema;
         let answer = instance(schema, schema, &mut Dice(thrown.into_iter()));
         let merged = merge_steps(&old, &chosen, read(&answer.to_string()).unwrap()).unwrap();
@@ -304,14 +305,14 @@ proptest! {
                 "properties": { "a": { "type": "string", "description": "x".repeat(length) } } }))
         }).collect();
         let budget = PromptBudget::of(context_tokens);
-        let snapshot = Snapshot {
+        let snapshot = WorkspaceSnapshot {
             files: (0..files).map(|n| SnapshotFile { path: format!("dir/ünï{n}.txt"), bytes: 10 }).collect(),
             more: files > 300,
             readme: Some(("README.md".to_owned(), "ö".repeat(length * 3))),
         };
         let context = [ContextText { name: "notes".to_owned(), text: "é`".repeat(length * 4) }];
         let request = PromptRequest {
-            goal: "do it", tools: &tools, snapshot: Some(&snapshot), context: &context, task: Task::Create,
+            goal: "do it", tools: &tools, snapshot: Some(&snapshot), context: &context, task: PlannerTask::Create,
             max_steps: 5, budget,
         };
         let prompt = build_prompt(&request, &Prompts::default()).unwrap();
@@ -323,9 +324,9 @@ proptest! {
         let [Message::System { text: bare_system }, Message::User { text: bare_user }] = &bare.messages[..] else {
             panic!("two messages")
         };
-        prop_assert!(tokens(system) <= tokens(bare_system) + budget.catalog + 1);
-        prop_assert!(tokens(user) <= tokens(bare_user) + budget.snapshot + budget.context + 2);
-        prop_assert!(prompt.schema.schema.to_string().len() <= budget.schema_bytes || prompt.shape == Shape::Compact);
+        prop_assert!(estimate_tokens(system) <= estimate_tokens(bare_system) + budget.catalog + 1);
+        prop_assert!(estimate_tokens(user) <= estimate_tokens(bare_user) + budget.snapshot + budget.context + 2);
+        prop_assert!(prompt.schema.schema.to_string().len() <= budget.schema_bytes || prompt.shape == SchemaDetail::Compact);
         prop_assert!(user.ends_with("```\ndo it\n```"));
         prop_assert_eq!(prompt, build_prompt(&request, &Prompts::default()).unwrap());
     }
@@ -350,7 +351,7 @@ fn review(document: &Document) -> planwright_core::review::Review {
     planwright_core::review::Review::open(document.id.clone().unwrap(), &entry).unwrap()
 }
 
-fn prompt(tools: &[Arc<KnownTool>], task: Task<'_>) -> Prompt {
+fn prompt(tools: &[Arc<KnownTool>], task: PlannerTask<'_>) -> Prompt {
     let request = PromptRequest {
         goal: "the goal",
         tools,
@@ -386,7 +387,7 @@ fn when_tools_do_not_fit_the_most_relevant_come_first() {
         tools: &tools,
         snapshot: None,
         context: &[],
-        task: Task::Create,
+        task: PlannerTask::Create,
         max_steps: 5,
         budget: PromptBudget {
             catalog: 1_000,
@@ -414,7 +415,7 @@ fn what_servers_and_files_say_cannot_leave_its_place() {
         evil,
         json!({ "type": "object", "properties": { "a": { "type": "string", "description": evil } } }),
     )];
-    let snapshot = Snapshot {
+    let snapshot = WorkspaceSnapshot {
         files: vec![SnapshotFile {
             path: evil.to_owned(),
             bytes: 1,
@@ -430,7 +431,7 @@ fn what_servers_and_files_say_cannot_leave_its_place() {
             name: evil.to_owned(),
             text: evil.to_owned(),
         }],
-        task: Task::Create,
+        task: PlannerTask::Create,
         max_steps: 3,
         budget: PromptBudget::default(),
     };
@@ -495,25 +496,28 @@ fn what_is_no_plan_is_said_to_be_none() {
     let good = r#"{"title":"T","steps":[{"tool":"web.ping"}]}"#;
     assert_eq!(
         read_answer(good, true, adoption()),
-        Err(NoPlan::Cut),
+        Err(ReadAnswerError::Cut),
         "also if it could be read"
     );
-    assert_eq!(read("I am sorry"), Err(NoPlan::NoJson));
-    assert_eq!(read(r#"{"title":"T","steps":[]}"#), Err(NoPlan::NoSteps));
+    assert_eq!(read("I am sorry"), Err(ReadAnswerError::NoJson));
+    assert_eq!(
+        read(r#"{"title":"T","steps":[]}"#),
+        Err(ReadAnswerError::NoSteps)
+    );
     assert!(matches!(
         read(r#"{"steps":[{"tool":7}]}"#),
-        Err(NoPlan::Unreadable(_))
+        Err(ReadAnswerError::Unreadable(_))
     ));
     assert!(matches!(
         read(r#"{"steps":[{"toool":"web.ping"}]}"#),
-        Err(NoPlan::Unreadable(_))
+        Err(ReadAnswerError::Unreadable(_))
     ));
 }
 
 #[test]
 fn a_repair_keeps_the_request_and_forgets_earlier_rounds() {
     let request = [Message::system("rules"), Message::user("goal")];
-    let fault = Fault::NoPlan("there is no JSON object in the answer".to_owned());
+    let fault = AnswerFault::NoPlan("there is no JSON object in the answer".to_owned());
     let messages = repair_messages(
         &request,
         &"x".repeat(100_000),
@@ -541,14 +545,14 @@ fn what_has_run_stays_and_the_rest_is_the_planners() {
     let outcomes = [
         StepOutcome {
             step: "s1".parse().unwrap(),
-            outcome: Outcome::Kept {
+            outcome: StepFate::Kept {
                 status: StepStatus::Completed,
                 value: Some(json!("fine")),
             },
         },
         StepOutcome {
             step: "s2".parse().unwrap(),
-            outcome: Outcome::Open {
+            outcome: StepFate::Open {
                 status: StepStatus::Failed,
                 error: Some("no".into()),
             },
@@ -556,7 +560,7 @@ fn what_has_run_stays_and_the_rest_is_the_planners() {
     ];
     let prompt = prompt(
         &tools(),
-        Task::Replan {
+        PlannerTask::Replan {
             document: &old,
             outcomes: &outcomes,
         },

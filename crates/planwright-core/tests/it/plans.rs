@@ -1,7 +1,7 @@
 //! Plans, catalogs and values to test with.
 
 use planwright_core::plan::{
-    Bounds, Code, Document, Finding, Plan, StepIx, Validated, Values, validate,
+    Bounds, Code, Document, Finding, Plan, StepIx, ValidationReport, Values, validate,
 };
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -42,7 +42,7 @@ pub(crate) fn structural(value: Value) -> Vec<Finding> {
     Plan::compile(document(value), &Bounds::default()).unwrap_err()
 }
 
-pub(crate) fn check(value: Value, catalog: &Catalog) -> Validated {
+pub(crate) fn check(value: Value, catalog: &Catalog) -> ValidationReport {
     validate(document(value), catalog, &Bounds::default())
 }
 

@@ -4,7 +4,7 @@ use crate::plans::{
     ALL, DOLLAR_REFERENCE, GENERATED_STEPS, PROPOSE_INVOICE, REFACTOR_AUTH, SHIP_MILESTONE,
     document, read,
 };
-use planwright_core::plan::{Bounds, Code, Document, Place, Plan, ReadPlanError};
+use planwright_core::plan::{Bounds, Code, Document, Plan, ReadPlanError, SourceLocation};
 use serde_json::{Value, json};
 
 fn refused(text: &str) -> ReadPlanError {
@@ -13,7 +13,11 @@ fn refused(text: &str) -> ReadPlanError {
 
 fn refused_at(value: Value, pointer: &str) -> ReadPlanError {
     let error = refused(&value.to_string());
-    assert_eq!(error.place, Place::Pointer(pointer.to_owned()), "{error}");
+    assert_eq!(
+        error.place,
+        SourceLocation::Pointer(pointer.to_owned()),
+        "{error}"
+    );
     error
 }
 
@@ -263,7 +267,7 @@ fn broken_json_is_placed_by_line_and_column() {
     let error = refused("{\n  \"steps\": [,]\n}");
     assert_eq!(error.code, Code::Syntax);
     assert!(
-        matches!(error.place, Place::Text { line: 2, .. }),
+        matches!(error.place, SourceLocation::Text { line: 2, .. }),
         "{error}"
     );
     assert!(

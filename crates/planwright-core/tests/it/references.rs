@@ -254,7 +254,7 @@ fn a_secret_is_put_in_only_by_who_has_one_to_put_in() {
         .map(ToString::to_string)
         .collect();
     assert_eq!(names, ["TOKEN"]);
-    assert_eq!(plan.unsupported(), []);
+    assert_eq!(plan.unsupported_features(), []);
 }
 
 #[test]

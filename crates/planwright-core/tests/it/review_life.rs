@@ -10,7 +10,7 @@ use planwright_core::review::{
     Command, CommentCommand, CommentRefusal, Offer, Refusal, Review, ReviewEvent, ReviewState,
 };
 use planwright_core::run::Shown;
-use planwright_core::stats::{Figures, ReviewTally};
+use planwright_core::stats::{ReviewTally, Statistics};
 use planwright_core::status::RunStatus;
 use planwright_core::time::Timestamp;
 use proptest::prelude::{ProptestConfig, Strategy, any};
@@ -510,8 +510,8 @@ fn the_figures_say_what_was_decided() {
     let mut tally = ReviewTally::since(None);
     records
         .iter()
-        .for_each(|record| tally.note(&decode(record).unwrap()));
-    let mut figures = Figures::default();
+        .for_each(|record| tally.record(&decode(record).unwrap()));
+    let mut figures = Statistics::default();
     figures.add_review(&tally, review.status(None));
     let reviews = &figures.reviews;
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Where a plan may name a secret, and what is shown of it.
 
-use planwright_core::plan::{Bounds, Document, Plan, StepIx, Validated, Values, validate};
+use planwright_core::plan::{Bounds, Document, Plan, StepIx, ValidationReport, Values, validate};
 use planwright_core::run::preview;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn catalog() -> Catalog {
     )])
 }
 
-fn check(steps: Value) -> Validated {
+fn check(steps: Value) -> ValidationReport {
     let document: Document = serde_json::from_value(json!({"id": "p", "steps": steps})).unwrap();
     validate(document, &catalog(), &Bounds::default())
 }

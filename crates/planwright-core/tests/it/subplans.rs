@@ -2,7 +2,7 @@
 
 use crate::plans::{catalog, document};
 use planwright_core::plan::{
-    Bounds, Code, Document, KnownPlan, KnownPlans, Validated, validate_with,
+    Bounds, Code, Document, KnownPlan, KnownPlans, ValidationReport, validate_with,
 };
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn known(plans: &[Value]) -> KnownPlans {
     known
 }
 
-fn validate(plan: Value, plans: &[Value]) -> Validated {
+fn validate(plan: Value, plans: &[Value]) -> ValidationReport {
     validate_with(
         document(plan),
         &catalog(),
@@ -50,7 +50,7 @@ fn template() -> Value {
     })
 }
 
-fn errors(validated: &Validated) -> Vec<(Code, String)> {
+fn errors(validated: &ValidationReport) -> Vec<(Code, String)> {
     let errors = validated
         .findings
         .iter()
@@ -119,7 +119,7 @@ fn many_ways_to_the_same_plans_cost_no_more_than_one() {
     assert_eq!(errors(&validated), []);
     let plan = validated.plan.unwrap();
     plan.digest(&catalog(), "1");
-    assert!(plan.unsupported().is_empty() && plan.missing_tools(&catalog()).is_empty());
+    assert!(plan.unsupported_features().is_empty() && plan.missing_tools(&catalog()).is_empty());
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn what_is_wrong_with_a_sub_plan_is_wrong_with_the_plan_that_runs_it() {
     let unsupported = json!({"id": "child", "steps": [{"id": "x", "input": {"schema": {"type": "object"}}, "expect": "true"}]});
     let plan = validate(runs("p", "child"), &[unsupported]).plan.unwrap();
     assert_eq!(
-        plan.unsupported(),
+        plan.unsupported_features(),
         [(plan.find("s").unwrap(), "expect of an input")]
     );
 }

@@ -88,7 +88,7 @@ fn judge(policy: &Policy, catalog: &Catalog, name: &str) -> Verdict {
         step_id: "a",
         plan: "p",
     };
-    policy.judge(&subject).verdict
+    policy.judge_call(&subject).verdict
 }
 
 #[test]

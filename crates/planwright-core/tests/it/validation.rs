@@ -321,9 +321,13 @@ fn what_cannot_be_executed_is_listed() {
         {"tool": "t"},
         {"input": {"type": "object"}, "expect": "true", "constraints": ["true"]},
     ]));
-    let names: Vec<&str> = plan.unsupported().iter().map(|(_, name)| *name).collect();
+    let names: Vec<&str> = plan
+        .unsupported_features()
+        .iter()
+        .map(|(_, name)| *name)
+        .collect();
     assert_eq!(names, ["expect of an input", "constraints of an input"]);
-    assert_eq!(plan.unsupported()[1].0, StepIx::new(6));
+    assert_eq!(plan.unsupported_features()[1].0, StepIx::new(6));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use planwright_core::model::OfferedTool;
 use planwright_core::plan::Agent;
-use planwright_core::planning::{FillPromptError, PromptForm, Prompts};
+use planwright_core::planning::{FillPromptError, PromptTemplate, Prompts};
 use planwright_core::run::StepError;
 use planwright_core::tool::{Catalog, KnownTool};
 use serde_json::Value;
@@ -26,7 +26,7 @@ impl Briefing {
     /// What holds for the whole step.
     pub(crate) fn system(
         &self,
-        (prompts, form): (&Prompts, &PromptForm),
+        (prompts, form): (&Prompts, &PromptTemplate),
         tools: &[String],
     ) -> Result<String, FillPromptError> {
         let tools = if tools.is_empty() {
@@ -35,7 +35,7 @@ impl Briefing {
             tools.join(", ")
         };
         let goal = self.goal.as_deref().unwrap_or("not given");
-        prompts.fill(form, &[("tools", &tools), ("goal", goal)])
+        prompts.fill_prompt(form, &[("tools", &tools), ("goal", goal)])
     }
 
     /// The step itself.

@@ -66,7 +66,11 @@ impl Engine {
         let unmanned = |ix: StepIx| {
             let message = self.unmanned_step(plan, ix)?.to_string();
             let hint = "configure one before it runs: see docs/agents.md".to_owned();
-            let finding = Finding::new(Code::Unmanned, format!("/steps/{}", ix.index()), message);
+            let finding = Finding::new(
+                Code::MissingExecutor,
+                format!("/steps/{}", ix.index()),
+                message,
+            );
             Some(finding.of_step(Some(plan.step_id(ix))).suggest(Some(hint)))
         };
         plan.indices().filter_map(unmanned).collect()

@@ -29,7 +29,7 @@ impl Unfinished {
     /// What it took, if it ends after so many bytes. Nothing if there is no such model.
     pub(super) fn used(&self, said: usize) -> Option<ModelUse> {
         let usage = TokenUsage {
-            output: TokenUsage::of_length(said),
+            output: TokenUsage::estimate(said),
             ..self.asked
         };
         self.model

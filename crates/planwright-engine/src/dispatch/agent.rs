@@ -114,7 +114,7 @@ impl RunLoop {
         let judgement = self
             .env
             .policy
-            .judge_model(&plan, own, &self.env.tools.catalog());
+            .judge_model_step(&plan, own, &self.env.tools.catalog());
         let mut facts = CallFacts::of_model(call, Arc::clone(&args), judgement);
         if self.run.asks_about(step, call, &facts) {
             facts.shown = Some(self.shown(&args).await?);

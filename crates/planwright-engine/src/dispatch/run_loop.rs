@@ -13,21 +13,20 @@ use super::think::PreparedThought;
 use super::values::LargeValues;
 use crate::crash;
 use crate::engine::{Engine, Environment};
-use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule, MessageId, StreamStatus};
-use crate::redaction::masking::mask_event;
+use crate::journal::writer::{JournalWriter, WriteError};
+use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule, MessageId};
 use crate::reflection::Looking;
 use crate::run::observer::Observers;
-use crate::run::undo::Mirror;
+use crate::run::undo::OriginalJournal;
 use crate::telemetry;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use planwright_core::id::AttemptNo;
-use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};
+use planwright_core::journal::{Cause, Entry, Head, StreamName};
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::principal::Principal;
 use planwright_core::run::StepErrorCode;
 use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
-use planwright_core::status::RunStatus;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -116,29 +115,17 @@ pub(crate) struct Ended {
     pub(crate) run: Run,
 }
 
-/// What the next commit will make durable, and what follows once it is.
+/// What follows once the queued entries are durable, and what is durable with them.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// Where the journal ended before this batch.
-    before: Option<Head>,
-    entries: Vec<Entry<RunEvent>>,
-    records: Vec<Record>,
     pub(super) calls: Vec<Prepared>,
     pub(super) children: Vec<PreparedChild>,
-    answers: Vec<(MessageId, Result<(), String>)>,
     replies: Vec<(oneshot::Sender<Verdict>, Verdict)>,
     /// Appends to other streams that belong to it.
     with: Vec<Append>,
     told: Vec<(oneshot::Sender<Decided>, Decided)>,
     pub(super) agents: Vec<PreparedAgent>,
     pub(super) thoughts: Vec<PreparedThought>,
-}
-
-impl Batch {
-    fn is_empty(&self) -> bool {
-        let answered = self.answers.is_empty() && self.replies.is_empty() && self.told.is_empty();
-        self.records.is_empty() && answered
-    }
 }
 
 pub(crate) struct RunLoop {
@@ -159,27 +146,24 @@ pub(crate) struct RunLoop {
     pub(super) freed: watch::Receiver<u64>,
     /// The process is about to end.
     draining: watch::Receiver<bool>,
-    stream: StreamName,
-    head: Head,
+    journal: JournalWriter<RunEvent>,
     lease: Lease,
     /// Stay while only people can move the run on.
     pub(super) linger: bool,
     pub(crate) observers: Observers,
     inbox: mpsc::Receiver<Request>,
     /// The journal of the run that this one takes back.
-    mirror: Option<Mirror>,
+    original: Option<OriginalJournal>,
     pub(super) calls: FuturesUnordered<BoxFuture<'static, Finished>>,
     pub(super) children: BTreeMap<StepIx, Child>,
     finished: Vec<Finished>,
     in_flight: BTreeMap<StepIx, Flight>,
-    status: RunStatus,
 }
 
 /// Where a run was.
 pub(crate) struct Snapshot {
     run: Run,
-    head: Head,
-    status: RunStatus,
+    journal: JournalWriter<RunEvent>,
 }
 
 /// A call that has not come back.
@@ -206,7 +190,7 @@ pub(crate) struct Setup {
     pub(crate) linger: bool,
     pub(crate) observers: Observers,
     pub(crate) inbox: mpsc::Receiver<Request>,
-    pub(crate) mirror: Option<Mirror>,
+    pub(crate) original: Option<OriginalJournal>,
 }
 
 impl RunLoop {
@@ -219,12 +203,13 @@ impl RunLoop {
             linger,
             observers,
             inbox,
-            mirror,
+            original,
         } = setup;
         let env = Arc::clone(&engine.env);
+        let stream = StreamName::Run(run.id().clone());
+        let journal =
+            JournalWriter::new(&env.redaction, stream, head, lease.epoch).knowing_status_of(&run);
         Self {
-            stream: StreamName::Run(run.id().clone()),
-            status: run.status(),
             freed: env.limiter.freed(),
             draining: engine.active.draining(),
             env,
@@ -236,12 +221,12 @@ impl RunLoop {
             batch: Batch::default(),
             met: BTreeSet::new(),
             starved: false,
-            head,
+            journal,
             lease,
             linger,
             observers,
             inbox,
-            mirror,
+            original,
             calls: FuturesUnordered::new(),
             children: BTreeMap::new(),
             finished: Vec::new(),
@@ -287,7 +272,7 @@ impl RunLoop {
                 return Ok(());
             }
             if !*self.draining.borrow() && self.look().await? {
-                if self.run.state().is_terminal() && self.batch.is_empty() {
+                if self.run.state().is_terminal() && self.has_nothing_to_commit() {
                     return Ok(());
                 }
                 continue;
@@ -305,58 +290,23 @@ impl RunLoop {
         cause: Cause,
     ) -> Result<Option<&RunEvent>, RunError> {
         let now = self.env.clock.now();
-        let events = match self.run.decide(command, now) {
-            Ok(events) => events,
-            Err(refusal) => {
-                tracing::debug!(run = %self.run.id(), %refusal, "void");
-                return Ok(None);
+        match self.journal.write(&mut self.run, command, cause, now) {
+            Ok(entries) => Ok(entries.first().map(|entry| &entry.event)),
+            Err(WriteError::Refused(refusal)) => {
+                tracing::debug!(run = %self.run.id(), %refusal, "command refused");
+                Ok(None)
             }
-        };
-        self.record(events, cause)
-    }
-
-    fn record(
-        &mut self,
-        events: Vec<RunEvent>,
-        cause: Cause,
-    ) -> Result<Option<&RunEvent>, RunError> {
-        let first = self.batch.entries.len();
-        for mut event in events {
-            mask_event(&self.env.redaction, &mut event);
-            let at = self.env.clock.now();
-            let record = encode(self.head, &self.stream, at, self.lease.epoch, cause, &event);
-            let entry = Entry {
-                seq: record.seq,
-                at,
-                epoch: self.lease.epoch,
-                cause,
-                event,
-            };
-            self.run.apply(&entry)?;
-            self.batch.before.get_or_insert(self.head);
-            self.head = record.head();
-            self.batch.records.push(record);
-            self.batch.entries.push(entry);
+            Err(WriteError::Corrupt(corrupt)) => Err(corrupt.into()),
         }
-        Ok(self.batch.entries.get(first).map(|entry| &entry.event))
     }
 
     fn accept(&mut self, request: Request) -> Result<(), RunError> {
-        let permitted = self.env.policy.permit_command(&request.command);
-        let decided =
-            permitted.and_then(|()| self.run.decide(&request.command, self.env.clock.now()));
-        let first = self.batch.entries.len();
-        let verdict = match decided {
-            Ok(events) => {
-                self.record(events, Cause::Command)?;
-                Ok(())
-            }
-            Err(refusal) => Err(refusal),
-        };
+        let first = self.journal.entries().len();
+        let verdict = self.decide_request(&request.command)?;
         match request.reply {
             Reply::Told(reply) => {
                 // As they were written down: what is masked there is masked for whoever asked.
-                let written = self.batch.entries[first..]
+                let written = self.journal.entries()[first..]
                     .iter()
                     .map(|entry| entry.event.clone());
                 let decided = verdict.map(|()| written.collect());
@@ -364,12 +314,31 @@ impl RunLoop {
             }
             Reply::Here(reply) => self.batch.replies.push((reply, verdict)),
             Reply::Message(id) => {
-                self.batch
-                    .answers
-                    .push((id, verdict.map_err(|refusal| refusal.to_string())));
+                let verdict = verdict.map_err(|refusal| refusal.to_string());
+                self.journal.answer(id, verdict);
             }
         }
         Ok(())
+    }
+
+    fn decide_request(&mut self, command: &Command) -> Result<Verdict, RunError> {
+        if let Err(refusal) = self.env.policy.permit_command(command) {
+            return Ok(Err(refusal));
+        }
+        let now = self.env.clock.now();
+        match self
+            .journal
+            .write(&mut self.run, command, Cause::Command, now)
+        {
+            Ok(_) => Ok(Ok(())),
+            Err(WriteError::Refused(refusal)) => Ok(Err(refusal)),
+            Err(WriteError::Corrupt(corrupt)) => Err(corrupt.into()),
+        }
+    }
+
+    fn has_nothing_to_commit(&self) -> bool {
+        let batch = &self.batch;
+        self.journal.is_empty() && batch.replies.is_empty() && batch.told.is_empty()
     }
 
     /// Makes the batch durable and then does what follows from it. Returns whether the loop is
@@ -379,36 +348,28 @@ impl RunLoop {
         let stays = self.linger && *self.run.state() != RunState::Paused;
         let over =
             self.run.state().is_terminal() || self.run.is_parked() && !stays || self.is_drained();
-        if self.batch.is_empty() && !over {
+        if self.has_nothing_to_commit() && !over {
             return Ok(false);
         }
         let batch = std::mem::take(&mut self.batch);
-        let expected = batch.before.unwrap_or(self.head);
         let epoch = self.lease.epoch;
-        let append = Append {
-            stream: self.stream.clone(),
-            expected,
-            records: batch.records,
-            lease: if over {
-                LeaseRule::Release { epoch }
-            } else {
-                LeaseRule::Held { epoch }
-            },
-            status: self.changed_status(),
-            answers: batch.answers,
+        let rule = if over {
+            LeaseRule::Release { epoch }
+        } else {
+            LeaseRule::Held { epoch }
         };
+        let (append, entries) = self.journal.take_append(&self.run, rule);
         // What a run says about a plan comes after what the plan says.
         let mut appends = batch.with;
         appends.push(append);
-        if let Some(mirror) = &mut self.mirror {
-            appends.extend(mirror.follow(&self.env, &self.run, &batch.entries)?);
+        if let Some(original) = &mut self.original {
+            appends.extend(original.follow(&self.env, &self.run, &entries)?);
         }
         crash::point("run: before commit");
         let started = Instant::now();
         self.append(appends).await?;
         crash::point("run: after commit");
-        self.observers
-            .tell(&self.run, &batch.entries, started.elapsed());
+        self.observers.tell(&self.run, &entries, started.elapsed());
         for (reply, verdict) in batch.replies {
             // Whoever asked may be gone; the decision stands.
             drop(reply.send(verdict));
@@ -416,8 +377,8 @@ impl RunLoop {
         for (reply, decided) in batch.told {
             drop(reply.send(decided));
         }
-        self.stop_calls(&batch.entries);
-        self.tell_children(&batch.entries);
+        self.stop_calls(&entries);
+        self.tell_children(&entries);
         for prepared in batch.calls {
             self.dispatch(prepared);
         }
@@ -446,14 +407,14 @@ impl RunLoop {
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot {
             run: self.run.clone(),
-            head: self.head,
-            status: self.status,
+            journal: self.journal.clone(),
         }
     }
 
     pub(crate) fn restore(&mut self, before: Snapshot) {
-        let Snapshot { run, head, status } = before;
-        (self.run, self.head, self.status) = (run, head, status);
+        let Snapshot { run, journal } = before;
+        self.run = run;
+        self.journal = journal;
     }
 
     /// Writes to another stream in the next commit.
@@ -471,19 +432,6 @@ impl RunLoop {
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
             }
         }
-    }
-
-    fn changed_status(&mut self) -> Option<StreamStatus> {
-        let status = self.run.status();
-        if status == self.status {
-            return None;
-        }
-        self.status = status;
-        Some(StreamStatus {
-            plan: self.run.plan().id().clone(),
-            status: status.into(),
-            label: String::new(),
-        })
     }
 
     fn dispatch(&mut self, prepared: Prepared) {

@@ -2,18 +2,14 @@
 //! with the call.
 
 use crate::engine::Environment;
-use crate::port::SecretError;
+use crate::redaction::learning::{learn_secrets, read_secret};
 use planwright_core::plan::Plan;
 use planwright_core::run::{StepError, StepErrorCode};
-use planwright_core::secret::{SecretName, SecretText};
+use planwright_core::secret::SecretName;
 use planwright_core::tool::ToolName;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
-
-/// How long a source may take. The run waits for it.
-const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What stands for each secret when arguments are resolved.
 #[derive(Default)]
@@ -43,14 +39,9 @@ impl fmt::Debug for SecretValues {
 
 impl Environment {
     /// Learns every secret of the plan before anything is called. A step may read from a file what
-    /// another one was given, and a resumed run may see again what was sent before the crash. What
-    /// is not there is nobody's yet.
+    /// another one was given, and a resumed run may see again what was sent before the crash.
     pub(super) async fn learn_secrets(&self, plan: &Plan) {
-        for name in plan.all_secrets() {
-            if let Err(error) = self.read_secret(&name).await {
-                tracing::debug!(plan = %plan.id(), error = error.message, "a secret is not known yet");
-            }
-        }
+        learn_secrets(&*self.secrets, &self.redaction, plan.all_secrets()).await;
     }
 
     /// The values for one call, or why it cannot be made. From here on they are masked wherever
@@ -66,26 +57,13 @@ impl Environment {
                 let message = format!("the tool `{tool}` may not have the secret `{name}`");
                 return Err(StepError::new(StepErrorCode::SecretNotAllowed, message));
             }
-            let secret = self.read_secret(name).await?;
+            let secret = read_secret(&*self.secrets, &self.redaction, name)
+                .await
+                .map_err(|error| {
+                    StepError::new(StepErrorCode::SecretUnavailable, error.to_string())
+                })?;
             values.insert(name.clone(), Value::String(secret.expose().to_owned()));
         }
         Ok(SecretValues(values))
-    }
-
-    async fn read_secret(&self, name: &SecretName) -> Result<SecretText, StepError> {
-        let unavailable =
-            |message: String| StepError::new(StepErrorCode::SecretUnavailable, message);
-        let late = || SecretError::Unreadable {
-            name: name.clone(),
-            reason: format!("no answer within {} s", PATIENCE.as_secs()),
-        };
-        let read = tokio::time::timeout(PATIENCE, self.secrets.get(name)).await;
-        let secret = read
-            .unwrap_or_else(|_| Err(late()))
-            .map_err(|error| unavailable(error.to_string()))?;
-        self.redaction
-            .learn(name, &secret)
-            .map_err(|error| unavailable(error.to_string()))?;
-        Ok(secret)
     }
 }

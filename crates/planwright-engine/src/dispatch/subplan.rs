@@ -103,7 +103,7 @@ impl RunLoop {
             .subplan
             .plan
             .digest(&catalog, &self.env.policy_version);
-        let judgement = self.env.policy.judge_child(plan, own, &catalog);
+        let judgement = self.env.policy.judge_subplan_step(plan, own, &catalog);
         let late = !late_arguments(plan, own).is_empty();
         let mut facts = CallFacts::of_child(digest, Arc::clone(&args), late, judgement);
         if self.run.asks_about(step, call, &facts) {

@@ -11,7 +11,7 @@ use crate::run::child::ChildAnswer;
 use crate::store_value;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::Cause;
-use planwright_core::json::check_schema;
+use planwright_core::json::check_against_schema;
 use planwright_core::model::{AnswerSchema, Message, ModelRole, ModelUse};
 use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::run::{
@@ -247,7 +247,7 @@ async fn think(
 fn read(text: &str, schema: &Value) -> Result<Value, String> {
     let value: Value =
         serde_json::from_str(unfenced(text)).map_err(|error| format!("it is not JSON: {error}"))?;
-    check_schema(schema, &value).map(|()| value)
+    check_against_schema(schema, &value).map(|()| value)
 }
 
 fn unfenced(text: &str) -> &str {

@@ -22,7 +22,7 @@ impl Engine {
             .filter_map(|version| version.planning.as_deref());
         planned
             .flat_map(|planning| &planning.used)
-            .for_each(|used| costs.note(used));
+            .for_each(|used| costs.record(used));
         for run in self.env.store.runs(review.id()).await? {
             let mut after = 0;
             loop {
@@ -33,7 +33,7 @@ impl Engine {
                     // What cannot be read is reported by whoever loads the run.
                     let entry = decode::<RunEvent>(record).ok();
                     if let Some(RunEvent::ModelUsed { used, .. }) = entry.map(|entry| entry.event) {
-                        costs.note(&used);
+                        costs.record(&used);
                     }
                 }
             }

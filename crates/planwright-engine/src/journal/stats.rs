@@ -7,7 +7,7 @@ use planwright_core::journal::StreamName;
 use planwright_core::plan::{Document, Plan};
 use planwright_core::review::{Review, ReviewEvent, ReviewState};
 use planwright_core::run::RunEvent;
-use planwright_core::stats::{Figures, ReviewTally, RunTally};
+use planwright_core::stats::{ReviewTally, RunTally, Statistics};
 use planwright_core::status::PlanStatus;
 use planwright_core::time::Timestamp;
 use planwright_core::tool::ResolveToolError;
@@ -15,10 +15,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 impl Engine {
-    /// Figures over everything that happened since then, or ever. Predictions use only what had
+    /// Statistics over everything that happened since then, or ever. Predictions use only what had
     /// happened before.
-    pub async fn stats(&self, since: Option<Timestamp>) -> Result<Figures, LoadError> {
-        let mut figures = Figures::default();
+    pub async fn stats(&self, since: Option<Timestamp>) -> Result<Statistics, LoadError> {
+        let mut figures = Statistics::default();
         let mut plans = self.env.store.plans().await?;
         plans.sort_by_key(|info| info.created_at);
         for info in plans {
@@ -34,12 +34,12 @@ impl Engine {
         &self,
         info: &StreamInfo,
         since: Option<Timestamp>,
-        figures: &mut Figures,
+        figures: &mut Statistics,
     ) -> Result<(), LoadError> {
         let plan = &info.status.plan;
         let mut tally = ReviewTally::since(since);
         read_entries::<ReviewEvent>(&*self.env.store, &info.stream, |_, entry| {
-            tally.note(&entry);
+            tally.record(&entry);
             Ok(())
         })
         .await?;
@@ -70,7 +70,7 @@ impl Engine {
         &self,
         info: &StreamInfo,
         review: &Review,
-        figures: &mut Figures,
+        figures: &mut Statistics,
     ) -> Result<(), LoadError> {
         let StreamName::Run(_) = &info.stream else {
             return Ok(());
@@ -92,7 +92,7 @@ impl Engine {
                     self.prediction(review, *version, figures)
                 };
             }
-            tally.note(&entry);
+            tally.record(&entry);
             if tally.is_full() {
                 figures.add_calls(&mut tally);
             }
@@ -107,10 +107,10 @@ impl Engine {
         Ok(())
     }
 
-    fn prediction(&self, review: &Review, version: u32, figures: &Figures) -> Option<Duration> {
+    fn prediction(&self, review: &Review, version: u32, figures: &Statistics) -> Option<Duration> {
         let document = &review.version(version)?.document;
         let plan = Plan::compile((**document).clone(), &self.env.bounds).ok()?;
-        figures.predict(&plan)
+        figures.predict_duration(&plan)
     }
 
     /// The tools that a plan asks for and nobody offers at this moment.

@@ -359,10 +359,7 @@ impl Engine {
         if events.is_empty() {
             return Ok(None);
         }
-        match self
-            .append_review(plan, Some(review), head, (now, events))
-            .await
-        {
+        match self.append_review(review, head, (now, events)).await {
             Ok(review) => Ok(Some(review)),
             Err(ReviewError::Append(AppendError::Conflict { .. })) => Ok(None),
             Err(error) => Err(error),

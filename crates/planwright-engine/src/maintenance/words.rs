@@ -3,7 +3,8 @@
 
 use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review};
-use crate::port::{Append, AppendError, LeaseRule, StreamInfo, StreamStatus};
+use crate::journal::writer::JournalWriter;
+use crate::port::{Append, AppendError, LeaseRule, StreamInfo};
 use planwright_core::status::CachedStatus;
 use std::sync::atomic::Ordering;
 
@@ -48,20 +49,9 @@ impl Engine {
         if review.cached_status() == status.status {
             return Ok(None);
         }
-        let status = StreamStatus {
-            status: review.cached_status(),
-            ..status
-        };
-        let (expected, records, answers) = (head, Vec::new(), Vec::new());
-        let lease = LeaseRule::None;
-        Ok(Some(Append {
-            stream,
-            expected,
-            records,
-            lease,
-            status: Some(status),
-            answers,
-        }))
+        let mut journal = JournalWriter::new(&self.env.redaction, stream, head, 0);
+        let (append, _) = journal.take_labelled(&review, &status.label, LeaseRule::None);
+        Ok(Some(append))
     }
 
     /// Whether they could be written. If somebody wrote to one of the plans meanwhile, all are left

@@ -6,7 +6,7 @@ use crate::planner::error::CreateError;
 use crate::review::plans::ReviewError;
 use planwright_core::model::ModelRole;
 use planwright_core::plan::{Code, Document, Finding, Step, validate_with};
-use planwright_core::planning::{Fault, PromptBudget};
+use planwright_core::planning::{AnswerFault, PromptBudget};
 use planwright_core::policy::{Subject, Verdict};
 use planwright_core::tool::KnownTool;
 use serde_json::{Map, Value};
@@ -20,13 +20,13 @@ impl Engine {
         &self,
         document: Document,
         max_steps: usize,
-    ) -> Result<Result<Document, Fault>, CreateError> {
+    ) -> Result<Result<Document, AnswerFault>, CreateError> {
         if document.steps.len() > max_steps {
             let message = format!(
                 "the plan has {} steps, at most {max_steps} were asked for",
                 document.steps.len()
             );
-            return Ok(Err(Fault::Findings(vec![Finding::new(
+            return Ok(Err(AnswerFault::Findings(vec![Finding::new(
                 Code::TooLarge,
                 "/steps",
                 message,
@@ -34,7 +34,7 @@ impl Engine {
         }
         let plans = match self.known_plans(&document).await {
             Ok(plans) => plans,
-            Err(ReviewError::Invalid(findings)) => return Ok(Err(Fault::Findings(findings))),
+            Err(ReviewError::Invalid(findings)) => return Ok(Err(AnswerFault::Findings(findings))),
             Err(error) => return Err(error.into()),
         };
         let validated = validate_with(document, &self.catalog(), &plans, &self.env.bounds);
@@ -44,10 +44,10 @@ impl Engine {
             .filter(Finding::is_error)
             .collect();
         let Some(plan) = validated.plan.filter(|_| errors.is_empty()) else {
-            return Ok(Err(Fault::Findings(errors)));
+            return Ok(Err(AnswerFault::Findings(errors)));
         };
         Ok(match self.judge(&plan).denied() {
-            Some(denied) => Err(Fault::Findings(vec![Finding::new(
+            Some(denied) => Err(AnswerFault::Findings(vec![Finding::new(
                 Code::OutOfScope,
                 "/steps",
                 denied.to_string(),
@@ -115,7 +115,7 @@ impl Engine {
             step_id: "",
             plan: "",
         };
-        self.env.policy.judge(&subject).verdict == Verdict::Deny
+        self.env.policy.judge_call(&subject).verdict == Verdict::Deny
     }
 
     /// How much the planner that would be asked can be told.

@@ -8,9 +8,10 @@ use crate::journal::load::LoadError;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Finding;
 use planwright_core::planning::{
-    Prompt, PromptRequest, SavedTemplate, Snapshot, Task, build_prompt, fallback_draft,
+    PlannerTask, Prompt, PromptRequest, SavedTemplate, WorkspaceSnapshot, build_prompt,
+    fallback_draft,
 };
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{PlanningRecord, Review, ReviewState};
 use planwright_core::trace::TraceId;
@@ -85,7 +86,7 @@ impl Engine {
     /// Has a plan written, and stores it as proposed or as a draft.
     pub async fn create(&self, order: CreateOrder) -> Result<Created, CreateError> {
         order.check()?;
-        self.permit(&order.by, Action::Propose)?;
+        self.permit(&order.by, Permission::Propose)?;
         let snapshot = self.surroundings(&order.options).await;
         let prompt = self.create_prompt(&order, &snapshot)?;
         let budget = self.prompt_budget(order.options.model.as_deref());
@@ -118,7 +119,7 @@ impl Engine {
     /// own clauses.
     pub async fn create_fallback(&self, order: CreateOrder) -> Result<Created, CreateError> {
         order.check()?;
-        self.permit(&order.by, Action::Propose)?;
+        self.permit(&order.by, Permission::Propose)?;
         let tools = self.offered_tools(&order.options.servers);
         let mut document = fallback_draft(&order.goal, &self.saved_templates().await?, &tools);
         document.id = Some(PlanId::mint(self.env.ids.entropy()));
@@ -137,7 +138,7 @@ impl Engine {
     fn create_prompt(
         &self,
         order: &CreateOrder,
-        snapshot: &Snapshot,
+        snapshot: &WorkspaceSnapshot,
     ) -> Result<Prompt, CreateError> {
         let options = &order.options;
         let budget = self.prompt_budget(options.model.as_deref());
@@ -146,7 +147,7 @@ impl Engine {
             tools: &self.offered_tools(&options.servers),
             snapshot: Some(snapshot),
             context: &options.context,
-            task: Task::Create,
+            task: PlannerTask::Create,
             max_steps: options.max_steps.unwrap_or_else(|| budget.default_steps()),
             budget,
         };
@@ -154,11 +155,11 @@ impl Engine {
     }
 
     /// What is told about the workspace.
-    pub(super) async fn surroundings(&self, options: &PlannerOptions) -> Snapshot {
+    pub(super) async fn surroundings(&self, options: &PlannerOptions) -> WorkspaceSnapshot {
         if options.snapshot {
             self.env.surroundings.look().await
         } else {
-            Snapshot::default()
+            WorkspaceSnapshot::default()
         }
     }
 

@@ -7,8 +7,10 @@ use crate::engine::Engine;
 use crate::review::edits::Editing;
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Finding, PlanDiff};
-use planwright_core::planning::{PromptRequest, Task, build_prompt, merge_steps, merge_whole};
-use planwright_core::policy::Action;
+use planwright_core::planning::{
+    PlannerTask, PromptRequest, build_prompt, merge_steps, merge_whole,
+};
+use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{PlanningRecord, Refusal, Review, ReviewState};
 use serde_json::Map;
@@ -46,7 +48,7 @@ impl Engine {
         plan: &PlanId,
         order: RegenerateOrder,
     ) -> Result<Regenerated, CreateError> {
-        self.permit(&order.by, Action::Propose)?;
+        self.permit(&order.by, Permission::Propose)?;
         let (review, _) = self.load_review(plan).await?;
         if review.state() == ReviewState::Deleted {
             return Err(Refusal::Deleted.into());
@@ -87,7 +89,7 @@ impl Engine {
                 tools: &tools,
                 snapshot: Some(&snapshot),
                 context: &options.context,
-                task: Task::Regenerate {
+                task: PlannerTask::Regenerate {
                     review: &review,
                     plan: &candidate.plan,
                     steps: &steps,

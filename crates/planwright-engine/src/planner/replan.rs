@@ -7,7 +7,7 @@ use crate::dispatch::read_value;
 use crate::engine::Engine;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::planning::{
-    Outcome, PromptRequest, StepOutcome, Task, build_prompt, kept_steps, merge_remaining,
+    PlannerTask, PromptRequest, StepFate, StepOutcome, build_prompt, kept_steps, merge_remaining,
 };
 use planwright_core::review::PlanningRecord;
 use planwright_core::run::{Run, StepState};
@@ -45,7 +45,7 @@ impl Engine {
                 tools: &self.tools_in_scope(&options.servers, old),
                 snapshot: Some(&snapshot),
                 context: &options.context,
-                task: Task::Replan {
+                task: PlannerTask::Replan {
                     document: old,
                     outcomes: &outcomes,
                 },
@@ -81,26 +81,26 @@ impl Engine {
         Ok(outcomes)
     }
 
-    async fn outcome(&self, run: &Run, ix: StepIx) -> Result<Outcome, CreateError> {
+    async fn outcome(&self, run: &Run, ix: StepIx) -> Result<StepFate, CreateError> {
         let state = run.step(ix);
         let status = state.status();
         Ok(match state {
             StepState::Completed { value, .. } => {
                 let value = read_value(&*self.env.artifacts, value).await?;
-                Outcome::Kept {
+                StepFate::Kept {
                     status,
                     value: Some(value),
                 }
             }
-            StepState::Skipped { .. } => Outcome::Kept {
+            StepState::Skipped { .. } => StepFate::Kept {
                 status,
                 value: None,
             },
-            StepState::Failed { error, .. } => Outcome::Open {
+            StepState::Failed { error, .. } => StepFate::Open {
                 status,
                 error: Some(format!("{}: {}", error.code, error.message)),
             },
-            StepState::Denied { reason } => Outcome::Open {
+            StepState::Denied { reason } => StepFate::Open {
                 status,
                 error: Some(reason.to_string()),
             },
@@ -120,7 +120,7 @@ impl Engine {
             | StepState::AwaitingPlan { .. }
             | StepState::RetryDue { .. }
             | StepState::Cancelled { .. }
-            | StepState::Undone { .. } => Outcome::Open {
+            | StepState::Undone { .. } => StepFate::Open {
                 status,
                 error: None,
             },

@@ -7,7 +7,7 @@ use crate::port::{ModelAnswer, ModelError, ModelRequest, TextSink};
 use planwright_core::model::{Message, ModelRole};
 use planwright_core::plan::{Document, Finding};
 use planwright_core::planning::{
-    Adoption, Fault, Prompt, PromptBudget, read_answer, repair_messages,
+    AnswerFault, PlanOrigin, Prompt, PromptBudget, read_answer, repair_messages,
 };
 use planwright_core::review::PlanningRecord;
 
@@ -28,7 +28,7 @@ pub(super) struct Request<'a> {
 /// One answer, read.
 enum Heard {
     Plan(Box<Document>),
-    Fault { text: String, fault: Fault },
+    Fault { text: String, fault: AnswerFault },
 }
 
 impl Engine {
@@ -74,14 +74,14 @@ impl Engine {
                 }
                 Err(ModelError::Unreadable { message, .. }) => Heard::Fault {
                     text: String::new(),
-                    fault: Fault::NoPlan(message),
+                    fault: AnswerFault::NoPlan(message),
                 },
                 Err(cause) => return Err(failed_by(failed, cause)),
             };
             match heard {
                 Heard::Plan(document) => return Ok((*document, failed.planning)),
                 Heard::Fault { text, fault } => {
-                    let faults = fault.lines();
+                    let faults = fault.describe();
                     options.told.tell(PlannerEvent::SentBack {
                         round,
                         faults: faults.clone(),
@@ -118,7 +118,7 @@ impl Engine {
     }
 
     async fn read(&self, request: &Request<'_>, answer: ModelAnswer) -> Result<Heard, CreateError> {
-        let adoption = Adoption {
+        let adoption = PlanOrigin {
             goal: request.goal,
             model: &answer.used.model,
         };
@@ -129,11 +129,11 @@ impl Engine {
                     Ok(document) => return Ok(Heard::Plan(Box::new(document))),
                     Err(fault) => fault,
                 },
-                Err(findings) => Fault::Findings(findings),
+                Err(findings) => AnswerFault::Findings(findings),
             },
             Err(no_plan) => match no_plan.into_finding() {
-                Ok(finding) => Fault::Findings(vec![finding]),
-                Err(no_plan) => Fault::NoPlan(no_plan.to_string()),
+                Ok(finding) => AnswerFault::Findings(vec![finding]),
+                Err(no_plan) => AnswerFault::NoPlan(no_plan.to_string()),
             },
         };
         Ok(Heard::Fault {

@@ -45,8 +45,8 @@ impl ModelRequest {
     /// What an answer of this many bytes takes, where nobody counts.
     pub fn estimate(&self, answer: usize) -> TokenUsage {
         let (input, output) = (
-            TokenUsage::of_length(self.length()),
-            TokenUsage::of_length(answer),
+            TokenUsage::estimate(self.length()),
+            TokenUsage::estimate(answer),
         );
         TokenUsage {
             input,

@@ -177,7 +177,8 @@ impl Engine {
             .decide(&ReviewCommand::Edit(Box::new(revision)), now)
             .map_err(|error| words(&error))?;
         let (append, review) = self
-            .review_append(id, Some(review), head, (now, events))
+            .review_append(review, head, (now, events))
+            .await
             .map_err(|error| words(&error))?;
         let append = Some(append).filter(|append| !append.records.is_empty());
         Ok(Next {

@@ -2,13 +2,14 @@
 
 use crate::engine::Engine;
 use crate::journal::load::LoadError;
-use crate::port::{Append, AppendError, LeaseRule, ModelRequest};
+use crate::journal::writer::{JournalWriter, WriteError};
+use crate::port::{AppendError, LeaseRule, ModelRequest};
 use crate::run::undo::load_any_run;
 use planwright_core::adjust::{
     criteria_messages, criteria_schema, read_criteria, settled_by_steps,
 };
 use planwright_core::id::RunId;
-use planwright_core::journal::{Cause, Entry, StreamName, encode};
+use planwright_core::journal::{Cause, StreamName};
 use planwright_core::model::{ModelRole, ModelUse};
 use planwright_core::planning::CHECK;
 use planwright_core::run::{Command, CriterionCheck, Refusal, Run};
@@ -82,7 +83,7 @@ impl Engine {
         if asked.is_empty() {
             return (BTreeMap::new(), Vec::new());
         }
-        let instructions = match self.env.prompts.fill(&CHECK, &[]) {
+        let instructions = match self.env.prompts.fill_prompt(&CHECK, &[]) {
             Ok(instructions) => instructions,
             Err(error) => {
                 return (
@@ -117,35 +118,26 @@ impl Engine {
         checks: Vec<CriterionCheck>,
         used: Vec<ModelUse>,
     ) -> Result<Run, CheckCriteriaError> {
-        let stream = StreamName::Run(id.clone());
+        self.learn_secrets_of_run(id).await?;
         let command = Command::NoteCriteria { checks, used };
         let mut tries = TRIES;
         loop {
             let (mut run, head) = load_any_run(&self.env, id).await?;
-            let (at, mut last, mut records) = (self.env.clock.now(), head, Vec::new());
-            for mut event in run.decide(&command, at)? {
-                crate::redaction::masking::mask_event(&self.env.redaction, &mut event);
-                let record = encode(last, &stream, at, 0, Cause::Command, &event);
-                let entry = Entry {
-                    seq: record.seq,
-                    at,
-                    epoch: 0,
-                    cause: Cause::Command,
-                    event,
-                };
-                run.apply(&entry).expect("what was decided can be applied");
-                last = record.head();
-                records.push(record);
-            }
-            let (stream, lease) = (stream.clone(), LeaseRule::None);
-            let append = Append {
-                stream,
-                expected: head,
-                records,
-                lease,
-                status: None,
-                answers: Vec::new(),
-            };
+            let stream = StreamName::Run(id.clone());
+            let mut journal =
+                JournalWriter::new(&self.env.redaction, stream, head, 0).knowing_status_of(&run);
+            let now = self.env.clock.now();
+            journal
+                .write(&mut run, &command, Cause::Command, now)
+                .map_err(|error| match error {
+                    WriteError::Refused(refusal) => CheckCriteriaError::Refused(refusal),
+                    WriteError::Corrupt(corrupt) => LoadError::Damaged {
+                        stream: StreamName::Run(id.clone()),
+                        reason: corrupt.to_string(),
+                    }
+                    .into(),
+                })?;
+            let (append, _) = journal.take_append(&run, LeaseRule::None);
             match self.env.store.append(vec![append]).await {
                 Err(AppendError::Conflict { .. }) if tries > 0 => tries -= 1,
                 done => {

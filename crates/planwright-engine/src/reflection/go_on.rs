@@ -9,7 +9,7 @@ use crate::run::options::{GivenApproval, RunOptions};
 use crate::run::start::StartRunError;
 use planwright_core::id::{RunId, StepId};
 use planwright_core::plan::{Action, PlanDiff};
-use planwright_core::policy::{Adjusting, LateChoice, Verdict};
+use planwright_core::policy::{AdjustmentConsent, LateChoice, Verdict};
 use planwright_core::principal::Assurance;
 use planwright_core::review::{BuildsOn, Review, already_agreed};
 use planwright_core::run::{
@@ -136,7 +136,7 @@ impl Engine {
     /// waits for something that changed counts as one of those: whoever agreed to it agreed to what
     /// was to come before it.
     fn may_policy_agree(&self, candidate: &Candidate, agreed: &[StepId]) -> bool {
-        if self.env.policy.adjust != Adjusting::Auto {
+        if self.env.policy.adjust != AdjustmentConsent::Auto {
             return false;
         }
         let (plan, catalog) = (&candidate.plan, self.catalog());
@@ -157,7 +157,7 @@ impl Engine {
                 let judged = &judged.steps[ix.index()];
                 let allowed = judged.judgement.verdict == Verdict::Allow && step.undo.is_none();
                 // Leaving a step out can make a success of a failure, so that is for people.
-                let is_plain = !step.skip && !step.is_given_secrets();
+                let is_plain = !step.skip && !step.receives_secrets();
                 reads && allowed && is_plain && judged.judgement.undecided.is_empty()
             })
     }

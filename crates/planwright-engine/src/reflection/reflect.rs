@@ -26,7 +26,7 @@ impl Engine {
     /// Asks how the run stands. Whatever happens, something definite comes of it; nothing is
     /// changed.
     pub(crate) async fn ask_how_it_stands(self, run: Run, cancelled: CancellationToken) -> Looked {
-        let instructions = match self.env.prompts.fill(&REFLECT, &[]) {
+        let instructions = match self.env.prompts.fill_prompt(&REFLECT, &[]) {
             Ok(instructions) => instructions,
             Err(error) => {
                 let reflected =

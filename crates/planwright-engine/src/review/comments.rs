@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::journal::load::load_review;
 use crate::review::plans::ReviewError;
 use planwright_core::id::{CommentId, PlanId};
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{Command, CommentCommand, Refusal, Review};
 use planwright_core::run::Shown;
@@ -30,7 +30,6 @@ impl Engine {
     ) -> Result<(CommentId, Review), ReviewError> {
         let comment = CommentId::mint(self.env.ids.entropy());
         let NewComment { on, reply_to, text } = new;
-        let text = self.env.redaction.redactor().text(&text).into_owned();
         let command = CommentCommand::Add {
             comment: comment.clone(),
             on,
@@ -76,9 +75,10 @@ impl Engine {
         command: CommentCommand,
         by: &Principal,
     ) -> Result<Review, ReviewError> {
-        self.permit(by, Action::Comment)?;
+        self.permit(by, Permission::Comment)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
-        self.review(review, head, &Command::Comment(command)).await
+        self.write_review(review, head, &Command::Comment(command))
+            .await
     }
 
     /// Asks the author to change something. It voids what was approved, and is no rejection: it
@@ -90,36 +90,28 @@ impl Engine {
         by: &Principal,
         reason: &str,
     ) -> Result<Review, ReviewError> {
-        if !self.env.policy.roles.may(by, Action::Approve) {
+        if !self.env.policy.roles.permits(by, Permission::Approve) {
             return Err(
                 Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
             );
         }
         let (review, head) = load_review(&*self.env.store, plan).await?;
         let digest = self.candidate(&review, &Map::new()).await?.digest;
-        let (by, reason) = (
-            by.clone(),
-            self.env.redaction.redactor().text(reason).into_owned(),
-        );
-        self.review(
-            review,
-            head,
-            &Command::RequestChanges {
-                shown,
-                digest,
-                by,
-                reason,
-            },
-        )
-        .await
+        let command = Command::RequestChanges {
+            shown,
+            digest,
+            by: by.clone(),
+            reason: reason.to_owned(),
+        };
+        self.write_review(review, head, &command).await
     }
 
     /// Puts a plan away that is over. It is kept, and left out of lists.
     pub async fn archive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
-        self.permit(by, Action::Delete)?;
+        self.permit(by, Permission::Delete)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
         let latest_run = self.latest_run_status(&review).await?;
-        self.review(
+        self.write_review(
             review,
             head,
             &Command::Archive {
@@ -132,9 +124,9 @@ impl Engine {
 
     /// Takes a plan out of the archive.
     pub async fn unarchive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
-        self.permit(by, Action::Delete)?;
+        self.permit(by, Permission::Delete)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
-        self.review(review, head, &Command::Unarchive { by: by.clone() })
+        self.write_review(review, head, &Command::Unarchive { by: by.clone() })
             .await
     }
 }

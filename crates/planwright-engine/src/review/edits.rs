@@ -7,7 +7,7 @@ use crate::reflection::Continuation;
 use crate::review::plans::{Candidate, ReviewError};
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Document, Edit, Finding, PlanDiff};
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{
     BuildsOn, Command, PlanningRecord, Refusal, Review, Revision, already_agreed,
@@ -54,9 +54,9 @@ impl Engine {
 
     /// Puts a draft forward as it is.
     pub async fn propose_draft(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
-        self.permit(by, Action::Propose)?;
+        self.permit(by, Permission::Propose)?;
         let (review, head) = load_review(&*self.env.store, id).await?;
-        self.review(review, head, &Command::ProposeDraft { by: by.clone() })
+        self.write_review(review, head, &Command::ProposeDraft { by: by.clone() })
             .await
     }
 
@@ -130,7 +130,7 @@ impl Engine {
             by,
             reason,
         } = editing.clone();
-        self.permit(&by, Action::Propose)?;
+        self.permit(&by, Permission::Propose)?;
         if let Some(found) = document.id.replace(id.clone()).filter(|found| found != id) {
             return Err(ReviewError::OtherPlan {
                 plan: id.clone(),
@@ -158,7 +158,7 @@ impl Engine {
             let (review, head) = load_review(&*self.env.store, id).await?;
             // Whoever was faster may have said something about the same version, or made the next
             // one: the core tells.
-            match self.review(review, head, &command).await {
+            match self.write_review(review, head, &command).await {
                 Err(ReviewError::Append(
                     AppendError::Conflict { .. } | AppendError::Duplicate { .. },
                 )) => {}
@@ -166,7 +166,7 @@ impl Engine {
             }
         }
         let (review, head) = load_review(&*self.env.store, id).await?;
-        Ok((self.review(review, head, &command).await?, findings))
+        Ok((self.write_review(review, head, &command).await?, findings))
     }
 
     /// What an adjustment changed since the run that it grew out of was agreed to.

@@ -1,6 +1,8 @@
 //! The life of a plan: proposing, editing, discussing, approving, and finding what waits for people.
 
+pub(crate) mod append;
 pub(crate) mod comments;
+pub(crate) mod create;
 pub(crate) mod edits;
 pub(crate) mod inbox;
 pub(crate) mod pins;

@@ -6,7 +6,7 @@ use planwright_core::digest::canonical_json;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Plan;
 use planwright_core::review::Pin;
-use planwright_core::tool::{Catalog, KnownTool, ToolDefinition, ToolName, difference};
+use planwright_core::tool::{Catalog, KnownTool, ToolDefinition, ToolName, describe_change};
 use std::collections::BTreeMap;
 
 /// What is kept of a definition. A larger one is pinned by its digest alone, so its change is not
@@ -113,7 +113,7 @@ pub(crate) async fn since_pinned(artifacts: &dyn Artifacts, pin: &Pin, now: &Kno
         return unknown();
     };
     match serde_json::from_slice::<ToolDefinition>(&bytes) {
-        Ok(before) => difference(&before, &now.definition),
+        Ok(before) => describe_change(&before, &now.definition),
         Err(_) => unknown(),
     }
 }

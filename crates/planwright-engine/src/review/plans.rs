@@ -2,24 +2,23 @@
 
 use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review, load_run};
-use crate::port::{Append, AppendError, ArtifactError, LeaseRule, StreamStatus};
+use crate::port::{AppendError, ArtifactError};
 use crate::run::options::GivenApproval;
 use crate::run::undo::load_any_run;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
-use planwright_core::journal::{Cause, Head, StreamName, encode};
+use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::{
-    Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated,
+    Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, ValidationReport,
     validate_with,
 };
-use planwright_core::policy::{Action, JudgedPlan, JudgedStep, MatchedRule};
+use planwright_core::policy::{JudgedPlan, JudgedStep, Permission, PolicyDenial};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
     Command, Offer, PlanningRecord, Refusal, Review, ReviewEvent, ReviewState,
 };
 use planwright_core::run::{Run, Shown};
 use planwright_core::status::{PlanStatus, RunStatus};
-use planwright_core::time::Timestamp;
 use planwright_core::trace::TraceId;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +39,7 @@ pub enum ReviewError {
     #[error("Required tools not available: {}", .0.join(", "))]
     MissingTools(Vec<String>),
     #[error(transparent)]
-    Denied(#[from] MatchedRule),
+    Denied(#[from] PolicyDenial),
     #[error("{0}")]
     BadChoice(String),
     #[error(transparent)]
@@ -91,19 +90,18 @@ impl Engine {
         trace: Option<TraceId>,
         planning: Option<Box<PlanningRecord>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        self.permit(by, Action::Propose)?;
+        self.permit(by, Permission::Propose)?;
         self.settle_context(&mut document).await?;
         let Candidate {
             plan,
             digest,
             findings,
         } = self.tolerant_candidate(document).await?;
-        let (document, by, now) = (
-            Arc::clone(plan.document()),
-            by.clone(),
-            self.env.clock.now(),
-        );
-        let (id, review, head, events) = match load_review(&*self.env.store, plan.id()).await {
+        let document = Arc::clone(plan.document());
+        let by = by.clone();
+        let now = self.env.clock.now();
+        let completed = |event: ReviewEvent| event.traced(trace).planned(planning.clone());
+        let review = match load_review(&*self.env.store, plan.id()).await {
             Ok((review, head)) => {
                 let command = match draft {
                     true => Command::Draft {
@@ -118,22 +116,18 @@ impl Engine {
                     },
                 };
                 let events = review.decide(&command, now)?;
-                (review.id().clone(), Some(review), head, events)
+                let events = events.into_iter().map(completed).collect();
+                self.append_review(review, head, (now, events)).await?
             }
             Err(LoadError::NoSuchPlan(id)) => {
                 let first = match draft {
                     true => Review::draft_first(document, digest, by),
                     false => Review::propose_first(document, digest, by),
                 };
-                (id, None, Head::EMPTY, vec![first])
+                self.open_review(&id, now, completed(first)).await?
             }
             Err(error) => return Err(error.into()),
         };
-        let events = events
-            .into_iter()
-            .map(|event| event.traced(trace).planned(planning.clone()))
-            .collect();
-        let review = self.append_review(&id, review, head, (now, events)).await?;
         Ok((review, findings))
     }
 
@@ -171,7 +165,7 @@ impl Engine {
             return Err(ReviewError::MissingTools(missing));
         }
         let command = self.approval(&candidate, given).await?;
-        self.review(review, head, &command).await
+        self.write_review(review, head, &command).await
     }
 
     /// The command that records an approval: what the policy says of the plan, its tools pinned.
@@ -232,8 +226,8 @@ impl Engine {
     }
 
     /// Refuses what the policy does not let this principal do.
-    pub(crate) fn permit(&self, by: &Principal, action: Action) -> Result<(), Refusal> {
-        if self.env.policy.roles.may(by, action) {
+    pub(crate) fn permit(&self, by: &Principal, action: Permission) -> Result<(), Refusal> {
+        if self.env.policy.roles.permits(by, action) {
             return Ok(());
         }
         Err(planwright_core::run::Refusal::MayNot {
@@ -250,7 +244,7 @@ impl Engine {
         by: &Principal,
         reason: &str,
     ) -> Result<Review, ReviewError> {
-        if !self.env.policy.roles.may(by, Action::Approve) {
+        if !self.env.policy.roles.permits(by, Permission::Approve) {
             return Err(
                 Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
             );
@@ -263,14 +257,14 @@ impl Engine {
             by: by.clone(),
             reason: reason.to_owned(),
         };
-        self.review(review, head, &command).await
+        self.write_review(review, head, &command).await
     }
 
     pub async fn delete(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
-        self.permit(by, Action::Delete)?;
+        self.permit(by, Permission::Delete)?;
         let (review, head) = load_review(&*self.env.store, id).await?;
         let executing = self.status(&review).await?.is_executing();
-        self.review(
+        self.write_review(
             review,
             head,
             &Command::Delete {
@@ -297,7 +291,7 @@ impl Engine {
     pub async fn tolerant_candidate(&self, document: Document) -> Result<Candidate, ReviewError> {
         let plans = self.known_plans(&document).await?;
         let catalog = self.catalog();
-        let Validated { plan, findings } =
+        let ValidationReport { plan, findings } =
             validate_with(document, &catalog, &plans, &self.env.bounds);
         match plan {
             Some(plan) if !findings.iter().any(|finding| finding.code.blocks_import()) => {
@@ -405,81 +399,5 @@ impl Engine {
 
     pub async fn load_run(&self, id: &RunId, review: &Review) -> Result<(Run, Head), LoadError> {
         load_run(&*self.env.store, id, review, &self.env.bounds).await
-    }
-
-    pub(crate) async fn review(
-        &self,
-        review: Review,
-        head: Head,
-        command: &Command,
-    ) -> Result<Review, ReviewError> {
-        let now = self.env.clock.now();
-        let events = review.decide(command, now)?;
-        let id = review.id().clone();
-        self.append_review(&id, Some(review), head, (now, events))
-            .await
-    }
-
-    pub(crate) async fn append_review(
-        &self,
-        id: &PlanId,
-        review: Option<Review>,
-        head: Head,
-        events: (Timestamp, Vec<ReviewEvent>),
-    ) -> Result<Review, ReviewError> {
-        let (append, review) = self.review_append(id, review, head, events)?;
-        if !append.records.is_empty() {
-            self.env.store.append(vec![append]).await?;
-        }
-        Ok(review)
-    }
-
-    /// The append that makes `events` durable, and the review after it. They are dated when they
-    /// were decided: an approval that was valid then must not have expired by the time it is
-    /// written down.
-    pub(crate) fn review_append(
-        &self,
-        id: &PlanId,
-        review: Option<Review>,
-        head: Head,
-        (at, events): (Timestamp, Vec<ReviewEvent>),
-    ) -> Result<(Append, Review), ReviewError> {
-        let stream = StreamName::Plan(id.clone());
-        let corrupt = |error: planwright_core::run::Corrupt| LoadError::Damaged {
-            stream: StreamName::Plan(id.clone()),
-            reason: error.to_string(),
-        };
-        let (mut review, mut last, mut records) = (review, head, Vec::new());
-        for event in events {
-            let record = encode(last, &stream, at, 0, Cause::Command, &event);
-            last = record.head();
-            let entry = planwright_core::journal::Entry {
-                seq: record.seq,
-                at,
-                epoch: 0,
-                cause: Cause::Command,
-                event,
-            };
-            match &mut review {
-                Some(review) => review.apply(&entry).map_err(corrupt)?,
-                None => review = Some(Review::open(id.clone(), &entry).map_err(corrupt)?),
-            }
-            records.push(record);
-        }
-        let review = review.ok_or_else(|| LoadError::NoSuchPlan(id.clone()))?;
-        let status = StreamStatus {
-            plan: id.clone(),
-            status: review.cached_status(),
-            label: review.current().document.title.clone().unwrap_or_default(),
-        };
-        let append = Append {
-            stream,
-            expected: head,
-            records,
-            lease: LeaseRule::None,
-            status: Some(status),
-            answers: Vec::new(),
-        };
-        Ok((append, review))
     }
 }

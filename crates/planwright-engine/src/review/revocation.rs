@@ -11,7 +11,7 @@ use crate::port::{AppendError, StoreError, Token};
 use crate::review::plans::ReviewError;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName, decode};
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
     Access, Approval, Command, Refusal, Review, ReviewEvent, Revocation, access_holds,
@@ -80,7 +80,7 @@ fn rule(name: &str) -> Principal {
 /// Whether the token this was given with was taken away from its giver.
 fn is_lost(approval: &Approval, tokens: &[Token]) -> bool {
     let lets_approve =
-        |token: &&Token| token.principal == approval.by && token.role.includes(Action::Approve);
+        |token: &&Token| token.principal == approval.by && token.role.includes(Permission::Approve);
     let access = |token: &Token| Access {
         created_at: token.created_at,
         expires_at: token.expires_at,
@@ -107,8 +107,7 @@ impl Engine {
         if events.is_empty() {
             return Err(Refusal::NothingToRevoke(of.clone()).into());
         }
-        self.append_review(id, Some(review), head, (now, events))
-            .await
+        self.append_review(review, head, (now, events)).await
     }
 
     /// Revokes the approvals that were lost with a token, in every plan. A plan that cannot be
@@ -153,10 +152,7 @@ impl Engine {
                 return Ok(());
             }
             left -= 1;
-            match self
-                .append_review(plan, Some(review), head, (now, events))
-                .await
-            {
+            match self.append_review(review, head, (now, events)).await {
                 Ok(review) => {
                     swept.plans.push(review);
                     return Ok(());
@@ -195,8 +191,7 @@ impl Engine {
         if events.is_empty() {
             return Ok((review, head));
         }
-        let id = review.id().clone();
-        let (append, review) = self.review_append(&id, Some(review), head, (now, events))?;
+        let (append, review) = self.review_append(review, head, (now, events)).await?;
         let head = append
             .records
             .last()

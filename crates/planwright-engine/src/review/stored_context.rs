@@ -19,7 +19,7 @@ impl Engine {
         document.identify();
         for (name, bytes) in oversized {
             let artifact = self.env.artifacts.put(bytes).await?;
-            document.context.keep_elsewhere(&name, artifact);
+            document.context.replace_with_reference(&name, artifact);
         }
         Ok(())
     }

@@ -194,7 +194,7 @@ impl Engine {
                 .map_err(|error| lost(&error))?;
             return Ok(Begun::Ended(Box::new(run)));
         }
-        run.know_subplans(order.subplan.plan.subplans().clone());
+        run.set_subplans(order.subplan.plan.subplans().clone());
         let first = First::going_on(&run, &order.by);
         Ok(Begun::Executing(self.execute(
             run,
@@ -248,7 +248,7 @@ impl Engine {
                     .unwrap_or_default(),
             )
         })?;
-        plan.know_subplans(order.subplan.plan.subplans().clone());
+        plan.set_subplans(order.subplan.plan.subplans().clone());
         let plan = Arc::new(plan);
         let consent = order.consent.as_deref().map(|consent| {
             if let Some(wanted) = &order.wanted {

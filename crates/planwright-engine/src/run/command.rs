@@ -1,17 +1,21 @@
 //! Commands to runs, wherever they are executed: here, in another process, or nowhere at the
 //! moment.
 
-use crate::dispatch::Request;
+use crate::dispatch::{Request, store_value};
 use crate::engine::{Active, Engine, Environment};
-use crate::journal::load::LoadError;
+use crate::journal::load::{LoadError, load_review, plan_of_run};
+use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{
-    AcquireError, Append, AppendError, Lease, LeaseRule, MessageId, StoreError, StreamStatus,
+    AcquireError, AppendError, ArtifactError, Lease, LeaseRule, MessageId, StoreError,
 };
+use crate::redaction::entry_text::EntryText as _;
+use crate::redaction::learning::{learn_secrets, named_secrets};
 use crate::run::remote_command::RunCommand;
-use crate::run::undo::{Mirror, load_any_run};
+use crate::run::undo::{OriginalJournal, load_any_run};
 use planwright_core::id::RunId;
-use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
-use planwright_core::run::{Command, Refusal, Run, RunEvent};
+use planwright_core::journal::{Cause, StreamName};
+use planwright_core::run::{Command, Refusal, Resolution, RunEvent};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -40,6 +44,8 @@ pub enum CommandError {
     Acquire(#[from] AcquireError),
     #[error(transparent)]
     Append(#[from] AppendError),
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
 }
 
 impl From<StoreError> for CommandError {
@@ -51,6 +57,52 @@ impl From<StoreError> for CommandError {
 impl Engine {
     /// Gives a command to a run and waits until it is durable or refused.
     pub async fn command(&self, run: &RunId, command: RunCommand) -> Result<(), CommandError> {
+        self.learn_typed(run, &command).await?;
+        self.pass_on(run, command).await
+    }
+
+    /// Learns the secrets that a person may have typed, so that the process that writes the
+    /// command down masks them: this process, which may never have used them, or the owner.
+    pub(crate) async fn learn_typed(
+        &self,
+        run: &RunId,
+        command: &RunCommand,
+    ) -> Result<(), LoadError> {
+        if command.has_typed_text() {
+            self.learn_secrets_of_run(run).await?;
+        }
+        Ok(())
+    }
+
+    /// Learns every secret that any version of a run's plan names.
+    pub(crate) async fn learn_secrets_of_run(&self, run: &RunId) -> Result<(), LoadError> {
+        let store = &*self.env.store;
+        let plan = plan_of_run(store, run).await?;
+        let (review, _) = load_review(store, &plan).await?;
+        let names = named_secrets(&review);
+        learn_secrets(&*self.env.secrets, &self.env.redaction, names).await;
+        Ok(())
+    }
+
+    /// Says that a call happened and what it returned. The value is masked before it is stored: a
+    /// large one becomes an artifact before the command is written down.
+    pub async fn resolution_with_value(
+        &self,
+        run: &RunId,
+        mut value: Value,
+    ) -> Result<Resolution, CommandError> {
+        self.learn_secrets_of_run(run).await?;
+        self.env.redaction.redactor().value(&mut value);
+        let (value, _) = store_value(&*self.env.artifacts, value).await?;
+        Ok(Resolution::Happened { value })
+    }
+
+    /// As [`Engine::command`], with the secrets learned.
+    pub(crate) async fn pass_on(
+        &self,
+        run: &RunId,
+        command: RunCommand,
+    ) -> Result<(), CommandError> {
         if let Some(inbox) = self.active.get(run) {
             let (reply, answer) = oneshot::channel();
             if inbox
@@ -89,7 +141,10 @@ impl Engine {
         run: &RunId,
         command: &RunCommand,
     ) -> Result<(), CommandError> {
-        let body = serde_json::to_vec(command).expect("commands are plain data");
+        // The owner masks what it writes, but the mailbox keeps the message itself.
+        let mut left = command.clone();
+        left.mask(&self.env.redaction.redactor());
+        let body = serde_json::to_vec(&left).expect("commands are plain data");
         let message = self.env.store.send(run, body).await?;
         let waiting = async {
             let mut changes = self.env.store.changes();
@@ -145,14 +200,12 @@ impl Engine {
         refusal: String,
     ) -> Result<(), CommandError> {
         let stream = StreamName::Run(id.clone());
-        let append = Append {
-            expected: self.env.store.head(&stream).await?,
-            stream,
-            records: Vec::new(),
-            lease: LeaseRule::Release { epoch: lease.epoch },
-            status: None,
-            answers: vec![(message, Err(refusal))],
-        };
+        let head = self.env.store.head(&stream).await?;
+        let mut journal: JournalWriter<RunEvent> =
+            JournalWriter::new(&self.env.redaction, stream, head, lease.epoch);
+        journal.answer(message, Err(refusal));
+        let epoch = lease.epoch;
+        let append = journal.take_answers(LeaseRule::Release { epoch });
         Ok(self.env.store.append(vec![append]).await?)
     }
 
@@ -195,40 +248,27 @@ impl Engine {
         commands: &[(Command, Cause)],
         message: Option<MessageId>,
     ) -> Result<Vec<RunEvent>, CommandError> {
-        let (mut run, expected) = load_any_run(&self.env, id).await?;
-        let mut mirror = Mirror::of(&self.env, &run).await?;
-        let (mut head, mut records, mut entries) = (expected, Vec::new(), Vec::new());
+        let (mut run, head) = load_any_run(&self.env, id).await?;
+        let mut original = OriginalJournal::load(&self.env, &run).await?;
+        let stream = StreamName::Run(id.clone());
+        let epoch = lease.epoch;
+        let mut journal = JournalWriter::new(&self.env.redaction, stream, head, epoch);
         for &(ref command, cause) in commands {
-            let at = self.env.clock.now();
-            for event in run.decide(command, at)? {
-                let record = encode(
-                    head,
-                    &StreamName::Run(id.clone()),
-                    at,
-                    lease.epoch,
-                    cause,
-                    &event,
-                );
-                let entry = Entry {
-                    seq: record.seq,
-                    at,
-                    epoch: lease.epoch,
-                    cause,
-                    event,
-                };
-                run.apply(&entry).map_err(|error| damaged(id, &error))?;
-                head = record.head();
-                records.push(record);
-                entries.push(entry);
-            }
+            let now = self.env.clock.now();
+            journal
+                .write(&mut run, command, cause, now)
+                .map_err(|error| match error {
+                    WriteError::Refused(refusal) => CommandError::Refused(refusal),
+                    WriteError::Corrupt(corrupt) => damaged(id, &corrupt).into(),
+                })?;
         }
-        let mut append = unowned_append(&run, expected, records, lease);
-        append
-            .answers
-            .extend(message.map(|message| (message, Ok(()))));
+        if let Some(message) = message {
+            journal.answer(message, Ok(()));
+        }
+        let (append, entries) = journal.take_append(&run, LeaseRule::Release { epoch });
         let mut appends = vec![append];
-        if let Some(mirror) = &mut mirror {
-            let followed = mirror.follow(&self.env, &run, &entries);
+        if let Some(original) = &mut original {
+            let followed = original.follow(&self.env, &run, &entries);
             appends.extend(followed.map_err(|error| damaged(id, &error))?);
         }
         self.env.store.append(appends).await?;
@@ -253,26 +293,6 @@ fn damaged(id: &RunId, error: &planwright_core::run::Corrupt) -> LoadError {
     LoadError::Damaged {
         stream: StreamName::Run(id.clone()),
         reason: error.to_string(),
-    }
-}
-
-fn unowned_append(
-    run: &Run,
-    expected: Head,
-    records: Vec<planwright_core::journal::Record>,
-    lease: &Lease,
-) -> Append {
-    Append {
-        stream: StreamName::Run(run.id().clone()),
-        expected,
-        records,
-        lease: LeaseRule::Release { epoch: lease.epoch },
-        status: Some(StreamStatus {
-            plan: run.plan().id().clone(),
-            status: run.status().into(),
-            label: String::new(),
-        }),
-        answers: Vec::new(),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Commands that one process leaves for the process that executes a run.
 
+use crate::redaction::entry_text::{EntryText, mask_reply, mask_stored, mask_text};
 use planwright_core::digest::Digest;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{Command, Reply, Resolution, Shown};
+use planwright_core::secret::Redactor;
 use serde::{Deserialize, Serialize};
 
 /// A command somebody gives to a run, wherever it is executed.
@@ -102,6 +104,25 @@ impl RunCommand {
         }
     }
 
+    /// Whether it has text that a person typed: the secrets that the plan names have to be known
+    /// before it is written down.
+    pub(crate) fn has_typed_text(&self) -> bool {
+        match self {
+            Self::Deny { .. }
+            | Self::GiveInput { .. }
+            | Self::LeaveOut { .. }
+            | Self::GiveUp { .. } => true,
+            Self::Resolve { resolution, .. } => match resolution {
+                Resolution::Happened { .. } => true,
+                Resolution::DidNotHappen | Resolution::RunAgain => false,
+            },
+            Self::Approve { .. }
+            | Self::Pause { .. }
+            | Self::Resume { .. }
+            | Self::Cancel { .. } => false,
+        }
+    }
+
     pub(crate) fn into_command(self) -> Command {
         match self {
             Self::Approve {
@@ -151,6 +172,31 @@ impl RunCommand {
             Self::Resume { by } => Command::Resume { by },
             Self::Cancel { by } => Command::Cancel { by },
             Self::GiveUp { by, reason } => Command::GiveUp { by, reason },
+        }
+    }
+}
+
+/// A message in a mailbox is stored, too.
+impl EntryText for RunCommand {
+    fn mask(&mut self, redactor: &Redactor) {
+        match self {
+            Self::Deny { reason, .. }
+            | Self::LeaveOut { reason, .. }
+            | Self::GiveUp { reason, .. } => mask_text(redactor, reason),
+            Self::GiveInput { replies, .. } => {
+                for reply in replies {
+                    mask_reply(redactor, reply);
+                }
+            }
+            Self::Resolve {
+                resolution: Resolution::Happened { value },
+                ..
+            } => mask_stored(redactor, value),
+            Self::Resolve { .. }
+            | Self::Approve { .. }
+            | Self::Pause { .. }
+            | Self::Resume { .. }
+            | Self::Cancel { .. } => {}
         }
     }
 }

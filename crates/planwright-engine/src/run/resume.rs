@@ -8,11 +8,11 @@ use crate::port::Lease;
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::start::{Difference, StartRunError};
-use crate::run::undo::{Mirror, load_any_run};
+use crate::run::undo::{OriginalJournal, load_any_run};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::Subplans;
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::review::Review;
 use planwright_core::run::{Command, Run, RunState, StepState};
 use planwright_core::status::RunStatus;
@@ -23,7 +23,7 @@ struct Taken {
     run: Run,
     head: Head,
     lease: Lease,
-    mirror: Option<Mirror>,
+    original: Option<OriginalJournal>,
 }
 
 /// What came of looking at a run that may be able to go on.
@@ -76,15 +76,15 @@ impl Engine {
                 status: run.status(),
             });
         }
-        self.permit(&options.by, Action::Run)?;
+        self.permit(&options.by, Permission::Run)?;
         let Taken {
             run,
             head,
             lease,
-            mirror,
+            original,
         } = self.take_over(run, review).await?;
         let first = First::going_on(&run, &options.by);
-        Ok(self.execute(run, head, lease, options, first, mirror))
+        Ok(self.execute(run, head, lease, options, first, original))
     }
 
     /// Goes on with a run for whoever ordered it, if it can go on without a person. A pause is
@@ -141,7 +141,7 @@ impl Engine {
             run,
             head,
             lease,
-            mirror,
+            original,
         } = self.take_over(run, &review).await?;
         // Somebody may have paused or ended it just now.
         if !can_go_on(&run) {
@@ -152,7 +152,9 @@ impl Engine {
                 .map_err(LoadError::from)?;
             return Ok(None);
         }
-        Ok(Some(self.execute(run, head, lease, options, first, mirror)))
+        Ok(Some(
+            self.execute(run, head, lease, options, first, original),
+        ))
     }
 
     /// Goes on with the work of an adjusted run, if the change is agreed to, or policy may agree to
@@ -222,20 +224,20 @@ impl Engine {
             .await?;
         // Only what is read under the lease is current.
         let (mut run, head) = load_run(&*self.env.store, &id, review, &self.env.bounds).await?;
-        run.know_subplans(subplans);
-        let mirror = Mirror::of(&self.env, &run).await?;
+        run.set_subplans(subplans);
+        let original = OriginalJournal::load(&self.env, &run).await?;
         Ok(Taken {
             run,
             head,
             lease,
-            mirror,
+            original,
         })
     }
 
     /// Returns the sub-plans of the run, which are those that were approved.
     async fn refuse_changed_tools(&self, mut run: Run) -> Result<Subplans, StartRunError> {
         let subplans = self.subplans(run.plan().document()).await?;
-        run.know_subplans(subplans.clone());
+        run.set_subplans(subplans.clone());
         let current = run.plan().digest(&self.catalog(), &self.env.policy_version);
         let approved = run.start().digest;
         if current == approved {

@@ -4,21 +4,21 @@ use crate::agent::Unmanned;
 use crate::dispatch::{Ended, First, RunLoop, Setup};
 use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review, load_run};
-use crate::port::{
-    AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule, StreamStatus,
-};
+use crate::journal::writer::JournalWriter;
+use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule};
 use crate::reflection::Origin;
+use crate::review::append::{damaged, write_error};
 use crate::review::plans::{Candidate, ReviewError};
 use crate::run::durations;
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
-use crate::run::undo::{Mirror, UNDOING};
+use crate::run::undo::{OriginalJournal, UNDOING};
 use crate::telemetry;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
-use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
+use planwright_core::journal::{Cause, Head, StreamName};
 use planwright_core::plan::{Document, Finding, OnFailure, Plan, StepIx};
-use planwright_core::policy::{Action, MatchedRule};
+use planwright_core::policy::{Permission, PolicyDenial};
 use planwright_core::principal::Assurance;
 use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
 use planwright_core::run::{
@@ -26,7 +26,6 @@ use planwright_core::run::{
     priorities, reusable_results,
 };
 use planwright_core::status::RunStatus;
-use planwright_core::time::Timestamp;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -69,7 +68,7 @@ pub enum StartRunError {
         difference: Difference,
     },
     #[error(transparent)]
-    Denied(#[from] MatchedRule),
+    Denied(#[from] PolicyDenial),
     #[error("{0}")]
     BadChoice(String),
     #[error(transparent)]
@@ -122,16 +121,6 @@ impl From<ReviewError> for StartRunError {
             ReviewError::Artifact(error) => Self::Artifact(error),
             ReviewError::Append(error) => Self::Append(error),
         }
-    }
-}
-
-/// Two appends to one stream as one: the second follows the first.
-fn joined(mut first: Append, second: Append) -> Append {
-    first.records.extend(second.records);
-    Append {
-        expected: first.expected,
-        records: first.records,
-        ..second
     }
 }
 
@@ -239,7 +228,7 @@ impl Engine {
         }
         let unsupported: Vec<String> = candidate
             .plan
-            .unsupported()
+            .unsupported_features()
             .into_iter()
             .map(|(ix, what)| format!("`{what}` (step `{}`)", candidate.plan.step_id(ix)))
             .collect();
@@ -286,7 +275,7 @@ impl Engine {
         options: RunOptions,
         origin: Option<Origin>,
     ) -> Result<RunHandle, StartRunError> {
-        self.permit(&options.by, Action::Run)?;
+        self.permit(&options.by, Permission::Run)?;
         if let Some(denied) = self.judge(&candidate.plan).denied() {
             return Err(denied.into());
         }
@@ -305,7 +294,13 @@ impl Engine {
         // One instant for all that is decided here: what is valid when it is checked is valid when
         // it is spent.
         let now = self.env.clock.now();
-        let (approved, review, head) = self.approve_with(review, head, given.as_ref(), now)?;
+        let mut review = review;
+        let mut journal = self.plan_writer(plan.id(), head);
+        if let Some(given) = &given {
+            journal
+                .write(&mut review, given, Cause::Command, now)
+                .map_err(write_error(plan.id()))?;
+        }
         let command = ReviewCommand::OpenRun {
             run: run_id.clone(),
             digest,
@@ -314,23 +309,24 @@ impl Engine {
             Ok(events) => events,
             Err(refusal) => {
                 // One of several who have to agree has agreed all the same.
-                if let (ReviewRefusal::NotEnough { .. }, Some(approved)) = (&refusal, approved) {
+                if let (ReviewRefusal::NotEnough { .. }, Some(_)) = (&refusal, given) {
+                    let (approved, _) = journal.take_append(&review, LeaseRule::None);
                     self.env.store.append(vec![approved]).await?;
                 }
                 return Err(self.explained(&review, refusal).await);
             }
         };
+        // Looked up before the entry that spends them is applied.
         let spent = review.usable_approvals(&digest, now).unwrap_or_default();
         let mut consent = Consent::of(&spent, review.current(), &self.env.policy);
         if let Some(origin) = origin.as_ref().filter(|_| !consent.is_a_persons()) {
             consent.agreed.clone_from(&origin.agreed);
             consent.late.extend(origin.late.clone());
         }
-        let (opened, _) = self.review_append(plan.id(), Some(review), head, (now, events))?;
-        let plan_append = match approved {
-            Some(approved) => joined(approved, opened),
-            None => opened,
-        };
+        journal
+            .record(&mut review, events, Cause::Command, now)
+            .map_err(|corrupt| damaged(plan.id(), &corrupt))?;
+        let (plan_append, _) = journal.take_append(&review, LeaseRule::None);
 
         let (fork, taken_over, reflection) = match origin {
             Some(Origin {
@@ -376,12 +372,12 @@ impl Engine {
         plan: &Arc<Plan>,
         started: RunEvent,
         with: Vec<Append>,
-        mirror: Option<Mirror>,
+        original: Option<OriginalJournal>,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
         let priority = self.priority(plan, None).await;
         let first = self.first_entries(id, plan, priority, started, Vec::new());
-        Box::pin(self.begin(first, with, mirror, options)).await
+        Box::pin(self.begin(first, with, original, options)).await
     }
 
     /// Makes the first entries of a run durable, together with what belongs to them, and executes
@@ -390,7 +386,7 @@ impl Engine {
         &self,
         (run, opened): (Run, Append),
         mut with: Vec<Append>,
-        mirror: Option<Mirror>,
+        original: Option<OriginalJournal>,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
         let head = opened
@@ -414,29 +410,7 @@ impl Engine {
                 .map_err(LoadError::from)?;
             return Ok(RunHandle::of_queued(run));
         }
-        Ok(self.execute(run, head, lease, options, First::Nothing, mirror))
-    }
-
-    /// The append that records the consent given with the order to run, the review after it, and
-    /// where that ends.
-    fn approve_with(
-        &self,
-        review: Review,
-        head: Head,
-        approval: Option<&ReviewCommand>,
-        now: Timestamp,
-    ) -> Result<(Option<Append>, Review, Head), StartRunError> {
-        let Some(approval) = approval else {
-            return Ok((None, review, head));
-        };
-        let events = review.decide(approval, now)?;
-        let id = review.id().clone();
-        let (append, review) = self.review_append(&id, Some(review), head, (now, events))?;
-        let head = append
-            .records
-            .last()
-            .map_or(head, planwright_core::journal::Record::head);
-        Ok((Some(append), review, head))
+        Ok(self.execute(run, head, lease, options, First::Nothing, original))
     }
 
     /// Why there is an approval of this version that does not let it run, if there is one.
@@ -500,46 +474,21 @@ impl Engine {
         taken_over: Vec<RunEvent>,
     ) -> (Run, Append) {
         let stream = StreamName::Run(id.clone());
-        let (mut head, mut records, mut run) = (Head::EMPTY, Vec::new(), None::<Run>);
-        for event in std::iter::once(started).chain(taken_over) {
-            let at = self.env.clock.now();
-            let record = encode(head, &stream, at, 1, Cause::Command, &event);
-            let entry = Entry {
-                seq: record.seq,
-                at,
-                epoch: 1,
-                cause: Cause::Command,
-                event,
-            };
-            match &mut run {
-                Some(run) => run
-                    .apply(&entry)
-                    .expect("reused results come in dependency order"),
-                None => {
-                    let opened =
-                        Run::open(id.clone(), Arc::clone(plan), Arc::clone(&priority), &entry);
-                    run = Some(opened.expect("the first entry starts the run"));
-                }
-            }
-            head = record.head();
-            records.push(record);
-        }
-        let run = run.expect("there is always a first entry");
-        let append = Append {
-            stream,
-            expected: Head::EMPTY,
-            records,
-            lease: LeaseRule::Open {
-                owner: self.env.owner.clone(),
-                ttl: self.env.lease_ttl,
-            },
-            status: Some(StreamStatus {
-                plan: plan.id().clone(),
-                status: run.status().into(),
-                label: String::new(),
-            }),
-            answers: Vec::new(),
+        let mut journal = JournalWriter::new(&self.env.redaction, stream, Head::EMPTY, 1);
+        let now = self.env.clock.now();
+        let mut run = journal
+            .open(started, now, |entry| {
+                Run::open(id.clone(), Arc::clone(plan), priority, entry)
+            })
+            .expect("the first entry starts the run");
+        journal
+            .record(&mut run, taken_over, Cause::Command, now)
+            .expect("reused results come in dependency order");
+        let lease = LeaseRule::Open {
+            owner: self.env.owner.clone(),
+            ttl: self.env.lease_ttl,
         };
+        let (append, _) = journal.take_append(&run, lease);
         (run, append)
     }
 
@@ -550,7 +499,7 @@ impl Engine {
         lease: Lease,
         options: RunOptions,
         first: First,
-        mirror: Option<Mirror>,
+        original: Option<OriginalJournal>,
     ) -> RunHandle {
         let (sender, inbox) = mpsc::channel(64);
         let run_id = run.id().clone();
@@ -567,7 +516,7 @@ impl Engine {
             linger: options.linger,
             observers: observers.clone(),
             inbox,
-            mirror,
+            original,
         });
         let (engine, id) = (self.clone(), run_id.clone());
         let task = tokio::spawn(async move {

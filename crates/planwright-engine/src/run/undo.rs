@@ -6,19 +6,21 @@
 use crate::dispatch::{LargeValues, LoadValueError, RunValues};
 use crate::engine::{Engine, Environment};
 use crate::journal::load::{LoadError, load_review, load_run, plan_of_run};
-use crate::port::{Append, LeaseRule, StreamStatus};
+use crate::journal::writer::{JournalWriter, WriteError};
+use crate::port::{Append, LeaseRule};
 use crate::review::plans::{Candidate, ReviewError};
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::start::StartRunError;
 use planwright_core::id::RunId;
-use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
+use planwright_core::journal::{Cause, Entry, Head, StreamName};
 use planwright_core::plan::StepIx;
 use planwright_core::plan::{Finding, Template};
 use planwright_core::run::{
     Command, Consent, Corrupt, Kept, PlanUndoError, Refusal, Resolution, Run, RunEvent, UndoPlan,
     plan_undo, undone_by,
 };
+use planwright_core::time::Timestamp;
 use std::sync::Arc;
 
 /// The word beside the status of a run that is being taken back.
@@ -147,21 +149,26 @@ impl Engine {
         let pins = self.pins(&plan).await.map_err(StartRunError::from)?;
         let consent = Consent::to_shown_calls(approval.by.clone(), pins, &self.env.policy);
         let undo_id = RunId::mint(self.env.ids.entropy());
-        let mut mirror = Mirror { original, head };
+        let mut journal = OriginalJournal::new(&self.env, original, head);
         let order = Command::Undo {
             run: undo_id.clone(),
             digest,
             by: approval.by,
             assurance: approval.assurance,
         };
-        let opened = mirror.record(&self.env, &[order])?;
-        let opened = Append {
-            status: Some(mirror.status(UNDOING)),
-            ..opened
-        };
+        journal
+            .write(&order, self.env.clock.now())
+            .map_err(|error| match error {
+                WriteError::Refused(refusal) => UndoRunError::Refused(refusal),
+                WriteError::Corrupt(corrupt) => UndoRunError::Load(LoadError::Damaged {
+                    stream: StreamName::Run(id.clone()),
+                    reason: corrupt.to_string(),
+                }),
+            })?;
+        let opened = journal.take_append(UNDOING);
         let started = RunEvent::RunStarted {
             plan: plan.id().clone(),
-            version: mirror.original.start().version,
+            version: journal.original.start().version,
             digest,
             variables: serde_json::Map::new(),
             max_concurrency: 1,
@@ -169,7 +176,7 @@ impl Engine {
             by: options.by.clone(),
             forked_from: None,
             consent: Some(Box::new(consent)),
-            undoes: Some(mirror.original.id().clone()),
+            undoes: Some(journal.original.id().clone()),
             parent: None,
             document: Some(Arc::clone(plan.document())),
             trace: options.trace.map(Box::new),
@@ -180,7 +187,7 @@ impl Engine {
             &plan,
             started,
             vec![opened],
-            Some(mirror),
+            Some(journal),
             options,
         );
         Ok(Box::pin(opening).await?)
@@ -207,26 +214,34 @@ pub(crate) async fn load_any_run(env: &Environment, id: &RunId) -> Result<(Run, 
 }
 
 /// The journal of the run that is taken back, written along with that of the undo. An ended run has
-/// no owner; only the owner of its undo writes to it, and the expected head proves that nobody else
-/// did.
+/// no owner; only the owner of its undo writes to it, and the expected head proves that no other
+/// process did.
 #[derive(Debug)]
-pub(crate) struct Mirror {
+pub(crate) struct OriginalJournal {
     original: Run,
-    head: Head,
+    writer: JournalWriter<RunEvent>,
 }
 
-impl Mirror {
-    /// The mirror of a run, if it is an undo.
-    pub(crate) async fn of(env: &Environment, run: &Run) -> Result<Option<Self>, LoadError> {
+impl OriginalJournal {
+    fn new(env: &Environment, original: Run, head: Head) -> Self {
+        let stream = StreamName::Run(original.id().clone());
+        Self {
+            original,
+            writer: JournalWriter::new(&env.redaction, stream, head, 0),
+        }
+    }
+
+    /// Loads the journal of the run that `run` takes back, if it is an undo.
+    pub(crate) async fn load(env: &Environment, run: &Run) -> Result<Option<Self>, LoadError> {
         let Some(original) = &run.start().undoes else {
             return Ok(None);
         };
         let (original, head) = load_any_run(env, original).await?;
-        Ok(Some(Self { original, head }))
+        Ok(Some(Self::new(env, original, head)))
     }
 
-    /// What the original's journal has to say about `entries` of its undo, which is `undo` after
-    /// them.
+    /// Builds what the original's journal has to say about `entries` of its undo, which is `undo`
+    /// after them.
     pub(crate) fn follow(
         &mut self,
         env: &Environment,
@@ -249,63 +264,33 @@ impl Mirror {
         if steps.is_empty() && !ended {
             return Ok(None);
         }
-        let run = undo.id();
-        let noted: Vec<Command> = steps
-            .into_iter()
-            .map(|step| Command::NoteUndone {
-                step,
-                run: run.clone(),
-            })
-            .collect();
-        let append = self.record(env, &noted).map_err(|refusal| {
-            // Both journals are folded from the same entries, so the original cannot refuse what
-            // its undo did.
-            tracing::error!(run = %self.original.id(), %refusal, "the undo and its original disagree");
-            Corrupt::NoStart
-        })?;
-        let label = if ended { "" } else { UNDOING };
-        Ok(Some(Append {
-            status: Some(self.status(label)),
-            ..append
-        }))
+        let now = env.clock.now();
+        for step in steps {
+            let run = undo.id().clone();
+            let note = Command::NoteUndone { step, run };
+            self.write(&note, now).map_err(|error| match error {
+                // Both journals are folded from the same entries, so the original cannot refuse
+                // what its undo did.
+                WriteError::Refused(refusal) => {
+                    tracing::error!(run = %self.original.id(), %refusal, "the undo and its original disagree");
+                    Corrupt::NoStart
+                }
+                WriteError::Corrupt(corrupt) => corrupt,
+            })?;
+        }
+        Ok(Some(self.take_append(if ended { "" } else { UNDOING })))
     }
 
-    fn status(&self, label: &str) -> StreamStatus {
-        StreamStatus {
-            plan: self.original.plan().id().clone(),
-            status: self.original.status().into(),
-            label: label.to_owned(),
-        }
+    fn write(&mut self, command: &Command, now: Timestamp) -> Result<(), WriteError<Refusal>> {
+        self.writer
+            .write(&mut self.original, command, Cause::Command, now)?;
+        Ok(())
     }
 
-    fn record(&mut self, env: &Environment, commands: &[Command]) -> Result<Append, Refusal> {
-        let (stream, expected) = (StreamName::Run(self.original.id().clone()), self.head);
-        let mut records = Vec::new();
-        for command in commands {
-            let at = env.clock.now();
-            for event in self.original.decide(command, at)? {
-                let record = encode(self.head, &stream, at, 0, Cause::Command, &event);
-                let entry = Entry {
-                    seq: record.seq,
-                    at,
-                    epoch: 0,
-                    cause: Cause::Command,
-                    event,
-                };
-                self.original
-                    .apply(&entry)
-                    .expect("what was decided can be applied");
-                self.head = record.head();
-                records.push(record);
-            }
-        }
-        Ok(Append {
-            stream,
-            expected,
-            records,
-            lease: LeaseRule::None,
-            status: None,
-            answers: Vec::new(),
-        })
+    fn take_append(&mut self, label: &str) -> Append {
+        let (append, _) = self
+            .writer
+            .take_labelled(&self.original, label, LeaseRule::None);
+        append
     }
 }

@@ -142,12 +142,13 @@ impl Supervisor {
     /// Gives a command to a run and waits until it is durable or refused. A run that was waiting
     /// for it goes on.
     pub async fn command(&self, run: &RunId, command: RunCommand) -> Result<(), CommandError> {
+        self.engine.learn_typed(run, &command).await?;
         if command.is_decision()
             && let Some(verdict) = self.decide_and_go_on(run, &command).await
         {
             return Ok(verdict?);
         }
-        self.engine.command(run, command).await?;
+        self.engine.pass_on(run, command).await?;
         // The journal says so too; this is sooner.
         self.go_on(run.clone()).await;
         Ok(())

@@ -30,6 +30,8 @@ pub(crate) struct FaultyStore {
     written: bool,
     /// Says that leases are renewed, and renews none.
     lose_renewals: bool,
+    /// Lets others work after each read, before what was read is used.
+    yielding: bool,
 }
 
 impl FaultyStore {
@@ -45,6 +47,7 @@ impl FaultyStore {
             fail_from: AtomicUsize::new(from),
             written,
             lose_renewals: false,
+            yielding: false,
         })
     }
 
@@ -56,7 +59,15 @@ impl FaultyStore {
             fail_from: AtomicUsize::new(usize::MAX),
             written: false,
             lose_renewals: true,
+            yielding: false,
         })
+    }
+
+    /// A store in which everybody reads before anybody writes.
+    pub(crate) fn yielding(world: &World) -> Arc<Self> {
+        let mut store = Self::new(world);
+        Arc::get_mut(&mut store).unwrap().yielding = true;
+        store
     }
 
     pub(crate) fn appends(&self) -> usize {
@@ -107,6 +118,13 @@ impl Store for FaultyStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
         self.reads.fetch_add(1, Ordering::SeqCst);
+        if self.yielding {
+            return Box::pin(async move {
+                let read = self.inner.read(stream, after, limit).await;
+                tokio::task::yield_now().await;
+                read
+            });
+        }
         self.inner.read(stream, after, limit)
     }
 

@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method, StatusCode};
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::Assurance;
 use planwright_engine::access;
 use planwright_engine::port::Token;
@@ -23,7 +23,7 @@ pub enum Entry {
     /// Anybody, without a token.
     Public,
     /// Whoever may do all of this.
-    May(Vec<Action>),
+    May(Vec<Permission>),
 }
 
 impl Entry {
@@ -32,7 +32,7 @@ impl Entry {
         if words == "public" {
             return Some(Self::Public);
         }
-        let actions: Option<Vec<Action>> = words.split(' ').map(action).collect();
+        let actions: Option<Vec<Permission>> = words.split(' ').map(action).collect();
         actions.filter(|actions| !actions.is_empty()).map(Self::May)
     }
 
@@ -42,22 +42,22 @@ impl Entry {
             Self::Public => false,
             Self::May(actions) => actions
                 .iter()
-                .any(|action| matches!(action, Action::Approve | Action::Cancel)),
+                .any(|action| matches!(action, Permission::Approve | Permission::Cancel)),
         }
     }
 }
 
-fn action(word: &str) -> Option<Action> {
+fn action(word: &str) -> Option<Permission> {
     Some(match word {
-        "read" => Action::Read,
-        "propose" => Action::Propose,
-        "delete" => Action::Delete,
-        "run" => Action::Run,
-        "cancel" => Action::Cancel,
-        "resolve" => Action::Resolve,
-        "approve" => Action::Approve,
-        "comment" => Action::Comment,
-        "administer" => Action::Administer,
+        "read" => Permission::Read,
+        "propose" => Permission::Propose,
+        "delete" => Permission::Delete,
+        "run" => Permission::Run,
+        "cancel" => Permission::Cancel,
+        "resolve" => Permission::Resolve,
+        "approve" => Permission::Approve,
+        "comment" => Permission::Comment,
+        "administer" => Permission::Administer,
         _ => return None,
     })
 }
@@ -95,7 +95,7 @@ pub(super) fn entry_of<'a>(http: &'a Http, request: &Request) -> Option<&'a Entr
 
 /// What has to be shown at the door of a route, and what the request shows.
 struct Door {
-    actions: Vec<Action>,
+    actions: Vec<Permission>,
     shown: Shown,
 }
 

@@ -6,7 +6,7 @@ use axum::extract::FromRequestParts;
 use http::StatusCode;
 use http::request::Parts;
 use planwright_core::digest::Digest;
-use planwright_core::policy::{Action, Policy, Role};
+use planwright_core::policy::{Permission, Policy, Role};
 use planwright_core::principal::{Assurance, Principal};
 use std::convert::Infallible;
 
@@ -22,14 +22,18 @@ pub struct Caller {
 
 /// The one question of authorization: the token's role and the operator's policy must both allow
 /// it.
-pub(crate) fn authorize(caller: &Caller, action: Action, policy: &Policy) -> Result<(), Problem> {
+pub(crate) fn authorize(
+    caller: &Caller,
+    action: Permission,
+    policy: &Policy,
+) -> Result<(), Problem> {
     if !caller.role.includes(action) {
         return Err(Problem::forbidden(format!(
             "a token with the role {} may not {action}",
             caller.role.as_str()
         )));
     }
-    if !policy.roles.may(&caller.principal, action) {
+    if !policy.roles.permits(&caller.principal, action) {
         return Err(Problem::forbidden(format!(
             "{} may not {action}",
             caller.principal

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use planwright_core::plan::{Finding, ReadPlanError};
-use planwright_core::policy::MatchedRule;
+use planwright_core::policy::PolicyDenial;
 use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::Refusal;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, ModelError, StoreError};
@@ -315,6 +315,10 @@ impl From<ReviewRefusal> for Problem {
         match refusal {
             ReviewRefusal::Decision(refusal) => refusal.into(),
             ReviewRefusal::Deleted => Self::caused(StatusCode::NOT_FOUND, &refusal),
+            ReviewRefusal::Exists(ref id) => {
+                let hint = format!("PATCH /plan/{id} makes a new version of it");
+                Self::caused(StatusCode::CONFLICT, &refusal).hint(hint)
+            }
             ReviewRefusal::FourEyes(_)
             | ReviewRefusal::PolicyAsks(_)
             | ReviewRefusal::MayNotRevoke { .. } => Self::caused(StatusCode::FORBIDDEN, &refusal),
@@ -438,6 +442,7 @@ impl From<CommandError> for Problem {
             }
             CommandError::Acquire(error) => error.into(),
             CommandError::Append(error) => error.into(),
+            CommandError::Artifact(error) => error.into(),
         }
     }
 }
@@ -517,8 +522,8 @@ impl From<ModelError> for Problem {
     }
 }
 
-impl From<MatchedRule> for Problem {
-    fn from(denied: MatchedRule) -> Self {
+impl From<PolicyDenial> for Problem {
+    fn from(denied: PolicyDenial) -> Self {
         Self::caused(StatusCode::FORBIDDEN, &denied)
             .hint("the plan's `policy` says which rule decided about each step, and why")
     }

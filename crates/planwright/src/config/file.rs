@@ -15,7 +15,7 @@ use planwright_adapters::toolbox::ToolboxOptions;
 use planwright_adapters::webhook::WebhookOptions;
 use planwright_core::digest::Digest;
 use planwright_core::plan::Bounds;
-use planwright_core::policy::{Policy, PolicyDocument, RolesTable, Span};
+use planwright_core::policy::{Policy, PolicyDocument, RolesTable, TimeSpan};
 use planwright_core::text::nearest_names;
 use planwright_core::tool::EffectClass;
 use planwright_engine::{AgentSettings, Engine, Keeping, Limits};
@@ -81,7 +81,7 @@ struct ChatTable {
 #[serde(default, deny_unknown_fields)]
 struct PlansTable {
     stale_after_days: Option<u32>,
-    stalled_after: Option<Span>,
+    stalled_after: Option<TimeSpan>,
     archive_after_days: Option<u32>,
     delete_after_days: Option<u32>,
 }
@@ -413,7 +413,7 @@ impl Config {
         let minutes = self
             .stalled_after_minutes
             .map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
-        let stalled_after = table.stalled_after.map(Span::as_duration).or(minutes);
+        let stalled_after = table.stalled_after.map(TimeSpan::as_duration).or(minutes);
         Keeping {
             stale_after_days: table.stale_after_days.unwrap_or(default.stale_after_days),
             stalled_after: stalled_after.unwrap_or(default.stalled_after),

@@ -56,7 +56,7 @@ fn read_folder(folder: &Path, mut prompts: Prompts) -> Result<Prompts, Failure> 
         let most = Prompts::MAX_BYTES as u64 + 1;
         let read = File::open(&path).and_then(|file| file.take(most).read_to_string(&mut text));
         read.map_err(|error| unreadable(&path, &error))?;
-        prompts = prompts.with(name, text);
+        prompts = prompts.with_prompt(name, text);
     }
     Ok(prompts)
 }

@@ -223,14 +223,14 @@ pub(crate) fn verdict_lines(judged: &JudgedPlan, agreed: &AgreedSteps<'_>) -> Ve
             } else {
                 format!("; decided later: {}", line(&judgement.undecided.join(", ")))
             };
-            let (verdict, because) = (judgement.verdict.as_str(), line(&judgement.because()));
+            let (verdict, because) = (judgement.verdict.as_str(), line(&judgement.explain()));
             lines.push(format!(
                 "step {}: policy says {verdict} ({because}){later}",
                 step.step
             ));
         }
         if let Some(undo) = step.undo.as_ref().filter(|undo| undo.rule.is_some()) {
-            let (verdict, because) = (undo.verdict.as_str(), line(&undo.because()));
+            let (verdict, because) = (undo.verdict.as_str(), line(&undo.explain()));
             lines.push(format!(
                 "step {}, taken back: policy says {verdict} ({because})",
                 step.step

@@ -146,7 +146,7 @@ fn warn_of_misspelt_prompts(app: &App) {
         .engine
         .environment()
         .prompts
-        .names()
+        .replaced_names()
         .filter(|name| !known().any(|known| known == *name))
     {
         if let Some(meant) = nearest_names(name, known()).first() {

@@ -10,8 +10,8 @@ use planwright_core::artifact::ArtifactRef;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::plan::{
-    Bounds, Document, Finding, MarkdownForm, ReadMarkdown, ReadPlanError, file_of_stored,
-    from_markdown, from_markdown_as,
+    Bounds, Document, Finding, MarkdownForm, ReadMarkdown, ReadPlanError, from_markdown,
+    from_markdown_as, stored_part_file,
 };
 use planwright_core::review::{Refusal, Review, ReviewState};
 use planwright_engine::port::ArtifactError;
@@ -159,7 +159,7 @@ impl PlanFile {
     /// nowhere, or that is not what the plan names, is refused: it would be lost.
     async fn import_stored_parts(&self, app: &App) -> Result<(), Failure> {
         for (name, artifact) in &self.document.context.stored {
-            let file = file_of_stored(name);
+            let file = stored_part_file(name);
             let beside = self
                 .directory
                 .as_ref()

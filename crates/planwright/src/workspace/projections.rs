@@ -6,7 +6,7 @@ use planwright_adapters::files::{Draft, Projection};
 use planwright_api::LogLine;
 use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
-use planwright_core::plan::{MarkdownMeta, MarkdownRejection, file_of_stored, to_markdown};
+use planwright_core::plan::{MarkdownMeta, MarkdownRejection, stored_part_file, to_markdown};
 use planwright_core::review::{Review, ReviewState, Version};
 use planwright_core::status::RunStatus;
 use planwright_engine::Engine;
@@ -132,7 +132,7 @@ impl WorkspaceFiles {
         }
         let mut unused = stored_files(review);
         for (name, artifact) in &review.current().document.context.stored {
-            let file = file_of_stored(name);
+            let file = stored_part_file(name);
             let part = projection.draft_stored(&file, &artifact.digest);
             if let Some(mut part) = part.map_err(|error| planwright_engine::with_causes(&error))? {
                 let bytes = self.engine.environment().artifacts.get(artifact).await;
@@ -160,7 +160,7 @@ fn stored_files(review: &Review) -> BTreeSet<String> {
     let versions = review.versions().iter();
     versions
         .flat_map(|version| version.document.context.stored.keys())
-        .map(|name| file_of_stored(name))
+        .map(|name| stored_part_file(name))
         .collect()
 }
 

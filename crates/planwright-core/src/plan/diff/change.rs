@@ -21,8 +21,10 @@ pub struct PlanDiff {
 pub struct FieldChange {
     /// As edits spell it: `args.path`, `limits.budget.calls`.
     pub path: String,
+    /// The value before; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
+    /// The value afterwards; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
     /// Whether it changes what is executed. If not, it is only words.
@@ -33,9 +35,12 @@ pub struct FieldChange {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepChange {
+    /// Id of the step, the same before and afterwards.
     #[schemars(with = "String")]
     pub id: StepId,
+    /// The kind of change.
     pub kind: ChangeKind,
+    /// Title of the step, afterwards if it is still there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The tool, or the kind of action.
@@ -48,22 +53,28 @@ pub struct StepChange {
     pub to: Option<usize>,
     /// Whether it stands elsewhere among the steps that are on both sides.
     pub moved: bool,
+    /// Fields that differ.
     pub fields: Vec<FieldChange>,
     /// Whether it changes what is executed.
     pub executable: bool,
 }
 
+/// The kind of change to a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
+    /// The step is new.
     Added,
+    /// The step is gone.
     Removed,
+    /// Fields of the step differ.
     Changed,
     /// Only its place is another one.
     Moved,
 }
 
 impl PlanDiff {
+    /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty() && self.steps.is_empty()
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl PlanDiff {
-    /// What differs between two versions. Steps are the same if they have the same id.
+    /// Compares two versions. Steps are the same if they have the same id.
     pub fn between(before: &Document, after: &Document) -> Self {
         Self {
             fields: plan_fields(before, after),
@@ -20,7 +20,8 @@ impl PlanDiff {
 
 fn plan_fields(before: &Document, after: &Document) -> Vec<FieldChange> {
     let mut changes = Vec::new();
-    let (before, after) = (own_fields(before), own_fields(after));
+    let before = own_fields(before);
+    let after = own_fields(after);
     each_key(&before, &after, |name, one, other| {
         // The order of a scope means nothing.
         let same_set = name == "toolsRequired" && as_set(one) == as_set(other);
@@ -89,7 +90,8 @@ fn by_id(document: &Document) -> BTreeMap<StepId, Placed<'_>> {
 }
 
 fn steps(before: &Document, after: &Document) -> Vec<StepChange> {
-    let (known, kept) = (by_id(before), by_id(after));
+    let known = by_id(before);
+    let kept = by_id(after);
     let moved = moved(&known, after);
     let mut changes = Vec::new();
     for (to, step) in after.steps.iter().enumerate() {
@@ -146,7 +148,8 @@ fn step_fields(before: Option<&Step>, after: Option<&Step>) -> Vec<FieldChange> 
         fields.remove("id");
         fields
     };
-    let (before, after) = (fields(before), fields(after));
+    let before = fields(before);
+    let after = fields(after);
     let mut changes = Vec::new();
     each_key(&before, &after, |name, one, other| {
         let same_set = name == "dependsOn" && as_set(one) == as_set(other);
@@ -218,7 +221,8 @@ fn moved(known: &BTreeMap<StepId, Placed<'_>>, after: &Document) -> BTreeSet<Ste
         .collect();
     // Of each length, where the run that ends lowest ends; and for each step, the one before it in
     // its run.
-    let (mut ends, mut previous): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
+    let mut ends: Vec<usize> = Vec::new();
+    let mut previous: Vec<Option<usize>> = Vec::new();
     for (at, &(_, from)) in common.iter().enumerate() {
         let length = ends.partition_point(|&end| common[end].1 < from);
         previous.push(length.checked_sub(1).map(|shorter| ends[shorter]));

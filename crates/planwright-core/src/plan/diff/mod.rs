@@ -1,5 +1,4 @@
-//! What differs between two versions of a plan, in the terms of a plan: steps and fields, not
-//! lines.
+//! Differences between two versions of a plan, in the terms of a plan: steps and fields, not lines.
 
 mod change;
 mod compare;

@@ -10,10 +10,12 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Think {
+    /// The text the model is asked. It may hold `${references}`.
     pub prompt: String,
     /// The answer must be JSON of this schema; text when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// A configured model; the plan's `executorModel` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
@@ -22,12 +24,15 @@ pub struct Think {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Agent {
+    /// The work, in words. It may hold `${references}`.
     pub instruction: String,
     /// The tool the author expects the executor to use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The operation of that tool the author has in mind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
+    /// The object of the work, such as a file. It may hold `${references}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// A configured executor; the built-in tool loop when absent.
@@ -52,11 +57,14 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// Turns of an executor when the step does not say.
     pub const DEFAULT_MAX_TURNS: u32 = 20;
+    /// Calls of an executor when the step does not say.
     pub const DEFAULT_MAX_CALLS: u32 = 50;
     /// A conversation is as long as the person wants it to be, within reason.
     const MAX_IN_CONVERSATION: u32 = 1000;
 
+    /// Returns how often the model may be asked, at least once.
     pub fn max_turns(&self) -> u32 {
         let default = if self.converse {
             Self::MAX_IN_CONVERSATION
@@ -66,6 +74,7 @@ impl Agent {
         self.max_turns.unwrap_or(default).max(1)
     }
 
+    /// Returns the number of calls the executor may make.
     pub fn max_calls(&self) -> u32 {
         let default = if self.converse {
             Self::MAX_IN_CONVERSATION
@@ -80,6 +89,7 @@ impl Agent {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Input {
+    /// The question. It may hold `${references}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// JSON Schema of the values asked for.
@@ -90,8 +100,10 @@ pub struct Input {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SubPlan {
+    /// Id of the plan or template.
     #[schemars(with = "String")]
     pub id: PlanId,
+    /// Values for its inputs. Strings may hold `${references}`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub inputs: Map<String, Value>,
 }

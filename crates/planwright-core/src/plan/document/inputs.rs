@@ -10,12 +10,12 @@ use serde_json::{Map, Value};
 const MAX_ERRORS: usize = 100;
 
 impl Document {
-    /// Whether the plan takes inputs.
+    /// Returns whether the plan takes inputs.
     pub fn is_template(&self) -> bool {
         self.inputs.is_some()
     }
 
-    /// The value an input has when nobody gives it one.
+    /// Returns the default value of an input.
     pub fn input_default(&self, name: &str) -> Option<&Value> {
         self.input_property(name)?.get("default")
     }

@@ -13,4 +13,4 @@ pub use action::{Agent, Input, SubPlan, Think};
 pub use plan::{Budget, Context, Document, FromTemplate, Limits, OnFailure};
 pub use schema::json_schema;
 pub use step::{Action, Retry, Step, Undo};
-pub use stored_context::{RestoreContextError, file_of_stored, is_stored_file};
+pub use stored_context::{RestoreContextError, is_stored_part_file, stored_part_file};

@@ -35,20 +35,27 @@ pub struct Document {
     /// Initial values, seen by every step as `${name}`.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub variables: Map<String, Value>,
+    /// The steps, in the order they are written.
     pub steps: Vec<Step>,
     /// The tools this plan may use. Derived from the steps when absent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools_required: Vec<String>,
+    /// Statements that hold when the plan has reached its goal.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub success_criteria: Vec<String>,
+    /// Knowledge of the planner.
     #[serde(skip_serializing_if = "is_default")]
     pub context: Context,
+    /// Risks that the author sees.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub risks: Vec<String>,
+    /// Bounds for the runs of the plan.
     #[serde(skip_serializing_if = "is_default")]
     pub limits: Limits,
+    /// The model that wrote the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planner_model: Option<String>,
+    /// The model for `think` and `agent` steps that name none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executor_model: Option<String>,
     /// Seconds the planner expects the plan to take.
@@ -107,10 +114,13 @@ impl Document {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Context {
+    /// Results of tools that the planner looked at, by name.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub tool_outputs: Map<String, Value>,
+    /// Notes for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
+    /// Names of files or other things that belong to the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<String>,
     /// What is too large to be kept in the document, by its content: `notes`, or `toolOutputs/` and
@@ -127,8 +137,10 @@ pub struct Context {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FromTemplate {
+    /// Id of the template.
     #[schemars(with = "String")]
     pub id: PlanId,
+    /// Version of the template.
     pub version: u32,
 }
 
@@ -140,19 +152,25 @@ pub struct Limits {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_concurrency: Option<u32>,
+    /// Spending limits of one run.
     #[serde(skip_serializing_if = "is_default")]
     pub budget: Budget,
+    /// The reaction to a failed critical step. `stop` when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
+    /// Most reflections on the same work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cycles: Option<u32>,
+    /// Most times the remaining work is planned again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_replans: Option<u32>,
 }
 
 impl Limits {
+    /// Steps in flight at once when the plan does not say.
     pub const DEFAULT_MAX_CONCURRENCY: u32 = 4;
 
+    /// Returns the number of steps that may be in flight at once, at least one.
     pub fn max_concurrency(&self) -> u32 {
         self.max_concurrency
             .unwrap_or(Self::DEFAULT_MAX_CONCURRENCY)
@@ -173,6 +191,7 @@ pub struct Budget {
     /// Seconds from the start of the run; nothing starts afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
+    /// Tokens that models may read and write together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// The same call (tool and arguments) repeated more often than this is a runaway.

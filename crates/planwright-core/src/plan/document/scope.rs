@@ -33,7 +33,7 @@ impl Document {
         names
     }
 
-    /// Whether the plan may name a tool: all of them, unless somebody wrote down which.
+    /// Returns whether the plan may name a tool: all of them, unless the author listed some.
     pub fn scope(&self) -> impl Fn(&str) -> bool + '_ {
         let listed: ToolNames<'_> = self.tools_required.iter().map(String::as_str).collect();
         move |name| self.tools_required.is_empty() || listed.matches(name)
@@ -54,8 +54,8 @@ impl Document {
         self.tools_required.extend(beyond);
     }
 
-    /// Whether some step is worked on by an executor.
-    pub fn has_agents(&self) -> bool {
+    /// Returns whether some step is worked on by an executor.
+    pub fn has_agent_steps(&self) -> bool {
         self.steps
             .iter()
             .any(|step| step.agent.is_some() && !step.skip)

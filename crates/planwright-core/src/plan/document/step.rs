@@ -1,7 +1,7 @@
 //! One step of a plan document: its action, and how it is treated.
 
 use super::{Agent, Input, SubPlan, Think};
-use crate::id::{StepId, written_step_ids};
+use crate::id::{StepId, deserialize_step_ids};
 use crate::json::is_default;
 use crate::plan::reference::names_secret;
 use schemars::JsonSchema;
@@ -16,13 +16,14 @@ pub struct Step {
     /// Numbered by position when absent.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "written_step_ids::optional"
+        deserialize_with = "deserialize_step_ids::optional"
     )]
     #[schemars(
         with = "Option<String>",
         regex(pattern = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
     )]
     pub id: Option<StepId>,
+    /// The step in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 
@@ -48,7 +49,7 @@ pub struct Step {
     /// Steps that must complete first. References add edges by themselves.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "written_step_ids::list"
+        deserialize_with = "deserialize_step_ids::list"
     )]
     #[schemars(with = "Vec<String>")]
     pub depends_on: Vec<StepId>,
@@ -64,9 +65,11 @@ pub struct Step {
     /// A list, or a reference to one: the step runs once per element.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_each: Option<Value>,
+    /// Elements that may be in flight at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_parallel: Option<u32>,
+    /// The retries after failed attempts; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Box<Retry>>,
     /// Absolute: progress does not extend it.
@@ -90,10 +93,13 @@ pub struct Step {
     /// The call that takes this step back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<Box<Undo>>,
+    /// Kind of ability the step needs, for policies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capability: Option<Box<str>>,
+    /// The capability in words, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capability_label: Option<Box<str>>,
+    /// Labels for policies and people.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
 }
@@ -102,7 +108,9 @@ pub struct Step {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Undo {
+    /// The tool to call.
     pub tool: String,
+    /// Arguments of the tool. Strings may hold `${references}`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub args: Map<String, Value>,
 }
@@ -152,20 +160,27 @@ impl Retry {
 /// The one action of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Action<'a> {
+    /// Calls a tool.
     Tool {
+        /// The tool as the step names it.
         name: &'a str,
+        /// Arguments as they are written.
         args: &'a Map<String, Value>,
     },
+    /// Asks a model.
     Think(&'a Think),
+    /// Hands an instruction to an executor.
     Agent(&'a Agent),
+    /// Asks a person.
     Input(&'a Input),
+    /// Runs another plan.
     Plan(&'a SubPlan),
 }
 
 impl Step {
     /// Whether the step's call is given a secret. Even a tool that only reads can carry it away, so
     /// a person is asked.
-    pub fn is_given_secrets(&self) -> bool {
+    pub fn receives_secrets(&self) -> bool {
         self.args.values().any(names_secret)
     }
 
@@ -185,10 +200,12 @@ impl Step {
         think.or(agent).or(input).or(plan)
     }
 
+    /// Returns whether the failure of the step fails the run.
     pub fn is_critical(&self) -> bool {
         self.critical.unwrap_or(true)
     }
 
+    /// Returns the time limit of one attempt.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_seconds
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())

@@ -12,20 +12,25 @@ use serde_json::Value;
 const NOTES: &str = "notes";
 const TOOL_OUTPUTS: &str = "toolOutputs/";
 
+/// The reason a stored part cannot be put back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreContextError {
+    /// The document has no reference to this part.
     #[error("the plan has no stored context `{0}`")]
     NotStored(String),
+    /// The part is in the document and stored elsewhere.
     #[error("the context `{0}` is both in the plan and stored elsewhere")]
     Twice(String),
+    /// The bytes have another digest than the reference.
     #[error("the stored context `{0}` has another digest: it was changed")]
     Changed(String),
+    /// The bytes are not what the document needs there.
     #[error("the stored context `{0}` is not what the plan needs there")]
     Unreadable(String),
 }
 
 impl Context {
-    /// How many bytes of JSON a context may have before its largest parts are stored elsewhere.
+    /// Bytes of JSON a context may have before its largest parts are stored elsewhere.
     pub const MAX_INLINE_BYTES: usize = 50 << 10;
 
     /// The parts to store elsewhere, largest first, with the bytes to store. Empty if the context
@@ -58,7 +63,7 @@ impl Context {
     }
 
     /// Puts a reference where a part was.
-    pub fn keep_elsewhere(&mut self, name: &str, artifact: ArtifactRef) {
+    pub fn replace_with_reference(&mut self, name: &str, artifact: ArtifactRef) {
         match name.strip_prefix(TOOL_OUTPUTS) {
             Some(output) => drop(self.tool_outputs.shift_remove(output)),
             None => self.notes = None,
@@ -99,9 +104,9 @@ fn bytes_of(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("a context has only string keys")
 }
 
-/// The name of the file that holds a stored part. Two parts never share one, whatever the file
-/// system makes of case.
-pub fn file_of_stored(name: &str) -> String {
+/// The name of the file that holds a stored part. Two parts never share one, even on a file system
+/// that ignores case.
+pub fn stored_part_file(name: &str) -> String {
     let short = name.strip_prefix(TOOL_OUTPUTS).unwrap_or(name);
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     let fits = !short.is_empty() && short.len() <= 64 && short.chars().all(is_plain);
@@ -114,15 +119,15 @@ pub fn file_of_stored(name: &str) -> String {
         .filter(|c| is_plain(*c))
         .take(40)
         .collect();
-    // A dot is in no plain name, so this is nobody else's.
+    // A dot is in no plain name, so no other part has this name.
     format!(
         "{plain}.{}.json",
         &Digest::of_bytes(name.as_bytes()).hex()[..16]
     )
 }
 
-/// Whether a file beside a plan can hold a stored part.
-pub fn is_stored_file(file: &str) -> bool {
+/// Returns whether a file beside a plan can hold a stored part.
+pub fn is_stored_part_file(file: &str) -> bool {
     file.strip_suffix(".json").is_some_and(|name| {
         let plain =
             |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-' | '.');
@@ -147,7 +152,7 @@ mod tests {
                 digest: Digest::of_bytes(bytes),
                 bytes: bytes.len() as u64,
             };
-            context.keep_elsewhere(name, artifact);
+            context.replace_with_reference(name, artifact);
         }
         oversized
     }
@@ -207,10 +212,13 @@ mod tests {
         ];
         let files: BTreeSet<String> = names
             .iter()
-            .map(|name| file_of_stored(name).to_lowercase())
+            .map(|name| stored_part_file(name).to_lowercase())
             .collect();
         assert_eq!(files.len(), names.len());
-        assert!(files.iter().all(|file| is_stored_file(file)), "{files:?}");
-        assert_eq!(file_of_stored("toolOutputs/odoo_read"), "odoo_read.json");
+        assert!(
+            files.iter().all(|file| is_stored_part_file(file)),
+            "{files:?}"
+        );
+        assert_eq!(stored_part_file("toolOutputs/odoo_read"), "odoo_read.json");
     }
 }

@@ -1,9 +1,9 @@
 //! Making changes: each on the part of the document that it is about.
 
 use super::path::Path;
-use super::place::{Place, check_order, find, graph, name_of};
+use super::place::{InsertPosition, check_order, find, graph, name_of};
 use super::{Edit, EditError};
-use crate::json::fits;
+use crate::json::fits_within;
 use crate::plan::import::explain;
 use crate::plan::{Bounds, Document, ReadPlanError, Step, StepIx};
 use serde::de::DeserializeOwned;
@@ -48,7 +48,7 @@ impl Step {
 fn make(document: &mut Document, edit: &Edit, bounds: &Bounds) -> Result<(), EditError> {
     match edit {
         Edit::Set { path, value } => {
-            if !fits(value, bounds.max_depth, &mut usize::MAX.clone()) {
+            if !fits_within(value, bounds.max_depth, &mut usize::MAX.clone()) {
                 return Err(EditError::TooLarge(format!(
                     "a value nests more than {} levels",
                     bounds.max_depth
@@ -76,7 +76,7 @@ fn make(document: &mut Document, edit: &Edit, bounds: &Bounds) -> Result<(), Edi
             after,
             to,
         } => {
-            let place = Place {
+            let place = InsertPosition {
                 before: before.as_deref(),
                 after: after.as_deref(),
                 to: *to,
@@ -89,7 +89,7 @@ fn make(document: &mut Document, edit: &Edit, bounds: &Bounds) -> Result<(), Edi
             after,
             to,
         } => {
-            let place = Place {
+            let place = InsertPosition {
                 before: before.as_deref(),
                 after: after.as_deref(),
                 to: *to,
@@ -149,7 +149,7 @@ fn through_json<T: serde::Serialize + DeserializeOwned>(
     })
 }
 
-fn add(document: &mut Document, step: &Step, place: Place<'_>) -> Result<(), EditError> {
+fn add(document: &mut Document, step: &Step, place: InsertPosition<'_>) -> Result<(), EditError> {
     if let Some(id) = &step.id
         && document
             .steps
@@ -166,7 +166,7 @@ fn add(document: &mut Document, step: &Step, place: Place<'_>) -> Result<(), Edi
 fn relocate(
     document: &mut Document,
     step: &str,
-    place: Place<'_>,
+    place: InsertPosition<'_>,
     bounds: &Bounds,
 ) -> Result<(), EditError> {
     let from = find(document, step)?;

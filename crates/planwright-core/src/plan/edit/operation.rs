@@ -12,35 +12,60 @@ use serde_json::Value;
 pub enum Edit {
     /// Puts a value at a dotted path: `title`, `variables.x`, `limits.maxConcurrency`,
     /// `steps.fetch.args.path`.
-    Set { path: String, value: Value },
+    Set {
+        /// The path as it is written.
+        path: String,
+        /// The value to put there.
+        value: Value,
+    },
     /// Takes away what is at a path.
-    Unset { path: String },
+    Unset {
+        /// The path as it is written.
+        path: String,
+    },
     /// Leaves a step out when the plan runs. It stays in the plan.
-    Skip { step: String },
+    Skip {
+        /// The step to leave out.
+        step: String,
+    },
     /// Takes a step back in.
-    Unskip { step: String },
+    Unskip {
+        /// The step to take back in.
+        step: String,
+    },
     /// Adds a step: before or after another one, at a position counted from 1, or at the end.
     Add {
+        /// The step to add.
         step: Box<Step>,
+        /// Step before which it is put.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<String>,
+        /// Step after which it is put.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
+        /// Position counted from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<usize>,
     },
     /// Moves a step: before or after another one, or to a position counted from 1.
     Move {
+        /// The step to move.
         step: String,
+        /// Step before which it is put.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<String>,
+        /// Step after which it is put.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
+        /// Position counted from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<usize>,
     },
     /// Removes steps that no other step needs. Those removed together may need each other.
-    Remove { steps: Vec<String> },
+    Remove {
+        /// The steps to remove.
+        steps: Vec<String>,
+    },
 }
 
 impl Edit {

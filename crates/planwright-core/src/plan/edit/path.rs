@@ -25,7 +25,8 @@ impl Path {
         if text.len() > MAX_BYTES {
             return Err(bad("it is too long"));
         }
-        let (mut parts, mut rest) = (Vec::new(), text);
+        let mut parts = Vec::new();
+        let mut rest = text;
         loop {
             let (part, after) = part(rest).map_err(bad)?;
             parts.push(part);

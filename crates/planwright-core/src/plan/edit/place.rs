@@ -1,4 +1,4 @@
-//! Where a step goes, and whether it can stand there.
+//! Positions for steps, and the check that a step can stand there.
 
 use super::EditError;
 use crate::plan::compile::compile;
@@ -6,15 +6,15 @@ use crate::plan::finding::Findings;
 use crate::plan::{Bounds, Document, Graph, Step, StepIx};
 use crate::text::{did_you_mean, nearest_names};
 
-/// Where a step goes: at most one of the three.
+/// The position for a step: at most one of the three.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct InsertPosition<'a> {
     pub(super) before: Option<&'a str>,
     pub(super) after: Option<&'a str>,
     pub(super) to: Option<usize>,
 }
 
-impl Place<'_> {
+impl InsertPosition<'_> {
     /// The index at which a step is put in; `None` if no place was named.
     pub(super) fn index(self, document: &Document) -> Result<Option<usize>, EditError> {
         let places = document.steps.len() + 1;
@@ -67,8 +67,8 @@ pub(super) fn name_of(document: &Document, index: usize) -> String {
     id.map_or_else(|| (index + 1).to_string(), ToString::to_string)
 }
 
-/// Who needs whom. Nothing while the document is not sound: then validation says what is wrong with
-/// it.
+/// Returns the dependencies between steps. `None` while the document is not sound: validation
+/// reports what is wrong.
 pub(super) fn graph(document: &Document, bounds: &Bounds) -> Option<Graph> {
     compile(document.clone(), bounds, &mut Findings::default())?.graph
 }
@@ -82,7 +82,8 @@ pub(super) fn check_order(
     let Some(graph) = graph(document, bounds) else {
         return Ok(());
     };
-    let (ix, step) = (StepIx::new(index), || name_of(document, index));
+    let ix = StepIx::new(index);
+    let step = || name_of(document, index);
     if let Some(dependency) = graph
         .dependencies(ix)
         .iter()

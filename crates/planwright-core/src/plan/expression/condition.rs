@@ -1,4 +1,4 @@
-//! What a step's own expressions say: `when` before it runs, `constraints` about what is sent,
+//! Evaluates a step's own expressions: `when` before it runs, `constraints` about what is sent,
 //! `expect` about what came back. What cannot be decided is an error, never a yes.
 
 use super::evaluate::Scope;
@@ -10,15 +10,25 @@ use std::borrow::Cow;
 /// Characters of a value that a message shows.
 const EXCERPT: usize = 200;
 
-/// An expression that should hold and does not, or that nobody can decide.
+/// An expression that should hold and does not, or that cannot be decided.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
+    /// The expression is false.
     #[error("`{expression}` is false{about}")]
-    False { expression: String, about: String },
+    False {
+        /// The expression as it is written.
+        expression: String,
+        /// An excerpt of the values it was decided on.
+        about: String,
+    },
+    /// The expression cannot be decided.
     #[error("`{expression}` cannot be decided: {problem}{about}")]
     Undecided {
+        /// The expression as it is written.
         expression: String,
+        /// The reason it cannot be decided.
         problem: String,
+        /// An excerpt of the values it was decided on.
         about: String,
     },
 }
@@ -59,7 +69,7 @@ impl Expectation {
 }
 
 impl Plan {
-    /// Whether the step runs, as far as its `when` is concerned.
+    /// Returns whether the step runs, as far as its `when` is concerned.
     pub fn check_when(&self, ix: StepIx, values: &dyn Values) -> Result<bool, ConditionError> {
         let Some(source) = &self.step(ix).when else {
             return Ok(true);
@@ -76,8 +86,8 @@ impl Plan {
             .map_err(|error| undecided(error.to_string()))
     }
 
-    /// Whether `when` is decided for each element of `forEach` on its own, because it looks at the
-    /// element.
+    /// Returns whether `when` is decided for each element of `forEach` on its own, because it looks
+    /// at the element.
     pub fn decides_per_element(&self, ix: StepIx) -> bool {
         let step = self.step(ix);
         let names =
@@ -135,7 +145,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What the step expects of its result, if it expects anything.
+    /// Returns the step's expectation about its result, if it has one.
     pub fn expectation(
         &self,
         ix: StepIx,

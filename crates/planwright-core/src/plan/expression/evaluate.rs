@@ -1,5 +1,4 @@
-//! Evaluating expressions: JSON goes in, true or false comes out, and whatever else happens is an
-//! error.
+//! Evaluating expressions: JSON goes in, true or false comes out, and everything else is an error.
 //!
 //! Expressions and the values they look at may both be hostile. Loops within loops over a long list
 //! would take for ever, so the work is estimated before it is begun, and refused if it could be too
@@ -22,7 +21,7 @@ const MAX_WORK: u64 = 50_000_000;
 /// Characters of a message: it may quote the values it is about.
 const MAX_MESSAGE: usize = 300;
 
-/// What an expression can name.
+/// The names an expression can use.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scope<'a> {
     pub(crate) names: BTreeMap<String, Cow<'a, Value>>,
@@ -30,7 +29,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) steps: BTreeMap<String, Cow<'a, Value>>,
 }
 
-/// Why an expression is neither true nor false.
+/// The reason an expression is neither true nor false.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EvaluateExpressionError {
     #[error("it is {0}, not true or false")]
@@ -42,7 +41,7 @@ pub(crate) enum EvaluateExpressionError {
 }
 
 impl Expression {
-    /// Whether the expression is true.
+    /// Returns whether the expression is true.
     pub(crate) fn holds(&self, scope: &Scope<'_>) -> Result<bool, EvaluateExpressionError> {
         self.check_work(scope)?;
         let mut context = cel::Context::with_env(environment());
@@ -166,7 +165,7 @@ impl Serialize for Steps<'_> {
     }
 }
 
-/// How much there is to look at.
+/// The size of the values an expression looks at.
 #[derive(Debug, Default)]
 struct Extent {
     size: usize,
@@ -201,7 +200,7 @@ impl Extent {
     }
 }
 
-/// How much an expression does.
+/// The work of an expression.
 #[derive(Debug, Default, Clone, Copy)]
 struct Shape {
     nodes: u64,

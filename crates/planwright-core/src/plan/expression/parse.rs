@@ -70,8 +70,8 @@ impl Expression {
         names
     }
 
-    /// Whether the value is false whatever happens. Only what needs no variable, loop or function
-    /// is decided.
+    /// Returns whether the value is false in every case. Only what needs no variable, loop or
+    /// function is decided.
     pub(crate) fn is_always_false(&self) -> bool {
         if !is_constant(&self.0) {
             return false;
@@ -120,7 +120,7 @@ fn check_size(source: &str) -> Result<(), ParseExpressionError> {
     }
 }
 
-/// Whether the tree has more than `depth` levels.
+/// Returns whether the tree has more than `depth` levels.
 fn is_deeper(expression: &IdedExpr, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else {
         return true;

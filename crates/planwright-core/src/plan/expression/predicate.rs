@@ -1,7 +1,7 @@
 //! Deciding a CEL predicate over values that are known.
 //!
-//! The result is a clear yes, a clear no, or an error. What an error means is for the caller to
-//! say; nobody may take it for a yes.
+//! The result is a clear yes, a clear no, or an error. The caller decides what an error means, and
+//! must not take it for a yes.
 
 use super::evaluate::Scope;
 use super::parse::Expression;
@@ -18,7 +18,7 @@ pub struct Condition {
     arguments: ArgumentUse,
 }
 
-/// Which of a call's arguments a predicate looks at.
+/// The arguments of a call that a predicate looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentUse {
     /// Only these, each as `args.name`.
@@ -39,10 +39,12 @@ impl Condition {
         })
     }
 
+    /// Returns the predicate as it is written.
     pub fn source(&self) -> &str {
         &self.source
     }
 
+    /// Returns the arguments the predicate looks at.
     pub fn arguments(&self) -> &ArgumentUse {
         &self.arguments
     }
@@ -52,7 +54,7 @@ impl Condition {
         self.expression.names()
     }
 
-    /// Whether it is true of these values. Anything but `true` or `false` is an error.
+    /// Returns whether it is true of these values. Anything but `true` or `false` is an error.
     pub fn holds<'a>(
         &self,
         names: impl IntoIterator<Item = (&'a str, &'a Value)>,
@@ -68,7 +70,8 @@ impl Condition {
             .map_err(|error| error.to_string())
     }
 
-    /// Whether it is true of a call's arguments: `args.name`, or the bare name of an argument.
+    /// Returns whether it is true of a call's arguments: `args.name`, or the bare name of an
+    /// argument.
     pub fn holds_for_args(&self, args: &Value) -> Result<bool, String> {
         let fields = args
             .as_object()

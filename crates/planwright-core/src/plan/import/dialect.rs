@@ -30,7 +30,7 @@ pub(super) const RETRY: Aliases = &[("maxRetries", "max"), ("backoffSeconds", "b
 
 pub(super) const NONE: Aliases = &[];
 
-/// What happened to a plan, printed beside it. It is the journal's to say, so a document that
+/// Keys for the life of a plan, printed beside it. It is the journal's to say, so a document that
 /// brings it along is read without it.
 pub(super) const PLAN_RUNTIME: &[&str] = &[
     "version",
@@ -51,7 +51,7 @@ pub(super) const PLAN_RUNTIME: &[&str] = &[
     "models",
 ];
 
-/// What happened to a step, printed beside it.
+/// Keys for the life of a step, printed beside it.
 pub(super) const STEP_RUNTIME: &[&str] = &[
     "order",
     "status",

@@ -1,29 +1,38 @@
-//! Why a text is not a plan, and where in the text the problem is.
+//! The error for a text that is not a plan, with the location of the problem.
 
 use crate::json::ParseJsonError;
 use crate::plan::{Code, Finding};
 use std::fmt;
 
-/// Why a text is not a plan.
+/// The reason a text is not a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at {place}")]
 pub struct ReadPlanError {
+    /// The code of the finding this error is.
     pub code: Code,
-    pub place: Place,
+    /// The location of the problem.
+    pub place: SourceLocation,
+    /// Description of the problem.
     pub message: String,
+    /// A remedy, where one is known.
     pub suggestion: Option<String>,
 }
 
-/// Where in the text the problem is.
+/// The location of a problem in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum SourceLocation {
     /// Counted from 1.
-    Text { line: usize, column: usize },
+    Text {
+        /// Line of the text.
+        line: usize,
+        /// Column of the line.
+        column: usize,
+    },
     /// A JSON pointer, in the spelling of the text where that is known.
     Pointer(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text { line, column } => write!(f, "line {line}, column {column}"),
@@ -41,7 +50,7 @@ impl ReadPlanError {
     ) -> Self {
         Self {
             code,
-            place: Place::Pointer(pointer.into()),
+            place: SourceLocation::Pointer(pointer.into()),
             message: message.into(),
             suggestion: None,
         }
@@ -50,8 +59,10 @@ impl ReadPlanError {
     /// The same as a finding, for interfaces that show findings only.
     pub fn into_finding(self) -> Finding {
         let (pointer, message) = match self.place {
-            Place::Pointer(pointer) => (pointer, self.message),
-            Place::Text { .. } => (String::new(), format!("{} at {}", self.message, self.place)),
+            SourceLocation::Pointer(pointer) => (pointer, self.message),
+            SourceLocation::Text { .. } => {
+                (String::new(), format!("{} at {}", self.message, self.place))
+            }
         };
         Finding::new(self.code, pointer, message).suggest(self.suggestion)
     }
@@ -67,7 +78,7 @@ impl From<ParseJsonError> for ReadPlanError {
         } = error;
         Self {
             code: Code::Syntax,
-            place: Place::Text { line, column },
+            place: SourceLocation::Text { line, column },
             message,
             suggestion,
         }

@@ -9,5 +9,5 @@ mod error;
 mod normalise;
 mod read;
 
-pub use error::{Place, ReadPlanError};
+pub use error::{ReadPlanError, SourceLocation};
 pub(super) use read::explain;

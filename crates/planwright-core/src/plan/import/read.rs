@@ -1,7 +1,7 @@
 //! Reads a plan from JSON.
 
 use super::{ReadPlanError, normalise};
-use crate::json::{fits, parse_strict, pointer_token};
+use crate::json::{fits_within, parse_strict, pointer_token};
 use crate::plan::{Bounds, Code, Document};
 use crate::text::{did_you_mean, nearest_names};
 use serde_json::{Map, Value};
@@ -28,7 +28,7 @@ impl Document {
     /// The value must come from [`parse_strict`] or an equally strict parser: keys given twice are
     /// gone by now.
     pub fn from_json(value: Value, bounds: &Bounds) -> Result<Self, ReadPlanError> {
-        if !fits(&value, bounds.max_depth, &mut usize::MAX.clone()) {
+        if !fits_within(&value, bounds.max_depth, &mut usize::MAX.clone()) {
             let message = format!("the plan nests more than {} levels", bounds.max_depth);
             return Err(ReadPlanError::at(Code::TooLarge, "", message));
         }
@@ -51,7 +51,7 @@ impl Document {
     }
 }
 
-/// Turns serde's word into ours: a pointer, and the key that was probably meant.
+/// Turns serde's error into ours: a pointer, and the key that was probably meant.
 pub(in crate::plan) fn explain(
     error: &serde_path_to_error::Error<serde_json::Error>,
 ) -> ReadPlanError {

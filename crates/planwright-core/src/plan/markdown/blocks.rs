@@ -1,5 +1,5 @@
 //! The blocks of a Markdown text, with the places they stand at. Only headings, fences and lists
-//! matter; everything else is text. Texts are slices of the source: what somebody wrote is taken as
+//! matter; everything else is text. Texts are slices of the source: the author's text is taken as
 //! it stands there.
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -11,7 +11,7 @@ use pulldown_cmark::{
 };
 use std::ops::Range;
 
-/// How deep lists within lists are looked at. Items below are only text.
+/// Levels of lists within lists that are read. Items below are only text.
 const MAX_LIST_DEPTH: usize = 16;
 
 /// A Markdown text and its blocks on the outermost level.
@@ -61,7 +61,7 @@ pub(super) struct Item {
     pub(super) text: String,
     pub(super) fences: Vec<Fence>,
     pub(super) children: Vec<Self>,
-    /// Where what is neither begins, and what it says.
+    /// Offset and text of everything else in the item.
     pub(super) rest: Vec<(usize, String)>,
 }
 
@@ -262,7 +262,7 @@ fn number(level: HeadingLevel) -> u8 {
     }
 }
 
-/// What a heading says: without its marks, or without the line below it.
+/// Returns the text of a heading, without its marks or the line below it.
 fn heading_text(raw: &str) -> String {
     let raw = raw.trim();
     if !raw.starts_with('#') {
@@ -279,7 +279,7 @@ fn heading_text(raw: &str) -> String {
     text.to_owned()
 }
 
-/// How long the mark of an item is, with the spaces after it.
+/// Returns the length of an item's mark with the spaces after it.
 fn marker_length(item: &str) -> usize {
     let digits = item.bytes().take_while(u8::is_ascii_digit).count();
     let mark = (digits + 1).min(item.len());

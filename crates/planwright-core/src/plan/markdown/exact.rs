@@ -6,7 +6,7 @@
 use super::blocks::Fence;
 use super::fence::{read_fence, write_fence};
 use super::text::{escape_line, escape_prose, shown_line, shown_prose};
-use crate::plan::{Code, Place, ReadPlanError};
+use crate::plan::{Code, ReadPlanError, SourceLocation};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -119,8 +119,8 @@ pub(super) fn list_of(
     })
 }
 
-/// What was read, and whether an exact text was left out because the prose above it says something
-/// else.
+/// A value that was read. `edited` is set if an exact text was left out because the prose above it
+/// says something else.
 #[derive(Debug)]
 pub(super) struct Exactly<T> {
     pub(super) value: T,
@@ -130,7 +130,7 @@ pub(super) struct Exactly<T> {
 fn refuse(line: usize, what: &str) -> ReadPlanError {
     ReadPlanError {
         code: Code::Shape,
-        place: Place::Text { line, column: 1 },
+        place: SourceLocation::Text { line, column: 1 },
         message: format!("a `{INFO}` block here holds {what}"),
         suggestion: Some("remove the block: the text above it is taken then".to_owned()),
     }

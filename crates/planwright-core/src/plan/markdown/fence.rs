@@ -2,7 +2,7 @@
 
 use super::blocks::Fence;
 use crate::json::{ParseJsonError, parse_strict};
-use crate::plan::{Place, ReadPlanError};
+use crate::plan::{ReadPlanError, SourceLocation};
 use crate::text::is_invisible;
 use serde::Serialize;
 use serde_json::Value;
@@ -50,7 +50,7 @@ pub(super) fn read_fence(fence: &Fence, line: usize) -> Result<Value, ReadPlanEr
             ..
         } = error;
         let mut refused = ReadPlanError::from(error);
-        refused.place = Place::Text {
+        refused.place = SourceLocation::Text {
             line: line + within,
             column,
         };

@@ -1,4 +1,4 @@
-//! What kind of Markdown a file is, and how it is read.
+//! Detects the kind of a Markdown file and reads it.
 
 use super::blocks::{BlockKind, Blocks};
 use super::cursor::read_cursor;
@@ -7,7 +7,7 @@ use super::read::{Reading, read_plan};
 use super::section;
 use super::tasks::read_tasks;
 use crate::json::parse_strict;
-use crate::plan::{Bounds, Code, Document, Place, ReadPlanError};
+use crate::plan::{Bounds, Code, Document, ReadPlanError, SourceLocation};
 
 /// The kinds of Markdown a plan can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,19 +20,21 @@ pub enum MarkdownForm {
     Tasks,
 }
 
-/// What a Markdown file says.
+/// A plan read from Markdown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadMarkdown {
+    /// The document that was read.
     pub document: Document,
+    /// The kind of Markdown it was read as.
     pub form: MarkdownForm,
     /// The version of the plan that the file was written from. Nothing else of what the frontmatter
     /// says about the plan's life is read.
     pub version: Option<u32>,
-    /// What was left out or could be a surprise.
+    /// Notices about parts that were left out or could be a surprise.
     pub notices: Vec<String>,
 }
 
-/// Reads a plan in Markdown, whatever kind it is.
+/// Reads a plan in any kind of Markdown.
 pub fn from_markdown(text: &[u8], bounds: &Bounds) -> Result<ReadMarkdown, ReadPlanError> {
     read(text, None, bounds)
 }
@@ -128,8 +130,8 @@ impl ReadPlanError {
     /// The line of the text, where it is known.
     pub fn line(&self) -> Option<usize> {
         match self.place {
-            Place::Text { line, .. } => Some(line),
-            Place::Pointer(_) => None,
+            SourceLocation::Text { line, .. } => Some(line),
+            SourceLocation::Pointer(_) => None,
         }
     }
 }

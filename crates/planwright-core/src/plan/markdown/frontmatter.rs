@@ -1,13 +1,13 @@
 //! The YAML at the top of a file.
 
-use crate::plan::{Bounds, Code, Place, ReadPlanError};
+use crate::plan::{Bounds, Code, ReadPlanError, SourceLocation};
 use crate::text::{is_invisible, nearest_names};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// How many values there may be, and how deep they may nest.
+/// Limits on the number of values and their nesting.
 const MAX_VALUES: usize = 20_000;
 const MAX_DEPTH: usize = 64;
 
@@ -170,7 +170,7 @@ fn parse<T: DeserializeOwned>(yaml: &str, bounds: &Bounds) -> Result<T, ReadPlan
 }
 
 fn refuse(line: usize, column: usize, message: String, suggestion: &str) -> ReadPlanError {
-    let place = Place::Text { line, column };
+    let place = SourceLocation::Text { line, column };
     ReadPlanError {
         code: Code::Syntax,
         place,
@@ -179,7 +179,7 @@ fn refuse(line: usize, column: usize, message: String, suggestion: &str) -> Read
     }
 }
 
-/// A YAML scalar in double quotes, whatever is in it.
+/// Formats any text as a YAML scalar in double quotes.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

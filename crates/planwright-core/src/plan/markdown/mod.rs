@@ -1,6 +1,6 @@
 //! A plan as a Markdown file, both ways: frontmatter for programs, sections for people.
 //!
-//! What is written can be read back without loss, and an edit of what people see is taken. Blocks
+//! A written plan can be read back without loss, and an edit of what people see is taken. Blocks
 //! of JSON hold what the visible text does not say. A text that prose cannot carry (control
 //! characters, line breaks in a list) is kept exactly in such a block besides; it counts only while
 //! the prose still reads as that text would, so that an edit of the prose wins. Plans of other

@@ -8,7 +8,7 @@ use super::sections::{Section, refuse, sections, unexpected};
 use super::step::read_step;
 use super::stored::read_stored;
 use super::text::read_prose;
-use crate::plan::{Bounds, Document, Place, ReadPlanError};
+use crate::plan::{Bounds, Document, ReadPlanError, SourceLocation};
 use serde_json::{Map, Value, json};
 
 /// A document, and what a person should know about how it was read.
@@ -342,7 +342,7 @@ impl PlanFile<'_> {
 
     /// Turns a place in the JSON into the line it was written in.
     fn locate(&self, error: ReadPlanError) -> ReadPlanError {
-        let Place::Pointer(pointer) = &error.place else {
+        let SourceLocation::Pointer(pointer) = &error.place else {
             return error;
         };
         let is_within = |(place, _): &&(String, usize)| {
@@ -357,7 +357,7 @@ impl PlanFile<'_> {
             .max_by_key(|(place, _)| place.len());
         let Some((_, line)) = nearest else {
             return ReadPlanError {
-                place: Place::Text { line: 1, column: 1 },
+                place: SourceLocation::Text { line: 1, column: 1 },
                 ..error
             };
         };
@@ -366,7 +366,7 @@ impl PlanFile<'_> {
         let suggestion = Some(error.suggestion.unwrap_or_else(hint));
         ReadPlanError {
             code: error.code,
-            place: Place::Text {
+            place: SourceLocation::Text {
                 line: *line,
                 column: 1,
             },
@@ -376,7 +376,7 @@ impl PlanFile<'_> {
     }
 }
 
-/// What stands below an instruction belongs to it.
+/// Adds the text below an instruction to it.
 pub(super) fn add_details(step: &mut Map<String, Value>, item: &Item, blocks: &Blocks<'_>) {
     let mut parts: Vec<usize> = item.rest.iter().map(|(start, _)| *start).collect();
     parts.extend(item.children.first().map(|child| child.start));

@@ -5,7 +5,7 @@ use super::exact::{Exactly, is_exact, list_of, prose_of};
 use super::fence::read_fence;
 use super::section::{ARTIFACTS, CONTEXT, NOTES, TOOL_OUTPUTS};
 use super::text::{read_line, read_prose, unescape};
-use crate::plan::{Code, Place, ReadPlanError};
+use crate::plan::{Code, ReadPlanError, SourceLocation};
 use serde_json::Value;
 use std::ops::Range;
 
@@ -86,7 +86,7 @@ impl Section<'_> {
         prose_of(prose, exact.map(|fence| (fence, blocks.line(fence.start))))
     }
 
-    /// Whether nothing but empty lines is in it.
+    /// Returns whether nothing but empty lines is in it.
     pub(super) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
@@ -221,7 +221,7 @@ pub(super) fn refuse(
 ) -> ReadPlanError {
     ReadPlanError {
         code: Code::Shape,
-        place: Place::Text { line, column: 1 },
+        place: SourceLocation::Text { line, column: 1 },
         message: message.into(),
         suggestion: Some(suggestion.into()),
     }

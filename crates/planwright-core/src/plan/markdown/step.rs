@@ -34,7 +34,7 @@ pub(super) fn write_step(step: &Step) -> Written {
     }
 }
 
-/// What stands in parentheses at the end of the line.
+/// Returns the text in parentheses at the end of the line.
 fn label(step: &Step) -> String {
     if let Some(Action::Agent(agent)) = step.action()
         && let (Some(tool), Some(operation)) = (&agent.tool, &agent.operation)
@@ -70,7 +70,7 @@ pub(super) struct Read {
     pub(super) contradicted: Vec<&'static str>,
 }
 
-/// What a line and its block say together.
+/// Reads a line and its block together.
 pub(super) fn read_step(raw: &str, block: Option<Object>) -> Read {
     let Some(value) = block else {
         return Read {
@@ -94,7 +94,7 @@ pub(super) fn read_step(raw: &str, block: Option<Object>) -> Read {
 }
 
 impl Read {
-    /// Whether what stands in parentheses is the action, or the end of the title.
+    /// Returns whether what stands in parentheses is the action, or the end of the title.
     fn takes_label(&self, label: Option<&str>) -> bool {
         let kind = ["think", "input", "plan"]
             .into_iter()

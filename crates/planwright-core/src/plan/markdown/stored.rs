@@ -5,7 +5,7 @@
 
 use super::text::{escape_line, unescape};
 use crate::artifact::ArtifactRef;
-use crate::plan::file_of_stored;
+use crate::plan::stored_part_file;
 
 /// The line for a stored part. Absent if a line cannot say its name.
 pub(super) fn write_stored(name: &str, artifact: &ArtifactRef) -> Option<String> {
@@ -13,7 +13,7 @@ pub(super) fn write_stored(name: &str, artifact: &ArtifactRef) -> Option<String>
     let line = format!(
         "[{}](artifacts/{}) {digest}, {bytes} bytes",
         escape_line(name),
-        file_of_stored(name)
+        stored_part_file(name)
     );
     (read_stored(&line)? == (name.to_owned(), artifact.clone())).then_some(line)
 }
@@ -28,5 +28,5 @@ pub(super) fn read_stored(raw: &str) -> Option<(String, ArtifactRef)> {
         digest: digest.parse().ok()?,
         bytes: bytes.parse().ok()?,
     };
-    (file == file_of_stored(&name)).then_some((name, artifact))
+    (file == stored_part_file(&name)).then_some((name, artifact))
 }

@@ -65,7 +65,7 @@ pub(super) fn read_tasks(
     })
 }
 
-/// What is said about tasks that are done.
+/// Returns a notice about tasks that are done.
 pub(super) fn left_out(done: usize) -> Vec<String> {
     match done {
         0 => Vec::new(),

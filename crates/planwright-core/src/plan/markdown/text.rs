@@ -58,19 +58,19 @@ fn escape(text: &str, is_markup_here: impl Fn(usize, char) -> bool) -> String {
     escaped
 }
 
-/// Where the mark stands that would make a numbered item of the text.
+/// Returns the offset of the mark that would make a numbered item of the text.
 fn ordinal_end(text: &str) -> Option<usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     (digits > 0 && text[digits..].starts_with(['.', ')'])).then_some(digits)
 }
 
-/// What a line of Markdown says. Lines that belong together are one line.
+/// Reads a line of Markdown. Lines that belong together are one line.
 pub(super) fn read_line(raw: &str) -> String {
     let lines: Vec<&str> = raw.lines().map(str::trim).collect();
     unescape(lines.join(" ").trim())
 }
 
-/// What somebody sees of a text that was written as a line.
+/// Returns the text a reader sees after it was written as a line.
 pub(super) fn shown_line(text: &str) -> String {
     read_line(&escape_line(text))
 }
@@ -111,7 +111,7 @@ fn escape_prose_line(line: &str) -> String {
     escaped
 }
 
-/// Whether a line that begins so is more than a line of a paragraph or of a list.
+/// Returns whether a line that begins so is more than a line of a paragraph or of a list.
 fn opens_a_block(start: &str) -> bool {
     let mut characters = start.chars();
     match characters.next() {
@@ -128,7 +128,7 @@ fn opens_a_block(start: &str) -> bool {
     }
 }
 
-/// What several lines of Markdown say. Empty lines around them are not part of it.
+/// Reads several lines of Markdown. Empty lines around them are not part of it.
 pub(super) fn read_prose(raw: &str) -> String {
     let lines: Vec<&str> = raw.split('\n').collect();
     let is_blank = |line: &&str| line.trim().is_empty();
@@ -142,7 +142,7 @@ pub(super) fn read_prose(raw: &str) -> String {
     unescape(&lines[first..=last].join("\n"))
 }
 
-/// What somebody sees of a text that was written as several lines.
+/// Returns the text a reader sees after it was written as several lines.
 pub(super) fn shown_prose(text: &str) -> String {
     read_prose(&escape_prose(text))
 }

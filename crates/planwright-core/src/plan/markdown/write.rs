@@ -1,8 +1,8 @@
 //! Writes a plan as Markdown.
 //!
-//! Everything in it was written by somebody else. Scalars of the frontmatter are always quoted,
-//! prose is escaped so that it cannot open a section or a tag, and fences are longer than anything
-//! inside them.
+//! Everything in it is untrusted text. Scalars of the frontmatter are always quoted, prose is
+//! escaped so that it cannot open a section or a tag, and fences are longer than anything inside
+//! them.
 
 use super::exact::{write_exact_items, write_list, write_prose};
 use super::fence::write_fence;
@@ -15,26 +15,39 @@ use crate::plan::Document;
 use crate::time::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// What the journal knows about a plan and its document does not say.
+/// Facts about a plan that its journal has and its document does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkdownMeta {
+    /// Status of the plan.
     pub status: String,
+    /// Current version.
     pub version: u64,
+    /// Time of the first version.
     pub created_at: Timestamp,
+    /// Time of the last change.
     pub updated_at: Timestamp,
+    /// Id of the last run.
     pub execution_session: Option<String>,
+    /// Start of the last run.
     pub execution_started_at: Option<Timestamp>,
+    /// End of the last run.
     pub execution_ended_at: Option<Timestamp>,
+    /// Summary of the last run.
     pub result_summary: Option<String>,
+    /// Rejections, oldest first.
     pub rejections: Vec<MarkdownRejection>,
 }
 
 /// One time the plan was sent back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkdownRejection {
+    /// The version that was rejected.
     pub version: u64,
+    /// Time of the rejection.
     pub at: Timestamp,
+    /// The principal that rejected it.
     pub by: String,
+    /// The reason it gave.
     pub reason: String,
 }
 

@@ -23,15 +23,15 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct StepTemplates {
     pub(crate) args: Option<Template>,
     pub(crate) undo: Option<Template>,
-    /// What a sub-plan is given.
+    /// The inputs of a sub-plan.
     pub(crate) inputs: Option<Template>,
     /// The list the step runs once per element of.
     pub(crate) for_each: Option<Template>,
     /// The question to a person.
     pub(crate) message: Option<Template>,
-    /// What a model or an executor is told.
+    /// The prompt of a model or the instruction of an executor.
     pub(crate) prompt: Option<Template>,
-    /// What an executor is to work on.
+    /// The target of an executor.
     pub(crate) target: Option<Template>,
     /// The steps that names in `when`, `expect` and `constraints` stand for.
     pub(crate) names: BTreeMap<Box<str>, StepIx>,
@@ -111,9 +111,9 @@ struct StepReader<'a> {
     used: &'a mut [bool],
     shared: &'a mut Vec<Shared>,
     findings: &'a mut Findings,
-    /// Whether the step's own value may be used: it exists once the step is undone.
+    /// True if the step's own value may be used: it exists once the step is undone.
     own_value: bool,
-    /// Whether what is read is sent to a tool and kept nowhere.
+    /// True if what is read is sent to a tool and kept nowhere.
     only_sent: bool,
 }
 

@@ -5,6 +5,7 @@ mod binding;
 mod literal;
 mod names;
 mod parse;
+mod secret_names;
 mod template;
 
 pub(super) use binding::{Shared, StepTemplates, is_loop_name, parse_references};

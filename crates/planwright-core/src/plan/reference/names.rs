@@ -1,4 +1,4 @@
-//! Which value a name stands for.
+//! Resolves names to the values they stand for.
 //!
 //! Variables and inputs come first, then results, then step ids; `${steps.<id>}` is always the
 //! step. A result name with one producer is decided by a look-up. Only a name with several
@@ -10,7 +10,7 @@ use crate::plan::{Document, Graph, StepIx};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a name means wherever it is used in the plan.
+/// The meaning of a name in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Variable,

@@ -5,21 +5,26 @@ use crate::plan::StepIx;
 /// A parsed reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
+    /// Origin of the value.
     pub root: Root,
+    /// Path into the value.
     pub path: Vec<PathSegment>,
     /// The text between the braces, for messages.
     pub source: Box<str>,
 }
 
-/// What the first name of a reference stands for.
+/// The origin of a reference's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Root {
+    /// A variable or an input.
     Variable(Box<str>),
+    /// The value of a step.
     Step(StepIx),
     /// Resolved only when the call is sent; never stored or shown.
     Secret(Box<str>),
 }
 
+/// One part of a path into a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PathSegment {
     /// `.name`: a field, or an index when it is a number and the value is a list.
@@ -46,12 +51,14 @@ pub(crate) struct Written {
     pub(crate) source: Box<str>,
 }
 
-/// Why a reference cannot be read. The offset counts bytes from the start of the string it stands
-/// in.
+/// The reason a reference cannot be read. The offset counts bytes from the start of the string it
+/// stands in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} (character {})", .offset + 1)]
 pub struct ParseReferenceError {
+    /// Bytes from the start of the string.
     pub offset: usize,
+    /// Description of the problem.
     pub problem: &'static str,
 }
 
@@ -64,7 +71,7 @@ pub(crate) enum Piece<'a> {
     Reference(Written),
 }
 
-/// Whether `name` can be the first name of a reference.
+/// Returns whether `name` can be the first name of a reference.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_name_character)
 }

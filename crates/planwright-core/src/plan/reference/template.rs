@@ -15,45 +15,68 @@ use std::fmt::Write as _;
 /// A JSON value with parsed references. What a reference resolves to is never scanned again.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Template {
+    /// A value without references.
     Literal(Value),
     /// The whole string is a reference: the value keeps its type.
     Reference(Reference),
     /// References with text around them: the result is a string.
     Text(Vec<Segment>),
+    /// A list with references inside.
     List(Vec<Self>),
+    /// An object with references inside, in the order of its keys.
     Object(Vec<(String, Self)>),
 }
 
+/// A piece of a text with references.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Segment {
+    /// Text that is sent as it is.
     Text(String),
+    /// A reference whose value is put in.
     Reference(Reference),
 }
 
 /// The values a run has so far.
 pub trait Values {
+    /// Returns the value of a variable.
     fn variable(&self, name: &str) -> Option<&Value>;
+    /// Returns the value of a step, once it has one.
     fn step(&self, ix: StepIx) -> Option<&Value>;
 
-    /// What stands for a secret: its text where it is sent, its reference where it is shown.
-    /// Nothing anywhere else.
+    /// Returns the value for a secret: its text where it is sent, its reference where it is shown,
+    /// nothing anywhere else.
     fn secret(&self, _name: &str) -> Option<&Value> {
         None
     }
 }
 
+/// The reason a template cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
+    /// The reference has no value.
     #[error("`${{{reference}}}` has no value: {at} has {}", describe(.keys))]
     Missing {
+        /// The reference as it is written.
         reference: String,
+        /// The part of it that has a value.
         at: String,
+        /// Keys that value has.
         keys: Vec<String>,
     },
+    /// The resolved value would exceed its limit.
     #[error("the arguments grow beyond {limit} bytes once `${{{reference}}}` is put in")]
-    TooLarge { reference: String, limit: usize },
+    TooLarge {
+        /// The reference that exceeds it.
+        reference: String,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// A secret is referred to where none is available.
     #[error("`${{{reference}}}` is a secret, and secrets are not available here")]
-    Secret { reference: String },
+    Secret {
+        /// The reference as it is written.
+        reference: String,
+    },
 }
 
 fn describe(keys: &[String]) -> String {
@@ -161,7 +184,7 @@ fn push_text(segments: &mut Vec<Segment>, text: &str) {
     }
 }
 
-/// Whether some string in `value` has a reference or an escaped one.
+/// Returns whether some string in `value` has a reference or an escaped one.
 pub(crate) fn has_markers(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains("${"),
@@ -171,7 +194,7 @@ pub(crate) fn has_markers(value: &Value) -> bool {
     }
 }
 
-/// Whether some string in `value` has a reference to a secret, also a malformed one.
+/// Returns whether some string in `value` has a reference to a secret, also a malformed one.
 pub(crate) fn names_secret(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains("${secret"),
@@ -182,9 +205,10 @@ pub(crate) fn names_secret(value: &Value) -> bool {
 }
 
 impl Template {
-    /// What one step's arguments may grow to when the caller sets no bound.
+    /// The limit on one step's resolved arguments when the caller sets none.
     pub const DEFAULT_MAX_RESOLVED_BYTES: usize = 64 << 20;
 
+    /// Returns the steps that are referred to, each once.
     pub fn referenced_steps(&self) -> Vec<StepIx> {
         let mut steps = BTreeSet::new();
         self.each_reference(&mut |reference| {
@@ -240,6 +264,7 @@ impl Template {
         }
     }
 
+    /// Resolves an object under the default size limit.
     pub fn resolve_object(&self, values: &dyn Values) -> Result<Map<String, Value>, ResolveError> {
         self.resolve_object_within(values, Self::DEFAULT_MAX_RESOLVED_BYTES)
     }
@@ -430,8 +455,8 @@ fn shorten(key: &str) -> String {
     key.chars().take(64).collect()
 }
 
-/// What is left of `budget` after the JSON of `value`, or `None` if it does not fit. Stops as soon
-/// as it is clear.
+/// Returns the rest of `budget` after the JSON of `value`, or `None` if it does not fit. Stops as
+/// soon as it is clear.
 fn charge(value: &Value, budget: usize) -> Option<usize> {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => budget.checked_sub(8),

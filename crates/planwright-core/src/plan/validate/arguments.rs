@@ -25,11 +25,11 @@ pub(super) struct Arguments<'a> {
     pub(super) ix: StepIx,
     pub(super) tool: &'a KnownTool,
     pub(super) args: &'a Map<String, Value>,
-    /// Where the arguments stand in the document.
+    /// JSON pointer of the arguments in the document.
     pub(super) at: &'a str,
 }
 
-/// What is known about a part of the arguments that has references in it.
+/// Knowledge about a part of the arguments that has references in it.
 #[derive(Debug, PartialEq)]
 enum Part {
     /// Nothing: the value could be anything.
@@ -84,7 +84,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// What to say about an error, or nothing if it may come from a value that only stands in.
+    /// Returns the message for an error, or `None` if it may come from a value that only stands in.
     fn message(
         &self,
         error: &jsonschema::ValidationError<'_>,
@@ -242,8 +242,8 @@ fn type_at(schema: &Value, path: &[PathSegment]) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Whether a part of a schema applies only to some values, so that a stand-in may have chosen the
-/// wrong one.
+/// Returns whether a part of a schema applies only to some values, so that a stand-in may have
+/// chosen the wrong one.
 fn is_conditional(schema_path: &str) -> bool {
     let conditional = [
         "if",
@@ -260,7 +260,7 @@ fn is_conditional(schema_path: &str) -> bool {
         .any(|part| conditional.contains(&part))
 }
 
-/// Whether an error is about an object or a list as such, whatever the values inside will be.
+/// Returns whether an error is about an object or a list as such, independent of the values inside.
 fn concerns_the_container(kind: &Kind) -> bool {
     matches!(
         kind,

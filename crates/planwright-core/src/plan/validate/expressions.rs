@@ -53,7 +53,7 @@ pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
     }
 }
 
-/// Whether an expression may use this name without anybody having defined it.
+/// Returns whether an expression may use this name without a definition.
 pub(crate) fn is_type_name(name: &str) -> bool {
     TYPES.contains(&name)
 }

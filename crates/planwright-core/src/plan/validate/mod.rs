@@ -15,4 +15,4 @@ pub(crate) use arguments::describe;
 pub(crate) use expressions::is_type_name;
 pub(crate) use inputs::missing as missing_inputs;
 pub(crate) use tools::{ToolNames, bare as bare_name};
-pub use validated::{Validated, validate, validate_with};
+pub use validated::{ValidationReport, validate, validate_with};

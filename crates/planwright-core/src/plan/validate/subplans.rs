@@ -2,7 +2,7 @@
 //! inputs they take.
 
 use super::inputs::missing;
-use super::{Validated, arguments::describe};
+use super::{ValidationReport, arguments::describe};
 use crate::id::PlanId;
 use crate::json::compile_schema;
 use crate::plan::compile::Compiled;
@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Goes from a plan through all that it runs. Every plan is looked at once, whatever the number of
-/// ways to it.
+/// Goes from a plan through all that it runs. Every plan is checked once, however many steps run
+/// it.
 pub(super) struct Walk<'a> {
     pub(super) known: &'a KnownPlans,
     pub(super) catalog: &'a Catalog,
@@ -32,9 +32,9 @@ pub(super) struct Walk<'a> {
 #[derive(Clone)]
 struct Looked {
     subplan: Subplan,
-    /// How many plans nest in it, itself included.
+    /// Number of plans that nest in it, itself included.
     height: usize,
-    /// Why it could not run by itself.
+    /// The reason it could not run by itself.
     error: Option<String>,
 }
 
@@ -156,10 +156,10 @@ impl<'a> Walk<'a> {
     fn look_inside(&mut self, id: &PlanId, known: &KnownPlan) -> Result<Looked, Problem> {
         self.path.push(id.clone());
         self.heights.push(0);
-        let Validated { plan, findings } = self.validate((*known.document).clone());
+        let ValidationReport { plan, findings } = self.validate((*known.document).clone());
         let below = self.heights.pop().unwrap_or_default();
         self.path.pop();
-        // Whoever runs the plan brings the inputs; what is wrong with those is said where they are
+        // The step that runs the plan brings the inputs; errors in them are reported where they are
         // written.
         let errors: Vec<&Finding> = findings
             .iter()
@@ -200,8 +200,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What is wrong with the inputs as they are written. Those with references are checked when they
-/// are known.
+/// Checks the inputs as they are written. Those with references are checked when they are known.
 fn inputs(written: &SubPlan, child: &Document) -> Vec<Finding> {
     let mut findings: Vec<Finding> = written
         .inputs

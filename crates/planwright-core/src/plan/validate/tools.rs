@@ -1,4 +1,4 @@
-//! Whether the tools of a plan are there, are the ones meant, and are in its scope.
+//! Checks that the tools of a plan exist, are unambiguous, and are in its scope.
 
 use super::arguments::Arguments;
 use crate::plan::compile::Compiled;

@@ -6,9 +6,9 @@ use crate::plan::finding::Findings;
 use crate::plan::{Bounds, Code, Document, Finding, KnownPlans, Plan};
 use crate::tool::Catalog;
 
-/// What validation found, and the plan if it can be kept.
+/// The findings of validation, and the plan if it can be kept.
 #[derive(Debug)]
-pub struct Validated {
+pub struct ValidationReport {
     /// The plan, unless a finding [blocks the import](Code::blocks_import). It may still have
     /// errors that keep it from running.
     pub plan: Option<Plan>,
@@ -16,15 +16,15 @@ pub struct Validated {
     pub findings: Vec<Finding>,
 }
 
-impl Validated {
-    /// Whether nothing stands in the way of running the plan.
+impl ValidationReport {
+    /// Returns whether nothing stands in the way of running the plan.
     pub fn is_sound(&self) -> bool {
         self.plan.is_some() && !self.findings.iter().any(Finding::is_error)
     }
 }
 
 /// Checks a document against itself and against the tools there are. No other plan is known.
-pub fn validate(document: Document, catalog: &Catalog, bounds: &Bounds) -> Validated {
+pub fn validate(document: Document, catalog: &Catalog, bounds: &Bounds) -> ValidationReport {
     validate_with(document, catalog, &KnownPlans::default(), bounds)
 }
 
@@ -34,15 +34,15 @@ pub fn validate_with(
     catalog: &Catalog,
     plans: &KnownPlans,
     bounds: &Bounds,
-) -> Validated {
+) -> ValidationReport {
     subplans::Walk::new(plans, catalog, bounds).validate(document)
 }
 
 impl subplans::Walk<'_> {
-    pub(super) fn validate(&mut self, document: Document) -> Validated {
+    pub(super) fn validate(&mut self, document: Document) -> ValidationReport {
         let mut findings = Findings::default();
         let Some(compiled) = compile(document, self.bounds, &mut findings) else {
-            return Validated {
+            return ValidationReport {
                 plan: None,
                 findings: findings.into_vec(),
             };
@@ -59,18 +59,18 @@ impl subplans::Walk<'_> {
             compiled.into_plan(self.bounds)
         };
         let plan = plan.map(|mut plan| {
-            plan.know_subplans(subplans);
+            plan.set_subplans(subplans);
             plan
         });
-        Validated {
+        ValidationReport {
             plan,
             findings: findings.into_vec(),
         }
     }
 }
 
-/// A result name nobody uses. The last steps of a plan are left out: their values are what the plan
-/// is for.
+/// Reports result names that no step uses. The last steps of a plan are left out: their values are
+/// what the plan is for.
 fn unused_results(compiled: &Compiled, findings: &mut Findings) {
     let Some(graph) = &compiled.graph else { return };
     for (index, step) in compiled.document.steps.iter().enumerate() {

@@ -91,7 +91,7 @@ impl Run {
         let because = || {
             format!(
                 "only policy approved the run, and {}",
-                facts.judgement.because()
+                facts.judgement.explain()
             )
         };
         if self.is_models(ix) {
@@ -118,7 +118,7 @@ impl Run {
         (facts.late && choices.is_empty()).then(|| {
             format!(
                 "this was not known when the plan was approved: {}",
-                facts.judgement.because()
+                facts.judgement.explain()
             )
         })
     }
@@ -152,14 +152,14 @@ impl Run {
         {
             return Some(format!(
                 "only policy approved the run, and {}",
-                facts.judgement.because()
+                facts.judgement.explain()
             ));
         }
         let asks = choices.is_empty() || choices.contains(&LateChoice::Ask);
         asks.then(|| {
             format!(
                 "an executor wants this call, and {}",
-                facts.judgement.because()
+                facts.judgement.explain()
             )
         })
     }
@@ -230,7 +230,7 @@ pub(super) fn refused_by_consent(
 
 fn denied(facts: &CallFacts) -> Option<StepError> {
     let denied = facts.judgement.verdict == Verdict::Deny;
-    let message = || format!("Policy denied: {}", facts.judgement.because());
+    let message = || format!("Policy denied: {}", facts.judgement.explain());
     denied.then(|| StepError::new(StepErrorCode::PolicyDenied, message()))
 }
 

@@ -75,12 +75,8 @@ async fn create_plan(
         let review = super::planner::create(&http, goal, caller.principal, &trace).await?;
         return created(&http, &review, trace).await;
     }
-    match &document.id {
-        Some(id) => refuse_known(&http, id).await?,
-        None => document.id = Some(PlanId::mint(engine.environment().ids.entropy())),
-    }
     let (review, _) = engine
-        .take_in(document, &caller.principal, only_a_goal, trace.parse().ok())
+        .create_plan(document, &caller.principal, only_a_goal, trace.parse().ok())
         .await?;
     created(&http, &review, trace).await
 }
@@ -120,17 +116,6 @@ fn check_goal(value: &Value) -> Result<(), Problem> {
         )),
         Some(Value::String(_)) => Ok(()),
         Some(_) => Err(Problem::bad_request("the goal has to be a text")),
-    }
-}
-
-/// A plan that exists is edited, not proposed again.
-async fn refuse_known(http: &Http, id: &PlanId) -> Result<(), Problem> {
-    match http.service.engine.load_review(id).await {
-        Ok((review, _)) if review.state() == ReviewState::Deleted => Ok(()),
-        Ok(_) => Err(Problem::conflict(format!("there is a plan `{id}` already"))
-            .hint(format!("PATCH /plan/{id} makes a new version of it"))),
-        Err(LoadError::NoSuchPlan(_)) => Ok(()),
-        Err(error) => Err(error.into()),
     }
 }
 

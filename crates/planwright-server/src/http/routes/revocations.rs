@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use planwright_api::PlanDecided;
 use planwright_core::id::PlanId;
-use planwright_core::policy::{Action, MAX_PRINCIPAL_NAME};
+use planwright_core::policy::{MAX_PRINCIPAL_NAME, Permission};
 use planwright_core::principal::Principal;
 use serde::Deserialize;
 use serde_json::Map;
@@ -50,7 +50,7 @@ async fn revoke_approval(
     let of = whose(&caller, of)?;
     let engine = &http.service.engine;
     if of != caller.principal {
-        authorize(&caller, Action::Administer, engine.policy())?;
+        authorize(&caller, Permission::Administer, engine.policy())?;
     }
     super::load(&http, &id).await?;
     let reason = reason.filter(|reason| !reason.trim().is_empty());

@@ -15,8 +15,7 @@ use planwright_api::{RunAccepted, StepDecided};
 use planwright_core::id::PlanId;
 use planwright_core::review::Review;
 use planwright_core::run::{Asked, Reply, Resolution, Run, StepState};
-use planwright_core::status::StepStatus;
-use planwright_engine::{RunCommand, store_value};
+use planwright_engine::RunCommand;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -284,9 +283,9 @@ async fn resolve_step(
     let target = target(&http, &id, &step, run.as_deref()).await?;
     let resolution = match outcome {
         OutcomeWord::Happened => {
-            let artifacts = &http.service.engine.environment().artifacts;
-            let (value, _) = store_value(&**artifacts, value.unwrap_or_default()).await?;
-            Resolution::Happened { value }
+            let value = value.unwrap_or_default();
+            let engine = &http.service.engine;
+            engine.resolution_with_value(target.run.id(), value).await?
         }
         OutcomeWord::DidNotHappen => Resolution::DidNotHappen,
         OutcomeWord::RunAgain => Resolution::RunAgain,

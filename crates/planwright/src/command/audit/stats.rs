@@ -7,7 +7,7 @@ use crate::workspace::maintenance::run_due_maintenance;
 use crate::workspace::servers::Need;
 use planwright_api::StatsResult;
 use planwright_core::plan::Document;
-use planwright_core::policy::Span;
+use planwright_core::policy::TimeSpan;
 use planwright_core::time::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(crate) struct Args {
     /// Only what happened in this time: 30d, 12h.
     #[arg(long, value_name = "SPAN")]
-    since: Option<Span>,
+    since: Option<TimeSpan>,
 }
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {

@@ -6,7 +6,7 @@ use crate::workspace::app::{CommandContext, user};
 use crate::workspace::run_selector::select_step;
 use planwright_core::json::parse_strict;
 use planwright_core::run::Resolution;
-use planwright_engine::{RunCommand, store_value};
+use planwright_engine::RunCommand;
 use serde_json::Value;
 
 #[derive(Debug, clap::Args)]
@@ -43,8 +43,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let app = context.open_existing()?;
     let target = select_step(&app, &args.plan, &args.step).await?;
     let (resolution, word) = if args.happened {
-        let (value, _) = store_value(&**app.artifacts(), value).await?;
-        (Resolution::Happened { value }, "happened")
+        let happened = app
+            .engine
+            .resolution_with_value(target.run.id(), value)
+            .await?;
+        (happened, "happened")
     } else if args.did_not_happen {
         (Resolution::DidNotHappen, "did not happen")
     } else {

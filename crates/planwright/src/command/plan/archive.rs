@@ -5,7 +5,7 @@ use crate::workspace::app::{App, CommandContext, user};
 use crate::workspace::plan_source::{load_plan, parse_id};
 use crate::workspace::projections::update_plan_files;
 use planwright_core::id::PlanId;
-use planwright_core::policy::Span;
+use planwright_core::policy::TimeSpan;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
@@ -14,7 +14,7 @@ pub(crate) struct Args {
     plan: Option<String>,
     /// Every plan that is over and was not touched for so long: 30d, 12h.
     #[arg(long, value_name = "SPAN", conflicts_with = "plan")]
-    older_than: Option<Span>,
+    older_than: Option<TimeSpan>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
 }
 
 /// The plans that are over and were not touched for so long.
-async fn find_old_plans(app: &App, span: Span) -> Result<Vec<PlanId>, Failure> {
+async fn find_old_plans(app: &App, span: TimeSpan) -> Result<Vec<PlanId>, Failure> {
     let (since, mut ids) = (app.now().minus(span.as_duration()), Vec::new());
     for plan in app.engine.may_be_over_since(since).await? {
         let (review, _) = app.engine.load_review(&plan).await?;

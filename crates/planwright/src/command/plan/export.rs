@@ -7,7 +7,7 @@ use crate::workspace::projections::render_markdown;
 use clap::ValueEnum;
 use planwright_adapters::files::atomic_write;
 use planwright_core::id::StepId;
-use planwright_core::plan::{file_of_stored, to_cursor};
+use planwright_core::plan::{stored_part_file, to_cursor};
 use planwright_core::review::{Review, Version};
 use planwright_core::run::StepState;
 use std::collections::BTreeSet;
@@ -112,7 +112,7 @@ async fn write_stored_parts(app: &App, version: &Version, path: &Path) -> Result
         .join("artifacts");
     for (name, artifact) in &version.document.context.stored {
         let bytes = app.artifacts().get(artifact).await?;
-        let file = directory.join(file_of_stored(name));
+        let file = directory.join(stored_part_file(name));
         std::fs::create_dir_all(&directory).map_err(|error| {
             Failure::usage(format!("cannot create {}: {error}", directory.display()))
         })?;

@@ -7,7 +7,7 @@ use crate::workspace::plan_source::{self, PlanSource, read_text, unreadable_plan
 use crate::workspace::servers::Need;
 use crate::workspace::variables::VariableFlags;
 use planwright_api::ValidationResult;
-use planwright_core::plan::{Validated, validate_with};
+use planwright_core::plan::{ValidationReport, validate_with};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -50,7 +50,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     app.start_servers(&document, Need::Look).await?;
     let catalog = app.engine.catalog();
     let plans = app.engine.known_plans(&document).await?;
-    let Validated { plan, mut findings } = validate_with(document, &catalog, &plans, &bounds);
+    let ValidationReport { plan, mut findings } =
+        validate_with(document, &catalog, &plans, &bounds);
     findings.extend(
         plan.iter()
             .flat_map(|plan| app.engine.unmanned_findings(plan)),

@@ -7,7 +7,7 @@ use crate::workspace::app::{Access, App, CommandContext, user};
 use clap::ValueEnum;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_api::TokenLine;
-use planwright_core::policy::{Role, Span};
+use planwright_core::policy::{Role, TimeSpan};
 use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_engine::Sweep;
 use planwright_engine::access::{self, Grant, GrantError, Minted};
@@ -48,7 +48,7 @@ pub(crate) struct CreateArgs {
     name: String,
     /// How long it opens the door: 45s, 30m, 12h, 30d. Default: until it is revoked.
     #[arg(long, value_name = "TIME")]
-    expires: Option<Span>,
+    expires: Option<TimeSpan>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,7 +100,7 @@ async fn create_token(context: &CommandContext, args: &CreateArgs) -> Result<Exi
     let grant = Grant {
         to: args.kind.principal(&args.name),
         role: args.role,
-        lifetime: args.expires.map(Span::as_duration),
+        lifetime: args.expires.map(TimeSpan::as_duration),
     };
     let roles = &app.engine.policy().roles;
     let minted = access::create(token_store(&app)?, roles, &user(), &grant, app.now()).await?;

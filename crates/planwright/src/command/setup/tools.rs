@@ -183,7 +183,7 @@ fn tool_document(tool: &Arc<KnownTool>) -> Value {
         "enabled": true,
         "class": tool.class.as_str(),
         "readOnly": tool.is_read_only(),
-        "believed": tool.believed,
+        "believed": tool.trusted,
         "title": definition.title,
         "description": definition.description,
         "digest": tool.digest,

@@ -1,62 +1,63 @@
 //! Spans of time as operators write them: `45s`, `30m`, `12h`, `7d`.
 
+use jiff::SpanRelativeTo;
+use jiff::fmt::friendly::SpanParser;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::str::FromStr;
 use std::time::Duration;
 
 /// A span of time in whole seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span(u64);
+pub struct TimeSpan(u64);
 
-impl Span {
-    pub fn of_seconds(seconds: u64) -> Self {
+impl TimeSpan {
+    /// Makes a span of this many seconds.
+    pub fn from_seconds(seconds: u64) -> Self {
         Self(seconds)
     }
 
+    /// Returns the span in seconds.
     pub fn seconds(self) -> u64 {
         self.0
     }
 
+    /// Returns the span as a duration.
     pub fn as_duration(self) -> Duration {
         Duration::from_secs(self.0)
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let unit = text.chars().last()?;
-        let number: u64 = text[..text.len() - unit.len_utf8()].trim().parse().ok()?;
-        let seconds = match unit {
-            's' => 1,
-            'm' => 60,
-            'h' => 60 * 60,
-            'd' => 24 * 60 * 60,
-            _ => return None,
-        };
-        number
-            .checked_mul(seconds)
-            .filter(|&seconds| seconds > 0)
-            .map(Self)
+        let span = SpanParser::new().parse_span(text.trim_start()).ok()?;
+        // A month has no fixed length, and `m` is a minute: units from weeks on are not read.
+        if span.get_years() != 0 || span.get_months() != 0 || span.get_weeks() != 0 {
+            return None;
+        }
+        let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+        let seconds = u64::try_from(duration.as_secs()).ok()?;
+        (seconds > 0 && duration.subsec_nanos() == 0).then_some(Self(seconds))
     }
 }
 
+/// The error for a text that is no span of time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no span of time: write 45s, 30m, 12h or 7d")]
-pub struct ParseSpanError(String);
+pub struct ParseTimeSpanError(String);
 
-impl FromStr for Span {
-    type Err = ParseSpanError;
+impl FromStr for TimeSpan {
+    type Err = ParseTimeSpanError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::parse(text).ok_or_else(|| ParseSpanError(text.to_owned()))
+        Self::parse(text).ok_or_else(|| ParseTimeSpanError(text.to_owned()))
     }
 }
 
-impl Serialize for Span {
+impl Serialize for TimeSpan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&format!("{}s", self.0))
     }
 }
 
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?
             .parse()
@@ -76,8 +77,9 @@ mod tests {
             ("12h", 43_200),
             ("7d", 604_800),
             ("1 d", 86_400),
+            ("1h30m", 5400),
         ] {
-            assert_eq!(Span::parse(text), Some(Span(seconds)), "{text}");
+            assert_eq!(TimeSpan::parse(text), Some(TimeSpan(seconds)), "{text}");
         }
         for text in [
             "",
@@ -86,11 +88,14 @@ mod tests {
             "0s",
             "-1d",
             "7w",
+            "1mo",
+            "1.5s",
+            "1h ago",
             "99999999999999999999d",
             "9999999999999999d",
             "é",
         ] {
-            assert_eq!(Span::parse(text), None, "{text}");
+            assert_eq!(TimeSpan::parse(text), None, "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The figures over everything that was read.
+//! The statistics over everything that was read.
 
 use super::{Durations, ModelCosts, ReviewTally, RunTally};
 use crate::plan::Plan;
@@ -10,26 +10,29 @@ use std::time::Duration;
 /// Tools with figures of their own; the calls of any others are counted together.
 const MAX_TOOLS: usize = 1000;
 
-/// What the tools beyond that are called.
+/// The name under which further tools are counted.
 const OTHERS: &str = "(others)";
 
 /// Everything that was counted.
 #[derive(Debug, Clone, Default)]
-pub struct Figures {
-    pub tools: BTreeMap<String, ToolFigures>,
-    pub reviews: ReviewFigures,
-    pub predictions: PredictionFigures,
-    /// How many plans stand where.
+pub struct Statistics {
+    /// Calls by tool.
+    pub tools: BTreeMap<String, ToolStats>,
+    /// Decisions of people and policy.
+    pub reviews: ReviewStats,
+    /// Predicted and actual durations.
+    pub predictions: PredictionStats,
+    /// Number of plans by status.
     pub plans: BTreeMap<String, u64>,
-    /// How many runs stand where.
+    /// Number of runs by status.
     pub runs: BTreeMap<String, u64>,
-    /// Tools that plans ask for and nobody offers, and how many plans do.
+    /// Tools that plans ask for and no server offers, with the number of such plans.
     pub gaps: BTreeMap<String, u64>,
-    /// What asking models took, for writing plans and in runs.
+    /// Use of models, for writing plans and in runs.
     pub models: ModelCosts,
-    /// How often runs were looked at before their end.
+    /// Number of reflections on runs.
     pub reflections: u64,
-    /// How often a plan was adjusted after that.
+    /// Number of adjustments that followed.
     pub adjustments: u64,
     /// Journals that could not be read.
     pub unreadable: u64,
@@ -37,43 +40,58 @@ pub struct Figures {
 
 /// The calls of one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToolFigures {
+pub struct ToolStats {
+    /// Number of calls.
     pub calls: u64,
+    /// Calls that failed.
     pub failures: u64,
+    /// Durations of the calls.
     pub latency: Durations,
 }
 
-/// What people decided.
+/// Decisions of people, counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReviewFigures {
+pub struct ReviewStats {
+    /// Number of plans.
     pub plans: u64,
+    /// Number of versions.
     pub versions: u64,
     /// Given by people.
     pub approvals: u64,
+    /// Approvals given by policy.
     pub by_policy: u64,
     /// Of single steps, in runs.
     pub step_approvals: u64,
+    /// Denials of single steps, in runs.
     pub step_denials: u64,
+    /// Rejections of versions.
     pub rejections: u64,
     /// The most often that one plan was rejected.
     pub most_rejections: u64,
+    /// Requests for changes.
     pub change_requests: u64,
+    /// Comments of people.
     pub comments: u64,
+    /// Plans and approvals that expired.
     pub expiries: u64,
+    /// Time from a proposal to its approval by a person.
     pub time_to_approval: Durations,
 }
 
-/// How long completed runs were expected to take, and took.
+/// Predicted and actual durations of completed runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PredictionFigures {
+pub struct PredictionStats {
+    /// Number of completed runs with a prediction.
     pub runs: u64,
+    /// Sum of the predictions.
     pub predicted: Duration,
+    /// Sum of the actual durations.
     pub actual: Duration,
     /// The sum of how far each prediction was off.
     pub off: Duration,
 }
 
-impl Figures {
+impl Statistics {
     /// Adds what was said about a plan.
     pub fn add_review(&mut self, tally: &ReviewTally, status: PlanStatus) {
         let figures = &mut self.reviews;
@@ -87,9 +105,9 @@ impl Figures {
         figures.comments += tally.comments;
         figures.expiries += tally.expiries;
         for &time in &tally.times_to_approval {
-            figures.time_to_approval.note(time);
+            figures.time_to_approval.record(time);
         }
-        self.models.add(&tally.models);
+        self.models.merge(&tally.models);
         *self.plans.entry(status.as_str().to_owned()).or_default() += 1;
     }
 
@@ -103,20 +121,20 @@ impl Figures {
                 .or_default();
             figures.calls += 1;
             figures.failures += u64::from(!succeeded);
-            figures.latency.note(took);
+            figures.latency.record(took);
         }
     }
 
-    /// What a run of this plan can be expected to take: what its author says, else what its tools
-    /// took so far along its longest path. Nothing, if nothing is known about them.
-    pub fn predict(&self, plan: &Plan) -> Option<Duration> {
+    /// Predicts the duration of a run: the author's estimate, else the mean latency of its tools
+    /// along its longest path. `None` if nothing is known about them.
+    pub fn predict_duration(&self, plan: &Plan) -> Option<Duration> {
         if let Some(seconds) = plan.document().estimated_duration {
             return Duration::try_from_secs_f64(seconds).ok();
         }
         let mut known = BTreeMap::new();
         for ix in plan.indices() {
             let label = plan.step(ix).action_label();
-            if let Some(mean) = self.mean_of(label) {
+            if let Some(mean) = self.mean_latency(label) {
                 known.insert(label.to_owned(), mean);
             }
         }
@@ -130,7 +148,7 @@ impl Figures {
     }
 
     /// Journals name tools in full; plans may name them without their server.
-    fn mean_of(&self, label: &str) -> Option<Duration> {
+    fn mean_latency(&self, label: &str) -> Option<Duration> {
         let figures = self.tools.get(label).or_else(|| {
             let mut named = self.tools.iter().filter(|(name, _)| {
                 name.strip_suffix(label)
@@ -148,14 +166,15 @@ impl Figures {
     /// the run does not.
     pub fn add_call_run(&mut self, mut tally: RunTally) {
         self.add_calls(&mut tally);
-        self.models.add(&tally.models);
+        self.models.merge(&tally.models);
         self.reviews.step_approvals += tally.approvals;
         self.reviews.step_denials += tally.denials;
     }
 
     /// Adds a run whose journal was read to its end.
     pub fn add_run(&mut self, tally: RunTally, status: &CachedStatus, predicted: Option<Duration>) {
-        let (completed, actual) = (tally.completed, tally.actual());
+        let completed = tally.completed;
+        let actual = tally.active_duration();
         self.reflections += tally.reflections;
         self.adjustments += u64::from(tally.adjusted);
         self.add_call_run(tally);
@@ -169,7 +188,7 @@ impl Figures {
         }
     }
 
-    /// Adds a plan that asks for a tool nobody offers.
+    /// Adds a plan that asks for a tool no server offers.
     pub fn add_gap(&mut self, tool: &str) {
         let known = self.gaps.contains_key(tool) || self.gaps.len() < MAX_TOOLS;
         *self

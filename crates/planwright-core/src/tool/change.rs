@@ -1,4 +1,5 @@
-//! What changed between two definitions of a tool, for the person whose approval pinned the first.
+//! Describes the change between two definitions of a tool, for the person whose approval pinned the
+//! first.
 
 use super::ToolDefinition;
 use crate::json::pointer_token;
@@ -8,9 +9,9 @@ use serde_json::{Value, json};
 const MAX_CHANGES: usize = 8;
 const MAX_TEXT: usize = 60;
 
-/// What changed, field by field, in few words. Equal definitions differ in where the tool comes
-/// from.
-pub fn difference(before: &ToolDefinition, after: &ToolDefinition) -> String {
+/// Describes the changes field by field, in few words. Equal definitions differ in the origin of
+/// the tool.
+pub fn describe_change(before: &ToolDefinition, after: &ToolDefinition) -> String {
     let mut changes = Vec::new();
     let fields = |definition: &ToolDefinition| {
         json!({
@@ -22,7 +23,7 @@ pub fn difference(before: &ToolDefinition, after: &ToolDefinition) -> String {
             "annotations": definition.annotations,
         })
     };
-    compare("", &fields(before), &fields(after), &mut changes);
+    collect_changes("", &fields(before), &fields(after), &mut changes);
     if changes.is_empty() {
         return "its definition is the same, but it comes from another server or launch line"
             .to_owned();
@@ -35,7 +36,7 @@ pub fn difference(before: &ToolDefinition, after: &ToolDefinition) -> String {
     changes.join("; ")
 }
 
-fn compare(at: &str, before: &Value, after: &Value, changes: &mut Vec<String>) {
+fn collect_changes(at: &str, before: &Value, after: &Value, changes: &mut Vec<String>) {
     if before == after {
         return;
     }
@@ -55,7 +56,7 @@ fn compare(at: &str, before: &Value, after: &Value, changes: &mut Vec<String>) {
         let place = format!("{at}/{}", pointer_token(name));
         let of =
             |map: &serde_json::Map<String, Value>| map.get(name).cloned().unwrap_or(Value::Null);
-        compare(&place, &of(old), &of(new), changes);
+        collect_changes(&place, &of(old), &of(new), changes);
     }
 }
 
@@ -84,7 +85,7 @@ mod tests {
             json!({"properties": {"a": {"type": "integer"}, "b": true}}),
         );
         assert_eq!(
-            difference(&before, &after),
+            describe_change(&before, &after),
             "description: \"reads\" → \"deletes\"; inputSchema/properties/a/type: \"string\" → \"integer\"; \
              inputSchema/properties/b added: true"
         );
@@ -99,7 +100,7 @@ mod tests {
                     .collect::<serde_json::Map<_, _>>()
             )
         };
-        let words = difference(&tool("a", many(1)), &tool(&"b".repeat(10_000), many(2)));
+        let words = describe_change(&tool("a", many(1)), &tool(&"b".repeat(10_000), many(2)));
         assert!(words.len() < 1_500 && words.ends_with("more"), "{words}");
     }
 }

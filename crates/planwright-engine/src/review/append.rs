@@ -1,0 +1,112 @@
+//! Writing to the journals of plans.
+
+use crate::engine::Engine;
+use crate::journal::load::LoadError;
+use crate::journal::writer::{JournalWriter, WriteError};
+use crate::port::{Append, LeaseRule};
+use crate::redaction::entry_text::has_typed_text;
+use crate::redaction::learning::{learn_secrets, named_secrets};
+use crate::review::plans::ReviewError;
+use planwright_core::id::PlanId;
+use planwright_core::journal::{Cause, Head, StreamName};
+use planwright_core::review::{Command, Refusal, Review, ReviewEvent};
+use planwright_core::run::Corrupt;
+use planwright_core::time::Timestamp;
+
+/// Events, and the instant in which they were decided. They are dated then.
+pub(crate) type Decided = (Timestamp, Vec<ReviewEvent>);
+
+impl Engine {
+    /// Decides a command about a plan and makes what follows durable. Returns the review after it.
+    pub(crate) async fn write_review(
+        &self,
+        review: Review,
+        head: Head,
+        command: &Command,
+    ) -> Result<Review, ReviewError> {
+        let now = self.env.clock.now();
+        let events = review.decide(command, now)?;
+        self.append_review(review, head, (now, events)).await
+    }
+
+    /// Makes events durable. Returns the review after them.
+    pub(crate) async fn append_review(
+        &self,
+        review: Review,
+        head: Head,
+        decided: Decided,
+    ) -> Result<Review, ReviewError> {
+        let (append, review) = self.review_append(review, head, decided).await?;
+        if !append.records.is_empty() {
+            self.env.store.append(vec![append]).await?;
+        }
+        Ok(review)
+    }
+
+    /// Builds the append that makes events durable, and the review after it.
+    pub(crate) async fn review_append(
+        &self,
+        mut review: Review,
+        head: Head,
+        (at, events): Decided,
+    ) -> Result<(Append, Review), ReviewError> {
+        if events.iter().any(has_typed_text) {
+            self.learn_secrets_of_plan(&review, &events).await;
+        }
+        let mut journal = self.plan_writer(review.id(), head);
+        journal
+            .record(&mut review, events, Cause::Command, at)
+            .map_err(|corrupt| damaged(review.id(), &corrupt))?;
+        let (append, _) = journal.take_append(&review, LeaseRule::None);
+        Ok((append, review))
+    }
+
+    /// Makes the first entry of a plan durable.
+    pub(crate) async fn open_review(
+        &self,
+        id: &PlanId,
+        at: Timestamp,
+        first: ReviewEvent,
+    ) -> Result<Review, ReviewError> {
+        let mut journal = self.plan_writer(id, Head::EMPTY);
+        let review = journal
+            .open(first, at, |entry| Review::open(id.clone(), entry))
+            .map_err(|corrupt| damaged(id, &corrupt))?;
+        let (append, _) = journal.take_append(&review, LeaseRule::None);
+        self.env.store.append(vec![append]).await?;
+        Ok(review)
+    }
+
+    /// A writer for the journal of a plan that ends at `head`. Plans have no owner and no epoch.
+    pub(crate) fn plan_writer(&self, id: &PlanId, head: Head) -> JournalWriter<ReviewEvent> {
+        JournalWriter::new(&self.env.redaction, StreamName::Plan(id.clone()), head, 0)
+    }
+
+    /// Learns what the text of `events` may repeat: the secrets of the plan as it was, and as it
+    /// becomes.
+    async fn learn_secrets_of_plan(&self, review: &Review, events: &[ReviewEvent]) {
+        let mut names = named_secrets(review);
+        for event in events {
+            if let ReviewEvent::PlanProposed { document, .. } = event {
+                names.extend(document.secret_names());
+            }
+        }
+        learn_secrets(&*self.env.secrets, &self.env.redaction, names).await;
+    }
+}
+
+/// A journal that cannot say what was decided.
+pub(crate) fn damaged(id: &PlanId, corrupt: &Corrupt) -> LoadError {
+    LoadError::Damaged {
+        stream: StreamName::Plan(id.clone()),
+        reason: corrupt.to_string(),
+    }
+}
+
+/// Says which plan's journal could not be written.
+pub(crate) fn write_error(id: &PlanId) -> impl FnOnce(WriteError<Refusal>) -> ReviewError + '_ {
+    move |error| match error {
+        WriteError::Refused(refusal) => refusal.into(),
+        WriteError::Corrupt(corrupt) => damaged(id, &corrupt).into(),
+    }
+}

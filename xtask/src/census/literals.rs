@@ -1,0 +1,126 @@
+//! Words of statuses that stand as string literals where an enum should.
+
+use super::source::{CrateSource, SourceFile};
+use super::types::type_name;
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+
+/// The words for where a plan, a run or a step stands.
+const STATUS_WORDS: &[&str] = &[
+    "adjusted",
+    "approved",
+    "archived",
+    "awaiting_approval",
+    "awaiting_input",
+    "awaiting_plan",
+    "blocked",
+    "cancelled",
+    "changes_requested",
+    "completed",
+    "deleted",
+    "denied",
+    "draft",
+    "executing",
+    "expired",
+    "failed",
+    "needs_review",
+    "opened",
+    "outcome_unknown",
+    "paused",
+    "pending",
+    "proposed",
+    "ready",
+    "rejected",
+    "retry_due",
+    "running",
+    "skipped",
+    "stalled",
+    "undone",
+    "waiting",
+];
+
+/// Places where strings are the contract: the outside, the documents other programs rely on, the
+/// spelling of the enums themselves, the laws of stores (test code), and a dialect of plan files
+/// that others write.
+const EXEMPT: &[&str] = &[
+    "crates/planwright-adapters/",
+    "crates/planwright-api/",
+    "crates/planwright-server/src/wire/",
+    "crates/planwright-core/src/status/",
+    "crates/planwright-core/src/run/error_code.rs",
+    "crates/planwright-core/src/plan/markdown/cursor.rs",
+    "crates/planwright-engine/src/conformance/",
+];
+
+/// The ends of the names of types that are made of such words; their own tables are where the
+/// words belong.
+const WORD_TYPES: &[&str] = &["Status", "State", "Code"];
+
+/// Lists every status word that the source has outside wire documents, adapters and the tables of
+/// the types themselves.
+pub(super) fn status_literals(crates: &[CrateSource]) -> Vec<String> {
+    let files = crates.iter().flat_map(|krate| &krate.src);
+    let files = files.filter(|file| {
+        let path = file.path.to_string_lossy();
+        !EXEMPT.iter().any(|place| path.starts_with(place))
+    });
+    files.flat_map(literals_in).collect()
+}
+
+fn literals_in(file: &SourceFile) -> Vec<String> {
+    let mut literals = Literals {
+        file,
+        found: Vec::new(),
+    };
+    literals.visit_file(&file.syntax);
+    literals.found
+}
+
+struct Literals<'a> {
+    file: &'a SourceFile,
+    found: Vec<String>,
+}
+
+impl Literals<'_> {
+    fn add(&mut self, word: &str, span: proc_macro2::Span) {
+        if STATUS_WORDS.contains(&word) {
+            self.found
+                .push(format!("{} \"{word}\"", self.file.place(span)));
+        }
+    }
+
+    /// Reads the tokens of a macro. A literal before a colon is the name of a field, as in `json!`.
+    fn read_tokens(&mut self, tokens: TokenStream) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        for (index, token) in tokens.iter().enumerate() {
+            let is_key = matches!(tokens.get(index + 1), Some(TokenTree::Punct(next)) if next.as_char() == ':');
+            match token {
+                TokenTree::Group(group) => self.read_tokens(group.stream()),
+                TokenTree::Literal(literal) if !is_key => {
+                    let text = literal.to_string();
+                    self.add(text.trim_matches('"'), literal.span());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Literals<'_> {
+    fn visit_attribute(&mut self, _: &'a syn::Attribute) {}
+
+    fn visit_item_impl(&mut self, block: &'a syn::ItemImpl) {
+        let name = type_name(&block.self_ty).unwrap_or_default();
+        if !WORD_TYPES.iter().any(|end| name.ends_with(end)) {
+            visit::visit_item_impl(self, block);
+        }
+    }
+
+    fn visit_lit_str(&mut self, literal: &'a syn::LitStr) {
+        self.add(&literal.value(), literal.span());
+    }
+
+    fn visit_macro(&mut self, called: &'a syn::Macro) {
+        self.read_tokens(called.tokens.clone());
+    }
+}
