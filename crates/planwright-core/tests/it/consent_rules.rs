@@ -291,7 +291,7 @@ pub(crate) fn asked_story() -> (History, Document) {
         .give(&approve(person(), Shown::Digest(digest)), Cause::Command)
         .unwrap();
     history.give(&call("x"), Cause::Schedule).unwrap();
-    let busy = planwright_core::run::StepError::new("busy".into().into(), "later");
+    let busy = planwright_core::run::StepError::new("busy".into(), "later");
     done(&mut history, "b", 1, Answer::Failed(busy));
     // The same call again is the one that was approved; another one is not.
     history.advance(Duration::from_secs(60));

@@ -568,14 +568,14 @@ fn all_commands(step: StepIx) -> Vec<Command> {
         },
         Command::Fail {
             step,
-            error: StepError::new("x".into().into(), "x"),
+            error: StepError::new("x".into(), "x"),
         },
         Command::Skip {
             step,
             reason: "x".into(),
         },
         report(Answer::Succeeded(value())),
-        report(Answer::Failed(StepError::new("x".into().into(), "x"))),
+        report(Answer::Failed(StepError::new("x".into(), "x"))),
         report(Answer::NotMade),
         report(Answer::Lost { reason: "x".into() }),
         report(Answer::Asked(Box::new(asked()))),
@@ -630,11 +630,7 @@ fn all_commands(step: StepIx) -> Vec<Command> {
 fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
     let step = history.run.plan().step_id(ix).clone();
     let attempt = history.run.step(ix).tally().attempts;
-    let (by, error, reason) = (
-        person(),
-        StepError::new("x".into().into(), "x"),
-        "x".to_owned(),
-    );
+    let (by, error, reason) = (person(), StepError::new("x".into(), "x"), "x".to_owned());
     let tool = ToolName {
         server: "w".into(),
         tool: "t0".into(),

@@ -61,7 +61,7 @@ impl JournalState for Review {
     }
 
     fn cached_status(&self) -> CachedStatus {
-        Review::cached_status(self)
+        Self::cached_status(self)
     }
 
     fn cached_label(&self) -> &str {

@@ -15,6 +15,7 @@ use planwright_api::{RunAccepted, StepDecided};
 use planwright_core::id::PlanId;
 use planwright_core::review::Review;
 use planwright_core::run::{Asked, Reply, Resolution, Run, StepState};
+use planwright_core::status::StepStatus;
 use planwright_engine::RunCommand;
 use serde::Deserialize;
 use serde_json::{Map, Value};
