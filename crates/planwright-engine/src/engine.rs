@@ -1,126 +1,36 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
-use crate::agent::AgentSettings;
-use crate::dispatch::{Limiter, Limits, Request};
-use crate::maintenance::Keeping;
+use crate::context::{
+    ActiveRuns, AgentSettings, Context, Keeping, Limiter, Limits, Observer, Ports, Settings,
+};
+use crate::journal::journals::Journals;
+use crate::maintenance::Maintenance;
 use crate::memory::{
     MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoModel, NoSurroundings, RandomIds,
     SystemClock,
 };
+use crate::planner::Planner;
 use crate::port::{
     Artifacts, Clock, Executors, Ids, Model, OwnerId, Secrets, Store, Surroundings, Tokens, Tools,
 };
 use crate::redaction::known_secrets::Redaction;
-use crate::run::observer::{Observer, Observers};
-use planwright_core::id::RunId;
+use crate::review::inbox::Inbox;
+use crate::review::plans::Plans;
+use crate::run::runs::Runs;
 use planwright_core::plan::Bounds;
 use planwright_core::planning::Prompts;
 use planwright_core::policy::Policy;
+use planwright_core::time::Timestamp;
 use planwright_core::tool::Catalog;
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
-
-/// Everything the engine was given.
-#[derive(Debug)]
-pub struct Environment {
-    pub store: Arc<dyn Store>,
-    pub artifacts: Arc<dyn Artifacts>,
-    /// Who has access to the service. Without them nobody does, and no approval is lost with any.
-    pub tokens: Option<Arc<dyn Tokens>>,
-    pub tools: Arc<dyn Tools>,
-    pub secrets: Arc<dyn Secrets>,
-    pub model: Arc<dyn Model>,
-    /// The prompts that the operator replaced.
-    pub prompts: Arc<Prompts>,
-    /// Where plans will work.
-    pub surroundings: Arc<dyn Surroundings>,
-    /// Programs that work on agent steps.
-    pub executors: Arc<dyn Executors>,
-    /// What the operator decided about executors.
-    pub agents: AgentSettings,
-    /// Everything that is known to be secret in this process.
-    pub redaction: Redaction,
-    pub clock: Arc<dyn Clock>,
-    pub ids: Arc<dyn Ids>,
-    pub limiter: Arc<Limiter>,
-    pub owner: OwnerId,
-    /// A run whose owner has not been heard of for this long can be taken over.
-    pub lease_ttl: Duration,
-    /// What the operator decided about calls and people.
-    pub policy: Arc<Policy>,
-    /// Part of every digest: a new policy needs new approvals.
-    pub policy_version: String,
-    pub bounds: Bounds,
-    /// How long things are waited for and kept.
-    pub keeping: Keeping,
-}
 
 /// Runs plans. See [`Engine::builder`].
+///
+/// The engine itself only opens facades, one for each area; all of them share its context.
 #[derive(Debug, Clone)]
 pub struct Engine {
-    pub(crate) env: Arc<Environment>,
-    pub(crate) active: Arc<Active>,
-}
-
-/// The runs this engine is executing.
-#[derive(Default)]
-pub(crate) struct Active {
-    inboxes: Mutex<BTreeMap<RunId, mpsc::Sender<Request>>>,
-    watchers: Mutex<Vec<Arc<dyn Observer>>>,
-    pub(crate) postman: std::sync::OnceLock<()>,
-    pub(crate) words_corrected: std::sync::atomic::AtomicBool,
-    /// Nothing starts any more: the runs let go of what they are at as soon as no call is in
-    /// flight.
-    draining: watch::Sender<bool>,
-}
-
-impl fmt::Debug for Active {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Active")
-    }
-}
-
-impl Active {
-    /// Those who watch one run, and those who watch all.
-    pub(crate) fn watching(&self, mut observers: Vec<Arc<dyn Observer>>) -> Observers {
-        observers.extend(
-            self.watchers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .iter()
-                .cloned(),
-        );
-        Observers(observers)
-    }
-
-    pub(crate) fn insert(&self, run: RunId, inbox: mpsc::Sender<Request>) {
-        self.inboxes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(run, inbox);
-    }
-
-    pub(crate) fn remove(&self, run: &RunId) {
-        self.inboxes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(run);
-    }
-
-    pub(crate) fn get(&self, run: &RunId) -> Option<mpsc::Sender<Request>> {
-        self.inboxes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(run)
-            .cloned()
-    }
-
-    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
-        self.draining.subscribe()
-    }
+    pub(crate) context: Arc<Context>,
 }
 
 /// Puts an engine together. Without a store everything lives in memory and ends with the process.
@@ -177,37 +87,95 @@ impl Engine {
         }
     }
 
-    pub fn environment(&self) -> &Environment {
-        &self.env
+    /// The review life of plans: propose, edit, discuss, approve, put away.
+    pub fn plans(&self) -> Plans {
+        Plans::new(&self.context)
     }
 
-    pub fn store(&self) -> &Arc<dyn Store> {
-        &self.env.store
+    /// The life of runs: start, resume, command, fork, undo.
+    pub fn runs(&self) -> Runs {
+        Runs::new(&self.context)
     }
 
-    /// What the operator decided.
+    /// Plans that models write.
+    pub fn planner(&self) -> Planner {
+        Planner::new(&self.context)
+    }
+
+    /// The plans that people have to look at.
+    pub fn inbox(&self) -> Inbox {
+        Inbox::new(&self.context)
+    }
+
+    /// What time does to plans and runs.
+    pub fn maintenance(&self) -> Maintenance {
+        Maintenance::new(&self.context)
+    }
+
+    /// Reading journals, their feed and large values.
+    pub fn journals(&self) -> Journals {
+        Journals::new(&self.context)
+    }
+
+    /// The operator's policy.
     pub fn policy(&self) -> &Arc<Policy> {
-        &self.env.policy
+        &self.context.settings.policy
+    }
+
+    /// The version of the policy that is part of every digest.
+    pub fn policy_version(&self) -> &str {
+        &self.context.settings.policy_version
+    }
+
+    /// The bounds on documents and values.
+    pub fn bounds(&self) -> &Bounds {
+        &self.context.settings.bounds
+    }
+
+    /// The name under which this engine owns runs.
+    pub fn owner(&self) -> &OwnerId {
+        &self.context.settings.owner
+    }
+
+    /// The time by the engine's clock.
+    pub fn now(&self) -> Timestamp {
+        self.context.ports.clock.now()
+    }
+
+    /// Randomness for new ids and for delays that must not coincide.
+    pub fn entropy(&self) -> u64 {
+        self.context.ports.ids.entropy()
+    }
+
+    /// The secrets known in this process, to mask them in what is shown.
+    pub fn redaction(&self) -> &Redaction {
+        &self.context.redaction
+    }
+
+    /// The place of values that are too large for the journal.
+    pub fn artifacts(&self) -> &Arc<dyn Artifacts> {
+        &self.context.ports.artifacts
+    }
+
+    /// The language models.
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.context.ports.model
+    }
+
+    /// The tools known now.
+    pub fn catalog(&self) -> Catalog {
+        self.context.catalog()
     }
 
     /// Lets every run finish the calls that are in flight and then lets go of it where it is, as a
     /// crash would, but with nothing lost. There is no way back: the process is about to end.
     pub fn drain(&self) {
-        self.active.draining.send_replace(true);
+        self.context.active.drain();
     }
 
-    /// From here on this observer is told about every run that this engine starts or takes over.
+    /// Tells this observer about every run that this engine starts or takes over from here on.
     pub fn watch(&self, observer: Arc<dyn Observer>) {
-        self.active
-            .watchers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(observer);
-    }
-
-    /// The tools known now.
-    pub fn catalog(&self) -> Catalog {
-        self.env.tools.catalog()
+        self.context.active.watch_all(observer);
     }
 }
 
@@ -342,7 +310,7 @@ impl EngineBuilder {
                 .to_owned()
         };
         let policy_version = self.policy_version.clone().unwrap_or_else(of_policy);
-        let env = Environment {
+        let ports = Ports {
             store: self
                 .store
                 .unwrap_or_else(|| Arc::new(MemoryStore::default())),
@@ -355,28 +323,33 @@ impl EngineBuilder {
                 .secrets
                 .unwrap_or_else(|| Arc::new(MemorySecrets::default())),
             model: self.model.unwrap_or_else(|| Arc::new(NoModel)),
-            prompts: self.prompts,
             surroundings: self
                 .surroundings
                 .unwrap_or_else(|| Arc::new(NoSurroundings)),
             executors: self.executors.unwrap_or_else(|| Arc::new(NoExecutors)),
-            agents: self.agents,
-            redaction: self.redaction,
             clock: self
                 .clock
                 .unwrap_or_else(|| Arc::new(SystemClock::default())),
             ids,
-            limiter: Limiter::new(self.limits),
-            owner,
-            lease_ttl: self.lease_ttl,
+        };
+        let settings = Settings {
             policy: self.policy,
             policy_version,
             bounds: self.bounds,
+            owner,
+            lease_ttl: self.lease_ttl,
             keeping: self.keeping,
+            agents: self.agents,
+            prompts: self.prompts,
         };
         Engine {
-            env: Arc::new(env),
-            active: Arc::default(),
+            context: Arc::new(Context {
+                ports,
+                settings,
+                redaction: self.redaction,
+                limiter: Limiter::new(self.limits),
+                active: ActiveRuns::default(),
+            }),
         }
     }
 }

@@ -32,7 +32,7 @@
 //! }"#, &Bounds::default())?;
 //!
 //! // A dry run: every call as it would be made, and none made.
-//! let candidate = engine.tolerant_candidate(document.clone()).await?;
+//! let candidate = engine.plans().tolerant_candidate(document.clone()).await?;
 //! let paper = preview(&candidate.plan, &engine.catalog(), engine.policy(), Engine::DEFAULT_POLICY);
 //! assert_eq!(paper.steps[1].args["name"], "whoever heard: <tool result>");
 //!
@@ -45,14 +45,14 @@
 //!     on_step_start(|step| println!("  [{}] {}", step.id, step.tool)),
 //!     on_step_complete(|step| println!("    -> {}", step.status)),
 //! ];
-//! let run = engine.run_document(document, options).await?.wait().await?;
+//! let run = engine.runs().run_document(document, options).await?.wait().await?;
 //! assert_eq!(run.status(), planwright_core::status::RunStatus::Completed);
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! With `planwright-adapters`, `.store(Arc::new(SqliteStore::open(path)?),
-//! Arc::new(FileArtifacts::new(dir)))` on the builder turns checkpoints on; [`Engine::resume`] then
+//! Arc::new(FileArtifacts::new(dir)))` on the builder turns checkpoints on; [`Runs::resume`] then
 //! goes on where a crash left off.
 
 pub mod access;
@@ -60,7 +60,7 @@ mod agent;
 pub mod chat;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-pub mod crash;
+mod context;
 mod dispatch;
 mod engine;
 mod error_chain;
@@ -78,34 +78,40 @@ mod supervisor;
 pub mod telemetry;
 pub mod webhooks;
 
-pub use agent::{AgentSettings, Unmanned};
-pub use dispatch::{Limits, RunError, read_value, store_value};
-pub use engine::{Engine, EngineBuilder, Environment};
+pub use context::{
+    AgentSettings, Keeping, Limits, Observer, crash, on_step_complete, on_step_start,
+};
+pub use dispatch::RunError;
+pub use engine::{Engine, EngineBuilder};
 pub use error_chain::with_causes;
+pub use journal::journals::Journals;
 pub use journal::load::{LoadError, load_review, load_run, plan_of_run, read_entries};
-pub use maintenance::{Keeping, Notice, Tended};
+pub use journal::stored_value::{read_value, store_value};
+pub use maintenance::{CheckStoreError, Maintenance, Notice, Tended};
 pub use memory::FunctionTools;
 pub use plan_tools::{
     Consented, Consenter, NobodyToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall,
     PlanTools,
 };
 pub use planner::{
-    CreateError, CreateOrder, Created, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink,
-    RegenerateOrder, Regenerated, Replanned,
+    CreateError, CreateOrder, Created, FailedPlanning, Planner, PlannerEvent, PlannerOptions,
+    PlannerSink, RegenerateOrder, Regenerated, Replanned,
 };
 pub use redaction::known_secrets::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use redaction::masked_text::MaskedText;
-pub use reflection::{CheckCriteriaError, Continuation};
+pub use reflection::{CheckCriteriaError, Continuation, Reapproval};
 pub use review::comments::NewComment;
-pub use review::edits::{Editing, Reapproval};
-pub use review::inbox::MayWait;
-pub use review::plans::{Candidate, ReviewError};
+pub use review::edits::Editing;
+pub use review::given_approval::GivenApproval;
+pub use review::inbox::{Inbox, MayWait};
+pub use review::missing_executor::Unmanned;
+pub use review::plans::{Candidate, Plans, ReviewError};
 pub use review::revocation::{Sweep, Swept};
 pub use run::command::CommandError;
 pub use run::handle::RunHandle;
-pub use run::observer::{Observer, on_step_complete, on_step_start};
-pub use run::options::{GivenApproval, RunOptions};
+pub use run::options::RunOptions;
 pub use run::remote_command::{RunCommand, ShownText};
+pub use run::runs::Runs;
 pub use run::start::StartRunError;
 pub use run::undo::{Undo, UndoCandidate, UndoRunError};
-pub use supervisor::{Standing, Stopped, Supervisor, SupervisorOptions, end_of_feed};
+pub use supervisor::{Standing, Stopped, Supervisor, SupervisorOptions};

@@ -59,7 +59,10 @@ fn looks(binary: &Path, workspace: &Path, over: usize) -> Result<Looks> {
         let mut times = Vec::new();
         for _ in 0..ROUNDS {
             let started = Instant::now();
-            ensure!(engine.tend().await?.notices.is_empty(), "nothing is due");
+            ensure!(
+                engine.maintenance().tend().await?.notices.is_empty(),
+                "nothing is due"
+            );
             times.push(started.elapsed());
         }
         Ok(middle(times))
@@ -118,15 +121,17 @@ async fn make(engine: &Engine, number: usize) -> Result<()> {
     let plan = json!({ "id": format!("plan-{number}"), "title": "one of many", "steps": [step] });
     let document = Document::read(plan.to_string().as_bytes(), &Bounds::default())?;
     let person = Principal::person("bench");
-    let (review, _) = engine.propose(document, &person).await?;
+    let (review, _) = engine.plans().propose(document, &person).await?;
     if number < WAITING / 2 {
         return Ok(());
     }
     let shown = Shown::Version(review.current().number);
     engine
+        .plans()
         .approve(review.id(), &Map::new(), shown, &person, Assurance::Program)
         .await?;
     let run = engine
+        .runs()
         .start(review.id(), RunOptions::new(person))
         .await?
         .wait()

@@ -89,7 +89,12 @@ async fn execute_all(plans: Vec<String>, dir: &Path) -> Result<Measured> {
     let started = Instant::now();
     let mut handles = Vec::new();
     for id in &ids {
-        handles.push(engine.start(id, RunOptions::new(person.clone())).await?);
+        handles.push(
+            engine
+                .runs()
+                .start(id, RunOptions::new(person.clone()))
+                .await?,
+        );
     }
     let begun = Instant::now();
     for mut handle in handles {
@@ -111,12 +116,13 @@ async fn execute_all(plans: Vec<String>, dir: &Path) -> Result<Measured> {
 async fn prepare(engine: &Engine, plan: String, person: &Principal) -> Result<(PlanId, usize)> {
     let document = Document::read(plan.as_bytes(), &Bounds::default())?;
     drop(plan);
-    let (review, _) = engine.propose(document, person).await?;
+    let (review, _) = engine.plans().propose(document, person).await?;
     let steps = review.current().document.steps.len();
     let id = review.id().clone();
     let shown = Shown::Version(review.current().number);
     drop(review);
     engine
+        .plans()
         .approve(&id, &Map::new(), shown, person, Assurance::Program)
         .await?;
     Ok((id, steps))

@@ -43,7 +43,7 @@ pub(crate) async fn delegate(
         progress,
         cancelled: cancelled.clone(),
     };
-    let working = hands.engine.env.executors.delegate(delegation);
+    let working = hands.runs.context.ports.executors.delegate(delegation);
     tokio::pin!(working);
     let outcome = tokio::select! {
         biased;
@@ -107,7 +107,7 @@ struct StepGateway {
 
 impl Gateway for StepGateway {
     fn tools(&self) -> Vec<OfferedTool> {
-        offered(&self.hands.engine.catalog(), &self.hands.order.tools)
+        offered(&self.hands.runs.context.catalog(), &self.hands.order.tools)
     }
 
     fn call(&self, tool: String, args: Value) -> BoxFuture<'static, Result<Value, StepError>> {

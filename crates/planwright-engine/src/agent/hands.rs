@@ -2,11 +2,13 @@
 //! pinned, guarded, approved, resumed and undone like any other call.
 
 use super::{AgentOrder, unwanted};
-use crate::crash;
-use crate::dispatch::{Request, call_digest, read_value, store_value};
-use crate::engine::Engine;
+use crate::context::Request;
+use crate::context::crash;
+use crate::dispatch::call_digest;
+use crate::journal::stored_value::{read_value, store_value};
 use crate::review::pins::since_pinned;
 use crate::run::child::{ChildOrder, WANTED_STEP, WantedTerms, Wish};
+use crate::run::runs::Runs;
 use planwright_core::id::RunId;
 use planwright_core::model::{ModelUse, WantedCall};
 use planwright_core::plan::{Document, Plan, Step, Subplan, literal};
@@ -38,7 +40,7 @@ pub(crate) enum Made {
 /// What acts for the executor of one attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct Hands {
-    pub(crate) engine: Engine,
+    pub(crate) runs: Runs,
     pub(crate) order: Arc<AgentOrder>,
     pub(crate) wishes: watch::Receiver<Wish>,
 }
@@ -71,7 +73,7 @@ impl Hands {
             calls.push(self.considered(call).await?);
         }
         let (step, attempt) = (self.order.ix, self.order.attempt);
-        let observe = self.engine.env.agents.observe_scope;
+        let observe = self.runs.context.settings.agents.observe_scope;
         let command = Command::TakeTurn {
             step,
             attempt,
@@ -152,7 +154,7 @@ impl Hands {
     }
 
     async fn known(&self, name: &str, args: &Value) -> Result<WantedCallFacts, StepError> {
-        let catalog = self.engine.catalog();
+        let catalog = self.runs.context.catalog();
         let resolved = catalog.resolve(name);
         let tool = resolved
             .map_err(|error| StepError::new(StepErrorCode::ToolUnavailable, error.to_string()))?;
@@ -168,7 +170,7 @@ impl Hands {
         }
         let (bytes, limit) = (
             args.to_string().len(),
-            self.engine.env.bounds.max_document_bytes / 4,
+            self.runs.context.settings.bounds.max_document_bytes / 4,
         );
         if bytes > limit {
             return invalid(format!(
@@ -196,13 +198,19 @@ impl Hands {
             step_id: self.order.step.as_str(),
             plan: self.order.plan.as_str(),
         };
-        let env = &self.engine.env;
-        let mut facts = CallFacts::new(&env.policy, tool, Arc::clone(&args), false, &subject);
+        let context = &self.runs.context;
+        let mut facts = CallFacts::new(
+            &context.settings.policy,
+            tool,
+            Arc::clone(&args),
+            false,
+            &subject,
+        );
         let consent = self.order.consent.as_deref();
         if let Some(pin) = consent.and_then(|consent| consent.pins.get(&tool.name.to_string()))
             && pin.digest != tool.digest
         {
-            facts.changed = Some(since_pinned(&*env.artifacts, pin, tool).await);
+            facts.changed = Some(since_pinned(&*context.ports.artifacts, pin, tool).await);
         }
         facts
     }
@@ -218,7 +226,7 @@ impl Hands {
             Err(error) => return Ok(Made::Failed(error)),
         };
         crash::point("agent: before call");
-        match self.engine.attend_child(order, self.wishes.clone()).await {
+        match self.runs.attend_child(order, self.wishes.clone()).await {
             Ok((run, on_request)) => {
                 crash::point("agent: call ended");
                 self.outcome(&run, on_request).await
@@ -259,16 +267,17 @@ impl Hands {
             steps: vec![self.call_step(tool, args)],
             ..Document::default()
         };
-        let plan = Plan::compile(document, &self.engine.env.bounds).map_err(|findings| {
-            let why = findings
-                .first()
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            StepError::new(
-                StepErrorCode::InvalidArgs,
-                format!("the call cannot be made: {why}"),
-            )
-        })?;
+        let plan =
+            Plan::compile(document, &self.runs.context.settings.bounds).map_err(|findings| {
+                let why = findings
+                    .first()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                StepError::new(
+                    StepErrorCode::InvalidArgs,
+                    format!("the call cannot be made: {why}"),
+                )
+            })?;
         let pin = self.new_pin(tool);
         Ok(ChildOrder {
             parent,
@@ -290,7 +299,7 @@ impl Hands {
 
     /// The tool as it is now, if it was not pinned with the plan.
     fn new_pin(&self, tool: &ToolName) -> Option<(String, Pin)> {
-        let (name, catalog) = (tool.to_string(), self.engine.catalog());
+        let (name, catalog) = (tool.to_string(), self.runs.context.catalog());
         let pinned = self
             .order
             .consent
@@ -367,14 +376,14 @@ impl Hands {
     }
 
     pub(crate) async fn value(&self, stored: &StoredValue) -> Result<Value, StepError> {
-        let read = read_value(&*self.engine.env.artifacts, stored).await;
+        let read = read_value(&*self.runs.context.ports.artifacts, stored).await;
         read.map_err(|error| StepError::new(StepErrorCode::ArtifactDamaged, error.to_string()))
     }
 
     pub(crate) async fn stored(&self, value: Value) -> Result<StoredValue, Answer> {
         let mut value = value;
-        self.engine.env.redaction.redactor().value(&mut value);
-        let stored = store_value(&*self.engine.env.artifacts, value).await;
+        self.runs.context.redaction.redactor().value(&mut value);
+        let stored = store_value(&*self.runs.context.ports.artifacts, value).await;
         let (stored, _) = stored.map_err(|error| {
             Answer::Failed(StepError::new(
                 StepErrorCode::ValueNotStored,

@@ -4,16 +4,14 @@
 mod external;
 mod hands;
 mod messages;
-mod needs;
 mod worker;
 
 pub(crate) use external::delegate;
 pub(crate) use hands::Hands;
 pub(crate) use messages::Briefing;
-pub use needs::Unmanned;
 pub(crate) use worker::{Worker, model_failed};
 
-use crate::dispatch::Request;
+use crate::context::Request;
 use crate::port::TextSink;
 use crate::run::child::Wish;
 use planwright_core::id::{AttemptNo, PlanId, StepId};
@@ -22,14 +20,6 @@ use planwright_core::policy::LateChoice;
 use planwright_core::principal::Principal;
 use planwright_core::run::{AgentTurn, Answered, Consent, Parent};
 use tokio::sync::{mpsc, watch};
-
-/// What the operator decided about executors.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct AgentSettings {
-    /// Calls outside a plan's scope are noted instead of refused; a person is asked unless the tool
-    /// only reads and policy allows the call.
-    pub observe_scope: bool,
-}
 
 /// One attempt at an agent step.
 #[derive(Debug)]

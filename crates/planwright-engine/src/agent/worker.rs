@@ -66,9 +66,10 @@ impl Worker {
             return Err(Answer::NotMade);
         };
         let form = if agent.converse { &CHAT } else { &EXECUTOR };
-        let system = order
-            .briefing
-            .system((&self.hands.engine.env.prompts, form), &order.tools);
+        let system = order.briefing.system(
+            (&self.hands.runs.context.settings.prompts, form),
+            &order.tools,
+        );
         let system = system.map_err(|error| {
             Answer::Failed(StepError::new(StepErrorCode::BadPrompt, error.to_string()))
         })?;
@@ -94,8 +95,8 @@ impl Worker {
     }
 
     async fn ask(&mut self, converse: bool) -> Result<ModelAnswer, Answer> {
-        let (engine, order) = (&self.hands.engine, &self.hands.order);
-        if *engine.active.draining().borrow() {
+        let (runs, order) = (&self.hands.runs, &self.hands.order);
+        if *runs.context.active.draining().borrow() {
             return Err(Answer::NotMade);
         }
         let role = if converse {
@@ -105,13 +106,13 @@ impl Worker {
         };
         let mut request = ModelRequest::new(role, self.messages.clone());
         request.model = order.model.clone();
-        request.tools = offered(&engine.catalog(), &order.tools);
+        request.tools = offered(&runs.context.catalog(), &order.tools);
         request.told = order.said.clone();
         let cancelled = CancellationToken::new();
         request.cancelled = cancelled.clone();
         let answered = tokio::select! {
             biased;
-            answered = engine.env.model.ask(request) => answered,
+            answered = runs.context.ports.model.ask(request) => answered,
             () = unwanted(self.hands.wishes.clone()) => {
                 cancelled.cancel();
                 return Err(Answer::NotMade);

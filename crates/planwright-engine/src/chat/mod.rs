@@ -3,7 +3,6 @@
 
 mod beside;
 mod chat_model;
-mod conversation;
 mod counted;
 #[cfg(test)]
 mod endless;
@@ -12,8 +11,8 @@ mod spending;
 mod tools;
 mod unfinished;
 
+pub use crate::run::conversation::{CHAT_LABEL, is_conversation, is_listed, listens};
 pub use chat_model::ChatModel;
-pub use conversation::{CHAT_LABEL, is_conversation, is_listed, listens};
 pub use counted::{CountedModel, CountedTools};
 pub use spending::{Budget, Spending};
 pub use tools::ConversationTools;

@@ -3,9 +3,9 @@
 //! off.
 
 use super::spending::Spending;
-use crate::dispatch::read_value;
 use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review, read_entries};
+use crate::journal::stored_value::read_value;
 use crate::plan_tools::{PLAN_TOOLS_SERVER, PlanTool, plans_by_trace, trace_of_call, trace_of_run};
 use crate::review::pins::CHILD_SERVER;
 use planwright_core::id::{PlanId, RunId, StepId, split_instance};
@@ -66,7 +66,7 @@ impl Recall<'_> {
     async fn count(&mut self, run: &RunId) -> Result<(), LoadError> {
         let mut noted = Noted::default();
         let stream = StreamName::Run(run.clone());
-        read_entries::<RunEvent>(&*self.engine.env.store, &stream, |_, entry| {
+        read_entries::<RunEvent>(&*self.engine.context.ports.store, &stream, |_, entry| {
             noted.take(entry.event);
             Ok(())
         })
@@ -104,7 +104,8 @@ impl Recall<'_> {
         let child = place.child();
         if self
             .engine
-            .env
+            .context
+            .ports
             .store
             .head(&StreamName::Run(child.clone()))
             .await?
@@ -139,7 +140,7 @@ impl Recall<'_> {
             None => self.made_by(trace).await?,
         };
         let Some(plan) = plan else { return Ok(()) };
-        let review = match load_review(&*self.engine.env.store, &plan).await {
+        let review = match load_review(&*self.engine.context.ports.store, &plan).await {
             Ok((review, _)) => review,
             Err(LoadError::NoSuchPlan(_)) => return Ok(()),
             Err(error) => return Err(error),
@@ -155,7 +156,7 @@ impl Recall<'_> {
             return Ok(());
         }
         for opened in review.runs() {
-            if trace_of_run(&*self.engine.env.store, &opened.run).await? == Some(trace) {
+            if trace_of_run(&*self.engine.context.ports.store, &opened.run).await? == Some(trace) {
                 self.open.push(opened.run.clone());
             }
         }
@@ -166,7 +167,7 @@ impl Recall<'_> {
     async fn call(&self, child: &RunId) -> Result<Option<(TraceId, Option<Value>)>, LoadError> {
         let (mut trace, mut stored) = (None, None);
         let stream = StreamName::Run(child.clone());
-        read_entries::<RunEvent>(&*self.engine.env.store, &stream, |_, entry| {
+        read_entries::<RunEvent>(&*self.engine.context.ports.store, &stream, |_, entry| {
             match entry.event {
                 RunEvent::RunStarted { digest, .. } => trace = trace_of_call(child, &digest),
                 RunEvent::AttemptSucceeded { value, .. } => stored = Some(value),
@@ -191,14 +192,16 @@ impl Recall<'_> {
     async fn made_by(&mut self, trace: TraceId) -> Result<Option<PlanId>, LoadError> {
         let made = match &mut self.made {
             Some(made) => made,
-            none => none.insert(plans_by_trace(&*self.engine.env.store).await?),
+            none => none.insert(plans_by_trace(&*self.engine.context.ports.store).await?),
         };
         Ok(made.get(&trace).cloned())
     }
 
     /// A value that cannot be read is found by its trace instead.
     async fn value(&self, stored: &StoredValue) -> Option<Value> {
-        read_value(&*self.engine.env.artifacts, stored).await.ok()
+        read_value(&*self.engine.context.ports.artifacts, stored)
+            .await
+            .ok()
     }
 }
 

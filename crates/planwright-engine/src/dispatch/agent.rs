@@ -5,7 +5,7 @@ use super::run_loop::{RunError, RunLoop};
 use super::schedule::call_digest;
 use super::subplan::{Child, expected};
 use crate::agent::{AgentOrder, Briefing, Hands, Worker, delegate};
-use crate::crash;
+use crate::context::crash;
 use crate::run::child::Wish;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::Cause;
@@ -111,10 +111,11 @@ impl RunLoop {
         let expectation = plan.expectation(own, &args, &self.values(step));
         let args = Arc::new(Value::Object(args));
         let call = call_digest(tool, &args);
-        let judgement = self
-            .env
-            .policy
-            .judge_model_step(&plan, own, &self.env.tools.catalog());
+        let judgement = self.context.settings.policy.judge_model_step(
+            &plan,
+            own,
+            &self.context.ports.tools.catalog(),
+        );
         let mut facts = CallFacts::of_model(call, Arc::clone(&args), judgement);
         if self.run.asks_about(step, call, &facts) {
             facts.shown = Some(self.shown(&args).await?);
@@ -154,7 +155,7 @@ impl RunLoop {
         if agent.executor.is_none() {
             self.known_model(model.as_deref(), agent.converse)?;
         }
-        let inbox = self.engine.active.get(run.id());
+        let inbox = self.runs.context.active.get(run.id());
         let inbox = inbox.ok_or_else(|| {
             StepError::new(StepErrorCode::Stopped, "the run is not executed any more")
         })?;
@@ -189,7 +190,7 @@ impl RunLoop {
             inbox,
             said: self
                 .observers
-                .said(run.id(), run.step_id(step), &self.env.redaction),
+                .said(run.id(), run.step_id(step), &self.context.redaction),
             definition,
         })
     }
@@ -221,9 +222,9 @@ impl RunLoop {
             .as_deref()
             .and_then(|agent| agent.executor.clone());
         let progress = self.observers.sink(self.run.id(), self.run.step_id(step));
-        let progress = crate::redaction::masking::mask_progress(&self.env.redaction, progress);
+        let progress = crate::redaction::masking::mask_progress(&self.context.redaction, progress);
         let hands = Hands {
-            engine: self.engine.clone(),
+            runs: self.runs.clone(),
             order: Arc::new(order),
             wishes,
         };

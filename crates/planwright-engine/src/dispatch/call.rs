@@ -1,9 +1,9 @@
 //! One call in flight: made, watched, and its value put where it belongs.
 
-use super::limiter::Permit;
-use super::values::{store_value, too_deep};
-use crate::crash;
-use crate::engine::Environment;
+use crate::context::Context;
+use crate::context::Permit;
+use crate::context::crash;
+use crate::journal::stored_value::{store_value, too_deep};
 use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
 use crate::redaction::masking::{mask_outcome, mask_progress};
 use crate::telemetry;
@@ -34,7 +34,7 @@ pub(super) struct Finished {
 
 /// Makes the call and turns its outcome into an answer. The permit is held until the tool is done.
 pub(super) fn make(
-    env: &Environment,
+    context: &Context,
     step: StepIx,
     mut call: Call,
     permit: Permit,
@@ -43,9 +43,12 @@ pub(super) fn make(
 ) -> BoxFuture<'static, Finished> {
     let attempt = call.attempt;
     let cancelled = call.cancelled.clone();
-    let (artifacts, redaction) = (Arc::clone(&env.artifacts), env.redaction.clone());
+    let (artifacts, redaction) = (
+        Arc::clone(&context.ports.artifacts),
+        context.redaction.clone(),
+    );
     call.progress = mask_progress(&redaction, call.progress);
-    let calling = span.in_scope(|| guarded(&*env.tools, call));
+    let calling = span.in_scope(|| guarded(&*context.ports.tools, call));
     let in_span = span.clone();
     let made = async move {
         let given_up = async {

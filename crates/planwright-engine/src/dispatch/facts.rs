@@ -1,7 +1,7 @@
 //! What decides about a call, looked up right before its start is recorded.
 
 use super::run_loop::RunLoop;
-use super::values::store_value;
+use crate::journal::stored_value::store_value;
 use crate::review::pins::since_pinned;
 use planwright_core::digest::Digest;
 use planwright_core::plan::StepIx;
@@ -32,12 +32,18 @@ impl RunLoop {
             plan: plan.id().as_str(),
         };
         let late = !late_arguments(plan, own).is_empty();
-        let mut facts = CallFacts::new(&self.env.policy, tool, Arc::clone(args), late, &subject);
+        let mut facts = CallFacts::new(
+            &self.context.settings.policy,
+            tool,
+            Arc::clone(args),
+            late,
+            &subject,
+        );
         let consent = self.run.start().consent.as_deref();
         if let Some(pin) = consent.and_then(|consent| consent.pins.get(&tool.name.to_string()))
             && pin.digest != tool.digest
         {
-            facts.changed = Some(since_pinned(&*self.env.artifacts, pin, tool).await);
+            facts.changed = Some(since_pinned(&*self.context.ports.artifacts, pin, tool).await);
         }
         if self.run.asks_about(step, call, &facts) {
             facts.shown = Some(self.shown(args).await?);
@@ -47,7 +53,7 @@ impl RunLoop {
 
     /// The arguments as they can be written down.
     pub(super) async fn shown(&mut self, args: &Value) -> Result<StoredValue, StepError> {
-        let stored = store_value(&*self.env.artifacts, args.clone()).await;
+        let stored = store_value(&*self.context.ports.artifacts, args.clone()).await;
         let (stored, _) = stored.map_err(|error| {
             StepError::new(
                 StepErrorCode::NotShown,

@@ -1,7 +1,8 @@
 //! What decides about steps without calling anything: conditions, loops, and questions to people.
 
 use super::run_loop::{RunError, RunLoop};
-use super::values::{RunValues, load_stored, store_value};
+use super::values::{RunValues, load_stored};
+use crate::journal::stored_value::store_value;
 use planwright_core::journal::Cause;
 use planwright_core::plan::{ResolveError, StepIx};
 use planwright_core::run::{Command, Run, StepError, StepErrorCode, StepState, StoredValue};
@@ -109,7 +110,7 @@ impl RunLoop {
             // Not worth storing: the core says how many there may be.
             return Ok((StoredValue::Inline(Arc::new(Value::Null)), count));
         }
-        let stored = store_value(&*self.env.artifacts, Value::Array(list)).await;
+        let stored = store_value(&*self.context.ports.artifacts, Value::Array(list)).await;
         let (items, list) = stored
             .map_err(|error| StepError::new(StepErrorCode::ValueNotStored, error.to_string()))?;
         self.large.keep_list(step, list);
@@ -133,7 +134,7 @@ impl RunLoop {
     }
 
     async fn gather(&mut self, step: StepIx) -> Result<StoredValue, StepError> {
-        let limit = self.env.bounds.max_resolved_bytes as u64;
+        let limit = self.context.settings.bounds.max_resolved_bytes as u64;
         let instances: Vec<StepIx> = self
             .run
             .open_loop(step)
@@ -155,13 +156,13 @@ impl RunLoop {
                 return Err(StepError::new(StepErrorCode::ValueTooLarge, message));
             }
             let value = value.clone();
-            let loaded = load_stored(&*self.env.artifacts, &value).await;
+            let loaded = load_stored(&*self.context.ports.artifacts, &value).await;
             let value = loaded.map_err(|error| {
                 StepError::new(StepErrorCode::ArtifactDamaged, error.to_string())
             })?;
             list.push(Arc::unwrap_or_clone(value));
         }
-        let stored = store_value(&*self.env.artifacts, Value::Array(list)).await;
+        let stored = store_value(&*self.context.ports.artifacts, Value::Array(list)).await;
         let (stored, value) = stored
             .map_err(|error| StepError::new(StepErrorCode::ValueNotStored, error.to_string()))?;
         if let StoredValue::Artifact(_) = stored {
@@ -192,7 +193,7 @@ impl RunLoop {
         let needed = self.run.plan().needed_steps(self.run.plan_step(step));
         let loaded = self
             .large
-            .load(&*self.env.artifacts, &self.run, &needed, step)
+            .load(&*self.context.ports.artifacts, &self.run, &needed, step)
             .await;
         loaded.map_err(|error| StepError::new(StepErrorCode::ArtifactDamaged, error.to_string()))
     }

@@ -11,12 +11,13 @@ use super::schedule::Prepared;
 use super::subplan::{Child, PreparedChild};
 use super::think::PreparedThought;
 use super::values::LargeValues;
-use crate::crash;
-use crate::engine::{Engine, Environment};
+use crate::context::Context;
+use crate::context::crash;
+use crate::context::{Decided, Observers, Reply, Request, Verdict};
 use crate::journal::writer::{JournalWriter, WriteError};
-use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule, MessageId};
+use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule};
 use crate::reflection::Looking;
-use crate::run::observer::Observers;
+use crate::run::runs::Runs;
 use crate::run::undo::OriginalJournal;
 use crate::telemetry;
 use futures::stream::{FuturesUnordered, StreamExt as _};
@@ -25,21 +26,13 @@ use planwright_core::journal::{Cause, Entry, Head, StreamName};
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::principal::Principal;
-use planwright_core::run::StepErrorCode;
-use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
+use planwright_core::run::{Command, Corrupt, Effect, Run, RunEvent, RunState, StepErrorCode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
-
-/// A command for a run, from this process or another one.
-#[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) command: Command,
-    pub(crate) reply: Reply,
-}
 
 /// What a run is told before it does anything.
 #[derive(Debug)]
@@ -59,43 +52,6 @@ impl First {
             Self::Resume(by.clone())
         } else {
             Self::Nothing
-        }
-    }
-}
-
-/// What a command came to.
-pub(crate) type Verdict = Result<(), Refusal>;
-
-/// What was written down because of a command.
-type Decided = Result<Vec<RunEvent>, Refusal>;
-
-#[derive(Debug)]
-pub(crate) enum Reply {
-    Here(oneshot::Sender<Verdict>),
-    /// Whoever asked is told the entries that came of it.
-    Told(oneshot::Sender<Decided>),
-    Message(MessageId),
-}
-
-impl Request {
-    pub(crate) fn here(command: Command, reply: oneshot::Sender<Verdict>) -> Self {
-        Self {
-            command,
-            reply: Reply::Here(reply),
-        }
-    }
-
-    pub(crate) fn told(command: Command, reply: oneshot::Sender<Decided>) -> Self {
-        Self {
-            command,
-            reply: Reply::Told(reply),
-        }
-    }
-
-    pub(crate) fn message(command: Command, id: MessageId) -> Self {
-        Self {
-            command,
-            reply: Reply::Message(id),
         }
     }
 }
@@ -129,9 +85,9 @@ pub(super) struct Batch {
 }
 
 pub(crate) struct RunLoop {
-    pub(crate) env: Arc<Environment>,
+    pub(crate) context: Arc<Context>,
     /// For the runs of sub-plans.
-    pub(crate) engine: Engine,
+    pub(crate) runs: Runs,
     pub(crate) run: Run,
     /// A model is being asked about the run as a whole.
     pub(crate) looking: Option<Looking>,
@@ -183,7 +139,7 @@ impl Flight {
 
 /// What a loop is started with.
 pub(crate) struct Setup {
-    pub(crate) engine: Engine,
+    pub(crate) runs: Runs,
     pub(crate) run: Run,
     pub(crate) head: Head,
     pub(crate) lease: Lease,
@@ -196,7 +152,7 @@ pub(crate) struct Setup {
 impl RunLoop {
     pub(crate) fn new(setup: Setup) -> Self {
         let Setup {
-            engine,
+            runs,
             run,
             head,
             lease,
@@ -205,15 +161,15 @@ impl RunLoop {
             inbox,
             original,
         } = setup;
-        let env = Arc::clone(&engine.env);
+        let context = Arc::clone(&runs.context);
         let stream = StreamName::Run(run.id().clone());
-        let journal =
-            JournalWriter::new(&env.redaction, stream, head, lease.epoch).knowing_status_of(&run);
+        let journal = JournalWriter::new(&context.redaction, stream, head, lease.epoch)
+            .knowing_status_of(&run);
         Self {
-            freed: env.limiter.freed(),
-            draining: engine.active.draining(),
-            env,
-            engine,
+            freed: context.limiter.freed(),
+            draining: runs.context.active.draining(),
+            context,
+            runs,
             run,
             looking: None,
             revised: None,
@@ -248,8 +204,8 @@ impl RunLoop {
     }
 
     async fn work(&mut self, first: First) -> Result<(), RunError> {
-        let (env, plan) = (Arc::clone(&self.env), Arc::clone(self.run.plan()));
-        env.learn_secrets(&plan).await;
+        let (context, plan) = (Arc::clone(&self.context), Arc::clone(self.run.plan()));
+        context.learn_secrets(&plan).await;
         self.execute(&Command::Recover, Cause::Recovery)?;
         self.execute(&Command::ResumeChildren, Cause::Recovery)?;
         match first {
@@ -257,7 +213,7 @@ impl RunLoop {
             First::Resume(by) => drop(self.execute(&Command::Resume { by }, Cause::Command)?),
             First::Decide(request) => self.accept(request)?,
         }
-        let ttl = self.env.lease_ttl;
+        let ttl = self.context.settings.lease_ttl;
         let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + ttl / 3, ttl / 3);
         loop {
             self.execute(&Command::Tick, Cause::Timer)?;
@@ -289,7 +245,7 @@ impl RunLoop {
         command: &Command,
         cause: Cause,
     ) -> Result<Option<&RunEvent>, RunError> {
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         match self.journal.write(&mut self.run, command, cause, now) {
             Ok(entries) => Ok(entries.first().map(|entry| &entry.event)),
             Err(WriteError::Refused(refusal)) => {
@@ -322,10 +278,10 @@ impl RunLoop {
     }
 
     fn decide_request(&mut self, command: &Command) -> Result<Verdict, RunError> {
-        if let Err(refusal) = self.env.policy.permit_command(command) {
+        if let Err(refusal) = self.context.settings.policy.permit_command(command) {
             return Ok(Err(refusal));
         }
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         match self
             .journal
             .write(&mut self.run, command, Cause::Command, now)
@@ -363,7 +319,7 @@ impl RunLoop {
         let mut appends = batch.with;
         appends.push(append);
         if let Some(original) = &mut self.original {
-            appends.extend(original.follow(&self.env, &self.run, &entries)?);
+            appends.extend(original.follow(&self.context, &self.run, &entries)?);
         }
         crash::point("run: before commit");
         let started = Instant::now();
@@ -423,8 +379,8 @@ impl RunLoop {
     }
 
     async fn append(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
-        let env = Arc::clone(&self.env);
-        let mut appending = env.store.append(appends);
+        let context = Arc::clone(&self.context);
+        let mut appending = context.ports.store.append(appends);
         loop {
             tokio::select! {
                 biased;
@@ -442,7 +398,7 @@ impl RunLoop {
             expectation,
         } = prepared;
         crash::point("run: before call");
-        let span = telemetry::call_span(&call, &self.env.redaction);
+        let span = telemetry::call_span(&call, &self.context.redaction);
         call.trace = telemetry::call_place(&span, self.run.start().trace, &call);
         let (attempt, cancelled) = (call.attempt, call.cancelled.clone());
         self.in_flight.insert(
@@ -453,8 +409,14 @@ impl RunLoop {
                 span: span.clone(),
             },
         );
-        self.calls
-            .push(call::make(&self.env, step, call, permit, expectation, span));
+        self.calls.push(call::make(
+            &self.context,
+            step,
+            call,
+            permit,
+            expectation,
+            span,
+        ));
     }
 
     /// Remembers how something in flight that is no call of a tool is stopped.
@@ -504,8 +466,8 @@ impl RunLoop {
     /// Waits for anything to happen, then takes everything that has happened by then.
     async fn wait(&mut self, renewal: &mut tokio::time::Interval) -> Result<(), RunError> {
         if self.finished.is_empty() {
-            let timer = self.run.next_timer(self.env.clock.now());
-            let clock = Arc::clone(&self.env.clock);
+            let timer = self.run.next_timer(self.context.ports.clock.now());
+            let clock = Arc::clone(&self.context.ports.clock);
             tokio::select! {
                 biased;
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
@@ -514,7 +476,7 @@ impl RunLoop {
                 () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}
-                _ = renewal.tick() => self.lease = self.env.store.renew(&self.lease, self.env.lease_ttl).await?,
+                _ = renewal.tick() => self.lease = self.context.ports.store.renew(&self.lease, self.context.settings.lease_ttl).await?,
             }
         }
         while let Ok(request) = self.inbox.try_recv() {

@@ -1,8 +1,8 @@
 //! Which ready steps start now, and with exactly which arguments.
 
-use super::limiter::{Demand, Permit};
 use super::run_loop::{RunError, RunLoop};
 use super::sealed::SecretValues;
+use crate::context::{Demand, Permit};
 use crate::port::Call;
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
@@ -50,7 +50,7 @@ impl RunLoop {
         let mut passed_over = 0;
         loop {
             self.settle_flow().await?;
-            let now = self.env.clock.now();
+            let now = self.context.ports.clock.now();
             let free = self.run.free_slots();
             let candidates: Vec<StepIx> = self
                 .run
@@ -81,7 +81,7 @@ impl RunLoop {
         let plan = Arc::clone(self.run.plan());
         let written = plan.step(self.run.plan_step(step));
         // Asked for every time: a server may change its tools while the run goes on.
-        let catalog = self.env.tools.catalog();
+        let catalog = self.context.ports.tools.catalog();
         let resolved = catalog.resolve(written.action_label());
         let calls_nothing =
             self.run.asks(step) || written.plan.is_some() || self.run.is_models(step);
@@ -121,10 +121,10 @@ impl RunLoop {
             }
         };
         let demand = Demand {
-            server_limit: self.env.tools.server_limit(&tool.name.server),
-            serial_writes: self.env.tools.serial_writes(&tool.name.server),
+            server_limit: self.context.ports.tools.server_limit(&tool.name.server),
+            serial_writes: self.context.ports.tools.serial_writes(&tool.name.server),
         };
-        let Some(permit) = self.env.limiter.try_admit(&tool, demand) else {
+        let Some(permit) = self.context.limiter.try_admit(&tool, demand) else {
             return Ok(Started::NotAdmitted);
         };
         let args = match self.arguments(step, &tool).await {
@@ -196,8 +196,8 @@ impl RunLoop {
         if names.is_empty() {
             return Ok(None);
         }
-        let env = Arc::clone(&self.env);
-        let secrets = env.unseal(&names, &tool.name).await?;
+        let context = Arc::clone(&self.context);
+        let secrets = context.unseal(&names, &tool.name).await?;
         let args = self.resolved(step, tool, &secrets)?;
         check_args(tool, args, Told::NoValues).map(Some)
     }

@@ -1,7 +1,7 @@
 //! Secrets on their way into a call: read before the start is recorded, held in memory, and gone
 //! with the call.
 
-use crate::engine::Environment;
+use crate::context::Context;
 use crate::redaction::learning::{learn_secrets, read_secret};
 use planwright_core::plan::Plan;
 use planwright_core::run::{StepError, StepErrorCode};
@@ -37,11 +37,11 @@ impl fmt::Debug for SecretValues {
     }
 }
 
-impl Environment {
+impl Context {
     /// Learns every secret of the plan before anything is called. A step may read from a file what
     /// another one was given, and a resumed run may see again what was sent before the crash.
     pub(super) async fn learn_secrets(&self, plan: &Plan) {
-        learn_secrets(&*self.secrets, &self.redaction, plan.all_secrets()).await;
+        learn_secrets(&*self.ports.secrets, &self.redaction, plan.all_secrets()).await;
     }
 
     /// The values for one call, or why it cannot be made. From here on they are masked wherever
@@ -53,11 +53,11 @@ impl Environment {
     ) -> Result<SecretValues, StepError> {
         let mut values = BTreeMap::new();
         for name in names {
-            if !self.secrets.allows(name, tool) {
+            if !self.ports.secrets.allows(name, tool) {
                 let message = format!("the tool `{tool}` may not have the secret `{name}`");
                 return Err(StepError::new(StepErrorCode::SecretNotAllowed, message));
             }
-            let secret = read_secret(&*self.secrets, &self.redaction, name)
+            let secret = read_secret(&*self.ports.secrets, &self.redaction, name)
                 .await
                 .map_err(|error| {
                     StepError::new(StepErrorCode::SecretUnavailable, error.to_string())

@@ -3,7 +3,7 @@
 use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
 use super::schedule::call_digest;
-use crate::crash;
+use crate::context::crash;
 use crate::review::pins::child_tool;
 use crate::run::child::{ChildAnswer, ChildOrder, Wish};
 use planwright_core::digest::Digest;
@@ -97,13 +97,17 @@ impl RunLoop {
         let (plan, own, catalog) = (
             self.run.plan(),
             self.run.plan_step(step),
-            self.env.tools.catalog(),
+            self.context.ports.tools.catalog(),
         );
         let digest = order
             .subplan
             .plan
-            .digest(&catalog, &self.env.policy_version);
-        let judgement = self.env.policy.judge_subplan_step(plan, own, &catalog);
+            .digest(&catalog, &self.context.settings.policy_version);
+        let judgement = self
+            .context
+            .settings
+            .policy
+            .judge_subplan_step(plan, own, &catalog);
         let late = !late_arguments(plan, own).is_empty();
         let mut facts = CallFacts::of_child(digest, Arc::clone(&args), late, judgement);
         if self.run.asks_about(step, call, &facts) {
@@ -170,7 +174,7 @@ impl RunLoop {
         crash::point("run: before child");
         let (wish, wishes) = watch::channel(Wish::GoOn);
         self.children.insert(step, Child { attempt, wish });
-        let running = self.engine.run_child(order, wishes);
+        let running = self.runs.run_child(order, wishes);
         self.calls.push(Box::pin(async move {
             let (answer, large) = expected(expectation.as_ref(), running.await);
             crash::point("child: answered");

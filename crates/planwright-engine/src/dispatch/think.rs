@@ -4,11 +4,11 @@ use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
 use super::subplan::expected;
 use crate::agent::model_failed;
-use crate::crash;
-use crate::engine::Environment;
+use crate::context::Context;
+use crate::context::crash;
+use crate::journal::stored_value::store_value;
 use crate::port::{ModelRequest, TextSink};
 use crate::run::child::ChildAnswer;
-use crate::store_value;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::Cause;
 use planwright_core::json::check_against_schema;
@@ -53,7 +53,7 @@ impl RunLoop {
         } else {
             ModelRole::Executor
         };
-        let known = self.env.model.resolve(role, model);
+        let known = self.context.ports.model.resolve(role, model);
         known
             .map(|_| ())
             .map_err(|error| StepError::new(StepErrorCode::NoModel, error.to_string()))
@@ -120,9 +120,11 @@ impl RunLoop {
             .or_else(|| plan.document().executor_model.clone());
         self.known_model(model.as_deref(), false)?;
         let args = Map::from_iter([("prompt".to_owned(), Value::String(prompt.clone()))]);
-        let told = self
-            .observers
-            .said(self.run.id(), self.run.step_id(step), &self.env.redaction);
+        let told = self.observers.said(
+            self.run.id(),
+            self.run.step_id(step),
+            &self.context.redaction,
+        );
         let cancelled = CancellationToken::new();
         Ok((
             Question {
@@ -145,11 +147,11 @@ impl RunLoop {
         } = prepared;
         crash::point("run: before model");
         self.watch_flight(step, attempt, question.cancelled.clone());
-        let env = Arc::clone(&self.env);
+        let context = Arc::clone(&self.context);
         self.calls.push(Box::pin(async move {
             let mut used = Vec::new();
-            let answered = match think(&env, &question, &mut used).await {
-                Ok(value) => stored(&env, value).await,
+            let answered = match think(&context, &question, &mut used).await {
+                Ok(value) => stored(&context, value).await,
                 Err(answer) => (answer, None),
             };
             crash::point("model: answered");
@@ -165,7 +167,7 @@ impl RunLoop {
     }
 }
 
-async fn stored(env: &Environment, mut value: Value) -> ChildAnswer {
+async fn stored(context: &Context, mut value: Value) -> ChildAnswer {
     if !StoredValue::can_keep(&value) {
         let message = format!(
             "the answer nests deeper than {} levels",
@@ -176,8 +178,8 @@ async fn stored(env: &Environment, mut value: Value) -> ChildAnswer {
             None,
         );
     }
-    env.redaction.redactor().value(&mut value);
-    match store_value(&*env.artifacts, value).await {
+    context.redaction.redactor().value(&mut value);
+    match store_value(&*context.ports.artifacts, value).await {
         Ok((stored @ StoredValue::Artifact(_), value)) => (Answer::Succeeded(stored), Some(value)),
         Ok((stored @ StoredValue::Inline(_), _)) => (Answer::Succeeded(stored), None),
         Err(error) => (
@@ -191,7 +193,7 @@ async fn stored(env: &Environment, mut value: Value) -> ChildAnswer {
 
 /// Asks, and asks again if the answer is not what the schema says.
 async fn think(
-    env: &Environment,
+    context: &Context,
     question: &Question,
     used: &mut Vec<ModelUse>,
 ) -> Result<Value, Answer> {
@@ -208,7 +210,7 @@ async fn think(
         request.cancelled = question.cancelled.clone();
         let answer = tokio::select! {
             biased;
-            answered = env.model.ask(request) => answered.map_err(|error| model_failed(&error))?,
+            answered = context.ports.model.ask(request) => answered.map_err(|error| model_failed(&error))?,
             () = question.cancelled.cancelled() => return Err(Answer::NotMade),
         };
         used.push(answer.used);

@@ -1,6 +1,6 @@
 //! What a plan has cost: writing its versions, and asking models in its runs.
 
-use crate::engine::Engine;
+use crate::journal::journals::Journals;
 use crate::journal::load::LoadError;
 use planwright_core::journal::decode;
 use planwright_core::review::Review;
@@ -12,7 +12,7 @@ const PAGE: usize = 1_000;
 /// How an entry about a model is written. Others are not decoded.
 const KIND: &[u8] = b"\"model_used\"";
 
-impl Engine {
+impl Journals {
     /// What asking models for this plan took so far, by model.
     pub async fn model_costs(&self, review: &Review) -> Result<ModelCosts, LoadError> {
         let mut costs = ModelCosts::default();
@@ -23,10 +23,15 @@ impl Engine {
         planned
             .flat_map(|planning| &planning.used)
             .for_each(|used| costs.record(used));
-        for run in self.env.store.runs(review.id()).await? {
+        for run in self.context.ports.store.runs(review.id()).await? {
             let mut after = 0;
             loop {
-                let records = self.env.store.read(&run.stream, after, PAGE).await?;
+                let records = self
+                    .context
+                    .ports
+                    .store
+                    .read(&run.stream, after, PAGE)
+                    .await?;
                 let Some(last) = records.last() else { break };
                 after = last.seq;
                 for record in records.iter().filter(|record| mentions(&record.body)) {

@@ -1,6 +1,9 @@
 //! Journals: writing them, reading them back, and what is counted over them.
 
 pub(crate) mod costs;
+pub(crate) mod feed;
+pub(crate) mod journals;
 pub(crate) mod load;
 pub(crate) mod stats;
+pub(crate) mod stored_value;
 pub(crate) mod writer;

@@ -1,7 +1,7 @@
 //! Reading every journal for figures: page by page, one stream at a time.
 
-use crate::engine::Engine;
-use crate::journal::load::{LoadError, load_review, read_entries};
+use crate::journal::journals::Journals;
+use crate::journal::load::{LoadError, load_review, plan_status, read_entries};
 use crate::port::StreamInfo;
 use planwright_core::journal::StreamName;
 use planwright_core::plan::{Document, Plan};
@@ -14,12 +14,12 @@ use planwright_core::tool::ResolveToolError;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-impl Engine {
+impl Journals {
     /// Statistics over everything that happened since then, or ever. Predictions use only what had
     /// happened before.
     pub async fn stats(&self, since: Option<Timestamp>) -> Result<Statistics, LoadError> {
         let mut figures = Statistics::default();
-        let mut plans = self.env.store.plans().await?;
+        let mut plans = self.context.ports.store.plans().await?;
         plans.sort_by_key(|info| info.created_at);
         for info in plans {
             if let Err(error) = self.count_plan(&info, since, &mut figures).await {
@@ -38,13 +38,15 @@ impl Engine {
     ) -> Result<(), LoadError> {
         let plan = &info.status.plan;
         let mut tally = ReviewTally::since(since);
-        read_entries::<ReviewEvent>(&*self.env.store, &info.stream, |_, entry| {
+        read_entries::<ReviewEvent>(&*self.context.ports.store, &info.stream, |_, entry| {
             tally.record(&entry);
             Ok(())
         })
         .await?;
-        let (review, _) = load_review(&*self.env.store, plan).await?;
-        let status = self.status(&review).await?;
+        let store = &*self.context.ports.store;
+        let bounds = &self.context.settings.bounds;
+        let (review, _) = load_review(store, plan).await?;
+        let status = plan_status(store, &review, bounds).await?;
         figures.add_review(
             &tally,
             if review.is_archived() {
@@ -58,7 +60,7 @@ impl Engine {
                 figures.add_gap(&gap);
             }
         }
-        for run in self.env.store.runs(plan).await? {
+        for run in self.context.ports.store.runs(plan).await? {
             if since.is_none_or(|since| run.updated_at >= since) {
                 self.count_run(&run, &review, figures).await?;
             }
@@ -77,7 +79,7 @@ impl Engine {
         };
         let mut tally = RunTally::default();
         let (mut predicted, mut is_call) = (None, false);
-        read_entries::<RunEvent>(&*self.env.store, &info.stream, |_, entry| {
+        read_entries::<RunEvent>(&*self.context.ports.store, &info.stream, |_, entry| {
             if let RunEvent::RunStarted {
                 version,
                 undoes: None,
@@ -109,13 +111,13 @@ impl Engine {
 
     fn prediction(&self, review: &Review, version: u32, figures: &Statistics) -> Option<Duration> {
         let document = &review.version(version)?.document;
-        let plan = Plan::compile((**document).clone(), &self.env.bounds).ok()?;
+        let plan = Plan::compile((**document).clone(), &self.context.settings.bounds).ok()?;
         figures.predict_duration(&plan)
     }
 
     /// The tools that a plan asks for and nobody offers at this moment.
     fn missing(&self, document: &Document) -> BTreeSet<String> {
-        let catalog = self.catalog();
+        let catalog = self.context.catalog();
         let named = document
             .steps
             .iter()

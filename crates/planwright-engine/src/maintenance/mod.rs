@@ -6,43 +6,24 @@
 //! journal, and appended under the head it was decided from.
 
 mod runs;
+mod store_check;
 mod words;
 
-use crate::engine::Engine;
+pub use store_check::CheckStoreError;
+
+use crate::context::{Context, Keeping};
 use crate::journal::load::{LoadError, load_review};
 use crate::port::{AppendError, StreamInfo};
-use crate::review::plans::ReviewError;
+use crate::review::plans::{Plans, ReviewError};
+use crate::run::runs::Runs;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_core::review::{Command, Review, ReviewEvent};
 use planwright_core::status::{CachedStatus, RunStatus};
 use planwright_core::time::Timestamp;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
-
-/// How long things are waited for and kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keeping {
-    /// A proposed or approved plan that nobody touched for so many days expires; 0: never.
-    pub stale_after_days: u32,
-    /// A run that nobody has executed for so long is stalled.
-    pub stalled_after: Duration,
-    /// A plan that has been over for so many days is put away; 0: never.
-    pub archive_after_days: u32,
-    /// A plan that has been in the archive for so many days is deleted; 0: never.
-    pub delete_after_days: u32,
-}
-
-impl Default for Keeping {
-    fn default() -> Self {
-        Self {
-            stale_after_days: 30,
-            stalled_after: Duration::from_mins(30),
-            archive_after_days: 0,
-            delete_after_days: 0,
-        }
-    }
-}
 
 /// Something that was due and has been noted, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,7 +144,29 @@ fn days(days: u32) -> Duration {
     Duration::from_hours(24).saturating_mul(days)
 }
 
-impl Engine {
+/// Notes what time does to plans and runs.
+///
+/// Cheap to clone: it shares the engine's context.
+#[derive(Debug, Clone)]
+pub struct Maintenance {
+    context: Arc<Context>,
+}
+
+impl Maintenance {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        Self {
+            context: Arc::clone(context),
+        }
+    }
+
+    fn plans(&self) -> Plans {
+        Plans::new(&self.context)
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::new(&self.context)
+    }
+
     /// Notes everything that is due. What cannot be read or written is left for the next time; one
     /// damaged plan does not keep the others from being looked at. Only plans and runs that
     /// something can be due for are looked at.
@@ -180,7 +183,8 @@ impl Engine {
     /// without end.
     async fn tend_waiting(&self, tended: &mut Tended) -> Result<(), LoadError> {
         for info in self
-            .env
+            .context
+            .ports
             .store
             .plans_in(&[CachedStatus::Proposed, CachedStatus::Approved], None)
             .await?
@@ -197,14 +201,14 @@ impl Engine {
         info: &StreamInfo,
         tended: &mut Tended,
     ) -> Result<(), ReviewError> {
-        let (plan, now) = (&info.status.plan, self.env.clock.now());
+        let (plan, now) = (&info.status.plan, self.context.ports.clock.now());
         let approved = info.status.status == CachedStatus::Approved;
         if approved && self.expire_approvals(plan, tended).await? {
             return Ok(());
         }
         if due(
             info.updated_at,
-            self.env.keeping.stale_after_days,
+            self.context.settings.keeping.stale_after_days,
             now,
             tended,
         ) {
@@ -219,7 +223,7 @@ impl Engine {
             archive_after_days,
             delete_after_days,
             ..
-        } = self.env.keeping;
+        } = self.context.settings.keeping;
         for plan in self.untouched(&OVER, archive_after_days).await? {
             if let Err(error) = self.archive_ended(&plan, tended).await {
                 not_noted(&plan, &error);
@@ -244,8 +248,11 @@ impl Engine {
         if after_days == 0 {
             return Ok(Vec::new());
         }
-        self.untouched_since(statuses, self.env.clock.now().minus(days(after_days)))
-            .await
+        self.untouched_since(
+            statuses,
+            self.context.ports.clock.now().minus(days(after_days)),
+        )
+        .await
     }
 
     /// The plans that may be over and that nothing happened to since then, neither to them nor to
@@ -261,9 +268,15 @@ impl Engine {
         since: Timestamp,
     ) -> Result<Vec<PlanId>, LoadError> {
         let mut plans = Vec::new();
-        for info in self.env.store.plans_in(statuses, Some(since)).await? {
+        for info in self
+            .context
+            .ports
+            .store
+            .plans_in(statuses, Some(since))
+            .await?
+        {
             let plan = info.status.plan;
-            match self.env.store.runs(&plan).await {
+            match self.context.ports.store.runs(&plan).await {
                 Ok(runs) if runs.iter().all(|run| run.updated_at <= since) => plans.push(plan),
                 Ok(_) => {}
                 Err(error) => not_noted(&plan, &LoadError::from(error).into()),
@@ -273,7 +286,7 @@ impl Engine {
     }
 
     async fn expire(&self, plan: &PlanId, tended: &mut Tended) -> Result<(), ReviewError> {
-        let after_days = self.env.keeping.stale_after_days;
+        let after_days = self.context.settings.keeping.stale_after_days;
         let noted = self
             .note_due(plan, |latest_run| Command::Expire {
                 after_days,
@@ -294,9 +307,9 @@ impl Engine {
         plan: &PlanId,
         tended: &mut Tended,
     ) -> Result<bool, ReviewError> {
-        let (review, _) = load_review(&*self.env.store, plan).await?;
+        let (review, _) = load_review(&*self.context.ports.store, plan).await?;
         match review.approval_expires_at() {
-            Some(at) if at > self.env.clock.now() => tended.wait_for(at),
+            Some(at) if at > self.context.ports.clock.now() => tended.wait_for(at),
             Some(_) => {
                 let noted = self.note_due(plan, |_| Command::ExpireApprovals).await?;
                 if noted.is_some() {
@@ -312,8 +325,9 @@ impl Engine {
     }
 
     async fn archive_ended(&self, plan: &PlanId, tended: &mut Tended) -> Result<(), ReviewError> {
-        let (review, _) = load_review(&*self.env.store, plan).await?;
-        if !self.status(&review).await?.is_over() || review.current().document.is_template() {
+        let (review, _) = load_review(&*self.context.ports.store, plan).await?;
+        if !self.plans().status(&review).await?.is_over() || review.current().document.is_template()
+        {
             return Ok(());
         }
         let by = retention();
@@ -329,8 +343,8 @@ impl Engine {
     }
 
     async fn delete_archived(&self, plan: &PlanId, tended: &mut Tended) -> Result<(), ReviewError> {
-        let (review, _) = load_review(&*self.env.store, plan).await?;
-        let executing = self.status(&review).await?.is_executing();
+        let (review, _) = load_review(&*self.context.ports.store, plan).await?;
+        let executing = self.plans().status(&review).await?.is_executing();
         if executing || !review.is_archived() {
             return Ok(());
         }
@@ -352,14 +366,18 @@ impl Engine {
         plan: &PlanId,
         command: impl FnOnce(Option<RunStatus>) -> Command,
     ) -> Result<Option<Review>, ReviewError> {
-        let (review, head) = load_review(&*self.env.store, plan).await?;
-        let latest_run = self.latest_run_status(&review).await?;
-        let now = self.env.clock.now();
+        let (review, head) = load_review(&*self.context.ports.store, plan).await?;
+        let latest_run = self.plans().latest_run_status(&review).await?;
+        let now = self.context.ports.clock.now();
         let events: Vec<ReviewEvent> = review.decide(&command(latest_run), now)?;
         if events.is_empty() {
             return Ok(None);
         }
-        match self.append_review(review, head, (now, events)).await {
+        match self
+            .plans()
+            .append_review(review, head, (now, events))
+            .await
+        {
             Ok(review) => Ok(Some(review)),
             Err(ReviewError::Append(AppendError::Conflict { .. })) => Ok(None),
             Err(error) => Err(error),

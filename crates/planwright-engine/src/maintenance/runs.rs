@@ -1,8 +1,8 @@
 //! What time does to runs that nobody executes.
 
 use super::{Notice, Tended, not_noted};
-use crate::engine::Engine;
 use crate::journal::load::LoadError;
+use crate::maintenance::Maintenance;
 use crate::port::{AcquireError, StreamInfo};
 use crate::review::plans::ReviewError;
 use crate::run::undo::load_any_run;
@@ -14,14 +14,15 @@ use planwright_core::status::{CachedStatus, RunStatus};
 const EXECUTING: CachedStatus = CachedStatus::Run(RunStatus::Executing);
 const WAITING: CachedStatus = CachedStatus::Run(RunStatus::Waiting);
 
-impl Engine {
+impl Maintenance {
     /// Runs without an owner stall, and what nobody approved in time fails.
     pub(super) async fn tend_runs(&self, tended: &mut Tended) -> Result<(), LoadError> {
-        let statuses: &[CachedStatus] = match self.env.policy.approval.step_expires_after {
-            Some(_) => &[EXECUTING, WAITING],
-            None => &[EXECUTING],
-        };
-        for info in self.env.store.runs_in(statuses).await? {
+        let statuses: &[CachedStatus] =
+            match self.context.settings.policy.approval.step_expires_after {
+                Some(_) => &[EXECUTING, WAITING],
+                None => &[EXECUTING],
+            };
+        for info in self.context.ports.store.runs_in(statuses).await? {
             if let Err(error) = self.tend_run(&info, tended).await {
                 not_noted(&info.status.plan, &error);
             }
@@ -33,7 +34,8 @@ impl Engine {
     async fn was_deleted(&self, plan: &PlanId) -> Result<bool, ReviewError> {
         let stream = StreamName::Plan(plan.clone());
         let info = self
-            .env
+            .context
+            .ports
             .store
             .info(&stream)
             .await
@@ -45,11 +47,13 @@ impl Engine {
         let StreamName::Run(run) = &info.stream else {
             return Ok(());
         };
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         match info.status.status {
             EXECUTING => {
-                let at = info.updated_at.plus(self.env.keeping.stalled_after);
-                if self.active.get(run).is_some() {
+                let at = info
+                    .updated_at
+                    .plus(self.context.settings.keeping.stalled_after);
+                if self.context.active.get(run).is_some() {
                     return Ok(());
                 }
                 if at > now {
@@ -59,7 +63,7 @@ impl Engine {
                 self.note_stalled(run, info, tended).await
             }
             WAITING => {
-                let Some(span) = self.env.policy.approval.step_expires_after else {
+                let Some(span) = self.context.settings.policy.approval.step_expires_after else {
                     return Ok(());
                 };
                 let at = info.updated_at.plus(span.as_duration());
@@ -81,7 +85,8 @@ impl Engine {
         tended: &mut Tended,
     ) -> Result<(), ReviewError> {
         let owned = self
-            .env
+            .context
+            .ports
             .store
             .lease(run)
             .await
@@ -90,7 +95,7 @@ impl Engine {
         if owned || self.was_deleted(&info.status.plan).await? {
             return Ok(());
         }
-        let (stalled, _) = load_any_run(&self.env, run).await?;
+        let (stalled, _) = load_any_run(&self.context, run).await?;
         let commands = match stalled.state() {
             RunState::Running => vec![RunCommand::Stall {
                 since: info.updated_at,
@@ -150,8 +155,8 @@ impl Engine {
         run: &RunId,
         commands: &[RunCommand],
     ) -> Result<Vec<RunEvent>, ReviewError> {
-        let (current, _) = load_any_run(&self.env, run).await?;
-        let now = self.env.clock.now();
+        let (current, _) = load_any_run(&self.context, run).await?;
+        let now = self.context.ports.clock.now();
         // Taking a run over leaves a trace; nothing is taken for nothing.
         if !commands.iter().any(|command| {
             matches!(command, RunCommand::Recover | RunCommand::Settle)
@@ -166,19 +171,25 @@ impl Engine {
             return Ok(Vec::new());
         }
         let lease = match self
-            .env
+            .context
+            .ports
             .store
-            .acquire(run, &self.env.owner, self.env.lease_ttl)
+            .acquire(
+                run,
+                &self.context.settings.owner,
+                self.context.settings.lease_ttl,
+            )
             .await
         {
             Ok(lease) => lease,
             Err(AcquireError::Held { .. } | AcquireError::NoSuchRun(_)) => return Ok(Vec::new()),
             Err(AcquireError::Store(error)) => return Err(LoadError::from(error).into()),
         };
-        match self.write_commands(run, &lease, commands).await {
+        match self.runs().write_commands(run, &lease, commands).await {
             Ok(events) => Ok(events),
             Err(error) => {
-                self.env
+                self.context
+                    .ports
                     .store
                     .release(&lease)
                     .await

@@ -1,9 +1,9 @@
 //! The words that are kept beside the journals of plans, made right where an earlier release wrote
 //! others.
 
-use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review};
 use crate::journal::writer::JournalWriter;
+use crate::maintenance::Maintenance;
 use crate::port::{Append, AppendError, LeaseRule, StreamInfo};
 use planwright_core::status::CachedStatus;
 use std::sync::atomic::Ordering;
@@ -11,12 +11,12 @@ use std::sync::atomic::Ordering;
 /// Words that are written in one commit.
 const AT_ONCE: usize = 200;
 
-impl Engine {
+impl Maintenance {
     /// Plans whose run had begun used to be kept as `proposed`, like those that wait for a person,
     /// and would be read by whoever looks for these. They are looked through once: whoever writes
     /// to a plan keeps its word right.
     pub(super) async fn correct_words(&self) -> Result<(), LoadError> {
-        if self.active.words_corrected.load(Ordering::Relaxed) {
+        if self.context.active.words_corrected.load(Ordering::Relaxed) {
             return Ok(());
         }
         let (mut appends, mut done) = (Vec::new(), true);
@@ -35,21 +35,31 @@ impl Engine {
             }
         }
         done &= self.write_words(appends).await?;
-        self.active.words_corrected.store(done, Ordering::Relaxed);
+        self.context
+            .active
+            .words_corrected
+            .store(done, Ordering::Relaxed);
         Ok(())
     }
 
     /// The append that makes a plan's word right; none if it is.
     async fn corrected(&self, info: StreamInfo) -> Result<Option<Append>, LoadError> {
         let StreamInfo { stream, status, .. } = info;
-        if self.env.store.runs(&status.plan).await?.is_empty() {
+        if self
+            .context
+            .ports
+            .store
+            .runs(&status.plan)
+            .await?
+            .is_empty()
+        {
             return Ok(None);
         }
-        let (review, head) = load_review(&*self.env.store, &status.plan).await?;
+        let (review, head) = load_review(&*self.context.ports.store, &status.plan).await?;
         if review.cached_status() == status.status {
             return Ok(None);
         }
-        let mut journal = JournalWriter::new(&self.env.redaction, stream, head, 0);
+        let mut journal = JournalWriter::new(&self.context.redaction, stream, head, 0);
         let (append, _) = journal.take_labelled(&review, &status.label, LeaseRule::None);
         Ok(Some(append))
     }
@@ -57,7 +67,7 @@ impl Engine {
     /// Whether they could be written. If somebody wrote to one of the plans meanwhile, all are left
     /// for the next time.
     async fn write_words(&self, appends: Vec<Append>) -> Result<bool, LoadError> {
-        match self.env.store.append(appends).await {
+        match self.context.ports.store.append(appends).await {
             Ok(()) => Ok(true),
             Err(AppendError::Store(error)) => Err(error.into()),
             Err(error) => {

@@ -1,8 +1,8 @@
 //! What the plan tools need from whoever offers them.
 
 use crate::port::BoxFuture;
+use crate::review::given_approval::GivenApproval;
 use crate::review::plans::Candidate;
-use crate::run::options::GivenApproval;
 use planwright_core::principal::Principal;
 use planwright_core::review::Review;
 use planwright_core::run::Run;

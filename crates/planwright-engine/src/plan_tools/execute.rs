@@ -3,9 +3,10 @@
 use super::consenter::Consented;
 use super::outcome::{executed, pending};
 use super::{PlanToolCall, PlanTools, Problem};
+use crate::review::given_approval::GivenApproval;
 use crate::review::plans::Candidate;
 use crate::run::handle::RunHandle;
-use crate::run::options::{GivenApproval, RunOptions};
+use crate::run::options::RunOptions;
 use crate::run::remote_command::RunCommand;
 use crate::run::start::StartRunError;
 use planwright_core::plan::Finding;
@@ -33,12 +34,13 @@ impl PlanTools {
         };
         let done = match begun {
             Some(run) if run.state().is_terminal() => {
-                Ok(executed(self.engine.environment(), &run).await)
+                Ok(executed(&self.engine.context, &run).await)
             }
             Some(run) => {
                 let options = self.options(call, Map::new());
                 let handle = self
                     .engine
+                    .runs()
                     .resume_run(run.id(), options)
                     .await
                     .map_err(|error| start(&error))?;
@@ -55,7 +57,7 @@ impl PlanTools {
         review: &Review,
         variables: Map<String, Value>,
     ) -> Result<Value, Problem> {
-        let runnable = Box::pin(self.engine.runnable(review, &variables)).await;
+        let runnable = Box::pin(self.engine.runs().runnable(review, &variables)).await;
         let candidate = runnable.map_err(|error| start(&error))?;
         let mut options = self.options(call, variables);
         match self.consent(review, &candidate).await? {
@@ -68,24 +70,24 @@ impl PlanTools {
         if call.cancelled.is_cancelled() {
             return Err(Problem::new("cancelled"));
         }
-        let started = Box::pin(self.engine.start(review.id(), options)).await;
+        let started = Box::pin(self.engine.runs().start(review.id(), options)).await;
         Box::pin(self.finish(call, started.map_err(|error| start(&error))?)).await
     }
 
     /// What lets the plan run: an approval that is there, policy's, or a person's.
     async fn consent(&self, review: &Review, candidate: &Candidate) -> Result<Agreement, Problem> {
-        if let Some(denied) = self.engine.judge(&candidate.plan).denied() {
+        if let Some(denied) = self.engine.plans().judge(&candidate.plan).denied() {
             return Err(Problem::of(&denied));
         }
         match review.state() {
             ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => {}
             other => return Err(Problem::new(format!("the plan is {}", other.status()))),
         }
-        let now = self.engine.environment().clock.now();
+        let now = self.engine.context.ports.clock.now();
         if review.usable_approvals(&candidate.digest, now).is_some() {
             return Ok(Agreement::Spent);
         }
-        if let Some(given) = self.engine.consent_of_policy(review, candidate) {
+        if let Some(given) = self.engine.plans().consent_of_policy(review, candidate) {
             return Ok(Agreement::Given(Box::new(given)));
         }
         Ok(match self.consenter.agree(review, candidate).await {
@@ -109,10 +111,11 @@ impl PlanTools {
             let run = self.wait(&mut handle, &call.cancelled).await?;
             let over = run.state().is_terminal() || call.cancelled.is_cancelled();
             if over || !self.consenter.decide(&run).await {
-                return Ok(executed(self.engine.environment(), &run).await);
+                return Ok(executed(&self.engine.context, &run).await);
             }
             let resumed = Box::pin(
                 self.engine
+                    .runs()
                     .resume_run(run.id(), self.options(call, Map::new())),
             )
             .await;
@@ -122,15 +125,17 @@ impl PlanTools {
                 Err(StartRunError::Ended { .. }) => {
                     let (review, _) = self
                         .engine
+                        .plans()
                         .load_review(run.plan().id())
                         .await
                         .map_err(|error| Problem::of(&error))?;
                     let (run, _) = self
                         .engine
+                        .runs()
                         .load_run(run.id(), &review)
                         .await
                         .map_err(|error| Problem::of(&error))?;
-                    return Ok(executed(self.engine.environment(), &run).await);
+                    return Ok(executed(&self.engine.context, &run).await);
                 }
                 Err(error) => return Err(start(&error)),
             };
@@ -150,7 +155,7 @@ impl PlanTools {
             let cancel = RunCommand::Cancel {
                 by: self.by.clone(),
             };
-            if let Err(error) = self.engine.command(&id, cancel).await {
+            if let Err(error) = self.engine.runs().command(&id, cancel).await {
                 tracing::warn!(run = %id, %error, "a run could not be cancelled");
             }
             std::future::pending::<()>().await;

@@ -18,7 +18,7 @@ const LOOKED_AT: usize = 200;
 impl PlanTools {
     /// The plan that an earlier attempt proposed.
     pub(super) async fn begun_plan(&self, trace: TraceId) -> Result<Option<Review>, Problem> {
-        let store = self.engine.store();
+        let store = &self.engine.context.ports.store;
         let plans = store.plans().await.map_err(|error| Problem::of(&error))?;
         for info in plans.into_iter().take(LOOKED_AT) {
             let plan = info.status.plan;
@@ -29,6 +29,7 @@ impl PlanTools {
             {
                 let (review, _) = self
                     .engine
+                    .plans()
                     .load_review(&plan)
                     .await
                     .map_err(|error| Problem::of(&error))?;
@@ -44,9 +45,15 @@ impl PlanTools {
         review: &Review,
         trace: TraceId,
     ) -> Result<Option<Run>, Problem> {
-        let env = self.engine.environment();
+        let context = &self.engine.context;
         for opened in review.runs().iter().rev().take(LOOKED_AT) {
-            let loaded = load_run(&*env.store, &opened.run, review, &env.bounds).await;
+            let loaded = load_run(
+                &*context.ports.store,
+                &opened.run,
+                review,
+                &context.settings.bounds,
+            )
+            .await;
             let (run, _) = loaded.map_err(|error| Problem::of(&error))?;
             if run.start().trace == Some(trace) {
                 return Ok(Some(run));

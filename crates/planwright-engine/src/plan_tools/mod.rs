@@ -14,8 +14,8 @@ pub use consenter::{Consented, Consenter, NobodyToAsk, PlanMaker};
 pub use definition::{PLAN_TOOLS_SERVER, PlanTool};
 pub(crate) use found::{plans_by_trace, trace_of_call, trace_of_run};
 
+use crate::context::{Observer, Observers};
 use crate::engine::Engine;
-use crate::run::observer::{Observer, Observers};
 use outcome::{created, failed};
 use planwright_core::id::PlanId;
 use planwright_core::principal::Principal;
@@ -156,6 +156,7 @@ impl PlanTools {
         };
         let (review, _) = self
             .engine
+            .plans()
             .load_review(&id)
             .await
             .map_err(|error| Problem::of(&error))?;

@@ -1,8 +1,8 @@
 //! The results of plan tools: JSON objects, bounded, that say what came of the call.
 
 use super::Problem;
-use crate::dispatch::read_value;
-use crate::engine::Environment;
+use crate::context::Context;
+use crate::journal::stored_value::read_value;
 use planwright_core::digest::Digest;
 use planwright_core::review::Review;
 use planwright_core::run::{Run, RunReport, StoredValue};
@@ -64,8 +64,8 @@ pub(super) fn pending(review: &Review, digest: &Digest, refused: bool) -> Value 
 }
 
 /// What a run came to so far.
-pub(super) async fn executed(env: &Environment, run: &Run) -> Value {
-    let report = run.report(env.clock.now());
+pub(super) async fn executed(context: &Context, run: &Run) -> Value {
+    let report = run.report(context.ports.clock.now());
     let title = run.plan().document().title.clone();
     let mut result = json!({
         "success": report.success,
@@ -76,7 +76,7 @@ pub(super) async fn executed(env: &Environment, run: &Run) -> Value {
         "duration": report.duration.as_secs_f64(),
         "stepsCompleted": run.completed_steps(),
         "stepsTotal": report.steps.len(),
-        "results": results(env, run).await,
+        "results": results(context, run).await,
     });
     if let Some(error) = why(&report) {
         result["error"] = json!(error);
@@ -126,7 +126,7 @@ fn why(report: &RunReport) -> Option<String> {
 }
 
 /// The values of the steps by result name, else by id, as far as they fit.
-async fn results(env: &Environment, run: &Run) -> Map<String, Value> {
+async fn results(context: &Context, run: &Run) -> Map<String, Value> {
     let plan = run.plan();
     let (mut results, mut left) = (Map::new(), MAX_VALUES);
     for &ix in plan.graph().order() {
@@ -138,7 +138,7 @@ async fn results(env: &Environment, run: &Run) -> Map<String, Value> {
             .result
             .clone()
             .unwrap_or_else(|| plan.step_id(ix).to_string());
-        let (value, bytes) = fitting(env, stored, left.min(MAX_VALUE)).await;
+        let (value, bytes) = fitting(context, stored, left.min(MAX_VALUE)).await;
         left = left.saturating_sub(bytes);
         results.insert(name, value);
     }
@@ -146,14 +146,14 @@ async fn results(env: &Environment, run: &Run) -> Map<String, Value> {
 }
 
 /// The value, or how large it is if that is more than fits.
-async fn fitting(env: &Environment, stored: &StoredValue, room: usize) -> (Value, usize) {
+async fn fitting(context: &Context, stored: &StoredValue, room: usize) -> (Value, usize) {
     let large = |bytes: u64| (json!({ "omitted": format!("{bytes} bytes") }), 0);
     if let StoredValue::Artifact(artifact) = stored
         && artifact.bytes > room as u64
     {
         return large(artifact.bytes);
     }
-    match read_value(&*env.artifacts, stored).await {
+    match read_value(&*context.ports.artifacts, stored).await {
         Ok(value) => match value.to_string().len() {
             bytes if bytes <= room => (value, bytes),
             bytes => large(bytes as u64),

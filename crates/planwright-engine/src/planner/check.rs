@@ -1,7 +1,7 @@
 //! Whether an answer can be accepted: stricter than for people, since a model can be asked to do it
 //! again.
 
-use crate::engine::Engine;
+use crate::planner::create::Planner;
 use crate::planner::error::CreateError;
 use crate::review::plans::ReviewError;
 use planwright_core::model::ModelRole;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-impl Engine {
+impl Planner {
     /// Checks the plan that a model wrote: every error is a fault, also those that more knowledge
     /// could mend, and so is what the policy would never let run.
     pub(super) async fn check_written(
@@ -32,12 +32,17 @@ impl Engine {
                 message,
             )])));
         }
-        let plans = match self.known_plans(&document).await {
+        let plans = match self.plans().known_plans(&document).await {
             Ok(plans) => plans,
             Err(ReviewError::Invalid(findings)) => return Ok(Err(AnswerFault::Findings(findings))),
             Err(error) => return Err(error.into()),
         };
-        let validated = validate_with(document, &self.catalog(), &plans, &self.env.bounds);
+        let validated = validate_with(
+            document,
+            &self.context.catalog(),
+            &plans,
+            &self.context.settings.bounds,
+        );
         let errors: Vec<Finding> = validated
             .findings
             .into_iter()
@@ -46,7 +51,7 @@ impl Engine {
         let Some(plan) = validated.plan.filter(|_| errors.is_empty()) else {
             return Ok(Err(AnswerFault::Findings(errors)));
         };
-        Ok(match self.judge(&plan).denied() {
+        Ok(match self.plans().judge(&plan).denied() {
             Some(denied) => Err(AnswerFault::Findings(vec![Finding::new(
                 Code::OutOfScope,
                 "/steps",
@@ -59,7 +64,7 @@ impl Engine {
     /// The tools a planner is told about, in a stable order: those of the servers that were named,
     /// and none that the policy denies whatever it is given.
     pub(crate) fn offered_tools(&self, servers: &[String]) -> Vec<Arc<KnownTool>> {
-        let catalog = self.catalog();
+        let catalog = self.context.catalog();
         let named =
             |tool: &&Arc<KnownTool>| servers.is_empty() || servers.contains(&tool.name.server);
         catalog
@@ -77,7 +82,7 @@ impl Engine {
         servers: &[String],
         document: &Document,
     ) -> Vec<Arc<KnownTool>> {
-        let (catalog, in_scope) = (self.catalog(), document.scope());
+        let (catalog, in_scope) = (self.context.catalog(), document.scope());
         // Names can be written in several ways.
         let resolved = document
             .tools_required
@@ -115,12 +120,17 @@ impl Engine {
             step_id: "",
             plan: "",
         };
-        self.env.policy.judge_call(&subject).verdict == Verdict::Deny
+        self.context.settings.policy.judge_call(&subject).verdict == Verdict::Deny
     }
 
     /// How much the planner that would be asked can be told.
     pub(super) fn prompt_budget(&self, model: Option<&str>) -> PromptBudget {
-        let info = self.env.model.resolve(ModelRole::Planner, model).ok();
+        let info = self
+            .context
+            .ports
+            .model
+            .resolve(ModelRole::Planner, model)
+            .ok();
         PromptBudget::of(info.and_then(|info| info.context_tokens))
     }
 }

@@ -3,8 +3,9 @@
 use super::error::CreateError;
 use super::options::PlannerOptions;
 use super::rounds::Request;
-use crate::engine::Engine;
+use crate::context::Context;
 use crate::journal::load::LoadError;
+use crate::review::plans::Plans;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Finding;
 use planwright_core::planning::{
@@ -67,10 +68,34 @@ pub struct Created {
     pub planning: PlanningRecord,
 }
 
-impl Engine {
+/// Has plans written by models.
+///
+/// Cheap to clone: it shares the engine's context.
+#[derive(Debug, Clone)]
+pub struct Planner {
+    pub(super) context: Arc<Context>,
+}
+
+impl Planner {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        Self {
+            context: Arc::clone(context),
+        }
+    }
+
+    /// Lists the prompts that the operator replaced, by name.
+    pub fn prompt_names(&self) -> Vec<&str> {
+        self.context.settings.prompts.replaced_names().collect()
+    }
+
+    pub(super) fn plans(&self) -> Plans {
+        Plans::new(&self.context)
+    }
+
     /// Whether a model is configured that writes plans.
     pub fn has_planner(&self) -> bool {
-        self.env
+        self.context
+            .ports
             .model
             .resolve(planwright_core::model::ModelRole::Planner, None)
             .is_ok()
@@ -86,7 +111,7 @@ impl Engine {
     /// Has a plan written, and stores it as proposed or as a draft.
     pub async fn create(&self, order: CreateOrder) -> Result<Created, CreateError> {
         order.check()?;
-        self.permit(&order.by, Permission::Propose)?;
+        self.plans().permit(&order.by, Permission::Propose)?;
         let snapshot = self.surroundings(&order.options).await;
         let prompt = self.create_prompt(&order, &snapshot)?;
         let budget = self.prompt_budget(order.options.model.as_deref());
@@ -103,9 +128,10 @@ impl Engine {
         };
         let (mut document, planning) = self.written(request).await?;
         // The same goal twice is two plans.
-        document.id = Some(PlanId::mint(self.env.ids.entropy()));
+        document.id = Some(PlanId::mint(self.context.ports.ids.entropy()));
         let how = Some(Box::new(planning.clone()));
         let (review, findings) = self
+            .plans()
             .take_in_planned(document, &order.by, order.draft, order.trace, how)
             .await?;
         Ok(Created {
@@ -119,13 +145,14 @@ impl Engine {
     /// own clauses.
     pub async fn create_fallback(&self, order: CreateOrder) -> Result<Created, CreateError> {
         order.check()?;
-        self.permit(&order.by, Permission::Propose)?;
+        self.plans().permit(&order.by, Permission::Propose)?;
         let tools = self.offered_tools(&order.options.servers);
         let mut document = fallback_draft(&order.goal, &self.saved_templates().await?, &tools);
-        document.id = Some(PlanId::mint(self.env.ids.entropy()));
+        document.id = Some(PlanId::mint(self.context.ports.ids.entropy()));
         let planning = PlanningRecord::fallback();
         let how = Some(Box::new(planning.clone()));
         let (review, findings) = self
+            .plans()
             .take_in_planned(document, &order.by, true, order.trace, how)
             .await?;
         Ok(Created {
@@ -151,13 +178,13 @@ impl Engine {
             max_steps: options.max_steps.unwrap_or_else(|| budget.default_steps()),
             budget,
         };
-        Ok(build_prompt(&request, &self.env.prompts)?)
+        Ok(build_prompt(&request, &self.context.settings.prompts)?)
     }
 
     /// What is told about the workspace.
     pub(super) async fn surroundings(&self, options: &PlannerOptions) -> WorkspaceSnapshot {
         if options.snapshot {
-            self.env.surroundings.look().await
+            self.context.ports.surroundings.look().await
         } else {
             WorkspaceSnapshot::default()
         }
@@ -165,9 +192,16 @@ impl Engine {
 
     async fn saved_templates(&self) -> Result<Vec<SavedTemplate>, CreateError> {
         let mut templates = Vec::new();
-        for info in self.env.store.plans().await.map_err(LoadError::from)? {
+        for info in self
+            .context
+            .ports
+            .store
+            .plans()
+            .await
+            .map_err(LoadError::from)?
+        {
             // One damaged plan does not stand in the way of the others.
-            let Ok((review, _)) = self.load_review(&info.status.plan).await else {
+            let Ok((review, _)) = self.plans().load_review(&info.status.plan).await else {
                 continue;
             };
             let document = &review.current().document;

@@ -3,7 +3,7 @@
 use super::error::CreateError;
 use super::options::PlannerOptions;
 use super::rounds::Request;
-use crate::engine::Engine;
+use crate::planner::create::Planner;
 use crate::review::edits::Editing;
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Finding, PlanDiff};
@@ -40,7 +40,7 @@ pub struct Regenerated {
     pub planning: PlanningRecord,
 }
 
-impl Engine {
+impl Planner {
     /// Has a plan, or some of its steps, written again, with what people said about it in mind. The
     /// result is the next version; a run must not be under way.
     pub async fn regenerate(
@@ -48,16 +48,16 @@ impl Engine {
         plan: &PlanId,
         order: RegenerateOrder,
     ) -> Result<Regenerated, CreateError> {
-        self.permit(&order.by, Permission::Propose)?;
-        let (review, _) = self.load_review(plan).await?;
+        self.plans().permit(&order.by, Permission::Propose)?;
+        let (review, _) = self.plans().load_review(plan).await?;
         if review.state() == ReviewState::Deleted {
             return Err(Refusal::Deleted.into());
         }
-        if self.status(&review).await?.is_executing() {
+        if self.plans().status(&review).await?.is_executing() {
             return Err(CreateError::Executing(plan.clone()));
         }
         let old = review.current().document.clone();
-        let candidate = self.candidate(&review, &Map::new()).await?;
+        let candidate = self.plans().candidate(&review, &Map::new()).await?;
         let steps = chosen(
             &old.steps
                 .iter()
@@ -98,7 +98,7 @@ impl Engine {
                 max_steps: count,
                 budget,
             },
-            &self.env.prompts,
+            &self.context.settings.prompts,
         )?;
         let complete = |answer| {
             let mut merged = match steps.is_empty() {
@@ -128,7 +128,10 @@ impl Engine {
             reason: order.feedback.clone(),
         };
         let how = Some(Box::new(planning.clone()));
-        let (review, findings) = self.edit_planned(plan, document, &editing, how).await?;
+        let (review, findings) = self
+            .plans()
+            .edit_planned(plan, document, &editing, how)
+            .await?;
         Ok(Regenerated {
             review,
             diff,

@@ -3,8 +3,8 @@
 use super::error::CreateError;
 use super::options::PlannerOptions;
 use super::rounds::Request;
-use crate::dispatch::read_value;
-use crate::engine::Engine;
+use crate::journal::stored_value::read_value;
+use crate::planner::create::Planner;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::planning::{
     PlannerTask, PromptRequest, StepFate, StepOutcome, build_prompt, kept_steps, merge_remaining,
@@ -20,7 +20,7 @@ pub struct Replanned {
     pub planning: PlanningRecord,
 }
 
-impl Engine {
+impl Planner {
     /// Has the remaining work of a run written again. Steps that completed or were skipped stay as
     /// they are, under their ids; everything else is replaced.
     pub async fn replan(
@@ -52,7 +52,7 @@ impl Engine {
                 max_steps: count,
                 budget,
             },
-            &self.env.prompts,
+            &self.context.settings.prompts,
         )?;
         let complete = |answer| Ok(merge_remaining(old, &kept, answer));
         let max_steps = count + kept.len();
@@ -86,7 +86,7 @@ impl Engine {
         let status = state.status();
         Ok(match state {
             StepState::Completed { value, .. } => {
-                let value = read_value(&*self.env.artifacts, value).await?;
+                let value = read_value(&*self.context.ports.artifacts, value).await?;
                 StepFate::Kept {
                     status,
                     value: Some(value),

@@ -2,7 +2,7 @@
 
 use super::error::{CreateError, FailedPlanning};
 use super::options::{PlannerEvent, PlannerOptions};
-use crate::engine::Engine;
+use crate::planner::create::Planner;
 use crate::port::{ModelAnswer, ModelError, ModelRequest, TextSink};
 use planwright_core::model::{Message, ModelRole};
 use planwright_core::plan::{Document, Finding};
@@ -31,7 +31,7 @@ enum Heard {
     Fault { text: String, fault: AnswerFault },
 }
 
-impl Engine {
+impl Planner {
     /// The valid plan, and what it took to get it.
     pub(super) async fn written(
         &self,
@@ -42,7 +42,8 @@ impl Engine {
         let mut failed = FailedPlanning::default();
         let mut messages = request.prompt.messages.clone();
         let resolved = self
-            .env
+            .context
+            .ports
             .model
             .resolve(ModelRole::Planner, options.model.as_deref());
         let model = match resolved {
@@ -87,7 +88,8 @@ impl Engine {
                         faults: faults.clone(),
                     });
                     failed.rounds.push(faults);
-                    let (original, prompts) = (&request.prompt.messages, &self.env.prompts);
+                    let (original, prompts) =
+                        (&request.prompt.messages, &self.context.settings.prompts);
                     messages =
                         repair_messages(original, &text, &fault, request.budget.repair, prompts)?;
                 }
@@ -113,7 +115,7 @@ impl Engine {
         tokio::select! {
             biased;
             () = cancelled.cancelled() => Err(ModelError::Cancelled),
-            answer = self.env.model.ask(asked) => answer,
+            answer = self.context.ports.model.ask(asked) => answer,
         }
     }
 

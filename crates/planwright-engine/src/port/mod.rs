@@ -13,7 +13,6 @@ mod store;
 mod surroundings;
 mod tokens;
 mod tools;
-mod webhook;
 
 pub use answers::{ANSWER_LIFE, Answers, Asking, Claim, MAX_ANSWERS};
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
@@ -30,7 +29,6 @@ pub use store::{
 pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenId, Tokens};
 pub use tools::{Call, CallError, Outcome, Progress, ProgressSink, Tools};
-pub use webhook::{SendNoticeError, Webhook};
 
 /// A boxed future, so that ports can be used as `dyn`.
 pub type BoxFuture<'a, T> = futures::future::BoxFuture<'a, T>;

@@ -2,11 +2,11 @@
 
 use super::Looked;
 use crate::dispatch::{RunError, RunLoop};
-use crate::engine::Engine;
 use crate::journal::load::load_review;
 use crate::planner::{PlannerEvent, PlannerOptions, PlannerSink, Replanned};
 use crate::port::{Append, AppendError};
 use crate::review::plans::ReviewError;
+use crate::run::runs::Runs;
 use planwright_core::adjust::StepProgress;
 use planwright_core::journal::{Cause, StreamName};
 use planwright_core::model::ModelUse;
@@ -35,7 +35,7 @@ impl RunLoop {
             return Ok(());
         };
         let (adjustments, reasoning) = (looked.adjustments.clone(), looked.reasoning.clone());
-        let (state, bounds) = (self.run.adjustable(), self.env.bounds);
+        let (state, bounds) = (self.run.adjustable(), self.context.settings.bounds);
         let make = move |document: &Document| {
             document
                 .adjusted(&adjustments, &state, &bounds)
@@ -76,7 +76,7 @@ impl RunLoop {
     ) -> Result<(), RunError> {
         for _ in 0..TRIES {
             let Next { version, append } =
-                match self.engine.next_version(&self.run, &make, reason).await {
+                match self.runs.next_version(&self.run, &make, reason).await {
                     Ok(next) => next,
                     Err(reason) => {
                         let reason = format!("the plan cannot be adjusted: {reason}");
@@ -129,7 +129,7 @@ impl RunLoop {
     }
 }
 
-impl Engine {
+impl Runs {
     /// The version that `make` makes of the one the run executes.
     async fn next_version(
         &self,
@@ -139,7 +139,7 @@ impl Engine {
     ) -> Result<Next, String> {
         let words = |error: &dyn std::error::Error| error.to_string();
         let id = run.plan().id();
-        let (review, head) = load_review(&*self.env.store, id)
+        let (review, head) = load_review(&*self.context.ports.store, id)
             .await
             .map_err(|error| words(&error))?;
         let (began, current) = (run.start().version, review.current().number);
@@ -159,6 +159,7 @@ impl Engine {
         self.check_next(document.with_variables(&run.start().variables))
             .await?;
         let candidate = self
+            .plans()
             .tolerant_candidate(document)
             .await
             .map_err(|error| words(&error))?;
@@ -172,11 +173,12 @@ impl Engine {
             restored_from: None,
             planning: None,
         };
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         let events = review
             .decide(&ReviewCommand::Edit(Box::new(revision)), now)
             .map_err(|error| words(&error))?;
         let (append, review) = self
+            .plans()
             .review_append(review, head, (now, events))
             .await
             .map_err(|error| words(&error))?;
@@ -199,19 +201,19 @@ impl Engine {
                 .collect::<Vec<_>>()
                 .join("; ")
         };
-        let candidate = match self.tolerant_candidate(document).await {
+        let candidate = match self.plans().tolerant_candidate(document).await {
             Ok(candidate) => candidate,
             Err(ReviewError::Invalid(findings)) => return Err(listed(&findings)),
             Err(error) => return Err(error.to_string()),
         };
-        let missing = candidate.plan.missing_tools(&self.catalog());
+        let missing = candidate.plan.missing_tools(&self.context.catalog());
         if !missing.is_empty() {
             return Err(ReviewError::MissingTools(missing).to_string());
         }
         if candidate.findings.iter().any(Finding::is_error) {
             return Err(listed(&candidate.findings));
         }
-        match self.judge(&candidate.plan).denied() {
+        match self.plans().judge(&candidate.plan).denied() {
             Some(denied) => Err(denied.to_string()),
             None => Ok(()),
         }
@@ -238,7 +240,7 @@ impl Engine {
             told,
             ..PlannerOptions::default()
         };
-        match self.replan(&run, &options).await {
+        match self.planner().replan(&run, &options).await {
             Ok(Replanned { document, planning }) => Looked::Replanned {
                 document: Ok(Box::new(document)),
                 used: planning.used,

@@ -1,9 +1,9 @@
 //! Holding the success criteria of a plan against what a run of it came to.
 
-use crate::engine::Engine;
 use crate::journal::load::LoadError;
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{AppendError, LeaseRule, ModelRequest};
+use crate::run::runs::Runs;
 use crate::run::undo::load_any_run;
 use planwright_core::adjust::{
     criteria_messages, criteria_schema, read_criteria, settled_by_steps,
@@ -30,7 +30,7 @@ pub enum CheckCriteriaError {
     Append(#[from] AppendError),
 }
 
-impl Engine {
+impl Runs {
     /// Finds out whether each success criterion holds, and records it: steps of the plan decide
     /// where they say so, the reflector is asked about the rest. What it cannot say, nobody knows.
     pub async fn check_criteria(
@@ -38,7 +38,7 @@ impl Engine {
         id: &RunId,
         model: Option<&str>,
     ) -> Result<Run, CheckCriteriaError> {
-        let (run, _) = load_any_run(&self.env, id).await?;
+        let (run, _) = load_any_run(&self.context, id).await?;
         let criteria = &run.plan().document().success_criteria;
         if criteria.is_empty() {
             return Err(CheckCriteriaError::NoCriteria);
@@ -83,7 +83,7 @@ impl Engine {
         if asked.is_empty() {
             return (BTreeMap::new(), Vec::new());
         }
-        let instructions = match self.env.prompts.fill_prompt(&CHECK, &[]) {
+        let instructions = match self.context.settings.prompts.fill_prompt(&CHECK, &[]) {
             Ok(instructions) => instructions,
             Err(error) => {
                 return (
@@ -96,7 +96,7 @@ impl Engine {
         let mut request = ModelRequest::new(ModelRole::Reflector, messages);
         request.schema = Some(criteria_schema(asked));
         request.model = model.map(str::to_owned);
-        match self.env.model.ask(request).await {
+        match self.context.ports.model.ask(request).await {
             Err(error) => (
                 nobody_knows(&format!("the model could not be asked: {error}")),
                 Vec::new(),
@@ -122,11 +122,11 @@ impl Engine {
         let command = Command::NoteCriteria { checks, used };
         let mut tries = TRIES;
         loop {
-            let (mut run, head) = load_any_run(&self.env, id).await?;
+            let (mut run, head) = load_any_run(&self.context, id).await?;
             let stream = StreamName::Run(id.clone());
-            let mut journal =
-                JournalWriter::new(&self.env.redaction, stream, head, 0).knowing_status_of(&run);
-            let now = self.env.clock.now();
+            let mut journal = JournalWriter::new(&self.context.redaction, stream, head, 0)
+                .knowing_status_of(&run);
+            let now = self.context.ports.clock.now();
             journal
                 .write(&mut run, &command, Cause::Command, now)
                 .map_err(|error| match error {
@@ -138,7 +138,7 @@ impl Engine {
                     .into(),
                 })?;
             let (append, _) = journal.take_append(&run, LeaseRule::None);
-            match self.env.store.append(vec![append]).await {
+            match self.context.ports.store.append(vec![append]).await {
                 Err(AppendError::Conflict { .. }) if tries > 0 => tries -= 1,
                 done => {
                     done?;

@@ -1,11 +1,12 @@
 //! Going on after an adjustment: what has to be agreed to, who may, and the run that takes over
 //! what was done.
 
-use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review, load_run, plan_of_run};
+use crate::review::given_approval::GivenApproval;
 use crate::review::plans::{Candidate, ReviewError};
 use crate::run::handle::RunHandle;
-use crate::run::options::{GivenApproval, RunOptions};
+use crate::run::options::RunOptions;
+use crate::run::runs::Runs;
 use crate::run::start::StartRunError;
 use planwright_core::id::{RunId, StepId};
 use planwright_core::plan::{Action, PlanDiff};
@@ -50,15 +51,21 @@ pub struct Continuation {
     pub by_policy: bool,
 }
 
-impl Engine {
+impl Runs {
     /// How the work of this run goes on, if it was adjusted and nothing went on from it yet.
     pub async fn continuation(
         &self,
         source: &RunId,
     ) -> Result<Option<Continuation>, StartRunError> {
-        let plan = plan_of_run(&*self.env.store, source).await?;
-        let (review, _) = load_review(&*self.env.store, &plan).await?;
-        let (run, _) = load_run(&*self.env.store, source, &review, &self.env.bounds).await?;
+        let plan = plan_of_run(&*self.context.ports.store, source).await?;
+        let (review, _) = load_review(&*self.context.ports.store, &plan).await?;
+        let (run, _) = load_run(
+            &*self.context.ports.store,
+            source,
+            &review,
+            &self.context.settings.bounds,
+        )
+        .await?;
         self.continuation_of(&run, review).await
     }
 
@@ -92,7 +99,7 @@ impl Engine {
             .into_iter()
             .filter(|step| !is_other(step))
             .collect();
-        let unchanged = match self.rests_on_lost_approval(run, &review).await? {
+        let unchanged = match self.plans().rests_on_lost_approval(run, &review).await? {
             true => Vec::new(),
             false => self.unchanged_since(run, &candidate).await?,
         };
@@ -122,10 +129,10 @@ impl Engine {
         candidate: &Candidate,
     ) -> Result<Vec<StepId>, StartRunError> {
         let document = (**run.plan().document()).clone();
-        Ok(match self.tolerant_candidate(document).await {
+        Ok(match self.plans().tolerant_candidate(document).await {
             Ok(earlier) if earlier.digest == run.start().digest => already_agreed(
-                (&earlier.plan, &self.judge(&earlier.plan)),
-                (&candidate.plan, &self.judge(&candidate.plan)),
+                (&earlier.plan, &self.plans().judge(&earlier.plan)),
+                (&candidate.plan, &self.plans().judge(&candidate.plan)),
             ),
             Ok(_) | Err(ReviewError::Invalid(_)) => Vec::new(),
             Err(error) => return Err(error.into()),
@@ -136,11 +143,11 @@ impl Engine {
     /// waits for something that changed counts as one of those: whoever agreed to it agreed to what
     /// was to come before it.
     fn may_policy_agree(&self, candidate: &Candidate, agreed: &[StepId]) -> bool {
-        if self.env.policy.adjust != AdjustmentConsent::Auto {
+        if self.context.settings.policy.adjust != AdjustmentConsent::Auto {
             return false;
         }
-        let (plan, catalog) = (&candidate.plan, self.catalog());
-        let judged = self.judge(plan);
+        let (plan, catalog) = (&candidate.plan, self.context.catalog());
+        let judged = self.plans().judge(plan);
         plan.indices()
             .filter(|&ix| !agreed.contains(plan.step_id(ix)))
             .all(|ix| {
@@ -166,7 +173,11 @@ impl Engine {
     pub fn approval_by_policy(&self, continuation: &Continuation) -> Option<GivenApproval> {
         continuation.by_policy.then(|| {
             let shown = Shown::Digest(continuation.candidate.digest);
-            GivenApproval::new(shown, self.env.policy.principal(), Assurance::Policy)
+            GivenApproval::new(
+                shown,
+                self.context.settings.policy.principal(),
+                Assurance::Policy,
+            )
         })
     }
 
@@ -178,9 +189,15 @@ impl Engine {
         source: &RunId,
         mut options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
-        let plan = plan_of_run(&*self.env.store, source).await?;
-        let (review, head) = load_review(&*self.env.store, &plan).await?;
-        let (run, _) = load_run(&*self.env.store, source, &review, &self.env.bounds).await?;
+        let plan = plan_of_run(&*self.context.ports.store, source).await?;
+        let (review, head) = load_review(&*self.context.ports.store, &plan).await?;
+        let (run, _) = load_run(
+            &*self.context.ports.store,
+            source,
+            &review,
+            &self.context.settings.bounds,
+        )
+        .await?;
         let status = run.status();
         let nothing = || StartRunError::Ended {
             run: source.clone(),
@@ -195,7 +212,7 @@ impl Engine {
         options.max_concurrency = Some(run.start().max_concurrency);
         options.guards = run.start().guards;
         options.trace = options.trace.or_else(|| run.start().trace);
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         let is_approved = review
             .usable_approvals(&continuation.candidate.digest, now)
             .is_some();
@@ -230,7 +247,7 @@ impl Engine {
             return Ok(None);
         };
         let stream = planwright_core::journal::StreamName::Run(opened.run.clone());
-        let info = self.env.store.info(&stream).await?;
+        let info = self.context.ports.store.info(&stream).await?;
         Ok(info
             .filter(|info| info.status.status == CachedStatus::Run(RunStatus::Adjusted))
             .map(|_| opened.run.clone()))

@@ -1,8 +1,8 @@
 //! What the loop of a run does before the run ends.
 
-use crate::Engine;
 use crate::dispatch::{RunError, RunLoop};
 use crate::port::BoxFuture;
+use crate::run::runs::Runs;
 use planwright_core::adjust::Reflected;
 use planwright_core::journal::Cause;
 use planwright_core::model::ModelUse;
@@ -66,7 +66,7 @@ impl RunLoop {
                 Ok(true)
             }
             Some(Look::Reflect) => {
-                self.ask(Look::Reflect, Engine::ask_how_it_stands);
+                self.ask(Look::Reflect, Runs::ask_how_it_stands);
                 Ok(false)
             }
             Some(Look::Replan) => {
@@ -74,14 +74,14 @@ impl RunLoop {
                     self.replan(revised, used).await?;
                     return Ok(true);
                 }
-                self.ask(Look::Replan, Engine::ask_for_another_plan);
+                self.ask(Look::Replan, Runs::ask_for_another_plan);
                 Ok(false)
             }
         }
     }
 
     /// Asks, unless somebody is being asked already.
-    fn ask<F>(&mut self, look: Look, ask: impl FnOnce(Engine, Run, CancellationToken) -> F)
+    fn ask<F>(&mut self, look: Look, ask: impl FnOnce(Runs, Run, CancellationToken) -> F)
     where
         F: Future<Output = Looked> + Send + 'static,
     {
@@ -90,7 +90,7 @@ impl RunLoop {
         }
         self.observers.looking(&self.run, look);
         let cancelled = CancellationToken::new();
-        let asking = ask(self.engine.clone(), self.run.clone(), cancelled.clone());
+        let asking = ask(self.runs.clone(), self.run.clone(), cancelled.clone());
         self.looking = Some(Looking {
             looked: Box::pin(asking),
             _wanted: cancelled.drop_guard(),

@@ -9,9 +9,11 @@ mod adjust;
 mod criteria;
 mod go_on;
 mod look;
+mod reapproval;
 mod reflect;
 
 pub use criteria::CheckCriteriaError;
 pub use go_on::Continuation;
 pub(crate) use go_on::Origin;
 pub(crate) use look::{Looked, Looking};
+pub use reapproval::Reapproval;

@@ -1,8 +1,8 @@
 //! Asking the reflector how a run stands.
 
 use super::Looked;
-use crate::engine::Engine;
 use crate::port::ModelRequest;
+use crate::run::runs::Runs;
 use crate::run::undo::load_any_run;
 use planwright_core::adjust::{
     Adjustment, EarlierReflection, Reflected, ReflectionRequest, reflection_messages,
@@ -22,11 +22,11 @@ const MAX_EARLIER: usize = 10;
 /// Letters of an answer that the model is shown again.
 const MAX_REPEATED: usize = 8_000;
 
-impl Engine {
+impl Runs {
     /// Asks how the run stands. Whatever happens, something definite comes of it; nothing is
     /// changed.
     pub(crate) async fn ask_how_it_stands(self, run: Run, cancelled: CancellationToken) -> Looked {
-        let instructions = match self.env.prompts.fill_prompt(&REFLECT, &[]) {
+        let instructions = match self.context.settings.prompts.fill_prompt(&REFLECT, &[]) {
             Ok(instructions) => instructions,
             Err(error) => {
                 let reflected =
@@ -53,7 +53,7 @@ impl Engine {
             let mut asked = ModelRequest::new(ModelRole::Reflector, messages.clone());
             asked.schema = Some(schema.clone());
             asked.cancelled = cancelled.clone();
-            let answer = match self.env.model.ask(asked).await {
+            let answer = match self.context.ports.model.ask(asked).await {
                 Ok(answer) => answer,
                 Err(error) => {
                     let reflected =
@@ -69,7 +69,7 @@ impl Engine {
             if answer.cut {
                 problem = "the answer was cut off".to_owned();
             } else {
-                match Reflected::read(&answer.text, &self.env.bounds) {
+                match Reflected::read(&answer.text, &self.context.settings.bounds) {
                     Ok(reflected) => {
                         match self.check_adjustments(&run, &reflected.adjustments).await {
                             Ok(()) => {
@@ -113,17 +113,18 @@ impl Engine {
             return Ok(());
         }
         let state = run.adjustable();
-        let adjusted = run
-            .plan()
-            .document()
-            .adjusted(adjustments, &state, &self.env.bounds);
+        let adjusted =
+            run.plan()
+                .document()
+                .adjusted(adjustments, &state, &self.context.settings.bounds);
         let document = adjusted.map_err(|error| error.to_string())?;
         self.check_next(document).await
     }
 
     /// The tools that adjustments may call: those of the plan's scope, less what policy forbids.
     fn tools_for_adjusting(&self, run: &Run) -> Vec<OfferedTool> {
-        self.tools_in_scope(&[], run.plan().document())
+        self.planner()
+            .tools_in_scope(&[], run.plan().document())
             .iter()
             .map(|tool| OfferedTool {
                 name: tool.name.to_string(),
@@ -142,7 +143,7 @@ impl Engine {
             .as_ref()
             .and_then(|reflection| reflection.continues.clone());
         while let Some(id) = before.filter(|_| earlier.len() < MAX_EARLIER) {
-            let Ok((run, _)) = load_any_run(&self.env, &id).await else {
+            let Ok((run, _)) = load_any_run(&self.context, &id).await else {
                 break;
             };
             earlier.extend(run.looked_at().map(|looked| {

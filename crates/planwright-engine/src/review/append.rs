@@ -1,11 +1,11 @@
 //! Writing to the journals of plans.
 
-use crate::engine::Engine;
 use crate::journal::load::LoadError;
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{Append, LeaseRule};
 use crate::redaction::entry_text::has_typed_text;
 use crate::redaction::learning::{learn_secrets, named_secrets};
+use crate::review::plans::Plans;
 use crate::review::plans::ReviewError;
 use planwright_core::id::PlanId;
 use planwright_core::journal::{Cause, Head, StreamName};
@@ -16,7 +16,7 @@ use planwright_core::time::Timestamp;
 /// Events, and the instant in which they were decided. They are dated then.
 pub(crate) type Decided = (Timestamp, Vec<ReviewEvent>);
 
-impl Engine {
+impl Plans {
     /// Decides a command about a plan and makes what follows durable. Returns the review after it.
     pub(crate) async fn write_review(
         &self,
@@ -24,7 +24,7 @@ impl Engine {
         head: Head,
         command: &Command,
     ) -> Result<Review, ReviewError> {
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         let events = review.decide(command, now)?;
         self.append_review(review, head, (now, events)).await
     }
@@ -38,7 +38,7 @@ impl Engine {
     ) -> Result<Review, ReviewError> {
         let (append, review) = self.review_append(review, head, decided).await?;
         if !append.records.is_empty() {
-            self.env.store.append(vec![append]).await?;
+            self.context.ports.store.append(vec![append]).await?;
         }
         Ok(review)
     }
@@ -73,13 +73,18 @@ impl Engine {
             .open(first, at, |entry| Review::open(id.clone(), entry))
             .map_err(|corrupt| damaged(id, &corrupt))?;
         let (append, _) = journal.take_append(&review, LeaseRule::None);
-        self.env.store.append(vec![append]).await?;
+        self.context.ports.store.append(vec![append]).await?;
         Ok(review)
     }
 
     /// A writer for the journal of a plan that ends at `head`. Plans have no owner and no epoch.
     pub(crate) fn plan_writer(&self, id: &PlanId, head: Head) -> JournalWriter<ReviewEvent> {
-        JournalWriter::new(&self.env.redaction, StreamName::Plan(id.clone()), head, 0)
+        JournalWriter::new(
+            &self.context.redaction,
+            StreamName::Plan(id.clone()),
+            head,
+            0,
+        )
     }
 
     /// Learns what the text of `events` may repeat: the secrets of the plan as it was, and as it
@@ -91,7 +96,7 @@ impl Engine {
                 names.extend(document.secret_names());
             }
         }
-        learn_secrets(&*self.env.secrets, &self.env.redaction, names).await;
+        learn_secrets(&*self.context.ports.secrets, &self.context.redaction, names).await;
     }
 }
 

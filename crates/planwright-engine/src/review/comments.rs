@@ -1,7 +1,7 @@
 //! Comments on plans, requests for changes, and putting plans away.
 
-use crate::engine::Engine;
 use crate::journal::load::load_review;
+use crate::review::plans::Plans;
 use crate::review::plans::ReviewError;
 use planwright_core::id::{CommentId, PlanId};
 use planwright_core::policy::Permission;
@@ -20,7 +20,7 @@ pub struct NewComment {
     pub text: String,
 }
 
-impl Engine {
+impl Plans {
     /// Says something about a plan. Returns the comment's id.
     pub async fn comment(
         &self,
@@ -28,7 +28,7 @@ impl Engine {
         new: NewComment,
         by: &Principal,
     ) -> Result<(CommentId, Review), ReviewError> {
-        let comment = CommentId::mint(self.env.ids.entropy());
+        let comment = CommentId::mint(self.context.ports.ids.entropy());
         let NewComment { on, reply_to, text } = new;
         let command = CommentCommand::Add {
             comment: comment.clone(),
@@ -76,7 +76,7 @@ impl Engine {
         by: &Principal,
     ) -> Result<Review, ReviewError> {
         self.permit(by, Permission::Comment)?;
-        let (review, head) = load_review(&*self.env.store, plan).await?;
+        let (review, head) = load_review(&*self.context.ports.store, plan).await?;
         self.write_review(review, head, &Command::Comment(command))
             .await
     }
@@ -90,12 +90,18 @@ impl Engine {
         by: &Principal,
         reason: &str,
     ) -> Result<Review, ReviewError> {
-        if !self.env.policy.roles.permits(by, Permission::Approve) {
+        if !self
+            .context
+            .settings
+            .policy
+            .roles
+            .permits(by, Permission::Approve)
+        {
             return Err(
                 Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
             );
         }
-        let (review, head) = load_review(&*self.env.store, plan).await?;
+        let (review, head) = load_review(&*self.context.ports.store, plan).await?;
         let digest = self.candidate(&review, &Map::new()).await?.digest;
         let command = Command::RequestChanges {
             shown,
@@ -109,7 +115,7 @@ impl Engine {
     /// Puts a plan away that is over. It is kept, and left out of lists.
     pub async fn archive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Permission::Delete)?;
-        let (review, head) = load_review(&*self.env.store, plan).await?;
+        let (review, head) = load_review(&*self.context.ports.store, plan).await?;
         let latest_run = self.latest_run_status(&review).await?;
         self.write_review(
             review,
@@ -125,7 +131,7 @@ impl Engine {
     /// Takes a plan out of the archive.
     pub async fn unarchive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Permission::Delete)?;
-        let (review, head) = load_review(&*self.env.store, plan).await?;
+        let (review, head) = load_review(&*self.context.ports.store, plan).await?;
         self.write_review(review, head, &Command::Unarchive { by: by.clone() })
             .await
     }

@@ -1,8 +1,8 @@
 //! Creating plans.
 
-use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review};
 use crate::port::AppendError;
+use crate::review::plans::Plans;
 use crate::review::plans::{Candidate, ReviewError};
 use planwright_core::id::PlanId;
 use planwright_core::journal::Head;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// How often a creation is decided again because the journal of a deleted plan has grown meanwhile.
 const MAX_TRIES: usize = 16;
 
-impl Engine {
+impl Plans {
     /// Creates a plan, as a proposal or as a draft. Refused when there is a plan with its id: of
     /// several callers who create it at once, one succeeds. A document without an id gets a fresh
     /// one.
@@ -30,7 +30,7 @@ impl Engine {
         self.permit(by, Permission::Propose)?;
         let id = document
             .id
-            .get_or_insert_with(|| PlanId::mint(self.env.ids.entropy()))
+            .get_or_insert_with(|| PlanId::mint(self.context.ports.ids.entropy()))
             .clone();
         let mut existing = self.find_review(&id).await?;
         // Said before the document is looked at: an id that is taken makes the rest of it moot.
@@ -71,7 +71,7 @@ impl Engine {
         creation: &Creation,
         trace: Option<TraceId>,
     ) -> Result<Review, ReviewError> {
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         let traced = |event: ReviewEvent| event.traced(trace);
         let Some((review, head)) = existing else {
             return self
@@ -84,7 +84,7 @@ impl Engine {
     }
 
     async fn find_review(&self, id: &PlanId) -> Result<Option<(Review, Head)>, LoadError> {
-        match load_review(&*self.env.store, id).await {
+        match load_review(&*self.context.ports.store, id).await {
             Ok(found) => Ok(Some(found)),
             Err(LoadError::NoSuchPlan(_)) => Ok(None),
             Err(error) => Err(error),

@@ -1,17 +1,14 @@
 //! New versions of plans: drafts, edits, restored versions, and what has to be agreed to again.
 
-use crate::engine::Engine;
 use crate::journal::load::load_review;
 use crate::port::AppendError;
-use crate::reflection::Continuation;
+use crate::review::plans::Plans;
 use crate::review::plans::{Candidate, ReviewError};
-use planwright_core::id::{PlanId, StepId};
-use planwright_core::plan::{Document, Edit, Finding, PlanDiff};
+use planwright_core::id::PlanId;
+use planwright_core::plan::{Document, Edit, Finding};
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
-use planwright_core::review::{
-    BuildsOn, Command, PlanningRecord, Refusal, Review, Revision, already_agreed,
-};
+use planwright_core::review::{Command, PlanningRecord, Refusal, Review, Revision};
 use std::sync::Arc;
 
 /// How often an edit is tried again because something else was said about the same version
@@ -26,19 +23,7 @@ pub struct Editing {
     pub reason: Option<String>,
 }
 
-/// What is asked when an approved plan was edited: the change, and not everything again.
-#[derive(Debug, Clone)]
-pub struct Reapproval {
-    /// What was agreed to before.
-    pub since: BuildsOn,
-    pub diff: PlanDiff,
-    /// The steps that are just as they were agreed to. None if a tool or the policy changed since.
-    pub agreed: Vec<StepId>,
-    /// The steps that a run tried before without success, and that run again as they are.
-    pub again: Vec<StepId>,
-}
-
-impl Engine {
+impl Plans {
     /// Stores a document as a draft: a plan nobody is asked about until it is proposed. Without an
     /// id it gets a fresh one, because two drafts may begin with the same words.
     pub async fn draft(
@@ -48,21 +33,24 @@ impl Engine {
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         document
             .id
-            .get_or_insert_with(|| PlanId::mint(self.env.ids.entropy()));
+            .get_or_insert_with(|| PlanId::mint(self.context.ports.ids.entropy()));
         self.take_in(document, by, true, None).await
     }
 
     /// Puts a draft forward as it is.
     pub async fn propose_draft(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Permission::Propose)?;
-        let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = load_review(&*self.context.ports.store, id).await?;
         self.write_review(review, head, &Command::ProposeDraft { by: by.clone() })
             .await
     }
 
     /// The current version with these changes made. Nothing is stored.
     pub fn edited(&self, review: &Review, edits: &[Edit]) -> Result<Document, ReviewError> {
-        Ok(review.current().document.edited(edits, &self.env.bounds)?)
+        Ok(review
+            .current()
+            .document
+            .edited(edits, &self.context.settings.bounds)?)
     }
 
     /// Makes changes to a plan as it was at the version that was looked at.
@@ -72,10 +60,12 @@ impl Engine {
         edits: &[Edit],
         editing: &Editing,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        let (review, _) = load_review(&*self.env.store, id).await?;
+        let (review, _) = load_review(&*self.context.ports.store, id).await?;
         let looked_at = review.version(editing.based_on);
         let looked_at = looked_at.ok_or(Refusal::NoSuchVersion(editing.based_on))?;
-        let document = looked_at.document.edited(edits, &self.env.bounds)?;
+        let document = looked_at
+            .document
+            .edited(edits, &self.context.settings.bounds)?;
         self.edit(id, document, editing).await
     }
 
@@ -108,7 +98,7 @@ impl Engine {
         version: u32,
         editing: &Editing,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        let (review, _) = load_review(&*self.env.store, id).await?;
+        let (review, _) = load_review(&*self.context.ports.store, id).await?;
         let found = review
             .version(version)
             .ok_or(Refusal::NoSuchVersion(version))?;
@@ -155,7 +145,7 @@ impl Engine {
         };
         let command = Command::Edit(Box::new(revision));
         for _ in 1..TRIES {
-            let (review, head) = load_review(&*self.env.store, id).await?;
+            let (review, head) = load_review(&*self.context.ports.store, id).await?;
             // Whoever was faster may have said something about the same version, or made the next
             // one: the core tells.
             match self.write_review(review, head, &command).await {
@@ -165,67 +155,7 @@ impl Engine {
                 done => return Ok((done?, findings)),
             }
         }
-        let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = load_review(&*self.context.ports.store, id).await?;
         Ok((self.write_review(review, head, &command).await?, findings))
-    }
-
-    /// What an adjustment changed since the run that it grew out of was agreed to.
-    async fn reapproval_of_adjustment(
-        &self,
-        review: &Review,
-    ) -> Result<Option<Reapproval>, ReviewError> {
-        let Some(run) = self.adjusted_run(review).await? else {
-            return Ok(None);
-        };
-        // Why it cannot run is said where it is to run.
-        let continuation = self.continuation(&run).await.unwrap_or_default();
-        Ok(continuation.map(
-            |Continuation {
-                 since,
-                 diff,
-                 agreed,
-                 again,
-                 ..
-             }| Reapproval {
-                since,
-                diff,
-                agreed,
-                again,
-            },
-        ))
-    }
-
-    /// What changed since the plan was last agreed to, if an edit voided an approval that nobody
-    /// had used.
-    pub async fn reapproval(
-        &self,
-        review: &Review,
-        candidate: &Candidate,
-    ) -> Result<Option<Reapproval>, ReviewError> {
-        let Some(since) = review.agreed_before(self.env.clock.now()) else {
-            return self.reapproval_of_adjustment(review).await;
-        };
-        let Some(before) = review.version(since.version) else {
-            return Ok(None);
-        };
-        let diff = PlanDiff::between(&before.document, &review.current().document);
-        let agreed = match self
-            .tolerant_candidate(Document::clone(&before.document))
-            .await
-        {
-            // With the same digest, every tool and the policy are what they were.
-            Ok(earlier) if earlier.digest == since.digest => already_agreed(
-                (&earlier.plan, &self.judge(&earlier.plan)),
-                (&candidate.plan, &self.judge(&candidate.plan)),
-            ),
-            Ok(_) | Err(ReviewError::Invalid(_)) => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        Ok(Some(Reapproval {
-            since,
-            diff,
-            agreed,
-            again: Vec::new(),
-        }))
     }
 }

@@ -1,12 +1,13 @@
 //! Which plans are worth reading: the store knows where each plan and run stands, and what cannot
 //! matter is not read.
 
-use crate::engine::Engine;
+use crate::context::Context;
 use crate::port::{StoreError, StreamInfo};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
 use planwright_core::status::{CachedStatus, PlanStatus, RunStatus};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The plans of which something may wait for a person, in no order, and their runs that may, oldest
 /// first.
@@ -16,10 +17,24 @@ pub struct MayWait {
     pub runs: BTreeMap<PlanId, Vec<RunId>>,
 }
 
-impl Engine {
+/// Finds the plans that people have to look at.
+///
+/// Cheap to clone: it shares the engine's context.
+#[derive(Debug, Clone)]
+pub struct Inbox {
+    context: Arc<Context>,
+}
+
+impl Inbox {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        Self {
+            context: Arc::clone(context),
+        }
+    }
+
     /// Everything that may wait for a person. Whether it does, its journal says.
     pub async fn may_wait(&self) -> Result<MayWait, StoreError> {
-        let store = &self.env.store;
+        let store = &self.context.ports.store;
         let mut found = MayWait::default();
         // What was adjusted without a new version waits for consent like a plan that was proposed.
         let (mut adjusted, mut of_runs) = (BTreeSet::new(), BTreeSet::new());
@@ -67,7 +82,7 @@ impl Engine {
     /// Plans whose status may be `status`; unordered, may contain false positives, which the
     /// journals rule out.
     pub async fn may_stand(&self, status: PlanStatus) -> Result<Vec<StreamInfo>, StoreError> {
-        let store = &self.env.store;
+        let store = &self.context.ports.store;
         let of_run = match status {
             PlanStatus::Proposed => Some(RunStatus::Adjusted),
             other => other.run_status(),

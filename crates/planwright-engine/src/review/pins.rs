@@ -1,7 +1,7 @@
 //! The tools a plan is approved with: remembered as they were, compared with what they are.
 
-use crate::engine::Engine;
 use crate::port::{ArtifactError, Artifacts};
+use crate::review::plans::Plans;
 use planwright_core::digest::canonical_json;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Plan;
@@ -13,15 +13,17 @@ use std::collections::BTreeMap;
 /// explained.
 const MAX_DEFINITION: u64 = 1 << 20;
 
-impl Engine {
+impl Plans {
     /// Pins every tool the plan uses and keeps the definitions, so that a change can be shown
     /// later.
     pub(crate) async fn pins(&self, plan: &Plan) -> Result<BTreeMap<String, Pin>, ArtifactError> {
-        let catalog = self.catalog();
+        let catalog = self.context.catalog();
         let mut pins = BTreeMap::new();
         let children = plan.all_subplans();
         for (id, child) in &children {
-            let digest = child.plan.digest(&catalog, &self.env.policy_version);
+            let digest = child
+                .plan
+                .digest(&catalog, &self.context.settings.policy_version);
             pins.insert(
                 child_tool(id).to_string(),
                 Pin {
@@ -44,7 +46,7 @@ impl Engine {
                 serde_json::to_value(&tool.definition).expect("definitions have only string keys");
             let bytes = canonical_json(&definition);
             let definition = if bytes.len() as u64 <= MAX_DEFINITION {
-                Some(self.env.artifacts.put(bytes).await?)
+                Some(self.context.ports.artifacts.put(bytes).await?)
             } else {
                 None
             };
@@ -61,7 +63,7 @@ impl Engine {
 
     /// Which of the pinned tools are not what they were, in words. Empty when all are.
     pub(crate) async fn changed_tools(&self, pins: &BTreeMap<String, Pin>) -> String {
-        let catalog = self.catalog();
+        let catalog = self.context.catalog();
         let mut changes = Vec::new();
         for (name, pin) in pins {
             // A plan below is named by the version that changed, not by a definition.
@@ -70,7 +72,7 @@ impl Engine {
             }
             let words = match exact(&catalog, name) {
                 Some(tool) if tool.digest == pin.digest => continue,
-                Some(tool) => since_pinned(&*self.env.artifacts, pin, tool).await,
+                Some(tool) => since_pinned(&*self.context.ports.artifacts, pin, tool).await,
                 None => "it is not there any more".to_owned(),
             };
             changes.push(format!("`{name}`: {words}"));

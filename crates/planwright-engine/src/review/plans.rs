@@ -1,13 +1,12 @@
 //! Proposing, approving, rejecting and deleting plans, and looking at them.
 
-use crate::engine::Engine;
-use crate::journal::load::{LoadError, load_review, load_run};
+use crate::context::Context;
+use crate::journal::load::{LoadError, latest_run_status, load_review, plan_status};
 use crate::port::{AppendError, ArtifactError};
-use crate::run::options::GivenApproval;
-use crate::run::undo::load_any_run;
+use crate::review::given_approval::GivenApproval;
 use planwright_core::digest::Digest;
-use planwright_core::id::{PlanId, RunId};
-use planwright_core::journal::{Head, StreamName};
+use planwright_core::id::PlanId;
+use planwright_core::journal::Head;
 use planwright_core::plan::{
     Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, ValidationReport,
     validate_with,
@@ -17,7 +16,7 @@ use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
     Command, Offer, PlanningRecord, Refusal, Review, ReviewEvent, ReviewState,
 };
-use planwright_core::run::{Run, Shown};
+use planwright_core::run::Shown;
 use planwright_core::status::{PlanStatus, RunStatus};
 use planwright_core::trace::TraceId;
 use serde_json::{Map, Value};
@@ -57,7 +56,21 @@ pub struct Candidate {
     pub findings: Vec<Finding>,
 }
 
-impl Engine {
+/// The review life of plans: proposing, editing, discussing, approving, putting away.
+///
+/// Cheap to clone: it shares the engine's context.
+#[derive(Debug, Clone)]
+pub struct Plans {
+    pub(crate) context: Arc<Context>,
+}
+
+impl Plans {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        Self {
+            context: Arc::clone(context),
+        }
+    }
+
     /// Stores a document as a new plan or as the next version of a known one. The same content
     /// again changes nothing. Findings that more knowledge can mend (a tool that is not there yet)
     /// do not stand in the way of proposing. A document without an id gets one from its content, so
@@ -99,9 +112,9 @@ impl Engine {
         } = self.tolerant_candidate(document).await?;
         let document = Arc::clone(plan.document());
         let by = by.clone();
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         let completed = |event: ReviewEvent| event.traced(trace).planned(planning.clone());
-        let review = match load_review(&*self.env.store, plan.id()).await {
+        let review = match load_review(&*self.context.ports.store, plan.id()).await {
             Ok((review, head)) => {
                 let command = match draft {
                     true => Command::Draft {
@@ -157,10 +170,10 @@ impl Engine {
         variables: &Map<String, Value>,
         given: &GivenApproval,
     ) -> Result<Review, ReviewError> {
-        let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = load_review(&*self.context.ports.store, id).await?;
         let (review, head) = self.without_lost_approvals(review, head).await?;
         let candidate = self.candidate(&review, variables).await?;
-        let missing = candidate.plan.missing_tools(&self.catalog());
+        let missing = candidate.plan.missing_tools(&self.context.catalog());
         if !missing.is_empty() {
             return Err(ReviewError::MissingTools(missing));
         }
@@ -193,7 +206,7 @@ impl Engine {
         judged
             .check_choices(&candidate.plan, &given.late)
             .map_err(ReviewError::BadChoice)?;
-        let policy = &self.env.policy;
+        let policy = &self.context.settings.policy;
         let offer = Offer {
             policy: Arc::clone(policy),
             asks_about: judged
@@ -222,12 +235,15 @@ impl Engine {
 
     /// What the policy says about every step of a plan, on what is known before it runs.
     pub fn judge(&self, plan: &Plan) -> JudgedPlan {
-        self.env.policy.judge_plan(plan, &self.catalog())
+        self.context
+            .settings
+            .policy
+            .judge_plan(plan, &self.context.catalog())
     }
 
     /// Refuses what the policy does not let this principal do.
     pub(crate) fn permit(&self, by: &Principal, action: Permission) -> Result<(), Refusal> {
-        if self.env.policy.roles.permits(by, action) {
+        if self.context.settings.policy.roles.permits(by, action) {
             return Ok(());
         }
         Err(planwright_core::run::Refusal::MayNot {
@@ -244,12 +260,18 @@ impl Engine {
         by: &Principal,
         reason: &str,
     ) -> Result<Review, ReviewError> {
-        if !self.env.policy.roles.permits(by, Permission::Approve) {
+        if !self
+            .context
+            .settings
+            .policy
+            .roles
+            .permits(by, Permission::Approve)
+        {
             return Err(
                 Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
             );
         }
-        let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = load_review(&*self.context.ports.store, id).await?;
         let candidate = self.candidate(&review, &Map::new()).await?;
         let command = Command::Reject {
             shown,
@@ -262,7 +284,7 @@ impl Engine {
 
     pub async fn delete(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Permission::Delete)?;
-        let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = load_review(&*self.context.ports.store, id).await?;
         let executing = self.status(&review).await?.is_executing();
         self.write_review(
             review,
@@ -290,12 +312,12 @@ impl Engine {
     /// today.
     pub async fn tolerant_candidate(&self, document: Document) -> Result<Candidate, ReviewError> {
         let plans = self.known_plans(&document).await?;
-        let catalog = self.catalog();
+        let catalog = self.context.catalog();
         let ValidationReport { plan, findings } =
-            validate_with(document, &catalog, &plans, &self.env.bounds);
+            validate_with(document, &catalog, &plans, &self.context.settings.bounds);
         match plan {
             Some(plan) if !findings.iter().any(|finding| finding.code.blocks_import()) => {
-                let digest = plan.digest(&catalog, &self.env.policy_version);
+                let digest = plan.digest(&catalog, &self.context.settings.policy_version);
                 let mut findings = findings;
                 findings.extend(self.unmanned_findings(&plan));
                 Ok(Candidate {
@@ -329,7 +351,7 @@ impl Engine {
                     message,
                 )]));
             }
-            let review = match load_review(&*self.env.store, &id).await {
+            let review = match load_review(&*self.context.ports.store, &id).await {
                 Ok((review, _)) => review,
                 Err(LoadError::NoSuchPlan(_)) => continue,
                 Err(error) => return Err(error.into()),
@@ -360,7 +382,12 @@ impl Engine {
             return Ok(Subplans::default());
         }
         let plans = self.known_plans(document).await?;
-        let validated = validate_with(document.clone(), &self.catalog(), &plans, &self.env.bounds);
+        let validated = validate_with(
+            document.clone(),
+            &self.context.catalog(),
+            &plans,
+            &self.context.settings.bounds,
+        );
         Ok(validated
             .plan
             .map(|plan| plan.subplans().clone())
@@ -369,7 +396,10 @@ impl Engine {
 
     /// Where a plan stands, over its review and its latest run.
     pub async fn status(&self, review: &Review) -> Result<PlanStatus, LoadError> {
-        Ok(review.status(self.latest_run_status(review).await?))
+        let Context {
+            ports, settings, ..
+        } = &*self.context;
+        plan_status(&*ports.store, review, &settings.bounds).await
     }
 
     /// Returns the status of the plan's latest run.
@@ -377,27 +407,13 @@ impl Engine {
         &self,
         review: &Review,
     ) -> Result<Option<RunStatus>, LoadError> {
-        let Some(opened) = review.runs().last() else {
-            return Ok(None);
-        };
-        let stream = StreamName::Run(opened.run.clone());
-        let Some(info) = self.env.store.info(&stream).await? else {
-            return Ok(None);
-        };
-        if let Some(status) = info.status.status.run_status() {
-            return Ok(Some(status));
-        }
-        // A word of a newer version: the journal says where the run stands, or is refused by the
-        // fold. Taking the run for ended would let another one start beside it.
-        let (run, _) = load_any_run(&self.env, &opened.run).await?;
-        Ok(Some(run.status()))
+        let Context {
+            ports, settings, ..
+        } = &*self.context;
+        latest_run_status(&*ports.store, review, &settings.bounds).await
     }
 
     pub async fn load_review(&self, id: &PlanId) -> Result<(Review, Head), LoadError> {
-        load_review(&*self.env.store, id).await
-    }
-
-    pub async fn load_run(&self, id: &RunId, review: &Review) -> Result<(Run, Head), LoadError> {
-        load_run(&*self.env.store, id, review, &self.env.bounds).await
+        load_review(&*self.context.ports.store, id).await
     }
 }

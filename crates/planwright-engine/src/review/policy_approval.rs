@@ -1,13 +1,13 @@
 //! The consent that policy gives by itself.
 
-use crate::engine::Engine;
+use crate::review::given_approval::GivenApproval;
 use crate::review::plans::Candidate;
-use crate::run::options::GivenApproval;
+use crate::review::plans::Plans;
 use planwright_core::principal::Assurance;
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::Shown;
 
-impl Engine {
+impl Plans {
     /// Policy's yes to a plan in which nothing has to be asked about; none is needed if somebody's
     /// is there to be used. A plan that was rejected too often is a person's to decide, whatever
     /// the policy says.
@@ -17,7 +17,7 @@ impl Engine {
         candidate: &Candidate,
     ) -> Option<GivenApproval> {
         let approved = review
-            .usable_approvals(&candidate.digest, self.env.clock.now())
+            .usable_approvals(&candidate.digest, self.context.ports.clock.now())
             .is_some();
         let decidable = matches!(
             review.state(),
@@ -26,7 +26,7 @@ impl Engine {
         if approved || !decidable || !self.judge(&candidate.plan).is_allowed() {
             return None;
         }
-        let by = self.env.policy.principal();
+        let by = self.context.settings.policy.principal();
         Some(GivenApproval::new(
             Shown::Digest(candidate.digest),
             by,

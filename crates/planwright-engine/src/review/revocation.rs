@@ -5,9 +5,9 @@
 //! when a token is revoked, for all plans, and again when a plan is approved or a run would begin:
 //! nothing hangs on the first look.
 
-use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review};
 use crate::port::{AppendError, StoreError, Token};
+use crate::review::plans::Plans;
 use crate::review::plans::ReviewError;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName, decode};
@@ -90,7 +90,7 @@ fn is_lost(approval: &Approval, tokens: &[Token]) -> bool {
     approval.assurance == Assurance::Token && !access_holds(&tokens, approval.at)
 }
 
-impl Engine {
+impl Plans {
     /// Voids what somebody agreed to and nobody used: their own wish, or that of somebody who
     /// administers.
     pub async fn revoke_approval(
@@ -100,9 +100,9 @@ impl Engine {
         by: &Principal,
         reason: Option<String>,
     ) -> Result<Review, ReviewError> {
-        let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = load_review(&*self.context.ports.store, id).await?;
         let revocation = self.revocation(of, by, None, reason);
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         let events = review.decide(&revocation, now)?;
         if events.is_empty() {
             return Err(Refusal::NothingToRevoke(of.clone()).into());
@@ -118,7 +118,7 @@ impl Engine {
         let Some(tokens) = self.all_tokens().await? else {
             return Ok(swept);
         };
-        for info in self.env.store.plans().await? {
+        for info in self.context.ports.store.plans().await? {
             if info.status.status == CachedStatus::Deleted {
                 continue;
             }
@@ -139,14 +139,14 @@ impl Engine {
     ) -> Result<(), ReviewError> {
         let mut left = MAX_TRIES;
         loop {
-            let (review, head) = load_review(&*self.env.store, plan).await?;
+            let (review, head) = load_review(&*self.context.ports.store, plan).await?;
             if let Some(run) = self.running_without(&review, tokens, sweep).await? {
                 let known = (plan.clone(), run);
                 if !swept.running.contains(&known) {
                     swept.running.push(known);
                 }
             }
-            let now = self.env.clock.now();
+            let now = self.context.ports.clock.now();
             let events = self.revocations(&review, tokens, sweep, now)?;
             if events.is_empty() {
                 return Ok(());
@@ -171,7 +171,7 @@ impl Engine {
         review: Review,
         head: Head,
     ) -> Result<(Review, Head), ReviewError> {
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         if review
             .revocable(Some(Assurance::Token), now)
             .next()
@@ -196,7 +196,7 @@ impl Engine {
             .records
             .last()
             .map_or(head, planwright_core::journal::Record::head);
-        self.env.store.append(vec![append]).await?;
+        self.context.ports.store.append(vec![append]).await?;
         Ok((review, head))
     }
 
@@ -295,7 +295,7 @@ impl Engine {
     /// The run whose work this one goes on with.
     async fn forked_from(&self, run: &RunId) -> Result<Option<RunId>, LoadError> {
         let stream = StreamName::Run(run.clone());
-        let first = self.env.store.read(&stream, 0, 1).await?;
+        let first = self.context.ports.store.read(&stream, 0, 1).await?;
         let Some(first) = first.first() else {
             return Err(LoadError::NoSuchRun(run.clone()));
         };
@@ -319,7 +319,11 @@ impl Engine {
         given: Option<Assurance>,
         reason: Option<String>,
     ) -> Command {
-        let (of, by, policy) = (of.clone(), by.clone(), Arc::clone(&self.env.policy));
+        let (of, by, policy) = (
+            of.clone(),
+            by.clone(),
+            Arc::clone(&self.context.settings.policy),
+        );
         Command::RevokeApprovals(Box::new(Revocation {
             of,
             by,
@@ -331,7 +335,7 @@ impl Engine {
 
     /// Every token there is; nothing where there is no service that could know any.
     async fn all_tokens(&self) -> Result<Option<Vec<Token>>, StoreError> {
-        match &self.env.tokens {
+        match &self.context.ports.tokens {
             Some(tokens) => tokens.list().await.map(Some),
             None => Ok(None),
         }

@@ -1,11 +1,11 @@
 //! What is too large to be kept in a plan's document: moved to artifacts when it comes in, and back
 //! when it goes out.
 
-use crate::engine::Engine;
+use crate::review::plans::Plans;
 use crate::review::plans::ReviewError;
 use planwright_core::plan::{Code, Context, Document, Finding};
 
-impl Engine {
+impl Plans {
     /// Moves the largest parts of a large context to artifacts. References that are there already
     /// must hold: a plan that names what nobody has would have lost it.
     pub(crate) async fn settle_context(&self, document: &mut Document) -> Result<(), ReviewError> {
@@ -18,7 +18,7 @@ impl Engine {
         document.number_steps();
         document.identify();
         for (name, bytes) in oversized {
-            let artifact = self.env.artifacts.put(bytes).await?;
+            let artifact = self.context.ports.artifacts.put(bytes).await?;
             document.context.replace_with_reference(&name, artifact);
         }
         Ok(())
@@ -35,7 +35,7 @@ impl Engine {
     async fn whole_context(&self, context: &Context) -> Result<Context, ReviewError> {
         let mut whole = context.clone();
         for (name, artifact) in &context.stored {
-            let limit = self.env.bounds.max_document_bytes as u64;
+            let limit = self.context.settings.bounds.max_document_bytes as u64;
             if artifact.bytes > limit {
                 let message = format!(
                     "`{name}` has {} bytes, at most {limit} are read",
@@ -43,7 +43,7 @@ impl Engine {
                 );
                 return Err(invalid(Code::TooLarge, message));
             }
-            let bytes = self.env.artifacts.get(artifact).await?;
+            let bytes = self.context.ports.artifacts.get(artifact).await?;
             whole
                 .restore(name, &bytes)
                 .map_err(|error| invalid(Code::Shape, error.to_string()))?;

@@ -2,12 +2,13 @@
 //! place in the parent: whoever makes the step again finds the run it began and goes on with it,
 //! instead of beginning another.
 
-use crate::dispatch::{First, read_value, store_value};
-use crate::engine::Engine;
+use crate::dispatch::First;
+use crate::journal::stored_value::{read_value, store_value};
 use crate::port::{AcquireError, BoxFuture, Lease};
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::remote_command::RunCommand;
+use crate::run::runs::Runs;
 use crate::run::start::StartRunError;
 use crate::run::undo::load_any_run;
 use planwright_core::id::RunId;
@@ -73,7 +74,7 @@ pub(crate) type ChildAnswer = (Answer, Option<Arc<Value>>);
 /// none.
 pub(crate) type Attended = Result<(Box<Run>, bool), Answer>;
 
-impl Engine {
+impl Runs {
     /// Executes a child run until it ends or only a person can move it on, and says what its step
     /// came to.
     pub(crate) fn run_child(
@@ -81,10 +82,10 @@ impl Engine {
         order: ChildOrder,
         wishes: watch::Receiver<Wish>,
     ) -> BoxFuture<'static, ChildAnswer> {
-        let (engine, attended) = (self.clone(), self.attend_child(order, wishes));
+        let (runs, attended) = (self.clone(), self.attend_child(order, wishes));
         Box::pin(async move {
             match attended.await {
-                Ok((run, on_request)) => engine.answer_of(&run, on_request).await,
+                Ok((run, on_request)) => runs.answer_of(&run, on_request).await,
                 Err(answer) => (answer, None),
             }
         })
@@ -97,19 +98,19 @@ impl Engine {
         order: ChildOrder,
         mut wishes: watch::Receiver<Wish>,
     ) -> BoxFuture<'static, Attended> {
-        let engine = self.clone();
+        let runs = self.clone();
         Box::pin(async move {
             let id = order.parent.child();
             let mut handle = tokio::select! {
                 biased;
-                begun = engine.begin_child(&id, &order) => match begun {
+                begun = runs.begin_child(&id, &order) => match begun {
                     Ok(Begun::Executing(handle)) => handle,
                     Ok(Begun::Ended(run)) => return Ok((run, false)),
                     Err(answer) => return Err(answer),
                 },
                 () = let_go(wishes.clone()) => return Err(Answer::NotMade),
             };
-            let obeyed = engine.obey(&id, &mut wishes);
+            let obeyed = runs.obey(&id, &mut wishes);
             let waited = tokio::select! {
                 biased;
                 ended = handle.wait() => Some(ended),
@@ -160,7 +161,8 @@ impl Engine {
             reason: error.to_string(),
         };
         let head = self
-            .env
+            .context
+            .ports
             .store
             .head(&stream)
             .await
@@ -168,7 +170,7 @@ impl Engine {
         if head == Head::EMPTY {
             return self.open_child(id, order).await.map(Begun::Executing);
         }
-        let (run, _) = load_any_run(&self.env, id)
+        let (run, _) = load_any_run(&self.context, id)
             .await
             .map_err(|error| lost(&error))?;
         if run.start().parent.as_ref() != Some(&order.parent) {
@@ -183,11 +185,12 @@ impl Engine {
         }
         let lease = self.acquire_child(id).await?;
         // Only what is read under the lease is current.
-        let (mut run, head) = load_any_run(&self.env, id)
+        let (mut run, head) = load_any_run(&self.context, id)
             .await
             .map_err(|error| lost(&error))?;
         if run.state().is_terminal() {
-            self.env
+            self.context
+                .ports
                 .store
                 .release(&lease)
                 .await
@@ -209,13 +212,18 @@ impl Engine {
     /// Takes the child over. Somebody may be writing a command to it at this moment, or its last
     /// owner may have to be given up first.
     async fn acquire_child(&self, id: &RunId) -> Result<Lease, Answer> {
-        let patience = self.env.lease_ttl * 2;
+        let patience = self.context.settings.lease_ttl * 2;
         let since = tokio::time::Instant::now();
         loop {
             match self
-                .env
+                .context
+                .ports
                 .store
-                .acquire(id, &self.env.owner, self.env.lease_ttl)
+                .acquire(
+                    id,
+                    &self.context.settings.owner,
+                    self.context.settings.lease_ttl,
+                )
                 .await
             {
                 Ok(lease) => return Ok(lease),
@@ -240,14 +248,15 @@ impl Engine {
             .plan
             .document()
             .with_variables(&order.variables);
-        let mut plan = Plan::compile(document, &self.env.bounds).map_err(|findings| {
-            unavailable(
-                findings
-                    .first()
-                    .map(ToString::to_string)
-                    .unwrap_or_default(),
-            )
-        })?;
+        let mut plan =
+            Plan::compile(document, &self.context.settings.bounds).map_err(|findings| {
+                unavailable(
+                    findings
+                        .first()
+                        .map(ToString::to_string)
+                        .unwrap_or_default(),
+                )
+            })?;
         plan.set_subplans(order.subplan.plan.subplans().clone());
         let plan = Arc::new(plan);
         let consent = order.consent.as_deref().map(|consent| {
@@ -255,14 +264,18 @@ impl Engine {
                 return Box::new(wanted.consent(consent));
             }
             let late = self
+                .plans()
                 .judge(&plan)
-                .late_choices(&BTreeMap::new(), &self.env.policy.late_bound);
+                .late_choices(&BTreeMap::new(), &self.context.settings.policy.late_bound);
             Box::new(consent.for_child(late))
         });
         let started = RunEvent::RunStarted {
             plan: plan.id().clone(),
             version: order.subplan.version,
-            digest: plan.digest(&self.catalog(), &self.env.policy_version),
+            digest: plan.digest(
+                &self.context.catalog(),
+                &self.context.settings.policy_version,
+            ),
             variables: order.variables.clone(),
             max_concurrency: plan.document().limits.max_concurrency(),
             guards: order.guards,
@@ -326,7 +339,7 @@ impl Engine {
     /// The values of a child's steps, by result name, else by step id.
     async fn results(&self, run: &Run) -> Result<ChildAnswer, StepError> {
         let plan = run.plan();
-        let (limit, mut bytes) = (self.env.bounds.max_resolved_bytes as u64, 0);
+        let (limit, mut bytes) = (self.context.settings.bounds.max_resolved_bytes as u64, 0);
         let mut results = Map::new();
         for &ix in plan.graph().order() {
             let Some(value) = run.step(ix).value() else {
@@ -342,7 +355,7 @@ impl Engine {
                 );
                 return Err(StepError::new(StepErrorCode::ValueTooLarge, message));
             }
-            let read = read_value(&*self.env.artifacts, value).await;
+            let read = read_value(&*self.context.ports.artifacts, value).await;
             let value = read.map_err(|error| {
                 StepError::new(StepErrorCode::ArtifactDamaged, error.to_string())
             })?;
@@ -361,7 +374,7 @@ impl Engine {
             ));
         }
         // The child has its values safe, so a failure to store them again costs nothing.
-        match store_value(&*self.env.artifacts, value).await {
+        match store_value(&*self.context.ports.artifacts, value).await {
             Ok((stored @ StoredValue::Artifact(_), value)) => {
                 Ok((Answer::Succeeded(stored), Some(value)))
             }
@@ -400,7 +413,12 @@ impl Engine {
     }
 
     async fn cancel_child(&self, run: &Run, child: &RunId) {
-        if let Ok(Some(info)) = self.env.store.info(&StreamName::Run(child.clone())).await
+        if let Ok(Some(info)) = self
+            .context
+            .ports
+            .store
+            .info(&StreamName::Run(child.clone()))
+            .await
             && info
                 .status
                 .status

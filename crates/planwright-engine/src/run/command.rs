@@ -1,9 +1,10 @@
 //! Commands to runs, wherever they are executed: here, in another process, or nowhere at the
 //! moment.
 
-use crate::dispatch::{Request, store_value};
-use crate::engine::{Active, Engine, Environment};
+use crate::context::Context;
+use crate::context::Request;
 use crate::journal::load::{LoadError, load_review, plan_of_run};
+use crate::journal::stored_value::store_value;
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{
     AcquireError, AppendError, ArtifactError, Lease, LeaseRule, MessageId, StoreError,
@@ -11,6 +12,7 @@ use crate::port::{
 use crate::redaction::entry_text::EntryText as _;
 use crate::redaction::learning::{learn_secrets, named_secrets};
 use crate::run::remote_command::RunCommand;
+use crate::run::runs::Runs;
 use crate::run::undo::{OriginalJournal, load_any_run};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, StreamName};
@@ -54,7 +56,7 @@ impl From<StoreError> for CommandError {
     }
 }
 
-impl Engine {
+impl Runs {
     /// Gives a command to a run and waits until it is durable or refused.
     pub async fn command(&self, run: &RunId, command: RunCommand) -> Result<(), CommandError> {
         self.learn_typed(run, &command).await?;
@@ -76,11 +78,11 @@ impl Engine {
 
     /// Learns every secret that any version of a run's plan names.
     pub(crate) async fn learn_secrets_of_run(&self, run: &RunId) -> Result<(), LoadError> {
-        let store = &*self.env.store;
+        let store = &*self.context.ports.store;
         let plan = plan_of_run(store, run).await?;
         let (review, _) = load_review(store, &plan).await?;
         let names = named_secrets(&review);
-        learn_secrets(&*self.env.secrets, &self.env.redaction, names).await;
+        learn_secrets(&*self.context.ports.secrets, &self.context.redaction, names).await;
         Ok(())
     }
 
@@ -92,8 +94,8 @@ impl Engine {
         mut value: Value,
     ) -> Result<Resolution, CommandError> {
         self.learn_secrets_of_run(run).await?;
-        self.env.redaction.redactor().value(&mut value);
-        let (value, _) = store_value(&*self.env.artifacts, value).await?;
+        self.context.redaction.redactor().value(&mut value);
+        let (value, _) = store_value(&*self.context.ports.artifacts, value).await?;
         Ok(Resolution::Happened { value })
     }
 
@@ -103,7 +105,7 @@ impl Engine {
         run: &RunId,
         command: RunCommand,
     ) -> Result<(), CommandError> {
-        if let Some(inbox) = self.active.get(run) {
+        if let Some(inbox) = self.context.active.get(run) {
             let (reply, answer) = oneshot::channel();
             if inbox
                 .send(Request::here(command.clone().into_command(), reply))
@@ -122,9 +124,14 @@ impl Engine {
 
     async fn take(&self, run: &RunId) -> Result<Option<Lease>, CommandError> {
         match self
-            .env
+            .context
+            .ports
             .store
-            .acquire(run, &self.env.owner, self.env.lease_ttl)
+            .acquire(
+                run,
+                &self.context.settings.owner,
+                self.context.settings.lease_ttl,
+            )
             .await
         {
             Ok(lease) => Ok(Some(lease)),
@@ -143,19 +150,19 @@ impl Engine {
     ) -> Result<(), CommandError> {
         // The owner masks what it writes, but the mailbox keeps the message itself.
         let mut left = command.clone();
-        left.mask(&self.env.redaction.redactor());
+        left.mask(&self.context.redaction.redactor());
         let body = serde_json::to_vec(&left).expect("commands are plain data");
-        let message = self.env.store.send(run, body).await?;
+        let message = self.context.ports.store.send(run, body).await?;
         let waiting = async {
-            let mut changes = self.env.store.changes();
+            let mut changes = self.context.ports.store.changes();
             loop {
-                if let Some(answer) = self.env.store.answer(message).await? {
+                if let Some(answer) = self.context.ports.store.answer(message).await? {
                     return answer.map_err(CommandError::RefusedElsewhere);
                 }
                 if let Some(lease) = self.take(run).await? {
                     // The owner may have answered just before it let go: nothing is done twice.
-                    if let Some(answer) = self.env.store.answer(message).await? {
-                        self.env.store.release(&lease).await?;
+                    if let Some(answer) = self.context.ports.store.answer(message).await? {
+                        self.context.ports.store.release(&lease).await?;
                         return answer.map_err(CommandError::RefusedElsewhere);
                     }
                     return self
@@ -186,7 +193,7 @@ impl Engine {
             self.answer_unowned(id, &lease, message, refusal.to_string())
                 .await?;
         } else if result.is_err() {
-            self.env.store.release(&lease).await?;
+            self.context.ports.store.release(&lease).await?;
         }
         result
     }
@@ -200,13 +207,13 @@ impl Engine {
         refusal: String,
     ) -> Result<(), CommandError> {
         let stream = StreamName::Run(id.clone());
-        let head = self.env.store.head(&stream).await?;
+        let head = self.context.ports.store.head(&stream).await?;
         let mut journal: JournalWriter<RunEvent> =
-            JournalWriter::new(&self.env.redaction, stream, head, lease.epoch);
+            JournalWriter::new(&self.context.redaction, stream, head, lease.epoch);
         journal.answer(message, Err(refusal));
         let epoch = lease.epoch;
         let append = journal.take_answers(LeaseRule::Release { epoch });
-        Ok(self.env.store.append(vec![append]).await?)
+        Ok(self.context.ports.store.append(vec![append]).await?)
     }
 
     async fn write_command(
@@ -217,7 +224,7 @@ impl Engine {
         message: Option<MessageId>,
     ) -> Result<(), CommandError> {
         let given = command.into_command();
-        self.env.policy.permit_command(&given)?;
+        self.context.settings.policy.permit_command(&given)?;
         let commands = [
             (Command::Recover, Cause::Recovery),
             (given, Cause::Command),
@@ -248,13 +255,13 @@ impl Engine {
         commands: &[(Command, Cause)],
         message: Option<MessageId>,
     ) -> Result<Vec<RunEvent>, CommandError> {
-        let (mut run, head) = load_any_run(&self.env, id).await?;
-        let mut original = OriginalJournal::load(&self.env, &run).await?;
+        let (mut run, head) = load_any_run(&self.context, id).await?;
+        let mut original = OriginalJournal::load(&self.context, &run).await?;
         let stream = StreamName::Run(id.clone());
         let epoch = lease.epoch;
-        let mut journal = JournalWriter::new(&self.env.redaction, stream, head, epoch);
+        let mut journal = JournalWriter::new(&self.context.redaction, stream, head, epoch);
         for &(ref command, cause) in commands {
-            let now = self.env.clock.now();
+            let now = self.context.ports.clock.now();
             journal
                 .write(&mut run, command, cause, now)
                 .map_err(|error| match error {
@@ -268,10 +275,10 @@ impl Engine {
         let (append, entries) = journal.take_append(&run, LeaseRule::Release { epoch });
         let mut appends = vec![append];
         if let Some(original) = &mut original {
-            let followed = original.follow(&self.env, &run, &entries);
+            let followed = original.follow(&self.context, &run, &entries);
             appends.extend(followed.map_err(|error| damaged(id, &error))?);
         }
-        self.env.store.append(appends).await?;
+        self.context.ports.store.append(appends).await?;
         if run.state().is_terminal() {
             self.cancel_children(&run).await;
         }
@@ -280,11 +287,8 @@ impl Engine {
 
     /// Starts handing messages of other processes to the runs executed here.
     pub(crate) fn start_postman(&self) {
-        if self.active.postman.set(()).is_ok() {
-            tokio::spawn(deliver(
-                Arc::downgrade(&self.env),
-                Arc::downgrade(&self.active),
-            ));
+        if self.context.active.postman.set(()).is_ok() {
+            tokio::spawn(deliver(Arc::downgrade(&self.context)));
         }
     }
 }
@@ -296,21 +300,24 @@ fn damaged(id: &RunId, error: &planwright_core::run::Corrupt) -> LoadError {
     }
 }
 
-/// Hands every message to its run once. Ends with the engine.
-async fn deliver(env: Weak<Environment>, active: Weak<Active>) {
+/// Hands every message to its run once. Ends with the runs.
+async fn deliver(context: Weak<Context>) {
     let mut delivered: BTreeSet<MessageId> = BTreeSet::new();
-    let Some(mut changes) = env.upgrade().map(|env| env.store.mail_changes()) else {
+    let Some(mut changes) = context
+        .upgrade()
+        .map(|context| context.ports.store.mail_changes())
+    else {
         return;
     };
     loop {
-        let (Some(env), Some(active)) = (env.upgrade(), active.upgrade()) else {
+        let Some(context) = context.upgrade() else {
             return;
         };
-        match env.store.mail().await {
+        match context.ports.store.mail().await {
             Ok(mail) => {
                 delivered.retain(|id| mail.iter().any(|message| message.id == *id));
                 for message in mail {
-                    let Some(inbox) = active.get(&message.run) else {
+                    let Some(inbox) = context.active.get(&message.run) else {
                         continue;
                     };
                     if !delivered.insert(message.id) {
@@ -334,7 +341,7 @@ async fn deliver(env: Weak<Environment>, active: Weak<Active>) {
             }
             Err(error) => tracing::warn!(%error, "mail cannot be read"),
         }
-        drop((env, active));
+        drop(context);
         if changes.changed().await.is_err() {
             return;
         }

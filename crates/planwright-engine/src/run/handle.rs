@@ -1,6 +1,7 @@
 //! A run in progress, as whoever started it holds it.
 
-use crate::dispatch::{Ended, Request, RunError};
+use crate::context::Request;
+use crate::dispatch::{Ended, RunError};
 use crate::run::remote_command::RunCommand;
 use planwright_core::id::RunId;
 use planwright_core::principal::Principal;
@@ -8,7 +9,7 @@ use planwright_core::run::{Refusal, Run};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// A run that is being executed by this engine.
+/// A run that is being executed by this runs.
 #[derive(Debug)]
 pub struct RunHandle {
     pub(crate) run: RunId,

@@ -2,11 +2,12 @@
 
 pub(crate) mod child;
 pub(crate) mod command;
+pub(crate) mod conversation;
 pub(crate) mod durations;
 pub(crate) mod handle;
-pub(crate) mod observer;
 pub(crate) mod options;
 pub(crate) mod remote_command;
 pub(crate) mod resume;
+pub(crate) mod runs;
 pub(crate) mod start;
 pub(crate) mod undo;

@@ -1,12 +1,11 @@
 //! How a run is to be executed, and the consent that may come with the order.
 
-use crate::run::observer::Observer;
-use planwright_core::policy::LateChoice;
-use planwright_core::principal::{Assurance, Principal};
-use planwright_core::run::{Reflection, Shown};
+use crate::context::Observer;
+use crate::review::given_approval::GivenApproval;
+use planwright_core::principal::Principal;
+use planwright_core::run::Reflection;
 use planwright_core::trace::TraceId;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,35 +25,12 @@ pub struct RunOptions {
     pub queued: bool,
     pub observers: Vec<Arc<dyn Observer>>,
     /// A yes that is recorded in the same commit as the start of the run, instead of by
-    /// [`Engine::approve`](crate::Engine::approve) before.
+    /// [`Plans::approve`](crate::Plans::approve) before.
     pub approval: Option<GivenApproval>,
     /// The trace of the order, so that what follows from it can be found again.
     pub trace: Option<TraceId>,
     /// The run is looked at before it ends, within these bounds. The plan's own wish when absent.
     pub reflection: Option<Reflection>,
-}
-
-/// Consent to exactly what was shown, given together with the order to run it.
-#[derive(Debug, Clone)]
-pub struct GivenApproval {
-    pub shown: Shown,
-    pub by: Principal,
-    pub assurance: Assurance,
-    /// What holds for arguments that are only known later, by step. The policy says so for the
-    /// others.
-    pub late: BTreeMap<String, LateChoice>,
-}
-
-impl GivenApproval {
-    /// A yes without choices of its own.
-    pub fn new(shown: Shown, by: Principal, assurance: Assurance) -> Self {
-        Self {
-            shown,
-            by,
-            assurance,
-            late: BTreeMap::new(),
-        }
-    }
 }
 
 impl fmt::Debug for RunOptions {

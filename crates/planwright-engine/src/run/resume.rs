@@ -1,12 +1,13 @@
 //! Going on with runs that have not ended.
 
-use crate::chat::is_conversation;
-use crate::dispatch::{First, Request, Verdict};
-use crate::engine::Engine;
+use crate::context::{Request, Verdict};
+use crate::dispatch::First;
 use crate::journal::load::{LoadError, load_review, load_run};
 use crate::port::Lease;
+use crate::run::conversation::is_conversation;
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
+use crate::run::runs::Runs;
 use crate::run::start::{Difference, StartRunError};
 use crate::run::undo::{OriginalJournal, load_any_run};
 use planwright_core::id::{PlanId, RunId};
@@ -33,14 +34,14 @@ pub(crate) enum Continued {
     Nothing,
 }
 
-impl Engine {
+impl Runs {
     /// Goes on with the latest run of a plan that has not ended.
     pub async fn resume(
         &self,
         id: &PlanId,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
-        let (review, _) = load_review(&*self.env.store, id).await?;
+        let (review, _) = load_review(&*self.context.ports.store, id).await?;
         let opened = review
             .runs()
             .last()
@@ -54,8 +55,8 @@ impl Engine {
         id: &RunId,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
-        let plan = crate::journal::load::plan_of_run(&*self.env.store, id).await?;
-        let (review, _) = load_review(&*self.env.store, &plan).await?;
+        let plan = crate::journal::load::plan_of_run(&*self.context.ports.store, id).await?;
+        let (review, _) = load_review(&*self.context.ports.store, &plan).await?;
         self.resume_of(id, &review, options).await
     }
 
@@ -65,7 +66,13 @@ impl Engine {
         review: &Review,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
-        let (run, _) = load_run(&*self.env.store, id, review, &self.env.bounds).await?;
+        let (run, _) = load_run(
+            &*self.context.ports.store,
+            id,
+            review,
+            &self.context.settings.bounds,
+        )
+        .await?;
         // What was adjusted goes on in another run.
         if let RunState::Adjusted { .. } = run.state() {
             return self.go_on(id, options).await;
@@ -76,7 +83,7 @@ impl Engine {
                 status: run.status(),
             });
         }
-        self.permit(&options.by, Permission::Run)?;
+        self.plans().permit(&options.by, Permission::Run)?;
         let Taken {
             run,
             head,
@@ -91,7 +98,8 @@ impl Engine {
     /// never lifted here.
     pub(crate) async fn carry_on(&self, id: &RunId) -> Result<Continued, StartRunError> {
         let info = self
-            .env
+            .context
+            .ports
             .store
             .info(&StreamName::Run(id.clone()))
             .await
@@ -130,9 +138,15 @@ impl Engine {
         id: &RunId,
         first: First,
     ) -> Result<Option<RunHandle>, StartRunError> {
-        let plan = crate::journal::load::plan_of_run(&*self.env.store, id).await?;
-        let (review, _) = load_review(&*self.env.store, &plan).await?;
-        let (run, _) = load_run(&*self.env.store, id, &review, &self.env.bounds).await?;
+        let plan = crate::journal::load::plan_of_run(&*self.context.ports.store, id).await?;
+        let (review, _) = load_review(&*self.context.ports.store, &plan).await?;
+        let (run, _) = load_run(
+            &*self.context.ports.store,
+            id,
+            &review,
+            &self.context.settings.bounds,
+        )
+        .await?;
         if !can_go_on(&run) {
             return Ok(None);
         }
@@ -145,7 +159,8 @@ impl Engine {
         } = self.take_over(run, &review).await?;
         // Somebody may have paused or ended it just now.
         if !can_go_on(&run) {
-            self.env
+            self.context
+                .ports
                 .store
                 .release(&lease)
                 .await
@@ -163,25 +178,29 @@ impl Engine {
         let Some(continuation) = self.continuation(id).await? else {
             return Ok(Continued::Nothing);
         };
-        let (digest, now) = (continuation.candidate.digest, self.env.clock.now());
+        let (digest, now) = (
+            continuation.candidate.digest,
+            self.context.ports.clock.now(),
+        );
         let agreed = continuation.review.usable_approvals(&digest, now).is_some();
         if !agreed && !continuation.by_policy {
             return Ok(Continued::Nothing);
         }
-        let (run, _) = load_any_run(&self.env, id).await?;
+        let (run, _) = load_any_run(&self.context, id).await?;
         let options = RunOptions::new(run.start().by.clone());
         Ok(Continued::Executing(self.go_on(id, options).await?))
     }
 
     /// Whether a child that a parked run waits for has ended or can go on.
     async fn waits_for_moving_children(&self, id: &RunId) -> Result<bool, StartRunError> {
-        let (run, _) = load_any_run(&self.env, id).await?;
+        let (run, _) = load_any_run(&self.context, id).await?;
         for ix in run.waiting() {
             let StepState::AwaitingPlan { run: child, .. } = run.step(ix) else {
                 continue;
             };
             let child = self
-                .env
+                .context
+                .ports
                 .store
                 .info(&StreamName::Run(child.clone()))
                 .await
@@ -213,19 +232,30 @@ impl Engine {
                 current,
             });
         }
-        if let Some(unmanned) = self.unmanned_rest(&run) {
+        if let Some(unmanned) = self.plans().unmanned_rest(&run) {
             return Err(unmanned.into());
         }
         let subplans = self.refuse_changed_tools(run).await?;
         let lease = self
-            .env
+            .context
+            .ports
             .store
-            .acquire(&id, &self.env.owner, self.env.lease_ttl)
+            .acquire(
+                &id,
+                &self.context.settings.owner,
+                self.context.settings.lease_ttl,
+            )
             .await?;
         // Only what is read under the lease is current.
-        let (mut run, head) = load_run(&*self.env.store, &id, review, &self.env.bounds).await?;
+        let (mut run, head) = load_run(
+            &*self.context.ports.store,
+            &id,
+            review,
+            &self.context.settings.bounds,
+        )
+        .await?;
         run.set_subplans(subplans);
-        let original = OriginalJournal::load(&self.env, &run).await?;
+        let original = OriginalJournal::load(&self.context, &run).await?;
         Ok(Taken {
             run,
             head,
@@ -236,15 +266,18 @@ impl Engine {
 
     /// Returns the sub-plans of the run, which are those that were approved.
     async fn refuse_changed_tools(&self, mut run: Run) -> Result<Subplans, StartRunError> {
-        let subplans = self.subplans(run.plan().document()).await?;
+        let subplans = self.plans().subplans(run.plan().document()).await?;
         run.set_subplans(subplans.clone());
-        let current = run.plan().digest(&self.catalog(), &self.env.policy_version);
+        let current = run.plan().digest(
+            &self.context.catalog(),
+            &self.context.settings.policy_version,
+        );
         let approved = run.start().digest;
         if current == approved {
             return Ok(subplans);
         }
         let difference = match run.start().consent.as_deref() {
-            Some(consent) => self.changed_tools(&consent.pins).await,
+            Some(consent) => self.plans().changed_tools(&consent.pins).await,
             None => String::new(),
         };
         Err(StartRunError::ToolsChanged {

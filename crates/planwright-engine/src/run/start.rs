@@ -1,17 +1,17 @@
 //! Starting, resuming and forking runs.
 
-use crate::agent::Unmanned;
 use crate::dispatch::{Ended, First, RunLoop, Setup};
-use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review, load_run};
 use crate::journal::writer::JournalWriter;
 use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule};
 use crate::reflection::Origin;
 use crate::review::append::{damaged, write_error};
+use crate::review::missing_executor::Unmanned;
 use crate::review::plans::{Candidate, ReviewError};
 use crate::run::durations;
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
+use crate::run::runs::Runs;
 use crate::run::undo::{OriginalJournal, UNDOING};
 use crate::telemetry;
 use planwright_core::digest::Digest;
@@ -138,14 +138,14 @@ fn wished(document: &Document) -> Option<Reflection> {
     })
 }
 
-impl Engine {
+impl Runs {
     /// Begins a run of a plan's current version and spends its approval.
     pub async fn start(
         &self,
         id: &PlanId,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
-        let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = load_review(&*self.context.ports.store, id).await?;
         self.refuse_while_executing(&review).await?;
         let candidate = self.runnable(&review, &options.variables).await?;
         self.open(review, head, candidate, options, None).await
@@ -159,17 +159,18 @@ impl Engine {
         document: Document,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
-        let (review, _) = self.propose(document, &options.by).await?;
+        let (review, _) = self.plans().propose(document, &options.by).await?;
         let shown = Shown::Version(review.current().number);
         let id = review.id().clone();
-        self.approve(
-            &id,
-            &options.variables,
-            shown,
-            &options.by,
-            Assurance::Program,
-        )
-        .await?;
+        self.plans()
+            .approve(
+                &id,
+                &options.variables,
+                shown,
+                &options.by,
+                Assurance::Program,
+            )
+            .await?;
         self.start(&id, options).await
     }
 
@@ -181,10 +182,16 @@ impl Engine {
         from: &[StepId],
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
-        let plan = crate::journal::load::plan_of_run(&*self.env.store, source).await?;
-        let (review, head) = load_review(&*self.env.store, &plan).await?;
+        let plan = crate::journal::load::plan_of_run(&*self.context.ports.store, source).await?;
+        let (review, head) = load_review(&*self.context.ports.store, &plan).await?;
         self.refuse_while_executing(&review).await?;
-        let (source_run, _) = load_run(&*self.env.store, source, &review, &self.env.bounds).await?;
+        let (source_run, _) = load_run(
+            &*self.context.ports.store,
+            source,
+            &review,
+            &self.context.settings.bounds,
+        )
+        .await?;
         let candidate = self.runnable(&review, &options.variables).await?;
         let first: Vec<StepIx> = from
             .iter()
@@ -218,8 +225,8 @@ impl Engine {
         review: &Review,
         variables: &Map<String, Value>,
     ) -> Result<Candidate, StartRunError> {
-        let candidate = self.candidate(review, variables).await?;
-        let missing = candidate.plan.missing_tools(&self.catalog());
+        let candidate = self.plans().candidate(review, variables).await?;
+        let missing = candidate.plan.missing_tools(&self.context.catalog());
         if !missing.is_empty() {
             return Err(StartRunError::MissingTools(missing));
         }
@@ -235,7 +242,7 @@ impl Engine {
         if !unsupported.is_empty() {
             return Err(StartRunError::Unsupported(unsupported));
         }
-        if let Some(unmanned) = self.unmanned(&candidate.plan) {
+        if let Some(unmanned) = self.plans().unmanned(&candidate.plan) {
             return Err(unmanned.into());
         }
         Ok(candidate)
@@ -245,14 +252,15 @@ impl Engine {
         let Some(opened) = review.runs().last() else {
             return Ok(());
         };
-        if self.status(review).await?.is_executing() {
+        if self.plans().status(review).await?.is_executing() {
             return Err(StartRunError::AlreadyExecuting {
                 plan: review.id().clone(),
                 run: opened.run.clone(),
             });
         }
         let runs = self
-            .env
+            .context
+            .ports
             .store
             .runs(review.id())
             .await
@@ -275,16 +283,20 @@ impl Engine {
         options: RunOptions,
         origin: Option<Origin>,
     ) -> Result<RunHandle, StartRunError> {
-        self.permit(&options.by, Permission::Run)?;
-        if let Some(denied) = self.judge(&candidate.plan).denied() {
+        self.plans().permit(&options.by, Permission::Run)?;
+        if let Some(denied) = self.plans().judge(&candidate.plan).denied() {
             return Err(denied.into());
         }
-        let (review, head) = self.without_lost_approvals(review, head).await?;
-        let run_id = RunId::mint(self.env.ids.entropy());
+        let (review, head) = self.plans().without_lost_approvals(review, head).await?;
+        let run_id = RunId::mint(self.context.ports.ids.entropy());
         let given = match &options.approval {
             Some(given) => {
                 let agreed = origin.as_ref().map(|origin| &origin.agreed);
-                Some(self.approval_of_change(&candidate, given, agreed).await?)
+                Some(
+                    self.plans()
+                        .approval_of_change(&candidate, given, agreed)
+                        .await?,
+                )
             }
             None => None,
         };
@@ -293,9 +305,9 @@ impl Engine {
         let previous = review.runs().last().map(|opened| opened.run.clone());
         // One instant for all that is decided here: what is valid when it is checked is valid when
         // it is spent.
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         let mut review = review;
-        let mut journal = self.plan_writer(plan.id(), head);
+        let mut journal = self.plans().plan_writer(plan.id(), head);
         if let Some(given) = &given {
             journal
                 .write(&mut review, given, Cause::Command, now)
@@ -311,14 +323,14 @@ impl Engine {
                 // One of several who have to agree has agreed all the same.
                 if let (ReviewRefusal::NotEnough { .. }, Some(_)) = (&refusal, given) {
                     let (approved, _) = journal.take_append(&review, LeaseRule::None);
-                    self.env.store.append(vec![approved]).await?;
+                    self.context.ports.store.append(vec![approved]).await?;
                 }
                 return Err(self.explained(&review, refusal).await);
             }
         };
         // Looked up before the entry that spends them is applied.
         let spent = review.usable_approvals(&digest, now).unwrap_or_default();
-        let mut consent = Consent::of(&spent, review.current(), &self.env.policy);
+        let mut consent = Consent::of(&spent, review.current(), &self.context.settings.policy);
         if let Some(origin) = origin.as_ref().filter(|_| !consent.is_a_persons()) {
             consent.agreed.clone_from(&origin.agreed);
             consent.late.extend(origin.late.clone());
@@ -394,16 +406,22 @@ impl Engine {
             .last()
             .map_or(Head::EMPTY, planwright_core::journal::Record::head);
         with.push(opened);
-        self.env.store.append(with).await?;
-        let expires_at = self.env.clock.now().plus(self.env.lease_ttl);
+        self.context.ports.store.append(with).await?;
+        let expires_at = self
+            .context
+            .ports
+            .clock
+            .now()
+            .plus(self.context.settings.lease_ttl);
         let lease = Lease {
             run: run.id().clone(),
-            owner: self.env.owner.clone(),
+            owner: self.context.settings.owner.clone(),
             epoch: 1,
             expires_at,
         };
         if options.queued {
-            self.env
+            self.context
+                .ports
                 .store
                 .release(&lease)
                 .await
@@ -419,7 +437,7 @@ impl Engine {
         let refusal = review
             .decide(
                 &ReviewCommand::OpenRun { run, digest },
-                self.env.clock.now(),
+                self.context.ports.clock.now(),
             )
             .err()?;
         let void = matches!(
@@ -447,7 +465,7 @@ impl Engine {
             .rev()
             .find(|approval| approval.digest == approved);
         let difference = match covering {
-            Some(approval) => self.changed_tools(&approval.terms.pins).await,
+            Some(approval) => self.plans().changed_tools(&approval.terms.pins).await,
             None => String::new(),
         };
         StartRunError::Changed {
@@ -459,7 +477,7 @@ impl Engine {
 
     async fn priority(&self, plan: &Plan, previous: Option<&RunId>) -> Arc<[u64]> {
         let times = match previous {
-            Some(run) => durations::tool_times(&*self.env.store, run).await,
+            Some(run) => durations::tool_times(&*self.context.ports.store, run).await,
             None => BTreeMap::new(),
         };
         priorities(plan, estimates_by_tool(plan, &times))
@@ -474,8 +492,8 @@ impl Engine {
         taken_over: Vec<RunEvent>,
     ) -> (Run, Append) {
         let stream = StreamName::Run(id.clone());
-        let mut journal = JournalWriter::new(&self.env.redaction, stream, Head::EMPTY, 1);
-        let now = self.env.clock.now();
+        let mut journal = JournalWriter::new(&self.context.redaction, stream, Head::EMPTY, 1);
+        let now = self.context.ports.clock.now();
         let mut run = journal
             .open(started, now, |entry| {
                 Run::open(id.clone(), Arc::clone(plan), priority, entry)
@@ -485,8 +503,8 @@ impl Engine {
             .record(&mut run, taken_over, Cause::Command, now)
             .expect("reused results come in dependency order");
         let lease = LeaseRule::Open {
-            owner: self.env.owner.clone(),
-            ttl: self.env.lease_ttl,
+            owner: self.context.settings.owner.clone(),
+            ttl: self.context.settings.lease_ttl,
         };
         let (append, _) = journal.take_append(&run, lease);
         (run, append)
@@ -503,13 +521,13 @@ impl Engine {
     ) -> RunHandle {
         let (sender, inbox) = mpsc::channel(64);
         let run_id = run.id().clone();
-        self.active.insert(run_id.clone(), sender.clone());
+        self.context.active.insert(run_id.clone(), sender.clone());
         self.start_postman();
         let span = telemetry::run_span(&run);
-        let observers = self.active.watching(options.observers);
+        let observers = self.context.active.watching(options.observers);
         observers.executing(&run);
         let run_loop = RunLoop::new(Setup {
-            engine: self.clone(),
+            runs: self.clone(),
             run,
             head,
             lease,
@@ -518,10 +536,10 @@ impl Engine {
             inbox,
             original,
         });
-        let (engine, id) = (self.clone(), run_id.clone());
+        let (runs, id) = (self.clone(), run_id.clone());
         let task = tokio::spawn(async move {
             let ended = Box::pin(run_loop.run(first).instrument(span.clone())).await;
-            engine.active.remove(&id);
+            runs.context.active.remove(&id);
             match &ended {
                 Ok(Ended { run }) => telemetry::run_left(&span, run),
                 Err(error) => {
@@ -533,7 +551,7 @@ impl Engine {
             if let Ok(Ended { run }) = &ended
                 && run.state().is_terminal()
             {
-                engine.cancel_children(run).await;
+                runs.cancel_children(run).await;
             }
             ended
         });

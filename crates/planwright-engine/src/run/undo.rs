@@ -3,14 +3,15 @@
 //! The undo has its own journal and goes through everything a run goes through. What it takes back
 //! is noted in the journal of the original in the same commit, so that the two never disagree.
 
+use crate::context::Context;
 use crate::dispatch::{LargeValues, LoadValueError, RunValues};
-use crate::engine::{Engine, Environment};
 use crate::journal::load::{LoadError, load_review, load_run, plan_of_run};
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{Append, LeaseRule};
 use crate::review::plans::{Candidate, ReviewError};
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
+use crate::run::runs::Runs;
 use crate::run::start::StartRunError;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName};
@@ -64,12 +65,12 @@ pub enum Undo {
     },
 }
 
-impl Engine {
+impl Runs {
     /// What would take this run back, or why nothing can. Nothing is changed.
     pub async fn plan_undo(&self, id: &RunId) -> Result<UndoCandidate, UndoRunError> {
-        let (original, head) = load_any_run(&self.env, id).await?;
+        let (original, head) = load_any_run(&self.context, id).await?;
         if let Some(latest) = original.undos().last() {
-            let (undo, _) = load_any_run(&self.env, latest).await?;
+            let (undo, _) = load_any_run(&self.context, latest).await?;
             if !undo.state().is_terminal() {
                 return Ok(UndoCandidate {
                     original,
@@ -84,6 +85,7 @@ impl Engine {
             kept,
         } = self.derive_undo(&original).await?;
         let candidate = self
+            .plans()
             .tolerant_candidate(document)
             .await
             .map_err(StartRunError::from)?;
@@ -106,19 +108,25 @@ impl Engine {
             .filter_map(|ix| original.plan().undo_template(ix));
         let needed: Vec<StepIx> = templates.flat_map(Template::referenced_steps).collect();
         let loaded = large
-            .load(&*self.env.artifacts, original, &needed, StepIx::new(0))
+            .load(
+                &*self.context.ports.artifacts,
+                original,
+                &needed,
+                StepIx::new(0),
+            )
             .await;
         loaded.map_err(|error: LoadValueError| UndoRunError::Value(error.to_string()))?;
         // Secrets stay references until the undo is made.
         let values = RunValues::new(original, &large, StepIx::new(0));
-        let undo = plan_undo(original, &values, &self.catalog()).map_err(|error| match error {
-            PlanUndoError::Refused(refusal) => UndoRunError::Refused(refusal),
-            unresolved @ PlanUndoError::Unresolved { .. } => UndoRunError::Plan(unresolved),
-        })?;
+        let undo =
+            plan_undo(original, &values, &self.context.catalog()).map_err(|error| match error {
+                PlanUndoError::Refused(refusal) => UndoRunError::Refused(refusal),
+                unresolved @ PlanUndoError::Unresolved { .. } => UndoRunError::Plan(unresolved),
+            })?;
         let bytes = serde_json::to_vec(&undo.document)
             .expect("documents have only string keys")
             .len();
-        let limit = self.env.bounds.max_document_bytes;
+        let limit = self.context.settings.bounds.max_document_bytes;
         if bytes > limit {
             let message = format!(
                 "the calls that take it back need {bytes} bytes, at most {limit} are allowed"
@@ -143,13 +151,18 @@ impl Engine {
         let approval = options.approval.clone().ok_or(UndoRunError::NotApproved)?;
         let Candidate { plan, digest, .. } = candidate;
         approval.shown.check(original.start().version, digest)?;
-        if let Some(denied) = self.judge(&plan).denied() {
+        if let Some(denied) = self.plans().judge(&plan).denied() {
             return Err(StartRunError::from(denied).into());
         }
-        let pins = self.pins(&plan).await.map_err(StartRunError::from)?;
-        let consent = Consent::to_shown_calls(approval.by.clone(), pins, &self.env.policy);
-        let undo_id = RunId::mint(self.env.ids.entropy());
-        let mut journal = OriginalJournal::new(&self.env, original, head);
+        let pins = self
+            .plans()
+            .pins(&plan)
+            .await
+            .map_err(StartRunError::from)?;
+        let consent =
+            Consent::to_shown_calls(approval.by.clone(), pins, &self.context.settings.policy);
+        let undo_id = RunId::mint(self.context.ports.ids.entropy());
+        let mut journal = OriginalJournal::new(&self.context, original, head);
         let order = Command::Undo {
             run: undo_id.clone(),
             digest,
@@ -157,7 +170,7 @@ impl Engine {
             assurance: approval.assurance,
         };
         journal
-            .write(&order, self.env.clock.now())
+            .write(&order, self.context.ports.clock.now())
             .map_err(|error| match error {
                 WriteError::Refused(refusal) => UndoRunError::Refused(refusal),
                 WriteError::Corrupt(corrupt) => UndoRunError::Load(LoadError::Damaged {
@@ -195,7 +208,7 @@ impl Engine {
 
     /// A candidate that may run, or every reason why it may not.
     fn sound(&self, candidate: Candidate) -> Result<Candidate, StartRunError> {
-        let missing = candidate.plan.missing_tools(&self.catalog());
+        let missing = candidate.plan.missing_tools(&self.context.catalog());
         if !missing.is_empty() {
             return Err(ReviewError::MissingTools(missing).into());
         }
@@ -207,10 +220,10 @@ impl Engine {
 }
 
 /// A run, by its id alone.
-pub(crate) async fn load_any_run(env: &Environment, id: &RunId) -> Result<(Run, Head), LoadError> {
-    let plan = plan_of_run(&*env.store, id).await?;
-    let (review, _) = load_review(&*env.store, &plan).await?;
-    load_run(&*env.store, id, &review, &env.bounds).await
+pub(crate) async fn load_any_run(context: &Context, id: &RunId) -> Result<(Run, Head), LoadError> {
+    let plan = plan_of_run(&*context.ports.store, id).await?;
+    let (review, _) = load_review(&*context.ports.store, &plan).await?;
+    load_run(&*context.ports.store, id, &review, &context.settings.bounds).await
 }
 
 /// The journal of the run that is taken back, written along with that of the undo. An ended run has
@@ -223,28 +236,28 @@ pub(crate) struct OriginalJournal {
 }
 
 impl OriginalJournal {
-    fn new(env: &Environment, original: Run, head: Head) -> Self {
+    fn new(context: &Context, original: Run, head: Head) -> Self {
         let stream = StreamName::Run(original.id().clone());
         Self {
             original,
-            writer: JournalWriter::new(&env.redaction, stream, head, 0),
+            writer: JournalWriter::new(&context.redaction, stream, head, 0),
         }
     }
 
     /// Loads the journal of the run that `run` takes back, if it is an undo.
-    pub(crate) async fn load(env: &Environment, run: &Run) -> Result<Option<Self>, LoadError> {
+    pub(crate) async fn load(context: &Context, run: &Run) -> Result<Option<Self>, LoadError> {
         let Some(original) = &run.start().undoes else {
             return Ok(None);
         };
-        let (original, head) = load_any_run(env, original).await?;
-        Ok(Some(Self::new(env, original, head)))
+        let (original, head) = load_any_run(context, original).await?;
+        Ok(Some(Self::new(context, original, head)))
     }
 
     /// Builds what the original's journal has to say about `entries` of its undo, which is `undo`
     /// after them.
     pub(crate) fn follow(
         &mut self,
-        env: &Environment,
+        context: &Context,
         undo: &Run,
         entries: &[Entry<RunEvent>],
     ) -> Result<Option<Append>, Corrupt> {
@@ -264,7 +277,7 @@ impl OriginalJournal {
         if steps.is_empty() && !ended {
             return Ok(None);
         }
-        let now = env.clock.now();
+        let now = context.ports.clock.now();
         for step in steps {
             let run = undo.id().clone();
             let note = Command::NoteUndone { step, run };

@@ -106,7 +106,7 @@ impl Crew {
         while !stopping.is_cancelled() {
             self.take_turns();
             self.tell();
-            let clock = Arc::clone(&self.engine.env.clock);
+            let clock = Arc::clone(&self.engine.context.ports.clock);
             let next = self.later.first().map(|(at, _)| *at);
             let slots = Arc::clone(&self.slots);
             tokio::select! {
@@ -210,7 +210,7 @@ impl Crew {
     fn ended(&mut self, run: RunId, ending: Ending) {
         self.forget(&run);
         let again = self.again.remove(&run);
-        let now = self.engine.env.clock.now();
+        let now = self.engine.context.ports.clock.now();
         match ending {
             Ending::Left => {
                 self.tries.remove(&run);
@@ -232,7 +232,7 @@ impl Crew {
             }
             Ending::Held(until) => {
                 let tries = self.count(&run);
-                let longest = self.engine.env.lease_ttl.max(HELD_PAUSE);
+                let longest = self.engine.context.settings.lease_ttl.max(HELD_PAUSE);
                 let pause = if tries == 0 {
                     HELD_PAUSE
                 } else {
@@ -257,7 +257,7 @@ impl Crew {
     }
 
     fn retry(&mut self) {
-        let now = self.engine.env.clock.now();
+        let now = self.engine.context.ports.clock.now();
         while let Some((at, _)) = self.later.first()
             && *at <= now
         {
@@ -286,7 +286,7 @@ fn backoff(tries: u32) -> Duration {
 }
 
 async fn go_on(engine: &Engine, run: &RunId, files: &DueFiles) -> Ending {
-    match engine.carry_on(run).await {
+    match engine.runs().carry_on(run).await {
         Ok(Continued::Executing(handle)) if handle.run_id() != run => Ending::GoesOn(handle),
         Ok(Continued::Executing(mut handle)) => watch_over(&mut handle, files).await,
         Ok(Continued::Nothing) => Ending::Left,

@@ -3,8 +3,9 @@
 use super::crew::Order;
 use super::unfinished;
 use crate::engine::Engine;
+use crate::journal::feed::end_of_feed;
 use crate::journal::load::load_review;
-use crate::port::{FeedOf, Placed, Position, Store, StoreError};
+use crate::port::{FeedOf, Placed, Store, StoreError};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Record, StreamName, decode};
 use planwright_core::run::RunEvent;
@@ -40,7 +41,7 @@ pub(super) async fn follow(
     stopping: CancellationToken,
 ) {
     let following = async {
-        let store = engine.store();
+        let store = &engine.context.ports.store;
         let mut changes = store.changes();
         let mut after = loop {
             match end_of_feed(&**store).await {
@@ -93,12 +94,12 @@ async fn tell(engine: &Engine, orders: &mpsc::Sender<Order>, placed: &Placed) {
     // A run that was begun here is watched here. One that was begun elsewhere is taken over if its
     // owner dies.
     if matches!(event, RunEvent::RunStarted { .. })
-        && let Ok(Some(lease)) = engine.store().lease(run).await
-        && lease.owner == engine.env.owner
+        && let Ok(Some(lease)) = engine.context.ports.store.lease(run).await
+        && lease.owner == engine.context.settings.owner
     {
         return;
     }
-    match root_of(&**engine.store(), run).await {
+    match root_of(&*engine.context.ports.store, run).await {
         Ok(root) => drop(orders.send(Order::GoOn(root)).await),
         Err(error) => tracing::warn!(%run, %error, "a decision in this run is not followed"),
     }
@@ -115,8 +116,8 @@ async fn tell_approved(
         return;
     }
     let adjusted = async {
-        let (review, _) = load_review(&**engine.store(), plan).await?;
-        engine.adjusted_run(&review).await
+        let (review, _) = load_review(&*engine.context.ports.store, plan).await?;
+        engine.runs().adjusted_run(&review).await
     };
     match adjusted.await {
         Ok(Some(run)) => drop(orders.send(Order::GoOn(run)).await),
@@ -177,30 +178,4 @@ pub(super) async fn root_of(store: &dyn Store, run: &RunId) -> Result<RunId, Sto
         }
     }
     Ok(root)
-}
-
-/// The position of the last record there is.
-pub async fn end_of_feed(store: &dyn Store) -> Result<Position, StoreError> {
-    let mut beyond: u64 = 1;
-    while has_after(store, beyond).await? {
-        beyond = beyond.saturating_mul(2);
-    }
-    let mut before = beyond / 2;
-    // There is something after `before` (or nothing at all), and nothing after `beyond`.
-    while before < beyond {
-        let middle = before + (beyond - before) / 2;
-        if has_after(store, middle).await? {
-            before = middle + 1;
-        } else {
-            beyond = middle;
-        }
-    }
-    Ok(Position(before))
-}
-
-async fn has_after(store: &dyn Store, position: u64) -> Result<bool, StoreError> {
-    Ok(!store
-        .feed(&FeedOf::All, Position(position), 1)
-        .await?
-        .is_empty())
 }

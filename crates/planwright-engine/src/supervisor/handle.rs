@@ -3,7 +3,7 @@
 use super::crew::{Crew, Order};
 use super::files::DueFiles;
 use super::{follow, keep};
-use crate::dispatch::Verdict;
+use crate::context::Verdict;
 use crate::engine::Engine;
 use crate::port::PlanFiles;
 use crate::run::command::CommandError;
@@ -123,7 +123,7 @@ impl Supervisor {
         }
         let slot = Arc::clone(&self.slots).try_acquire_owned().ok();
         options.queued = slot.is_none();
-        let handle = self.engine.start(plan, options).await?;
+        let handle = self.engine.runs().start(plan, options).await?;
         let run = handle.run_id().clone();
         let order = match slot {
             Some(slot) => Order::Watch(handle, Some(slot)),
@@ -142,13 +142,13 @@ impl Supervisor {
     /// Gives a command to a run and waits until it is durable or refused. A run that was waiting
     /// for it goes on.
     pub async fn command(&self, run: &RunId, command: RunCommand) -> Result<(), CommandError> {
-        self.engine.learn_typed(run, &command).await?;
+        self.engine.runs().learn_typed(run, &command).await?;
         if command.is_decision()
             && let Some(verdict) = self.decide_and_go_on(run, &command).await
         {
             return Ok(verdict?);
         }
-        self.engine.pass_on(run, command).await?;
+        self.engine.runs().pass_on(run, command).await?;
         // The journal says so too; this is sooner.
         self.go_on(run.clone()).await;
         Ok(())
@@ -157,14 +157,19 @@ impl Supervisor {
     /// The short way for a run that nobody executes and that has a slot. `None`: it has to be the
     /// long one, which also says what is in the way.
     async fn decide_and_go_on(&self, run: &RunId, command: &RunCommand) -> Option<Verdict> {
-        if self.stopping.is_cancelled() || self.engine.active.get(run).is_some() {
+        if self.stopping.is_cancelled() || self.engine.context.active.get(run).is_some() {
             return None;
         }
         let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
         let (this, run, command) = (self.clone(), run.clone(), command.clone().into_command());
         // Whatever becomes of whoever asked, a run that was taken is executed.
         let deciding = tokio::spawn(async move {
-            let (handle, verdict) = this.engine.carry_on_with(&run, command).await.ok()??;
+            let (handle, verdict) = this
+                .engine
+                .runs()
+                .carry_on_with(&run, command)
+                .await
+                .ok()??;
             this.order(Order::Watch(handle, Some(slot))).await;
             verdict.await.ok()
         });

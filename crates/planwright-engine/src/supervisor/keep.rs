@@ -16,10 +16,15 @@ const LONGEST: Duration = Duration::from_mins(5);
 pub(super) async fn keep(engine: Engine, files: DueFiles, stopping: CancellationToken) {
     let keeping = async {
         loop {
-            let now = engine.env.clock.now();
+            let now = engine.context.ports.clock.now();
             // Not at once: first what was going on may go on.
-            engine.env.clock.sleep_until(now.plus(SHORTEST)).await;
-            let next_at = match engine.tend().await {
+            engine
+                .context
+                .ports
+                .clock
+                .sleep_until(now.plus(SHORTEST))
+                .await;
+            let next_at = match engine.maintenance().tend().await {
                 Ok(tended) => tell(&files, &tended),
                 Err(error) => {
                     tracing::warn!(%error, "what is due cannot be found");
@@ -28,7 +33,8 @@ pub(super) async fn keep(engine: Engine, files: DueFiles, stopping: Cancellation
             };
             let latest = now.plus(LONGEST);
             engine
-                .env
+                .context
+                .ports
                 .clock
                 .sleep_until(next_at.map_or(latest, |at| at.min(latest)))
                 .await;

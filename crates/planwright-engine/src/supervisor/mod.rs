@@ -11,5 +11,4 @@ mod handle;
 mod keep;
 mod unfinished;
 
-pub use follow::end_of_feed;
 pub use handle::{Standing, Stopped, Supervisor, SupervisorOptions};

@@ -20,7 +20,7 @@ const UNFINISHED: [CachedStatus; 2] = [
 pub(super) async fn find(engine: Engine, orders: mpsc::Sender<Order>, stopping: CancellationToken) {
     let searching = async {
         let runs = loop {
-            match engine.store().runs_in(&UNFINISHED).await {
+            match engine.context.ports.store.runs_in(&UNFINISHED).await {
                 Ok(runs) => break runs,
                 Err(error) => {
                     tracing::warn!(%error, "unfinished runs cannot be found");
@@ -33,7 +33,7 @@ pub(super) async fn find(engine: Engine, orders: mpsc::Sender<Order>, stopping: 
             let StreamName::Run(id) = run.stream else {
                 continue;
             };
-            match root_of(&**engine.store(), &id).await {
+            match root_of(&*engine.context.ports.store, &id).await {
                 // Nobody takes orders any more if this fails: the supervisor is stopping.
                 Ok(root) if found.insert(root.clone()) => {
                     drop(orders.send(Order::GoOn(root)).await);

@@ -2,13 +2,12 @@
 //! again.
 
 use super::belonging::{Children, told_of_children};
+use super::endpoint::{SendNoticeError, Webhook};
 use super::notice::{Notice, kinds, notices_of};
 use super::schedule::delay;
 use crate::engine::Engine;
-use crate::port::{
-    Delivery, DeliveryState, FeedOf, Outbox, Position, SendNoticeError, Settled, Store, StoreError,
-    Webhook,
-};
+use crate::journal::feed::end_of_feed;
+use crate::port::{Delivery, DeliveryState, FeedOf, Outbox, Position, Settled, Store, StoreError};
 use planwright_core::time::Timestamp;
 use std::fmt;
 use std::sync::Arc;
@@ -84,7 +83,7 @@ impl Courier {
                 wake = self.now().plus(AFTER_TROUBLE);
             }
             let wake = self.wake_at().await.max(wake);
-            let clock = Arc::clone(&self.engine.environment().clock);
+            let clock = Arc::clone(&self.engine.context.ports.clock);
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = changes.changed() => {
@@ -112,11 +111,11 @@ impl Courier {
     }
 
     fn store(&self) -> &Arc<dyn Store> {
-        self.engine.store()
+        &self.engine.context.ports.store
     }
 
     fn now(&self) -> Timestamp {
-        self.engine.environment().clock.now()
+        self.engine.context.ports.clock.now()
     }
 
     async fn wake_at(&self) -> Timestamp {
@@ -279,7 +278,7 @@ impl Courier {
             .attempted(&name, if throttled { "throttled" } else { "failed" });
         self.failures = self.failures.saturating_add(1);
         let error: String = error.chars().take(MAX_ERROR_CHARS).collect();
-        let entropy = self.engine.environment().ids.entropy();
+        let entropy = self.engine.context.ports.ids.entropy();
         // One instant for both, so that what was throttled is the first to be sent again.
         let now = self.now();
         let again_at = delay(delivery.attempts, retry_after, entropy).map(|pause| now.plus(pause));
@@ -318,29 +317,4 @@ struct Collected {
     disabled: bool,
     /// The feed may go on.
     more: bool,
-}
-
-/// The last position of the feed. Positions only grow, so it is found by doubling and halving.
-async fn end_of_feed(store: &dyn Store) -> Result<Position, StoreError> {
-    let beyond = async |position: u64| {
-        store
-            .feed(&FeedOf::All, Position(position), 1)
-            .await
-            .map(|page| page.last().map(|placed| placed.position.0))
-    };
-    let (mut low, mut step) = (0_u64, 1_u64);
-    while let Some(found) = beyond(low.saturating_add(step)).await? {
-        low = found;
-        step = step.saturating_mul(2);
-    }
-    // Nothing lies beyond `high`, and everything up to `low` is there.
-    let mut high = low.saturating_add(step);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match beyond(middle).await? {
-            Some(found) => low = found,
-            None => high = middle,
-        }
-    }
-    Ok(Position(low))
 }

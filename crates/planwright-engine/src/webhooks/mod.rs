@@ -5,10 +5,12 @@
 
 mod belonging;
 mod courier;
+mod endpoint;
 mod notice;
 mod schedule;
 
 pub use belonging::Belongs;
 pub use courier::{Courier, CourierWatch};
+pub use endpoint::{SendNoticeError, Webhook};
 pub use notice::{About, KINDS, Notice, notices_of};
 pub use schedule::{MAX_ATTEMPTS, delay};

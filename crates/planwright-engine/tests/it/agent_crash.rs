@@ -100,7 +100,11 @@ async fn approved(engine: &Engine) -> PlanId {
     let plan = json!({"id": "p", "toolsRequired": ["k.put", "w.write", "r.read", "s.save"], "steps": [
         {"id": "work", "agent": {"instruction": "do it all"}},
     ]});
-    let (review, _) = engine.propose(document(plan), &person()).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .propose(document(plan), &person())
+        .await
+        .unwrap();
     let late = BTreeMap::from_iter([("work".to_owned(), LateChoice::Any)]);
     let shown = Shown::Version(review.current().number);
     let given = GivenApproval {
@@ -110,6 +114,7 @@ async fn approved(engine: &Engine) -> PlanId {
         late,
     };
     engine
+        .plans()
         .approve_on_terms(review.id(), &Map::new(), &given)
         .await
         .unwrap();
@@ -123,7 +128,7 @@ fn killed_after(ms: u64) -> (World, Timestamp) {
         let world = World::new();
         let engine = engine(&world, "one");
         let id = approved(&engine).await;
-        let _running = engine.start(&id, options()).await.unwrap();
+        let _running = engine.runs().start(&id, options()).await.unwrap();
         after(ms).await;
         let at = world.clock.now();
         (world, at)
@@ -137,7 +142,11 @@ fn resume(world: &World, at: Timestamp) -> Option<Run> {
     runtime().block_on(async {
         world.clock.carry_over(at);
         let plan: PlanId = "p".parse().unwrap();
-        let mut handle = engine(world, "two").resume(&plan, options()).await.ok()?;
+        let mut handle = engine(world, "two")
+            .runs()
+            .resume(&plan, options())
+            .await
+            .ok()?;
         Some(handle.wait().await.unwrap())
     })
 }

@@ -89,6 +89,7 @@ async fn proposed(engine: &Engine) -> PlanId {
         {"id": "after", "agent": {"instruction": "tidy up"}, "dependsOn": ["c"]},
     ]});
     engine
+        .plans()
         .propose(document(plan), &person())
         .await
         .unwrap()
@@ -99,7 +100,7 @@ async fn proposed(engine: &Engine) -> PlanId {
 
 /// Agrees to the plan as it is, if that is not done yet.
 async fn approve(engine: &Engine, id: &PlanId) {
-    let (review, _) = engine.load_review(id).await.unwrap();
+    let (review, _) = engine.plans().load_review(id).await.unwrap();
     let late = ["before", "after"].map(|step| (step.to_owned(), LateChoice::Any));
     let shown = Shown::Version(review.current().number);
     let late = BTreeMap::from_iter(late);
@@ -109,7 +110,12 @@ async fn approve(engine: &Engine, id: &PlanId) {
         assurance: Assurance::Terminal,
         late,
     };
-    drop(engine.approve_on_terms(id, &Map::new(), &given).await);
+    drop(
+        engine
+            .plans()
+            .approve_on_terms(id, &Map::new(), &given)
+            .await,
+    );
 }
 
 fn with_model(builder: EngineBuilder) -> EngineBuilder {
@@ -124,6 +130,7 @@ async fn work(engine: &Engine, id: &PlanId) -> Option<Run> {
         ..Reflection::default()
     });
     let begun = engine
+        .runs()
         .start(
             id,
             RunOptions {
@@ -136,6 +143,7 @@ async fn work(engine: &Engine, id: &PlanId) -> Option<Run> {
     assert_eq!(first.status().as_str(), "adjusted");
     approve(engine, id).await;
     engine
+        .runs()
         .go_on(first.id(), options())
         .await
         .ok()?
@@ -177,7 +185,7 @@ async fn begun_writes(world: &World, id: &PlanId) -> BTreeSet<Place> {
 async fn say_what_happened(world: &World, engine: &Engine, review: &Review) -> BTreeSet<Place> {
     let mut unknown = BTreeSet::new();
     for id in all_runs(world, review.id()).await {
-        let (run, _) = engine.load_run(&id, review).await.unwrap();
+        let (run, _) = engine.runs().load_run(&id, review).await.unwrap();
         for ix in run.indices() {
             let StepState::OutcomeUnknown { .. } = run.step(ix) else {
                 continue;
@@ -195,6 +203,7 @@ async fn say_what_happened(world: &World, engine: &Engine, review: &Review) -> B
             };
             unknown.insert((id.to_string(), step.clone()));
             engine
+                .runs()
                 .command(
                     &id,
                     RunCommand::Resolve {
@@ -214,8 +223,9 @@ async fn say_what_happened(world: &World, engine: &Engine, review: &Review) -> B
 async fn go_on(world: &World, engine: &Engine, id: &PlanId) -> Option<(Run, BTreeSet<Place>)> {
     let mut asked = BTreeSet::new();
     for _ in 0..20 {
-        let (review, _) = engine.load_review(id).await.unwrap();
+        let (review, _) = engine.plans().load_review(id).await.unwrap();
         let (run, _) = engine
+            .runs()
             .load_run(&review.runs().last()?.run, &review)
             .await
             .unwrap();
@@ -225,6 +235,7 @@ async fn go_on(world: &World, engine: &Engine, id: &PlanId) -> Option<(Run, BTre
             _ => asked.extend(say_what_happened(world, engine, &review).await),
         }
         engine
+            .runs()
             .resume(id, options())
             .await
             .unwrap()
@@ -272,7 +283,7 @@ async fn die_at(at: usize, written: bool, asked: &mut usize) -> bool {
     );
     *asked += unknown.len();
     check_effects(&world, at, written);
-    let (review, _) = next.load_review(&id).await.unwrap();
+    let (review, _) = next.plans().load_review(&id).await.unwrap();
     assert_eq!(
         (review.versions().len(), review.runs().len()),
         (2, 2),

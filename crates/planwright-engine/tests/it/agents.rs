@@ -40,7 +40,11 @@ fn engine_with(world: &World, model: &ScriptedModel, agents: AgentSettings) -> E
 
 /// Agrees to a plan, and to whatever its step `work` calls.
 async fn approved_any(engine: &Engine, plan: Value, choice: &str) -> PlanId {
-    let (review, _) = engine.propose(document(plan), &person()).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .propose(document(plan), &person())
+        .await
+        .unwrap();
     let late = BTreeMap::from_iter([("work".to_owned(), choice.parse::<LateChoice>().unwrap())]);
     let shown = Shown::Version(review.current().number);
     let given = GivenApproval {
@@ -50,6 +54,7 @@ async fn approved_any(engine: &Engine, plan: Value, choice: &str) -> PlanId {
         late,
     };
     engine
+        .plans()
         .approve_on_terms(review.id(), &Map::new(), &given)
         .await
         .unwrap();
@@ -59,6 +64,7 @@ async fn approved_any(engine: &Engine, plan: Value, choice: &str) -> PlanId {
 async fn run_any(engine: &Engine, plan: Value) -> Run {
     let id = approved_any(engine, plan, "any").await;
     engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -70,6 +76,7 @@ async fn run_any(engine: &Engine, plan: Value) -> Run {
 async fn run(engine: &Engine, plan: Value) -> Run {
     let id = approved(engine, plan).await;
     engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -211,13 +218,14 @@ async fn without_a_model_nothing_starts_and_the_error_says_what_is_missing() {
     let world = World::new();
     let engine = world.engine("one");
     let id = approved(&engine, agent_plan(&["r.read"])).await;
-    let error = engine.start(&id, options()).await.unwrap_err();
+    let error = engine.runs().start(&id, options()).await.unwrap_err();
     assert!(matches!(error, StartRunError::Unmanned(_)), "{error:?}");
     assert_eq!(
         error.to_string(),
         "step `work` needs a model for the executor and none is configured"
     );
     let (_, findings) = engine
+        .plans()
         .propose(document(agent_plan(&["r.read"])), &person())
         .await
         .unwrap();
@@ -326,6 +334,7 @@ async fn in_observe_mode_what_is_outside_the_scope_is_noted_and_asked_about_unle
     );
     approve_call(&engine, &run).await;
     let run = engine
+        .runs()
         .resume(&"p".parse().unwrap(), options())
         .await
         .unwrap()
@@ -361,6 +370,7 @@ async fn what_was_said_about_a_steps_calls_is_not_about_tools_outside_the_scope(
     );
     approve_call(&engine, &run).await;
     let run = engine
+        .runs()
         .resume(&"p".parse().unwrap(), options())
         .await
         .unwrap()
@@ -378,8 +388,8 @@ async fn approve_call(engine: &Engine, run: &Run) -> Run {
     let StepState::AwaitingPlan { run: child, .. } = run.step(run.find("work").unwrap()) else {
         panic!("it does not wait: {}", status_of(run, "work"));
     };
-    let (review, _) = engine.load_review(run.plan().id()).await.unwrap();
-    let (waiting, _) = engine.load_run(child, &review).await.unwrap();
+    let (review, _) = engine.plans().load_review(run.plan().id()).await.unwrap();
+    let (waiting, _) = engine.runs().load_run(child, &review).await.unwrap();
     let StepState::AwaitingApproval {
         call: Some(call), ..
     } = waiting.step(waiting.find("call").unwrap())
@@ -389,6 +399,7 @@ async fn approve_call(engine: &Engine, run: &Run) -> Run {
     let shown = ShownText::Digest(call.digest);
     let (step, assurance) = ("call".to_owned(), Assurance::Terminal);
     engine
+        .runs()
         .command(
             child,
             RunCommand::Approve {
@@ -422,6 +433,7 @@ async fn a_guarded_call_waits_for_a_person_and_goes_on_where_it_was() {
     let child = approve_call(&engine, &waiting).await;
     assert!(child.is_agent_call());
     let run = engine
+        .runs()
         .resume(&"p".parse().unwrap(), options())
         .await
         .unwrap()
@@ -457,8 +469,12 @@ async fn a_call_that_a_person_denies_is_told_to_the_model_as_refused() {
     else {
         panic!()
     };
-    let (review, _) = engine.load_review(waiting.plan().id()).await.unwrap();
-    let (asking, _) = engine.load_run(child, &review).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .load_review(waiting.plan().id())
+        .await
+        .unwrap();
+    let (asking, _) = engine.runs().load_run(child, &review).await.unwrap();
     let StepState::AwaitingApproval {
         call: Some(call), ..
     } = asking.step(asking.find("call").unwrap())
@@ -472,8 +488,9 @@ async fn a_call_that_a_person_denies_is_told_to_the_model_as_refused() {
         shown,
         reason,
     };
-    engine.command(child, deny).await.unwrap();
+    engine.runs().command(child, deny).await.unwrap();
     let run = engine
+        .runs()
         .resume(&"p".parse().unwrap(), options())
         .await
         .unwrap()
@@ -505,6 +522,7 @@ async fn a_constraint_of_the_approver_holds_for_what_would_be_asked_about() {
     )
     .await;
     let run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -617,8 +635,9 @@ async fn a_conversation_asks_for_the_next_message_and_ends_when_nothing_more_is_
             question,
             replies: vec![reply],
         };
-        engine.command(run.id(), command).await.unwrap();
+        engine.runs().command(run.id(), command).await.unwrap();
         run = engine
+            .runs()
             .resume(&"p".parse().unwrap(), options())
             .await
             .unwrap()
@@ -643,7 +662,7 @@ async fn cancelling_stops_the_executor_and_the_call_it_waits_for() {
         .says("never");
     let engine = engine(&world, &model);
     let id = approved(&engine, agent_plan(&["r.read"])).await;
-    let mut handle = engine.start(&id, options()).await.unwrap();
+    let mut handle = engine.runs().start(&id, options()).await.unwrap();
     crate::world::after(1000).await;
     handle.cancel(person()).await.unwrap();
     let run = handle.wait().await.unwrap();

@@ -40,7 +40,7 @@ async fn start(engine: &Engine, plan: Value, linger: bool) -> (PlanId, RunHandle
     let id = approved(engine, plan).await;
     let mut options = options();
     options.linger = linger;
-    let handle = engine.start(&id, options).await.unwrap();
+    let handle = engine.runs().start(&id, options).await.unwrap();
     (id, handle)
 }
 
@@ -66,8 +66,8 @@ async fn an_approval_from_another_engine_is_heard_once() {
         "a gated step is not called before somebody agreed"
     );
     let other = world.engine("two");
-    other.command(&run_id, approve("s1")).await.unwrap();
-    let again = other.command(&run_id, approve("s1")).await;
+    other.runs().command(&run_id, approve("s1")).await.unwrap();
+    let again = other.runs().command(&run_id, approve("s1")).await;
     assert!(
         matches!(again, Err(CommandError::RefusedElsewhere(_))),
         "{again:?}"
@@ -94,6 +94,7 @@ async fn a_denial_from_another_engine_blocks_what_follows() {
     let run_id = handle.run_id().clone();
     world
         .engine("two")
+        .runs()
         .command(&run_id, deny("s1"))
         .await
         .unwrap();
@@ -116,7 +117,12 @@ async fn pause_and_cancel_from_another_engine_are_heard_once() {
         let (_, handle) = start(&world.engine("one"), chain(3, "r.read", 100), false).await;
         let run_id = handle.run_id().clone();
         after(150).await;
-        world.engine("two").command(&run_id, command).await.unwrap();
+        world
+            .engine("two")
+            .runs()
+            .command(&run_id, command)
+            .await
+            .unwrap();
         let run = finish(handle).await;
         assert_eq!(
             (run.status().as_str(), world.made().len()),
@@ -164,6 +170,7 @@ async fn refusals_come_back_in_the_owners_words() {
         (resolve, "its outcome is not in question"),
     ] {
         let refused = other
+            .runs()
             .command(&run_id, command)
             .await
             .unwrap_err()
@@ -192,9 +199,9 @@ async fn a_run_that_nobody_executes_takes_commands_too() {
         ("waiting", "awaiting_approval")
     );
     let other = world.engine("two");
-    other.command(run.id(), approve("s1")).await.unwrap();
+    other.runs().command(run.id(), approve("s1")).await.unwrap();
     assert!(world.made().is_empty(), "an approval alone calls nothing");
-    let run = finish(other.resume(&id, options()).await.unwrap()).await;
+    let run = finish(other.runs().resume(&id, options()).await.unwrap()).await;
     assert_eq!(
         (run.status().as_str(), world.calls_of("s1")),
         ("completed", 1)
@@ -209,11 +216,12 @@ async fn cancelling_a_run_that_nobody_executes_ends_it_without_a_call() {
     let run = finish(handle).await;
     world
         .engine("two")
+        .runs()
         .command(run.id(), RunCommand::Cancel { by: person() })
         .await
         .unwrap();
-    let (review, _) = engine.load_review(&id).await.unwrap();
-    let (run, _) = engine.load_run(run.id(), &review).await.unwrap();
+    let (review, _) = engine.plans().load_review(&id).await.unwrap();
+    let (run, _) = engine.runs().load_run(run.id(), &review).await.unwrap();
     assert_eq!(
         (
             run.status().as_str(),
@@ -223,13 +231,19 @@ async fn cancelling_a_run_that_nobody_executes_ends_it_without_a_call() {
         ("cancelled", "cancelled", 0)
     );
     let refused = engine
+        .runs()
         .command(run.id(), RunCommand::Pause { by: person() })
         .await;
     assert!(
         matches!(refused, Err(CommandError::Refused(_))),
         "{refused:?}"
     );
-    let resumed = engine.resume(&id, options()).await.unwrap_err().to_string();
+    let resumed = engine
+        .runs()
+        .resume(&id, options())
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(resumed.contains("already ended (cancelled)"), "{resumed}");
 }
 
@@ -249,6 +263,7 @@ async fn a_command_given_by_taking_over_does_not_stay_in_the_mailbox() {
         .unwrap();
     let other = world.engine("two");
     other
+        .runs()
         .command(&run_id, RunCommand::Pause { by: person() })
         .await
         .unwrap();
@@ -256,8 +271,8 @@ async fn a_command_given_by_taking_over_does_not_stay_in_the_mailbox() {
         world.store.mail().await.unwrap().is_empty(),
         "the message was dealt with"
     );
-    other.command(&run_id, approve("s1")).await.unwrap();
-    let run = finish(other.resume(&id, options()).await.unwrap()).await;
+    other.runs().command(&run_id, approve("s1")).await.unwrap();
+    let run = finish(other.runs().resume(&id, options()).await.unwrap()).await;
     assert_eq!(run.status().as_str(), "completed", "the pause came back");
     assert_eq!(
         count(&world, &run_id, |event| matches!(
@@ -278,7 +293,11 @@ async fn a_command_refused_while_taking_over_does_not_stay_in_the_mailbox() {
         .acquire(&run_id, &OwnerId("ghost".into()), Duration::from_secs(5))
         .await
         .unwrap();
-    let refused = world.engine("two").command(&run_id, approve("s2")).await;
+    let refused = world
+        .engine("two")
+        .runs()
+        .command(&run_id, approve("s2"))
+        .await;
     assert!(
         matches!(refused, Err(CommandError::Refused(_))),
         "{refused:?}"

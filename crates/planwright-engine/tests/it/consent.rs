@@ -13,9 +13,14 @@ async fn every_missing_tool_is_named_before_anything_runs() {
     let plan = json!({"id": "p", "steps": [
         {"id": "1", "tool": "x.one"}, {"id": "2", "tool": "r.read"}, {"id": "3", "tool": "y.two"},
     ]});
-    let (review, _) = engine.propose(document(plan), &person()).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .propose(document(plan), &person())
+        .await
+        .unwrap();
     let shown = Shown::Version(1);
     let refused = engine
+        .plans()
         .approve(
             review.id(),
             &Map::new(),
@@ -28,7 +33,11 @@ async fn every_missing_tool_is_named_before_anything_runs() {
         refused.unwrap_err().to_string(),
         "Required tools not available: x.one, y.two"
     );
-    let refused = engine.start(review.id(), options()).await.unwrap_err();
+    let refused = engine
+        .runs()
+        .start(review.id(), options())
+        .await
+        .unwrap_err();
     assert_eq!(
         refused.to_string(),
         "Required tools not available: x.one, y.two"
@@ -41,13 +50,19 @@ async fn a_plan_nobody_approved_does_not_run() {
     let world = World::new();
     let engine = world.engine("one");
     let (review, _) = engine
+        .plans()
         .propose(document(chain(1, "r.read", 1)), &person())
         .await
         .unwrap();
-    let refused = engine.start(review.id(), options()).await.unwrap_err();
+    let refused = engine
+        .runs()
+        .start(review.id(), options())
+        .await
+        .unwrap_err();
     assert_eq!(refused.to_string(), "the plan is not approved");
     let agent = Principal::agent("planner");
     let approval = engine
+        .plans()
         .approve(
             review.id(),
             &Map::new(),
@@ -66,16 +81,17 @@ async fn an_approval_is_for_one_run_of_what_was_shown() {
     let id = approved(&engine, chain(1, "r.read", 1)).await;
     let mut other = options();
     other.variables.insert("x".into(), json!(1));
-    let changed = engine.start(&id, other).await.unwrap_err();
+    let changed = engine.runs().start(&id, other).await.unwrap_err();
     assert!(changed.to_string().contains("would run"), "{changed}");
     engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
         .wait()
         .await
         .unwrap();
-    let again = engine.start(&id, options()).await.unwrap_err();
+    let again = engine.runs().start(&id, options()).await.unwrap_err();
     assert_eq!(again.to_string(), "the plan is not approved");
     assert_eq!(world.made().len(), 1);
 }
@@ -88,6 +104,7 @@ async fn a_tool_that_changed_since_the_approval_needs_a_new_one() {
     plan["steps"][0]["approvalRequired"] = json!(true);
     let id = approved(&engine, plan).await;
     engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -95,7 +112,7 @@ async fn a_tool_that_changed_since_the_approval_needs_a_new_one() {
         .await
         .unwrap();
     world.tools.hidden.lock().unwrap().insert("r.read".into());
-    let refused = engine.resume(&id, options()).await.unwrap_err();
+    let refused = engine.runs().resume(&id, options()).await.unwrap_err();
     assert!(
         matches!(refused, StartRunError::ToolsChanged { .. }),
         "{refused}"
@@ -107,7 +124,9 @@ async fn two_starts_at_once_spend_one_approval_once() {
     let world = World::new();
     let (one, two) = (world.engine("one"), world.engine("two"));
     let id = approved(&one, chain(1, "w.write", 10)).await;
-    let (first, second) = tokio::join!(one.start(&id, options()), two.start(&id, options()));
+    let (first, second) = tokio::join!(async { one.runs().start(&id, options()).await }, async {
+        two.runs().start(&id, options()).await
+    });
     let started = [first, second].into_iter().flatten().collect::<Vec<_>>();
     assert_eq!(started.len(), 1);
     for mut handle in started {
@@ -161,6 +180,7 @@ async fn a_guard_says_why_and_the_call_is_not_made() {
         let mut unguarded = options();
         unguarded.guards = false;
         let run = engine
+            .runs()
             .start(&id, unguarded)
             .await
             .unwrap()

@@ -38,7 +38,7 @@ impl Crashed {
             let world = World::new();
             let engine = world.engine("one");
             let id = approved(&engine, plan).await;
-            let _running = engine.start(&id, options()).await.unwrap();
+            let _running = engine.runs().start(&id, options()).await.unwrap();
             after(ms).await;
             let now = world.clock.now();
             (world, id, now)
@@ -60,6 +60,7 @@ impl Crashed {
             self.world.clock.carry_over(self.at);
             let engine = self.world.engine("two");
             engine
+                .runs()
                 .resume(&self.plan, options())
                 .await
                 .unwrap()
@@ -74,6 +75,7 @@ impl Crashed {
             self.world.clock.carry_over(self.at);
             self.world
                 .engine("three")
+                .runs()
                 .command(run.id(), command)
                 .await
                 .unwrap();
@@ -168,8 +170,8 @@ fn a_person_says_what_became_of_a_lost_call() {
             // The answer alone ended the run.
             runtime().block_on(async {
                 let engine = crashed.world.engine("four");
-                let (review, _) = engine.load_review(&crashed.plan).await.unwrap();
-                engine.load_run(run.id(), &review).await.unwrap().0
+                let (review, _) = engine.plans().load_review(&crashed.plan).await.unwrap();
+                engine.runs().load_run(run.id(), &review).await.unwrap().0
             })
         } else {
             crashed.resume()
@@ -241,10 +243,12 @@ fn a_plan_that_was_edited_meanwhile_is_not_resumed() {
         crashed.world.clock.carry_over(crashed.at);
         let engine = crashed.world.engine("two");
         engine
+            .plans()
             .propose(document(chain(3, "r.read", 100)), &person())
             .await
             .unwrap();
         let refused = engine
+            .runs()
             .resume(&crashed.plan, options())
             .await
             .unwrap_err()
@@ -267,7 +271,11 @@ fn a_step_that_kills_its_process_every_time_is_given_up() {
             crashed.world.clock.carry_over(crashed.at);
             crashed.world.store.kill_owner(&OwnerId(name.clone()));
             let engine = crashed.world.engine(&owner);
-            let mut handle = engine.resume(&crashed.plan, options()).await.unwrap();
+            let mut handle = engine
+                .runs()
+                .resume(&crashed.plan, options())
+                .await
+                .unwrap();
             let ended =
                 tokio::time::timeout(std::time::Duration::from_millis(50), handle.wait()).await;
             (ended.ok().map(Result::unwrap), crashed.world.clock.now())

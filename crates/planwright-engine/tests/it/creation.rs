@@ -13,7 +13,8 @@ fn plan(title: &str) -> Value {
 
 async fn create(engine: &Engine, value: Value) -> Result<PlanId, ReviewError> {
     let by = person();
-    let created = engine.create_plan(document(value), &by, false, None);
+    let plans = engine.plans();
+    let created = plans.create_plan(document(value), &by, false, None);
     let (review, _) = created.await?;
     Ok(review.id().clone())
 }
@@ -31,7 +32,11 @@ async fn of_several_who_create_one_plan_at_once_one_succeeds() {
         let exists = matches!(refused, Err(ReviewError::Refused(Refusal::Exists(_))));
         assert!(exists, "{refused:?}");
     }
-    let (review, _) = engine.load_review(&"p".parse().unwrap()).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .load_review(&"p".parse().unwrap())
+        .await
+        .unwrap();
     assert_eq!(
         review.versions().len(),
         1,
@@ -59,9 +64,10 @@ async fn a_deleted_plan_can_be_created_again_and_proposing_makes_the_next_versio
     let world = World::new();
     let engine = world.engine("one");
     let id = create(&engine, plan("one")).await.unwrap();
-    engine.delete(&id, &person()).await.unwrap();
+    engine.plans().delete(&id, &person()).await.unwrap();
     create(&engine, plan("two")).await.unwrap();
     let (review, _) = engine
+        .plans()
         .propose(document(plan("three")), &person())
         .await
         .unwrap();

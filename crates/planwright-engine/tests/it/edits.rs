@@ -26,9 +26,13 @@ fn set(path: &str, value: Value) -> Edit {
 }
 
 async fn since_agreed(engine: &Engine, id: &PlanId) -> Option<Reapproval> {
-    let (review, _) = engine.load_review(id).await.unwrap();
-    let candidate = engine.candidate(&review, &Map::new()).await.unwrap();
-    engine.reapproval(&review, &candidate).await.unwrap()
+    let (review, _) = engine.plans().load_review(id).await.unwrap();
+    let candidate = engine
+        .plans()
+        .candidate(&review, &Map::new())
+        .await
+        .unwrap();
+    engine.runs().reapproval(&review, &candidate).await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -36,6 +40,7 @@ async fn of_two_edits_of_the_same_version_the_second_hears_of_the_first() {
     let world = World::new();
     let (one, two) = (world.engine("one"), world.engine("two"));
     let (review, _) = one
+        .plans()
         .propose(document(chain(2, "r.read", 1)), &person())
         .await
         .unwrap();
@@ -43,8 +48,8 @@ async fn of_two_edits_of_the_same_version_the_second_hears_of_the_first() {
     let (first, second) = ([set("title", json!("one"))], [set("title", json!("two"))]);
     let (looked_at, other) = (editing(1), editing(1));
     let (first, second) = tokio::join!(
-        one.edit_by(&id, &first, &looked_at),
-        two.edit_by(&id, &second, &other)
+        async { one.plans().edit_by(&id, &first, &looked_at).await },
+        async { two.plans().edit_by(&id, &second, &other).await }
     );
     let lost = [first, second]
         .into_iter()
@@ -79,7 +84,11 @@ async fn only_steps_that_are_as_they_were_agreed_to_need_no_second_look() {
         set("steps.c.dependsOn", json!(["b"])),
         set("steps.d.title", json!("words")),
     ];
-    let (review, _) = engine.edit_by(&id, &edits, &editing(1)).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .edit_by(&id, &edits, &editing(1))
+        .await
+        .unwrap();
     assert_eq!(review.state(), ReviewState::Proposed);
     let since = since_agreed(&engine, &id).await.unwrap();
     let agreed: Vec<String> = since.agreed.iter().map(ToString::to_string).collect();
@@ -95,12 +104,14 @@ async fn only_steps_that_are_as_they_were_agreed_to_need_no_second_look() {
     "scripted".clone_into(&mut world.tools.description.lock().unwrap());
     let shown = Shown::Version(2);
     let review = engine
+        .plans()
         .approve(&id, &Map::new(), shown, &person(), Assurance::Terminal)
         .await
         .unwrap();
     assert_eq!(review.approvals()[1].terms.builds_on, Some(since.since));
     assert_eq!(
         engine
+            .runs()
             .start(&id, options())
             .await
             .unwrap()
@@ -119,14 +130,16 @@ async fn an_edit_of_words_runs_on_the_approval_there_was_and_a_tool_that_changed
     let engine = world.engine("one");
     let id = approved(&engine, chain(1, "w.write", 1)).await;
     engine
+        .plans()
         .edit_by(&id, &[set("title", json!("other words"))], &editing(1))
         .await
         .unwrap();
     "other".clone_into(&mut world.tools.description.lock().unwrap());
-    let refused = engine.start(&id, options()).await.unwrap_err();
+    let refused = engine.runs().start(&id, options()).await.unwrap_err();
     assert!(refused.to_string().contains("→ \"other\""), "{refused}");
     "scripted".clone_into(&mut world.tools.description.lock().unwrap());
     let run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -138,7 +151,7 @@ async fn an_edit_of_words_runs_on_the_approval_there_was_and_a_tool_that_changed
         ("completed", 2)
     );
     assert!(
-        engine.start(&id, options()).await.is_err(),
+        engine.runs().start(&id, options()).await.is_err(),
         "it was used up"
     );
 }
@@ -156,6 +169,7 @@ async fn a_step_that_is_left_out_calls_nothing_and_asks_nobody() {
     ]});
     let id = approved(&engine, plan).await;
     let run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -179,25 +193,36 @@ async fn drafts_that_begin_with_the_same_words_are_plans_of_their_own() {
     let engine = world.engine("one");
     let goal = || document(json!({"goal": "the same", "steps": []}));
     let (one, _) = engine
+        .plans()
         .draft(goal(), &Principal::agent("planner"))
         .await
         .unwrap();
     let (two, _) = engine
+        .plans()
         .draft(goal(), &Principal::agent("planner"))
         .await
         .unwrap();
     assert_ne!(one.id(), two.id());
-    assert_eq!(engine.status(&one).await.unwrap().as_str(), "draft");
-    let refused = engine.propose_draft(one.id(), &person()).await.unwrap_err();
+    assert_eq!(engine.plans().status(&one).await.unwrap().as_str(), "draft");
+    let refused = engine
+        .plans()
+        .propose_draft(one.id(), &person())
+        .await
+        .unwrap_err();
     assert!(
         matches!(refused, ReviewError::Refused(Refusal::NoSteps)),
         "{refused}"
     );
     let add = edit(json!({"op": "add", "step": {"tool": "r.read"}}));
-    let (draft, _) = engine.edit_by(one.id(), &[add], &editing(1)).await.unwrap();
+    let (draft, _) = engine
+        .plans()
+        .edit_by(one.id(), &[add], &editing(1))
+        .await
+        .unwrap();
     assert_eq!(draft.state(), ReviewState::Draft);
     assert_eq!(
         engine
+            .plans()
             .propose_draft(one.id(), &person())
             .await
             .unwrap()
@@ -212,6 +237,7 @@ async fn an_earlier_version_comes_back_as_the_next_one() {
     let engine = world.engine("one");
     let id = approved(&engine, chain(2, "w.write", 1)).await;
     engine
+        .plans()
         .edit_by(
             &id,
             &[edit(json!({"op": "remove", "steps": ["s2"]}))],
@@ -219,7 +245,7 @@ async fn an_earlier_version_comes_back_as_the_next_one() {
         )
         .await
         .unwrap();
-    let (review, _) = engine.restore(&id, 1, &editing(2)).await.unwrap();
+    let (review, _) = engine.plans().restore(&id, 1, &editing(2)).await.unwrap();
     assert_eq!(
         (review.current().number, review.current().restored_from),
         (3, Some(1))
@@ -233,14 +259,22 @@ async fn an_earlier_version_comes_back_as_the_next_one() {
         ReviewState::Proposed,
         "what an edit voided stays void"
     );
-    let refused = engine.restore(&id, 9, &editing(3)).await.unwrap_err();
+    let refused = engine
+        .plans()
+        .restore(&id, 9, &editing(3))
+        .await
+        .unwrap_err();
     assert!(
         matches!(refused, ReviewError::Refused(Refusal::NoSuchVersion(9))),
         "{refused}"
     );
     let mut other = document(chain(2, "w.write", 1));
     other.id = Some("another".parse().unwrap());
-    let refused = engine.edit(&id, other, &editing(3)).await.unwrap_err();
+    let refused = engine
+        .plans()
+        .edit(&id, other, &editing(3))
+        .await
+        .unwrap_err();
     assert!(
         matches!(refused, ReviewError::OtherPlan { .. }),
         "{refused}"

@@ -224,6 +224,7 @@ async fn a_panicking_observer_changes_nothing() {
         Arc::new(move |_: &Run, entry: &Entry<RunEvent>| watching.lock().unwrap().push(entry.seq)),
     ];
     let run = engine
+        .runs()
         .start(&id, options)
         .await
         .unwrap()
@@ -286,7 +287,7 @@ async fn cancelling_in_flight_stops_the_calls_and_the_rest_never_runs() {
         {"id": "never", "tool": "r.read", "dependsOn": ["stops"]},
     ]});
     let id = approved(&engine, steps).await;
-    let mut handle = engine.start(&id, options()).await.unwrap();
+    let mut handle = engine.runs().start(&id, options()).await.unwrap();
     after(100).await;
     handle.cancel(person()).await.unwrap();
     handle.cancel(person()).await.unwrap_or(());
@@ -320,7 +321,7 @@ async fn a_call_that_does_not_stop_is_given_up_after_a_grace() {
         json!({"id": "p", "steps": [{"id": "a", "tool": "w.write", "args": {"ms": 3_600_000, "stop": "never"}}]}),
     )
     .await;
-    let mut handle = engine.start(&id, options()).await.unwrap();
+    let mut handle = engine.runs().start(&id, options()).await.unwrap();
     after(100).await;
     handle.cancel(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
@@ -336,7 +337,7 @@ async fn pausing_lets_calls_in_flight_finish_and_resuming_goes_on() {
     let world = World::new();
     let engine = world.engine("one");
     let id = approved(&engine, chain(3, "r.read", 100)).await;
-    let mut handle = engine.start(&id, options()).await.unwrap();
+    let mut handle = engine.runs().start(&id, options()).await.unwrap();
     after(150).await;
     handle.pause(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
@@ -344,6 +345,7 @@ async fn pausing_lets_calls_in_flight_finish_and_resuming_goes_on() {
     let steps = ["s1", "s2", "s3"].map(|step| status_of(&run, step));
     assert_eq!(steps, ["completed", "completed", "ready"]);
     let run = engine
+        .runs()
         .resume(&id, options())
         .await
         .unwrap()
@@ -363,7 +365,7 @@ async fn a_chain_costs_one_commit_per_step_and_one() {
         let faulty = crate::faults::FaultyStore::new(&world);
         let engine = faulty.engine(&world, "one");
         let id = approved(&engine, chain(n, "r.read", 10)).await;
-        let mut handle = engine.start(&id, options()).await.unwrap();
+        let mut handle = engine.runs().start(&id, options()).await.unwrap();
         let opened = faulty.appends();
         let run = handle.wait().await.unwrap();
         assert_eq!(run.status().as_str(), "completed");

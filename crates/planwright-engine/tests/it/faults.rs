@@ -246,7 +246,7 @@ async fn fail_and_restart(k: usize, written: bool, plan: serde_json::Value) -> b
     let faulty = FaultyStore::failing(&world, k, written);
     let engine = faulty.engine(&world, "one");
     let id = approved(&engine, plan).await;
-    let failed = match engine.start(&id, options()).await {
+    let failed = match engine.runs().start(&id, options()).await {
         Ok(mut handle) => match handle.wait().await {
             Ok(run) => {
                 assert_eq!(run.status().as_str(), "completed");
@@ -259,7 +259,7 @@ async fn fail_and_restart(k: usize, written: bool, plan: serde_json::Value) -> b
     };
     world.store.kill_owner(&OwnerId("one".into()));
     let engine = world.engine("two");
-    let (review, _) = engine.load_review(&id).await.unwrap();
+    let (review, _) = engine.plans().load_review(&id).await.unwrap();
     let Some(opened) = review.runs().last() else {
         assert!(
             !failed && world.made().is_empty(),
@@ -268,13 +268,13 @@ async fn fail_and_restart(k: usize, written: bool, plan: serde_json::Value) -> b
         return true;
     };
     let run_id = opened.run.clone();
-    let run = engine.resume(&id, options()).await;
+    let run = engine.runs().resume(&id, options()).await;
     let run = match run {
         Ok(mut handle) => handle.wait().await.unwrap(),
         // Only the news of the end was lost.
         Err(error) => {
             assert!(error.to_string().contains("already ended"), "{error}");
-            engine.load_run(&run_id, &review).await.unwrap().0
+            engine.runs().load_run(&run_id, &review).await.unwrap().0
         }
     };
     let journal = entries(&*world.store, &run_id);

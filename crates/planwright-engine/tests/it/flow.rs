@@ -264,6 +264,7 @@ async fn a_person_is_asked_and_only_a_fitting_answer_of_a_person_counts() {
     ]});
     let id = approved(&engine, plan).await;
     let run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -281,6 +282,7 @@ async fn a_person_is_asked_and_only_a_fitting_answer_of_a_person_counts() {
         (Principal::read_only_policy(), number(3)),
     ] {
         let refused = engine
+            .runs()
             .command(run.id(), answer(&run, "ask", by, reply))
             .await;
         let refused_who = matches!(
@@ -298,6 +300,7 @@ async fn a_person_is_asked_and_only_a_fitting_answer_of_a_person_counts() {
         number("x".repeat(70_000)),
     ] {
         let refused = engine
+            .runs()
             .command(run.id(), answer(&run, "ask", person(), reply))
             .await;
         assert!(
@@ -309,12 +312,21 @@ async fn a_person_is_asked_and_only_a_fitting_answer_of_a_person_counts() {
         );
     }
     let given = answer(&run, "ask", person(), number(3));
-    engine.command(run.id(), given.clone()).await.unwrap();
+    engine
+        .runs()
+        .command(run.id(), given.clone())
+        .await
+        .unwrap();
     assert!(
-        engine.command(run.id(), given.clone()).await.is_err(),
+        engine
+            .runs()
+            .command(run.id(), given.clone())
+            .await
+            .is_err(),
         "it is answered once"
     );
     let run = engine
+        .runs()
         .resume(&id, options())
         .await
         .unwrap()
@@ -330,7 +342,7 @@ async fn a_person_is_asked_and_only_a_fitting_answer_of_a_person_counts() {
         question,
         replies: vec![number(3)],
     };
-    let refused = engine.command(run.id(), stale).await;
+    let refused = engine.runs().command(run.id(), stale).await;
     assert!(
         matches!(
             refused,
@@ -340,10 +352,12 @@ async fn a_person_is_asked_and_only_a_fitting_answer_of_a_person_counts() {
     );
     let value = Reply::Values(Map::from_iter([("value".to_owned(), json!(7))]));
     engine
+        .runs()
         .command(run.id(), answer(&run, "plain", person(), value))
         .await
         .unwrap();
     let run = engine
+        .runs()
         .resume(&id, options())
         .await
         .unwrap()
@@ -364,6 +378,7 @@ async fn what_a_tool_asks_waits_for_a_person_and_reaches_the_next_attempt() {
     ]});
     let id = approved(&engine, plan).await;
     let mut run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -378,10 +393,12 @@ async fn what_a_tool_asks_waits_for_a_person_and_reaches_the_next_attempt() {
         // Another engine: the question is in the journal, not in anybody's memory.
         let other = world.engine("two");
         other
+            .runs()
             .command(run.id(), answer(&run, "a", person(), reply))
             .await
             .unwrap();
         run = other
+            .runs()
             .resume(&id, options())
             .await
             .unwrap()
@@ -416,6 +433,7 @@ async fn a_fork_takes_over_what_a_loop_came_to() {
     ]});
     let id = approved(&engine, plan).await;
     let first = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -424,11 +442,21 @@ async fn a_fork_takes_over_what_a_loop_came_to() {
         .unwrap();
     approved(
         &engine,
-        json!(engine.load_review(&id).await.unwrap().0.current().document),
+        json!(
+            engine
+                .plans()
+                .load_review(&id)
+                .await
+                .unwrap()
+                .0
+                .current()
+                .document
+        ),
     )
     .await;
     let from = ["end".parse().unwrap()];
     let fork = engine
+        .runs()
         .fork(first.id(), &from, options())
         .await
         .unwrap()

@@ -23,16 +23,20 @@ fn keeping(world: &World, name: &str, keeping: Keeping) -> Engine {
 }
 
 async fn status(engine: &Engine, plan: &PlanId) -> String {
-    let (review, _) = engine.load_review(plan).await.unwrap();
-    engine.status(&review).await.unwrap().as_str().to_owned()
+    let (review, _) = engine.plans().load_review(plan).await.unwrap();
+    engine
+        .plans()
+        .status(&review)
+        .await
+        .unwrap()
+        .as_str()
+        .to_owned()
 }
 
 async fn reload(engine: &Engine, run: &RunId) -> Run {
-    let plan = planwright_engine::plan_of_run(&**engine.store(), run)
-        .await
-        .unwrap();
-    let (review, _) = engine.load_review(&plan).await.unwrap();
-    engine.load_run(run, &review).await.unwrap().0
+    let plan = engine.journals().plan_of_run(run).await.unwrap();
+    let (review, _) = engine.plans().load_review(&plan).await.unwrap();
+    engine.runs().load_run(run, &review).await.unwrap().0
 }
 
 #[tokio::test(start_paused = true)]
@@ -40,12 +44,13 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
     let world = World::new();
     let engine = world.engine("one");
     let (review, _) = engine
+        .plans()
         .propose(document(chain(1, "r.read", 1)), &person())
         .await
         .unwrap();
     let plan = review.id().clone();
     after(29 * DAY).await;
-    let tended = engine.tend().await.unwrap();
+    let tended = engine.maintenance().tend().await.unwrap();
     assert!(tended.notices.is_empty());
     assert!(
         tended.next_at.is_some(),
@@ -54,6 +59,7 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
 
     // A comment touches it.
     engine
+        .plans()
         .comment(
             &plan,
             NewComment {
@@ -65,10 +71,20 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
         .await
         .unwrap();
     after(29 * DAY).await;
-    assert!(engine.tend().await.unwrap().notices.is_empty());
+    assert!(
+        engine
+            .maintenance()
+            .tend()
+            .await
+            .unwrap()
+            .notices
+            .is_empty()
+    );
     after(DAY).await;
     let (two, three) = (world.engine("two"), world.engine("three"));
-    let (first, second) = tokio::join!(two.tend(), three.tend());
+    let (first, second) = tokio::join!(async { two.maintenance().tend().await }, async {
+        three.maintenance().tend().await
+    });
     let mut notices = first.unwrap().notices;
     notices.extend(second.unwrap().notices);
     assert_eq!(
@@ -81,6 +97,7 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
     );
     assert_eq!(status(&engine, &plan).await, "expired");
     let refused = engine
+        .plans()
         .approve(
             &plan,
             &Map::new(),
@@ -94,6 +111,7 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
         "the plan expired because nobody touched it: propose it again"
     );
     let (review, _) = engine
+        .plans()
         .propose(document(chain(1, "r.read", 1)), &person())
         .await
         .unwrap();
@@ -112,9 +130,14 @@ async fn templates_and_plans_that_ran_do_not_expire() {
     let engine = world.engine("one");
     let template =
         json!({"id": "t", "inputs": {"type": "object"}, "steps": [{"id": "a", "tool": "r.read"}]});
-    engine.propose(document(template), &person()).await.unwrap();
+    engine
+        .plans()
+        .propose(document(template), &person())
+        .await
+        .unwrap();
     let plan = approved(&engine, chain(1, "r.read", 1)).await;
     engine
+        .runs()
         .start(&plan, options())
         .await
         .unwrap()
@@ -122,7 +145,15 @@ async fn templates_and_plans_that_ran_do_not_expire() {
         .await
         .unwrap();
     after(400 * DAY).await;
-    assert!(engine.tend().await.unwrap().notices.is_empty());
+    assert!(
+        engine
+            .maintenance()
+            .tend()
+            .await
+            .unwrap()
+            .notices
+            .is_empty()
+    );
     assert_eq!(status(&engine, &plan).await, "completed");
 }
 
@@ -135,12 +166,13 @@ async fn zero_days_mean_never() {
     };
     let engine = keeping(&world, "one", never);
     engine
+        .plans()
         .propose(document(chain(1, "r.read", 1)), &person())
         .await
         .unwrap();
     after(4000 * DAY).await;
     assert_eq!(
-        engine.tend().await.unwrap(),
+        engine.maintenance().tend().await.unwrap(),
         planwright_engine::Tended::default()
     );
 }
@@ -151,10 +183,10 @@ async fn an_approval_that_was_not_used_in_time_expires_which_is_not_a_denial() {
     let engine = world.engine_under("one", json!({"approval": {"expires_after": "2h"}}));
     let plan = approved(&engine, chain(1, "w.write", 1)).await;
     after(HOUR).await;
-    let tended = engine.tend().await.unwrap();
+    let tended = engine.maintenance().tend().await.unwrap();
     assert!(tended.notices.is_empty() && tended.next_at.is_some());
     after(HOUR).await;
-    let tended = engine.tend().await.unwrap();
+    let tended = engine.maintenance().tend().await.unwrap();
     assert_eq!(
         tended.notices,
         [Notice::ApprovalExpired { plan: plan.clone() }]
@@ -164,14 +196,24 @@ async fn an_approval_that_was_not_used_in_time_expires_which_is_not_a_denial() {
         "proposed",
         "not rejected: it can be approved again"
     );
-    assert!(engine.tend().await.unwrap().notices.is_empty());
+    assert!(
+        engine
+            .maintenance()
+            .tend()
+            .await
+            .unwrap()
+            .notices
+            .is_empty()
+    );
     let refused = engine
+        .runs()
         .start(&plan, options())
         .await
         .unwrap_err()
         .to_string();
     assert!(refused.starts_with("the approval expired at"), "{refused}");
     engine
+        .plans()
         .approve(
             &plan,
             &Map::new(),
@@ -182,6 +224,7 @@ async fn an_approval_that_was_not_used_in_time_expires_which_is_not_a_denial() {
         .await
         .unwrap();
     engine
+        .runs()
         .start(&plan, options())
         .await
         .unwrap()
@@ -205,7 +248,7 @@ fn abandoned(tool: &str, then: impl AsyncFn(World, PlanId, RunId)) {
         let world = World::new();
         let one = world.engine("one");
         let plan = approved(&one, chain(3, tool, 10_000)).await;
-        let handle = one.start(&plan, options()).await.unwrap();
+        let handle = one.runs().start(&plan, options()).await.unwrap();
         after(15_000).await;
         (
             world.clone(),
@@ -227,9 +270,12 @@ fn a_run_that_nobody_executes_is_stalled_and_resuming_clears_it() {
     abandoned("r.read", async |world, plan, run| {
         let two = world.engine("two");
         after(20 * 60_000).await;
-        assert!(two.tend().await.unwrap().notices.is_empty(), "not yet");
+        assert!(
+            two.maintenance().tend().await.unwrap().notices.is_empty(),
+            "not yet"
+        );
         after(11 * 60_000).await;
-        let notices = two.tend().await.unwrap().notices;
+        let notices = two.maintenance().tend().await.unwrap().notices;
         let [
             Notice::RunStalled {
                 completed: 1,
@@ -240,15 +286,19 @@ fn a_run_that_nobody_executes_is_stalled_and_resuming_clears_it() {
         else {
             panic!("{notices:?}")
         };
-        assert!(two.tend().await.unwrap().notices.is_empty(), "noted once");
+        assert!(
+            two.maintenance().tend().await.unwrap().notices.is_empty(),
+            "noted once"
+        );
         assert_eq!(status(&two, &plan).await, "stalled");
         assert!(matches!(
             entries(&*world.store, &run).last().unwrap().event,
             RunEvent::RunStalled { .. }
         ));
-        assert!(two.store().lease(&run).await.unwrap().is_none());
+        assert!(!two.runs().is_executed(&run).await.unwrap());
 
         let resumed = two
+            .runs()
             .resume(&plan, options())
             .await
             .unwrap()
@@ -280,8 +330,8 @@ fn a_stalled_run_can_be_failed_or_cancelled() {
         abandoned("r.read", async |world, plan, run| {
             let two = world.engine("two");
             after(HOUR).await;
-            assert_eq!(two.tend().await.unwrap().notices.len(), 1);
-            two.command(&run, command.clone()).await.unwrap();
+            assert_eq!(two.maintenance().tend().await.unwrap().notices.len(), 1);
+            two.runs().command(&run, command.clone()).await.unwrap();
             assert_eq!(status(&two, &plan).await, ends);
             let ended = reload(&two, &run).await;
             assert!(ended.state().is_terminal());
@@ -298,7 +348,12 @@ fn a_stalled_run_can_be_failed_or_cancelled() {
                 by: person(),
                 reason: String::new(),
             };
-            let refused = two.command(&run, again).await.unwrap_err().to_string();
+            let refused = two
+                .runs()
+                .command(&run, again)
+                .await
+                .unwrap_err()
+                .to_string();
             assert!(refused.starts_with("the run has ended"), "{refused}");
         });
     }
@@ -309,13 +364,14 @@ async fn a_run_in_flight_is_not_given_up_under_its_owner() {
     let world = World::new();
     let engine = world.engine("one");
     let plan = approved(&engine, chain(1, "r.read", 10_000)).await;
-    let mut handle = engine.start(&plan, options()).await.unwrap();
+    let mut handle = engine.runs().start(&plan, options()).await.unwrap();
     after(1000).await;
     let command = RunCommand::GiveUp {
         by: person(),
         reason: String::new(),
     };
     let refused = engine
+        .runs()
         .command(handle.run_id(), command)
         .await
         .unwrap_err()
@@ -332,10 +388,19 @@ async fn a_run_with_a_living_owner_is_never_stalled() {
     let world = World::new();
     let one = world.engine("one");
     let plan = approved(&one, chain(1, "r.read", 10 * HOUR)).await;
-    let mut handle = one.start(&plan, options()).await.unwrap();
+    let mut handle = one.runs().start(&plan, options()).await.unwrap();
     for _ in 0..5 {
         after(HOUR).await;
-        assert!(world.engine("two").tend().await.unwrap().notices.is_empty());
+        assert!(
+            world
+                .engine("two")
+                .maintenance()
+                .tend()
+                .await
+                .unwrap()
+                .notices
+                .is_empty()
+        );
     }
     assert_eq!(handle.wait().await.unwrap().status().as_str(), "completed");
 }
@@ -345,8 +410,9 @@ fn an_unsafe_call_of_a_stalled_run_is_not_made_again_by_itself() {
     abandoned("w.write", async |world, plan, _| {
         let two = world.engine("two");
         after(HOUR).await;
-        assert_eq!(two.tend().await.unwrap().notices.len(), 1);
+        assert_eq!(two.maintenance().tend().await.unwrap().notices.len(), 1);
         let resumed = two
+            .runs()
             .resume(&plan, options())
             .await
             .unwrap()
@@ -372,6 +438,7 @@ async fn a_step_that_nobody_approved_in_time_fails_although_nobody_executes_the_
         json!({"id": "p", "steps": [{"id": "gate", "tool": "r.read", "approvalRequired": true}]});
     let plan = approved(&engine, gated).await;
     let run = engine
+        .runs()
         .start(&plan, options())
         .await
         .unwrap()
@@ -380,7 +447,7 @@ async fn a_step_that_nobody_approved_in_time_fails_although_nobody_executes_the_
         .unwrap();
     assert_eq!(run.status().as_str(), "waiting");
     after(2 * HOUR).await;
-    let notices = engine.tend().await.unwrap().notices;
+    let notices = engine.maintenance().tend().await.unwrap().notices;
     let expected = Notice::StepExpired {
         plan: plan.clone(),
         run: run.id().clone(),
@@ -408,12 +475,13 @@ async fn what_is_over_is_put_away_and_deleted_when_its_time_has_come() {
     };
     let engine = keeping(&world, "one", rules);
     let plan = approved(&engine, chain(1, "r.read", 1)).await;
-    let refused = engine.archive(&plan, &person()).await.unwrap_err();
+    let refused = engine.plans().archive(&plan, &person()).await.unwrap_err();
     assert_eq!(
         refused.to_string(),
         "the plan is approved: only a plan that is over can be archived"
     );
     engine
+        .runs()
         .start(&plan, options())
         .await
         .unwrap()
@@ -421,31 +489,47 @@ async fn what_is_over_is_put_away_and_deleted_when_its_time_has_come() {
         .await
         .unwrap();
     after(6 * DAY).await;
-    assert!(engine.tend().await.unwrap().notices.is_empty());
+    assert!(
+        engine
+            .maintenance()
+            .tend()
+            .await
+            .unwrap()
+            .notices
+            .is_empty()
+    );
     after(2 * DAY).await;
     assert_eq!(
-        engine.tend().await.unwrap().notices,
+        engine.maintenance().tend().await.unwrap().notices,
         [Notice::PlanArchived { plan: plan.clone() }]
     );
     let info = engine
-        .store()
+        .journals()
         .info(&StreamName::Plan(plan.clone()))
         .await
         .unwrap()
         .unwrap();
     assert_eq!(info.status.status.as_str(), "archived");
-    let refused = engine.start(&plan, options()).await.unwrap_err();
+    let refused = engine.runs().start(&plan, options()).await.unwrap_err();
     assert_eq!(refused.to_string(), "the plan is archived");
-    engine.unarchive(&plan, &person()).await.unwrap();
+    engine.plans().unarchive(&plan, &person()).await.unwrap();
     assert_eq!(status(&engine, &plan).await, "completed");
-    engine.archive(&plan, &person()).await.unwrap();
+    engine.plans().archive(&plan, &person()).await.unwrap();
     after(31 * DAY).await;
     assert_eq!(
-        engine.tend().await.unwrap().notices,
+        engine.maintenance().tend().await.unwrap().notices,
         [Notice::PlanDeleted { plan: plan.clone() }]
     );
     assert_eq!(status(&engine, &plan).await, "deleted");
-    assert!(engine.tend().await.unwrap().notices.is_empty());
+    assert!(
+        engine
+            .maintenance()
+            .tend()
+            .await
+            .unwrap()
+            .notices
+            .is_empty()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -455,11 +539,13 @@ async fn changes_can_be_asked_for_without_a_rejection() {
     let plan = approved(&engine, chain(1, "w.write", 1)).await;
     let agent = Principal::agent("planner");
     let refused = engine
+        .plans()
         .request_changes(&plan, Shown::Version(1), &agent, "no")
         .await
         .unwrap_err();
     assert!(refused.to_string().contains("may not approve"), "{refused}");
     let review = engine
+        .plans()
         .request_changes(&plan, Shown::Version(1), &person(), "name the file")
         .await
         .unwrap();
@@ -469,6 +555,7 @@ async fn changes_can_be_asked_for_without_a_rejection() {
         (0, 1)
     );
     let refused = engine
+        .runs()
         .start(&plan, options())
         .await
         .unwrap_err()
@@ -478,6 +565,7 @@ async fn changes_can_be_asked_for_without_a_rejection() {
         "changes were asked for: change the plan and propose it again"
     );
     engine
+        .plans()
         .propose(document(chain(2, "w.write", 1)), &agent)
         .await
         .unwrap();
@@ -489,6 +577,7 @@ async fn open_threads_block_an_approval_where_the_policy_says_so() {
     let world = World::new();
     let engine = world.engine_under("one", json!({"approval": {"open_comments": "block"}}));
     let (review, _) = engine
+        .plans()
         .propose(document(chain(1, "w.write", 1)), &person())
         .await
         .unwrap();
@@ -500,10 +589,11 @@ async fn open_threads_block_an_approval_where_the_policy_says_so() {
         text: "is this safe?".into(),
         ..NewComment::default()
     };
-    let (comment, _) = engine.comment(&plan, new, &agent).await.unwrap();
+    let (comment, _) = engine.plans().comment(&plan, new, &agent).await.unwrap();
     let (nothing, ada) = (Map::new(), person());
+    let plans = engine.plans();
     let approve = || {
-        engine.approve(
+        plans.approve(
             &plan,
             &nothing,
             Shown::Version(1),
@@ -517,14 +607,17 @@ async fn open_threads_block_an_approval_where_the_policy_says_so() {
         format!("1 comment is left to discuss, the first of them {comment}")
     );
     engine
+        .plans()
         .resolve_comment(&plan, comment.as_str(), &person())
         .await
         .unwrap();
     engine
+        .plans()
         .reopen_comment(&plan, comment.as_str(), &agent)
         .await
         .unwrap();
     engine
+        .plans()
         .resolve_comment(&plan, comment.as_str(), &agent)
         .await
         .unwrap();
@@ -545,6 +638,7 @@ async fn the_supervisor_notes_what_is_due() {
         },
     );
     let (review, _) = keeper
+        .plans()
         .propose(document(chain(1, "r.read", 1)), &person())
         .await
         .unwrap();

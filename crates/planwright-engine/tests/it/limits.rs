@@ -38,7 +38,14 @@ async fn the_limit_given_at_run_time_replaces_the_plans() {
     let id = approved(&engine, fan("p", 6, "r.read", 4)).await;
     let mut two = options();
     two.max_concurrency = Some(2);
-    engine.start(&id, two).await.unwrap().wait().await.unwrap();
+    engine
+        .runs()
+        .start(&id, two)
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(world.peak(""), 2);
 }
 
@@ -128,7 +135,7 @@ async fn limits_of_the_operator_hold_over_all_runs() {
         let mut handles = Vec::new();
         for plan in ["a", "b", "c"] {
             let id = approved(&engine, fan(plan, 5, "r.read", 10)).await;
-            handles.push(engine.start(&id, options()).await.unwrap());
+            handles.push(engine.runs().start(&id, options()).await.unwrap());
         }
         for handle in &mut handles {
             assert_eq!(handle.wait().await.unwrap().status().as_str(), "completed");

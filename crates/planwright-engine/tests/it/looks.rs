@@ -8,7 +8,7 @@ use planwright_core::journal::StreamName;
 use planwright_core::principal::Assurance;
 use planwright_core::run::Shown;
 use planwright_core::status::{CachedStatus, PlanStatus};
-use planwright_engine::port::{Append, LeaseRule, StreamStatus};
+use planwright_engine::port::{Append, LeaseRule, Store as _, StreamStatus};
 use planwright_engine::{Engine, Keeping, Notice, RunCommand};
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,7 @@ fn named(id: &str, gated: bool) -> Value {
 
 async fn proposed(engine: &Engine, id: &str) -> PlanId {
     engine
+        .plans()
         .propose(document(named(id, false)), &person())
         .await
         .unwrap()
@@ -31,6 +32,7 @@ async fn proposed(engine: &Engine, id: &str) -> PlanId {
 async fn over(engine: &Engine, id: &str) -> PlanId {
     let plan = approved(engine, named(id, false)).await;
     engine
+        .runs()
         .start(&plan, options())
         .await
         .unwrap()
@@ -43,6 +45,7 @@ async fn over(engine: &Engine, id: &str) -> PlanId {
 async fn waiting(engine: &Engine, id: &str) -> PlanId {
     let plan = approved(engine, named(id, true)).await;
     let run = engine
+        .runs()
         .start(&plan, options())
         .await
         .unwrap()
@@ -55,7 +58,7 @@ async fn waiting(engine: &Engine, id: &str) -> PlanId {
 
 async fn word(engine: &Engine, plan: &PlanId) -> String {
     engine
-        .store()
+        .journals()
         .info(&StreamName::Plan(plan.clone()))
         .await
         .unwrap()
@@ -66,7 +69,7 @@ async fn word(engine: &Engine, plan: &PlanId) -> String {
 }
 
 async fn may_wait(engine: &Engine) -> Vec<String> {
-    let found = engine.may_wait().await.unwrap().plans;
+    let found = engine.inbox().may_wait().await.unwrap().plans;
     let mut ids: Vec<String> = found
         .iter()
         .map(|info| info.status.plan.to_string())
@@ -76,7 +79,11 @@ async fn may_wait(engine: &Engine) -> Vec<String> {
 }
 
 async fn may_stand(engine: &Engine, word: &str) -> Vec<String> {
-    let found = engine.may_stand(word.parse().unwrap()).await.unwrap();
+    let found = engine
+        .inbox()
+        .may_stand(word.parse().unwrap())
+        .await
+        .unwrap();
     let mut ids: Vec<String> = found
         .iter()
         .map(|info| info.status.plan.to_string())
@@ -95,10 +102,10 @@ async fn what_is_over_is_not_read_by_those_who_look_for_what_is_not() {
     }
     proposed(&engine, "fresh").await;
     let run = waiting(&engine, "gated").await;
-    engine.tend().await.unwrap();
+    engine.maintenance().tend().await.unwrap();
     let before = store.reads();
     assert!(
-        engine.tend().await.unwrap().next_at.is_some(),
+        engine.maintenance().tend().await.unwrap().next_at.is_some(),
         "it is known when the fresh plan expires"
     );
     assert_eq!(may_wait(&engine).await, ["fresh", "gated"]);
@@ -106,7 +113,7 @@ async fn what_is_over_is_not_read_by_those_who_look_for_what_is_not() {
     assert_eq!(may_stand(&engine, "waiting").await, ["gated"]);
     assert_eq!(may_stand(&engine, "completed").await.len(), 20);
     assert_eq!(store.reads(), before, "not one journal was read");
-    assert_eq!(engine.may_wait().await.unwrap().runs[&run].len(), 1);
+    assert_eq!(engine.inbox().may_wait().await.unwrap().runs[&run].len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,11 +125,13 @@ async fn everything_that_waits_for_a_person_is_found() {
         for version in 1..=times {
             let steps = json!([{"id": "a", "tool": "r.read", "args": {"value": version}}]);
             let (review, _) = engine
+                .plans()
                 .propose(document(json!({"id": id, "steps": steps})), &person())
                 .await
                 .unwrap();
             let shown = Shown::Version(review.current().number);
             engine
+                .plans()
                 .reject(review.id(), shown, &person(), "no")
                 .await
                 .unwrap();
@@ -134,6 +143,7 @@ async fn everything_that_waits_for_a_person_is_found() {
     let again = over(&engine, "again").await;
     assert_eq!(word(&engine, &again).await, "opened");
     engine
+        .plans()
         .propose(document(named("again", true)), &person())
         .await
         .unwrap();
@@ -142,21 +152,23 @@ async fn everything_that_waits_for_a_person_is_found() {
     // Whatever is decided about its plan meanwhile, a run that waits is found.
     waiting(&engine, "edited").await;
     engine
+        .plans()
         .propose(document(named("edited", false)), &person())
         .await
         .unwrap();
     let paused = approved(&engine, chain(2, "r.read", 1000)).await;
-    let mut handle = engine.start(&paused, options()).await.unwrap();
+    let mut handle = engine.runs().start(&paused, options()).await.unwrap();
     after(10).await;
     engine
+        .runs()
         .command(handle.run_id(), RunCommand::Pause { by: person() })
         .await
         .unwrap();
     assert_eq!(handle.wait().await.unwrap().status().as_str(), "paused");
     let gone = proposed(&engine, "gone").await;
-    engine.delete(&gone, &person()).await.unwrap();
+    engine.plans().delete(&gone, &person()).await.unwrap();
     let away = over(&engine, "away").await;
-    engine.archive(&away, &person()).await.unwrap();
+    engine.plans().archive(&away, &person()).await.unwrap();
     let ready = approved(&engine, named("ready", false)).await;
     let expected = [
         "again",
@@ -182,29 +194,32 @@ async fn every_plan_is_found_where_it_stands() {
     proposed(&engine, "fresh").await;
     over(&engine, "over").await;
     let away = over(&engine, "away").await;
-    engine.archive(&away, &person()).await.unwrap();
+    engine.plans().archive(&away, &person()).await.unwrap();
     waiting(&engine, "gated").await;
     waiting(&engine, "edited").await;
     engine
+        .plans()
         .propose(document(named("edited", false)), &person())
         .await
         .unwrap();
     let gone = over(&engine, "gone").await;
-    engine.delete(&gone, &person()).await.unwrap();
+    engine.plans().delete(&gone, &person()).await.unwrap();
     approved(&engine, named("ready", false)).await;
     let again = over(&engine, "again").await;
     engine
+        .plans()
         .propose(document(named("again", true)), &person())
         .await
         .unwrap();
     engine
+        .plans()
         .reject(&again, Shown::Version(2), &person(), "no")
         .await
         .unwrap();
-    for info in engine.store().plans().await.unwrap() {
+    for info in engine.journals().plans().await.unwrap() {
         let plan = info.status.plan;
-        let (review, _) = engine.load_review(&plan).await.unwrap();
-        let status = engine.status(&review).await.unwrap();
+        let (review, _) = engine.plans().load_review(&plan).await.unwrap();
+        let status = engine.plans().status(&review).await.unwrap();
         let found = may_stand(&engine, status.as_str()).await;
         assert!(
             found.contains(&plan.to_string()),
@@ -217,15 +232,15 @@ async fn every_plan_is_found_where_it_stands() {
 }
 
 /// Writes the word that an earlier release kept.
-async fn as_before(engine: &Engine, plan: &PlanId) {
+async fn as_before(world: &World, engine: &Engine, plan: &PlanId) {
     let stream = StreamName::Plan(plan.clone());
-    let info = engine.store().info(&stream).await.unwrap().unwrap();
+    let info = engine.journals().info(&stream).await.unwrap().unwrap();
     assert_eq!(info.status.status.as_str(), "opened");
     let status = Some(StreamStatus {
         status: CachedStatus::Proposed,
         ..info.status
     });
-    let expected = engine.store().head(&stream).await.unwrap();
+    let expected = engine.journals().head(&stream).await.unwrap();
     let (records, answers) = (Vec::new(), Vec::new());
     let append = Append {
         stream,
@@ -235,7 +250,7 @@ async fn as_before(engine: &Engine, plan: &PlanId) {
         status,
         answers,
     };
-    engine.store().append(vec![append]).await.unwrap();
+    world.store.append(vec![append]).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -245,10 +260,10 @@ async fn the_words_of_an_earlier_release_are_made_right_and_hide_nothing_before(
     let (old, other) = (over(&one, "old").await, over(&one, "other").await);
     let fresh = proposed(&one, "fresh").await;
     after(DAY).await;
-    as_before(&one, &old).await;
-    as_before(&one, &other).await;
+    as_before(&world, &one, &old).await;
+    as_before(&world, &one, &other).await;
     let unchanged = async || {
-        let plans = one.store().plans().await.unwrap();
+        let plans = one.journals().plans().await.unwrap();
         plans
             .iter()
             .map(|info| (info.status.plan.clone(), info.updated_at))
@@ -267,7 +282,7 @@ async fn the_words_of_an_earlier_release_are_made_right_and_hide_nothing_before(
             ..Keeping::default()
         })
         .build();
-    assert!(two.tend().await.unwrap().notices.is_empty());
+    assert!(two.maintenance().tend().await.unwrap().notices.is_empty());
     assert_eq!(
         (
             word(&two, &old).await.as_str(),
@@ -283,7 +298,7 @@ async fn the_words_of_an_earlier_release_are_made_right_and_hide_nothing_before(
     assert_eq!(unchanged().await, before, "nothing happened to the plans");
     after(2 * DAY).await;
     assert_eq!(
-        two.tend().await.unwrap().notices,
+        two.maintenance().tend().await.unwrap().notices,
         [Notice::PlanArchived { plan: old }]
     );
 }
@@ -295,6 +310,7 @@ async fn what_was_approved_again_is_not_taken_for_over() {
     let plan = over(&engine, "p").await;
     assert_eq!(word(&engine, &plan).await, "opened");
     engine
+        .plans()
         .approve(
             &plan,
             &Map::new(),
@@ -307,7 +323,7 @@ async fn what_was_approved_again_is_not_taken_for_over() {
     assert_eq!(word(&engine, &plan).await, "approved");
     assert_eq!(may_stand(&engine, "approved").await, ["p"]);
     after(31 * DAY).await;
-    let notices = engine.tend().await.unwrap().notices;
+    let notices = engine.maintenance().tend().await.unwrap().notices;
     assert_eq!(
         notices,
         [Notice::PlanExpired {

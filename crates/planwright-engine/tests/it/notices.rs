@@ -6,8 +6,9 @@ use planwright_core::run::{Parent, Shown};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::ToolDefinition;
 use planwright_engine::memory::{ManualClock, MemoryOutbox};
-use planwright_engine::port::{BoxFuture, DeliveryState, Outbox as _, SendNoticeError, Webhook};
+use planwright_engine::port::{BoxFuture, DeliveryState, Outbox as _};
 use planwright_engine::webhooks::{Courier, MAX_ATTEMPTS, Notice};
+use planwright_engine::webhooks::{SendNoticeError, Webhook};
 use planwright_engine::{Engine, FunctionTools, RunCommand, RunOptions, ShownText};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex};
@@ -99,6 +100,7 @@ impl World {
         let text = json!({ "id": id, "title": "T", "steps": steps }).to_string();
         let document = Document::read(text.as_bytes(), &Bounds::default()).unwrap();
         self.engine
+            .plans()
             .propose(document, &Principal::person("ada"))
             .await
             .unwrap();
@@ -179,11 +181,7 @@ async fn a_notice_is_given_up_after_the_last_attempt_and_can_be_revived() {
     world.endpoint.answers.lock().unwrap().clear();
     world.endpoint.told.lock().unwrap().clear();
     assert_eq!(
-        world
-            .outbox
-            .revive("a", world.engine.environment().clock.now())
-            .await
-            .unwrap(),
+        world.outbox.revive("a", world.engine.now()).await.unwrap(),
         2
     );
     let mut courier = world.courier();
@@ -208,11 +206,7 @@ async fn an_endpoint_that_is_gone_is_told_nothing_more_until_somebody_says_so() 
     world.clock.advance(Duration::from_secs(60 * 60));
     carry(&mut courier).await;
     assert_eq!(world.endpoint.kinds(), ["plan.proposed"]);
-    world
-        .outbox
-        .revive("a", world.engine.environment().clock.now())
-        .await
-        .unwrap();
+    world.outbox.revive("a", world.engine.now()).await.unwrap();
     carry(&mut courier).await;
     assert_eq!(
         world.endpoint.kinds().len(),
@@ -273,6 +267,7 @@ async fn of_a_child_run_only_what_people_decide_is_told_with_the_run_they_starte
         "outer".parse().unwrap(),
     );
     engine
+        .plans()
         .approve(
             &outer,
             &Map::new(),
@@ -287,6 +282,7 @@ async fn of_a_child_run_only_what_people_decide_is_told_with_the_run_they_starte
 
     let options = || RunOptions::new(Principal::person("ada"));
     let run = engine
+        .runs()
         .start(&outer, options())
         .await
         .unwrap()
@@ -301,8 +297,12 @@ async fn of_a_child_run_only_what_people_decide_is_told_with_the_run_they_starte
         outside: false,
     };
     let inner = place(place(run.id().clone(), "sub").child(), "in").child();
-    let (review, _) = engine.load_review(&"inner".parse().unwrap()).await.unwrap();
-    let (child, _) = engine.load_run(&inner, &review).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .load_review(&"inner".parse().unwrap())
+        .await
+        .unwrap();
+    let (child, _) = engine.runs().load_run(&inner, &review).await.unwrap();
     let (step, shown) = ("a".to_owned(), ShownText::Digest(child.start().digest));
     let yes = RunCommand::Approve {
         step,
@@ -310,8 +310,9 @@ async fn of_a_child_run_only_what_people_decide_is_told_with_the_run_they_starte
         assurance: Assurance::Terminal,
         shown,
     };
-    engine.command(&inner, yes).await.unwrap();
+    engine.runs().command(&inner, yes).await.unwrap();
     let run = engine
+        .runs()
         .resume(&outer, options())
         .await
         .unwrap()

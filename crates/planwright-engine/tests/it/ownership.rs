@@ -17,14 +17,14 @@ async fn a_second_engine_takes_over_once_the_lease_ran_out_and_the_first_is_fenc
         {"id": "next", "tool": "r.read", "dependsOn": ["short"]},
     ]});
     let id = approved(&one, steps).await;
-    let mut first = one.start(&id, options()).await.unwrap();
+    let mut first = one.runs().start(&id, options()).await.unwrap();
     let two = world.engine("two");
     after(10_000).await;
-    let held = two.resume(&id, options()).await.unwrap_err();
+    let held = two.runs().resume(&id, options()).await.unwrap_err();
     assert!(matches!(held, StartRunError::Acquire(_)), "{held}");
 
     after(25_000).await;
-    let mut second = two.resume(&id, options()).await.unwrap();
+    let mut second = two.runs().resume(&id, options()).await.unwrap();
     let fenced = first.wait().await.unwrap_err();
     assert!(
         matches!(
@@ -67,11 +67,11 @@ async fn an_owner_learns_from_its_renewal_that_it_lost_the_run() {
     let world = World::new();
     let one = world.engine("one");
     let id = approved(&one, chain(1, "w.write", 3_600_000)).await;
-    let mut first = one.start(&id, options()).await.unwrap();
+    let mut first = one.runs().start(&id, options()).await.unwrap();
     after(100).await;
     world.store.kill_owner(&OwnerId("one".into()));
     let two = world.engine("two");
-    let mut second = two.resume(&id, options()).await.unwrap();
+    let mut second = two.runs().resume(&id, options()).await.unwrap();
     let fenced = first.wait().await.unwrap_err();
     assert!(
         matches!(fenced, RunError::Append(AppendError::Fenced { .. })),
@@ -93,11 +93,12 @@ async fn a_lease_is_kept_while_a_long_call_goes_on() {
         .store(world.store.clone(), world.artifacts.clone())
         .build();
     let id = approved(&one, chain(1, "r.read", 3_600_000)).await;
-    let mut first = one.start(&id, options()).await.unwrap();
+    let mut first = one.runs().start(&id, options()).await.unwrap();
     for _ in 0..10 {
         after(300_000).await;
         let held = world
             .engine("two")
+            .runs()
             .resume(&id, options())
             .await
             .unwrap_err();
@@ -115,13 +116,19 @@ async fn a_plan_that_is_executing_is_not_started_or_deleted() {
     let world = World::new();
     let engine = world.engine("one");
     let id = approved(&engine, chain(1, "r.read", 1000)).await;
-    let mut handle = engine.start(&id, options()).await.unwrap();
-    let again = world.engine("two").start(&id, options()).await.unwrap_err();
+    let mut handle = engine.runs().start(&id, options()).await.unwrap();
+    let again = world
+        .engine("two")
+        .runs()
+        .start(&id, options())
+        .await
+        .unwrap_err();
     assert!(
         matches!(again, StartRunError::AlreadyExecuting { .. }),
         "{again}"
     );
     let deleted = engine
+        .plans()
         .delete(&id, &crate::world::person())
         .await
         .unwrap_err();
@@ -130,5 +137,9 @@ async fn a_plan_that_is_executing_is_not_started_or_deleted() {
         "the plan is executing: cancel the run first"
     );
     handle.wait().await.unwrap();
-    engine.delete(&id, &crate::world::person()).await.unwrap();
+    engine
+        .plans()
+        .delete(&id, &crate::world::person())
+        .await
+        .unwrap();
 }

@@ -37,6 +37,7 @@ impl PlanMaker for Maker {
         let (engine, plan) = (self.engine.clone(), self.plan.clone());
         Box::pin(async move {
             let made = engine
+                .plans()
                 .take_in(document(plan?), &by, false, Some(trace))
                 .await;
             made.map(|(review, _)| review)
@@ -199,7 +200,11 @@ async fn a_plan_is_proposed_by_the_agent_and_nothing_runs() {
             {"id": "b", "title": "then", "tool": "r.read", "dependsOn": ["a"]},
         ]})
     );
-    let (review, _) = engine.load_review(&"p".parse().unwrap()).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .load_review(&"p".parse().unwrap())
+        .await
+        .unwrap();
     assert_eq!(review.current().by.kind, PrincipalKind::Agent);
     assert!(world.called().is_empty());
 }
@@ -224,7 +229,11 @@ async fn a_plan_that_only_reads_runs_by_policy() {
         result["duration"].is_number() && result.get("error").is_none(),
         "{result}"
     );
-    let (review, _) = engine.load_review(&"p".parse().unwrap()).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .load_review(&"p".parse().unwrap())
+        .await
+        .unwrap();
     assert_eq!(review.approvals()[0].by.kind, PrincipalKind::Policy);
 }
 
@@ -248,10 +257,15 @@ async fn what_needs_a_person_comes_back_as_pending_and_is_not_called() {
     );
     assert!(world.called().is_empty());
     // Once a person agreed, the same plan runs.
-    let (review, _) = engine.load_review(&"p".parse().unwrap()).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .load_review(&"p".parse().unwrap())
+        .await
+        .unwrap();
     assert!(review.approvals().is_empty());
     let shown = Shown::Version(1);
     engine
+        .plans()
         .approve(
             review.id(),
             &Map::new(),
@@ -290,7 +304,11 @@ async fn a_person_who_is_there_is_asked_right_there() {
             result["status"],
             if agrees { "completed" } else { "not_approved" }
         );
-        let (review, _) = engine.load_review(&"p".parse().unwrap()).await.unwrap();
+        let (review, _) = engine
+            .plans()
+            .load_review(&"p".parse().unwrap())
+            .await
+            .unwrap();
         let by: Vec<_> = review
             .approvals()
             .iter()
@@ -385,7 +403,10 @@ async fn a_plan_that_is_run_from_a_chat_has_what_is_left_of_the_budget() {
         tokens: None,
     });
     let plain = world.engine("one");
-    let counted = CountedTools::new(Arc::clone(&plain.environment().tools), spending.clone());
+    let counted = CountedTools::new(
+        Arc::<crate::world::ScriptedTools>::clone(&world.tools),
+        spending.clone(),
+    );
     let engine = plain.beside(Arc::new(counted), Arc::new(NoModel), Limits::default());
     spending.before(2, []);
     let (tools, _) = tools(&engine, Ok(plan("r.read")));

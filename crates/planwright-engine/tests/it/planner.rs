@@ -80,7 +80,11 @@ async fn a_goal_becomes_a_proposed_plan_with_what_it_cost() {
         review,
         findings,
         planning,
-    } = engine.create(order("look at it twice")).await.unwrap();
+    } = engine
+        .planner()
+        .create(order("look at it twice"))
+        .await
+        .unwrap();
     assert_eq!(review.state(), ReviewState::Proposed);
     assert!(
         !findings
@@ -102,7 +106,7 @@ async fn a_goal_becomes_a_proposed_plan_with_what_it_cost() {
         (1, Some(Cost(1_500)), 120)
     );
     // What was said about it is in the journal, and nowhere else.
-    let (again, _) = engine.load_review(review.id()).await.unwrap();
+    let (again, _) = engine.plans().load_review(review.id()).await.unwrap();
     assert_eq!(again.current().planning.as_deref(), Some(&planning));
     let asked = model.asked();
     assert_eq!(asked[0].role, ModelRole::Planner);
@@ -126,7 +130,7 @@ async fn findings_go_back_until_the_plan_is_valid() {
     let mut order = order("look at it twice");
     let sink = Arc::clone(&events);
     order.options.told = PlannerSink::new(move |event| sink.lock().unwrap().push(event));
-    let created = engine.create(order).await.unwrap();
+    let created = engine.planner().create(order).await.unwrap();
     assert_eq!(created.planning.rounds, 4);
     assert_eq!(created.planning.used.len(), 4);
     let asked = model.asked();
@@ -172,7 +176,7 @@ async fn when_the_rounds_are_over_every_reason_is_told_and_nothing_is_stored() {
         .says(UNKNOWN_TOOL)
         .says("no");
     let engine = engine(&world, &model);
-    let error = engine.create(order("look")).await.unwrap_err();
+    let error = engine.planner().create(order("look")).await.unwrap_err();
     let CreateError::Failed(failed) = &error else {
         panic!("{error}")
     };
@@ -199,6 +203,7 @@ async fn a_model_that_cannot_be_asked_ends_it_at_once() {
     };
     let model = ScriptedModel::default().says("no").then(Err(down.clone()));
     let error = engine(&world, &model)
+        .planner()
         .create(order("look"))
         .await
         .unwrap_err();
@@ -208,6 +213,7 @@ async fn a_model_that_cannot_be_asked_ends_it_at_once() {
     assert_eq!((failed.rounds.len(), failed.cause), (1, Some(down)));
     let none = world
         .engine("none")
+        .planner()
         .create(order("look"))
         .await
         .unwrap_err();
@@ -225,10 +231,10 @@ async fn a_goal_that_says_nothing_or_too_much_is_refused_before_anybody_is_asked
     let model = ScriptedModel::default();
     let engine = engine(&world, &model);
     assert!(matches!(
-        engine.create(order(" \n")).await,
+        engine.planner().create(order(" \n")).await,
         Err(CreateError::NoGoal)
     ));
-    let long = engine.create(order(&"x".repeat(10_001))).await;
+    let long = engine.planner().create(order(&"x".repeat(10_001))).await;
     assert!(matches!(
         long,
         Err(CreateError::GoalTooLong { found: 10_001, .. })
@@ -265,13 +271,17 @@ async fn nobody_is_asked_on_behalf_of_somebody_who_left() {
         .build();
     let mut wanted = order("look");
     let cancelled = wanted.options.cancelled.clone();
-    let (created, ()) = tokio::join!(engine.create(wanted), async {
+    let (created, ()) = tokio::join!(async { engine.planner().create(wanted).await }, async {
         tokio::task::yield_now().await;
         cancelled.cancel();
     });
     assert!(matches!(created, Err(CreateError::Cancelled(_))));
     wanted = order("look");
-    let left = tokio::time::timeout(std::time::Duration::from_secs(1), engine.create(wanted)).await;
+    let left = tokio::time::timeout(
+        std::time::Duration::from_secs(1),
+        engine.planner().create(wanted),
+    )
+    .await;
     assert!(left.is_err());
     assert!(
         silent.0.lock().unwrap().as_ref().unwrap().is_cancelled(),
@@ -293,7 +303,7 @@ async fn what_the_policy_denies_is_not_offered_and_not_accepted() {
         .policy(Arc::new(policy))
         .model(Arc::new(model.clone()))
         .build();
-    let created = engine.create(order("look")).await.unwrap();
+    let created = engine.planner().create(order("look")).await.unwrap();
     assert_eq!(created.planning.rounds, 2);
     let asked = model.asked();
     let offered = text(&asked[0].messages[0]);
@@ -313,7 +323,12 @@ async fn only_the_servers_that_were_named_are_offered() {
         name: "note".into(),
         text: "remember the milk".into(),
     }];
-    let prompt = world.engine("dry").planner_prompt(&wanted).await.unwrap();
+    let prompt = world
+        .engine("dry")
+        .planner()
+        .planner_prompt(&wanted)
+        .await
+        .unwrap();
     let (system, user) = (text(&prompt.messages[0]), text(&prompt.messages[1]));
     assert!(
         system.contains("r.read") && !system.contains("w.write"),
@@ -330,7 +345,11 @@ async fn too_many_steps_go_back() {
         .says(r#"{"title": "T", "steps": [{"tool": "r.read"}]}"#);
     let mut wanted = order("look");
     wanted.options.max_steps = Some(1);
-    let created = engine(&world, &model).create(wanted).await.unwrap();
+    let created = engine(&world, &model)
+        .planner()
+        .create(wanted)
+        .await
+        .unwrap();
     assert_eq!(created.review.current().document.steps.len(), 1);
     assert!(text(&model.asked()[1].messages[3]).contains("at most 1"));
 }
@@ -340,6 +359,7 @@ async fn a_fallback_is_a_draft_that_only_a_person_puts_forward() {
     let world = World::new();
     let engine = world.engine("none");
     let created = engine
+        .planner()
         .create_fallback(order("read the notes, then write them down"))
         .await
         .unwrap();
@@ -356,6 +376,7 @@ async fn a_fallback_is_a_draft_that_only_a_person_puts_forward() {
     assert_eq!(tools, ["r.read", "w.write"]);
     let id = created.review.id();
     let refused = engine
+        .plans()
         .propose_draft(id, &Principal::agent("eager"))
         .await
         .unwrap_err();
@@ -364,10 +385,10 @@ async fn a_fallback_is_a_draft_that_only_a_person_puts_forward() {
         "{refused}"
     );
     assert!(
-        engine.start(id, options()).await.is_err(),
+        engine.runs().start(id, options()).await.is_err(),
         "a draft does not run"
     );
-    engine.propose_draft(id, &person()).await.unwrap();
+    engine.plans().propose_draft(id, &person()).await.unwrap();
 }
 
 fn two_steps() -> Value {
@@ -398,10 +419,12 @@ async fn steps_nobody_asked_about_come_back_as_they_were() {
     );
     let engine = engine(&world, &model);
     let (before, _) = engine
+        .plans()
         .propose(document(two_steps()), &person())
         .await
         .unwrap();
     let done = engine
+        .planner()
         .regenerate(before.id(), regenerate(&["b"]))
         .await
         .unwrap();
@@ -437,11 +460,13 @@ async fn what_people_said_is_told_to_whoever_writes_the_plan_again() {
     let model = ScriptedModel::default().says(GOOD);
     let engine = engine(&world, &model);
     let (review, _) = engine
+        .plans()
         .propose(document(two_steps()), &person())
         .await
         .unwrap();
     let shown = planwright_core::run::Shown::Version(1);
     engine
+        .plans()
         .reject(review.id(), shown, &person(), "it looks\nonly once")
         .await
         .unwrap();
@@ -449,7 +474,11 @@ async fn what_people_said_is_told_to_whoever_writes_the_plan_again() {
         feedback: None,
         ..regenerate(&[])
     };
-    let done = engine.regenerate(review.id(), order).await.unwrap();
+    let done = engine
+        .planner()
+        .regenerate(review.id(), order)
+        .await
+        .unwrap();
     assert_eq!(done.review.current().document.steps.len(), 2);
     assert_eq!(
         done.review.current().document.goal.as_deref(),
@@ -469,18 +498,24 @@ async fn a_plan_that_is_executing_is_not_written_again() {
         json!({"id": "p", "steps": [{"id": "a", "tool": "r.read", "args": {"ms": 1000}}]}),
     )
     .await;
-    let mut handle = engine.start(&id, options()).await.unwrap();
-    let refused = engine.regenerate(&id, regenerate(&[])).await;
+    let mut handle = engine.runs().start(&id, options()).await.unwrap();
+    let refused = engine.planner().regenerate(&id, regenerate(&[])).await;
     assert!(
         matches!(refused, Err(CreateError::Executing(_))),
         "{refused:?}"
     );
     handle.wait().await.unwrap();
     assert!(matches!(
-        engine.regenerate(&id, regenerate(&["zzz"])).await,
+        engine.planner().regenerate(&id, regenerate(&["zzz"])).await,
         Err(CreateError::NoSuchStep(_))
     ));
-    assert!(engine.regenerate(&id, regenerate(&[])).await.is_ok());
+    assert!(
+        engine
+            .planner()
+            .regenerate(&id, regenerate(&[]))
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -498,6 +533,7 @@ async fn the_rest_of_a_failed_run_is_planned_again_around_what_was_done() {
     )
     .await;
     let run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -506,6 +542,7 @@ async fn the_rest_of_a_failed_run_is_planned_again_around_what_was_done() {
         .unwrap();
     assert_eq!(run.status().as_str(), "failed");
     let replanned = engine
+        .planner()
         .replan(&run, &PlannerOptions::default())
         .await
         .unwrap();
@@ -524,7 +561,7 @@ async fn the_rest_of_a_failed_run_is_planned_again_around_what_was_done() {
         told.contains("it is locked") && told.contains("found it"),
         "{told}"
     );
-    let (review, _) = engine.load_review(&id).await.unwrap();
+    let (review, _) = engine.plans().load_review(&id).await.unwrap();
     assert_eq!(review.current().number, 1, "nothing is stored");
 }
 
@@ -549,9 +586,14 @@ async fn a_plan_that_lists_its_tools_is_written_again_with_those_only() {
             schema.contains("r.read"),
         )
     };
-    let (before, _) = engine.propose(scoped(&["read"]), &person()).await.unwrap();
+    let (before, _) = engine
+        .plans()
+        .propose(scoped(&["read"]), &person())
+        .await
+        .unwrap();
     drop(model.clone().says(outside).says(inside));
     let done = engine
+        .planner()
         .regenerate(before.id(), regenerate(&[]))
         .await
         .unwrap();
@@ -575,7 +617,11 @@ async fn a_plan_that_lists_its_tools_is_written_again_with_those_only() {
         any_tool: true,
         ..regenerate(&[])
     };
-    let done = engine.regenerate(before.id(), order).await.unwrap();
+    let done = engine
+        .planner()
+        .regenerate(before.id(), order)
+        .await
+        .unwrap();
     assert_eq!(offered(), (true, true, true));
     assert_eq!(
         done.review.current().document.tools_required,
@@ -583,9 +629,17 @@ async fn a_plan_that_lists_its_tools_is_written_again_with_those_only() {
     );
 
     // A scope that nobody wrote down narrows nothing.
-    let (open, _) = engine.propose(scoped(&[]), &person()).await.unwrap();
+    let (open, _) = engine
+        .plans()
+        .propose(scoped(&[]), &person())
+        .await
+        .unwrap();
     drop(model.clone().says(outside));
-    let done = engine.regenerate(open.id(), regenerate(&[])).await.unwrap();
+    let done = engine
+        .planner()
+        .regenerate(open.id(), regenerate(&[]))
+        .await
+        .unwrap();
     assert!(offered().0 && done.review.current().document.tools_required.is_empty());
 }
 
@@ -595,10 +649,14 @@ async fn without_any_tool_of_the_scope_nobody_is_asked() {
     let engine = engine(&world, &model);
     let plan = json!({"id": "p", "goal": "look", "toolsRequired": ["gone.tool"], "steps": []});
     let (review, _) = engine
+        .plans()
         .take_in(document(plan), &person(), true, None)
         .await
         .unwrap();
-    let refused = engine.regenerate(review.id(), regenerate(&[])).await;
+    let refused = engine
+        .planner()
+        .regenerate(review.id(), regenerate(&[]))
+        .await;
     assert!(
         matches!(refused, Err(CreateError::NothingInScope(_))),
         "{refused:?}"

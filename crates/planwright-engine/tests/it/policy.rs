@@ -22,6 +22,7 @@ fn late(value: &str) -> Value {
 async fn approve_by(engine: &Engine, id: &PlanId, name: &str) -> Result<Review, ReviewError> {
     let by = Principal::person(name);
     engine
+        .plans()
         .approve(id, &Map::new(), Shown::Version(1), &by, Assurance::Terminal)
         .await
 }
@@ -30,6 +31,7 @@ async fn approve_late(engine: &Engine, id: &PlanId, choice: &str) {
     let mut given = GivenApproval::new(Shown::Version(1), person(), Assurance::Terminal);
     given.late.insert("b".to_owned(), choice.parse().unwrap());
     engine
+        .plans()
         .approve_on_terms(id, &Map::new(), &given)
         .await
         .unwrap();
@@ -37,6 +39,7 @@ async fn approve_late(engine: &Engine, id: &PlanId, choice: &str) {
 
 async fn proposed(engine: &Engine, value: Value) -> PlanId {
     engine
+        .plans()
         .propose(document(value), &person())
         .await
         .unwrap()
@@ -57,7 +60,7 @@ async fn a_tool_that_changes_under_a_run_is_not_called_and_the_change_is_shown()
     let world = World::new();
     let engine = world.engine("one");
     let id = approved(&engine, chain(2, "w.write", 1_000)).await;
-    let mut handle = engine.start(&id, options()).await.unwrap();
+    let mut handle = engine.runs().start(&id, options()).await.unwrap();
     after(500).await;
     "deletes everything".clone_into(&mut world.tools.description.lock().unwrap());
     let run = handle.wait().await.unwrap();
@@ -82,13 +85,19 @@ async fn a_tool_that_changed_since_the_approval_starts_no_run_and_resumes_none()
     gated["steps"][0]["approvalRequired"] = json!(true);
     let id = approved(&engine, gated.clone()).await;
     "other".clone_into(&mut world.tools.description.lock().unwrap());
-    let refused = engine.start(&id, options()).await.unwrap_err().to_string();
+    let refused = engine
+        .runs()
+        .start(&id, options())
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(
         refused.contains("description: \"scripted\" → \"other\""),
         "{refused}"
     );
     "scripted".clone_into(&mut world.tools.description.lock().unwrap());
     let run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -97,7 +106,12 @@ async fn a_tool_that_changed_since_the_approval_starts_no_run_and_resumes_none()
         .unwrap();
     assert_eq!(run.status().as_str(), "waiting");
     "other".clone_into(&mut world.tools.description.lock().unwrap());
-    let refused = engine.resume(&id, options()).await.unwrap_err().to_string();
+    let refused = engine
+        .runs()
+        .resume(&id, options())
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(
         refused.contains("changed since the run began") && refused.contains("→ \"other\""),
         "{refused}"
@@ -113,6 +127,7 @@ async fn a_rule_over_arguments_is_decided_on_what_is_sent() {
         let engine = world.engine_under("one", rule.clone());
         let id = approved(&engine, late(value)).await;
         let run = engine
+            .runs()
             .start(&id, options())
             .await
             .unwrap()
@@ -150,6 +165,7 @@ async fn a_constraint_of_the_approver_holds_for_the_bytes_that_are_sent() {
         let id = proposed(&engine, late(value)).await;
         approve_late(&engine, &id, "args.to.endsWith('@good.org')").await;
         let run = engine
+            .runs()
             .start(&id, options())
             .await
             .unwrap()
@@ -171,6 +187,7 @@ async fn a_call_that_is_asked_about_again_is_made_only_with_exactly_those_argume
     let id = proposed(&engine, late("x")).await;
     approve_late(&engine, &id, "ask").await;
     let run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -197,20 +214,29 @@ async fn a_call_that_is_asked_about_again_is_made_only_with_exactly_those_argume
         (Principal::agent("planner"), call),
         (Principal::service("ci"), call),
     ] {
-        assert!(engine.command(run.id(), approve(by, shown)).await.is_err());
+        assert!(
+            engine
+                .runs()
+                .command(run.id(), approve(by, shown))
+                .await
+                .is_err()
+        );
     }
     engine
+        .runs()
         .command(run.id(), approve(person(), call))
         .await
         .unwrap();
     assert!(
         engine
+            .runs()
             .command(run.id(), approve(person(), call))
             .await
             .is_err(),
         "it was decided already"
     );
     let run = engine
+        .runs()
         .resume(&id, options())
         .await
         .unwrap()
@@ -233,7 +259,7 @@ async fn two_people_have_to_agree_and_neither_may_be_the_author() {
     assert!(author.to_string().contains("somebody else"), "{author}");
     let review = approve_by(&engine, &id, "bob").await.unwrap();
     assert_eq!(review.state(), ReviewState::Proposed);
-    let refused = engine.start(&id, options()).await.unwrap_err();
+    let refused = engine.runs().start(&id, options()).await.unwrap_err();
     assert_eq!(refused.to_string(), "1 of 2 people have approved it");
     let twice = approve_by(&engine, &id, "bob").await.unwrap_err();
     assert!(
@@ -243,6 +269,7 @@ async fn two_people_have_to_agree_and_neither_may_be_the_author() {
     let review = approve_by(&engine, &id, "eve").await.unwrap();
     assert_eq!(review.state(), ReviewState::Approved);
     let run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -253,7 +280,12 @@ async fn two_people_have_to_agree_and_neither_may_be_the_author() {
     let by = &run.start().consent.as_ref().unwrap().approved_by;
     assert_eq!(by.len(), 2);
     assert_eq!(
-        engine.start(&id, options()).await.unwrap_err().to_string(),
+        engine
+            .runs()
+            .start(&id, options())
+            .await
+            .unwrap_err()
+            .to_string(),
         "the plan is not approved"
     );
 }
@@ -264,12 +296,18 @@ async fn an_approval_expires_and_that_is_not_a_rejection() {
     let engine = world.engine_under("one", json!({"approval": {"expires_after": "10s"}}));
     let id = approved(&engine, chain(1, "w.write", 1)).await;
     after(10_000).await;
-    let refused = engine.start(&id, options()).await.unwrap_err().to_string();
+    let refused = engine
+        .runs()
+        .start(&id, options())
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("expired"), "{refused}");
     assert!(world.made().is_empty());
     approve_by(&engine, &id, "ada").await.unwrap();
     after(9_999).await;
     engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -289,6 +327,7 @@ async fn an_approval_is_good_for_as_many_runs_as_policy_grants() {
     let id = approved(&engine, chain(1, "w.write", 1)).await;
     for _ in 0..2 {
         engine
+            .runs()
             .start(&id, options())
             .await
             .unwrap()
@@ -297,7 +336,12 @@ async fn an_approval_is_good_for_as_many_runs_as_policy_grants() {
             .unwrap();
     }
     assert_eq!(
-        engine.start(&id, options()).await.unwrap_err().to_string(),
+        engine
+            .runs()
+            .start(&id, options())
+            .await
+            .unwrap_err()
+            .to_string(),
         "the plan is not approved"
     );
     assert_eq!(world.made().len(), 2);
@@ -314,6 +358,7 @@ async fn an_approval_of_a_step_that_nobody_gives_in_time_fails_it() {
     lingering.linger = true;
     // Whoever stays sees it happen; nobody has to come back for it.
     let run = engine
+        .runs()
         .start(&id, lingering)
         .await
         .unwrap()
@@ -335,6 +380,7 @@ async fn a_late_yes_to_a_step_is_refused_even_if_nobody_noticed_the_time() {
     gated["steps"][0]["approvalRequired"] = json!(true);
     let id = approved(&engine, gated).await;
     let run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -352,12 +398,14 @@ async fn a_late_yes_to_a_step_is_refused_even_if_nobody_noticed_the_time() {
         shown,
     };
     let refused = engine
+        .runs()
         .command(run.id(), command)
         .await
         .unwrap_err()
         .to_string();
     assert!(refused.contains("has expired"), "{refused}");
     let run = engine
+        .runs()
         .resume(&id, options())
         .await
         .unwrap()
@@ -376,18 +424,23 @@ async fn of_two_who_decide_at_once_one_wins() {
         plan["id"] = json!(format!("p{round}"));
         let id = proposed(&one, plan).await;
         let eve = Principal::person("eve");
-        let (approved, rejected) = tokio::join!(
-            approve_by(&one, &id, "bob"),
-            other.reject(&id, Shown::Version(1), &eve, "no")
-        );
-        let (review, _) = one.load_review(&id).await.unwrap();
+        let (approved, rejected) = tokio::join!(approve_by(&one, &id, "bob"), async {
+            other
+                .plans()
+                .reject(&id, Shown::Version(1), &eve, "no")
+                .await
+        });
+        let (review, _) = one.plans().load_review(&id).await.unwrap();
         // Whoever came second was told, or decided on what the first had done.
         match (approved.is_ok(), rejected.is_ok()) {
             (true, false) => assert_eq!(review.state(), ReviewState::Approved),
             (_, true) => assert_eq!(review.state(), ReviewState::Rejected),
             (false, false) => panic!("nobody won"),
         }
-        let (first, second) = tokio::join!(one.start(&id, options()), other.start(&id, options()));
+        let (first, second) =
+            tokio::join!(async { one.runs().start(&id, options()).await }, async {
+                other.runs().start(&id, options()).await
+            });
         let begun = [first.is_ok(), second.is_ok()]
             .iter()
             .filter(|&&begun| begun)
@@ -411,6 +464,7 @@ async fn the_operators_caps_hold_whoever_switches_the_guards_off() {
     let mut careless = options();
     careless.guards = false;
     let run = engine
+        .runs()
         .start(&id, careless)
         .await
         .unwrap()
@@ -431,6 +485,7 @@ async fn a_runaway_is_stopped_by_the_operator_too() {
     let plan = json!({"id": "p", "steps": [same("a", &[]), same("b", &["a"]), same("c", &["b"])]});
     let id = approved(&engine, plan).await;
     let run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -453,6 +508,7 @@ async fn a_run_carries_its_consent_and_its_pins() {
     let engine = world.engine("one");
     let id = approved(&engine, late("x")).await;
     let run = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -486,6 +542,7 @@ async fn policy_alone_approves_nothing_that_it_asks_about() {
     let id = proposed(&engine, late("x")).await;
     let by = engine.policy().principal();
     let refused = engine
+        .plans()
         .approve(&id, &Map::new(), Shown::Version(1), &by, Assurance::Policy)
         .await
         .unwrap_err();

@@ -12,6 +12,7 @@ use std::sync::Arc;
 async fn ran(engine: &Engine, plan: Value) -> Run {
     let id = approved(engine, plan).await;
     engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -39,7 +40,11 @@ async fn the_calls_of_sub_plans_and_executors_count_and_the_steps_that_run_them_
     let child = json!({"id": "child", "steps": [
         {"id": "each", "tool": "r.read", "forEach": [1, 2], "args": {"value": "${item}"}},
     ]});
-    engine.propose(document(child), &person()).await.unwrap();
+    engine
+        .plans()
+        .propose(document(child), &person())
+        .await
+        .unwrap();
     let run = ran(
         &engine,
         json!({"id": "p", "goal": "look", "toolsRequired": ["r.read"], "steps": [

@@ -83,6 +83,7 @@ fn always_another_try() -> ScriptedModel {
 async fn start(engine: &Engine, plan: Value, options: RunOptions) -> Run {
     let id = approved(engine, plan).await;
     engine
+        .runs()
         .start(&id, options)
         .await
         .unwrap()
@@ -92,9 +93,10 @@ async fn start(engine: &Engine, plan: Value, options: RunOptions) -> Run {
 }
 
 async fn approve_current(engine: &Engine, id: &PlanId) {
-    let (review, _) = engine.load_review(id).await.unwrap();
+    let (review, _) = engine.plans().load_review(id).await.unwrap();
     let shown = Shown::Version(review.current().number);
     engine
+        .plans()
         .approve(id, &Map::new(), shown, &person(), Assurance::Terminal)
         .await
         .unwrap();
@@ -144,19 +146,27 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
 
     // The new version is the reflector's, with its reasons, and nobody agreed to it.
     let id = run.plan().id().clone();
-    let (review, _) = engine.load_review(&id).await.unwrap();
+    let (review, _) = engine.plans().load_review(&id).await.unwrap();
     assert_eq!(review.current().by.to_string(), "service reflector");
     assert_eq!(review.current().reason.as_deref(), Some("because"));
-    assert_eq!(engine.status(&review).await.unwrap().as_str(), "proposed");
-    let refused = engine.resume(&id, options()).await.unwrap_err();
+    assert_eq!(
+        engine.plans().status(&review).await.unwrap().as_str(),
+        "proposed"
+    );
+    let refused = engine.runs().resume(&id, options()).await.unwrap_err();
     assert!(
         matches!(refused, StartRunError::Refused(Refusal::NotApproved)),
         "{refused}"
     );
 
     // Only the change is asked about.
-    let candidate = engine.candidate(&review, &Map::new()).await.unwrap();
+    let candidate = engine
+        .plans()
+        .candidate(&review, &Map::new())
+        .await
+        .unwrap();
     let asked = engine
+        .runs()
         .reapproval(&review, &candidate)
         .await
         .unwrap()
@@ -182,6 +192,7 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
 
     approve_current(&engine, &id).await;
     let went_on = engine
+        .runs()
         .resume(&id, options())
         .await
         .unwrap()
@@ -332,6 +343,7 @@ async fn cycle(world: &World, engine: &Engine, plan: Value, options: RunOptions)
         approve_current(engine, &id).await;
         runs.push(
             engine
+                .runs()
                 .go_on(last.id(), RunOptions::new(person()))
                 .await
                 .unwrap()
@@ -394,7 +406,7 @@ async fn a_step_that_is_tried_again_as_it_is_needs_consent_too() {
     let engine = engine_auto(&world, "one", &model);
     let run = start(&engine, failing("w.write"), reflecting(3)).await;
     assert_eq!(*run.state(), RunState::Adjusted { version: 1 });
-    let continuation = engine.continuation(run.id()).await.unwrap().unwrap();
+    let continuation = engine.runs().continuation(run.id()).await.unwrap().unwrap();
     assert!(continuation.diff.is_empty() && !continuation.by_policy);
     assert_eq!(
         continuation
@@ -404,7 +416,7 @@ async fn a_step_that_is_tried_again_as_it_is_needs_consent_too() {
             .collect::<Vec<_>>(),
         ["b"]
     );
-    assert!(engine.go_on(run.id(), options()).await.is_err());
+    assert!(engine.runs().go_on(run.id(), options()).await.is_err());
     assert_eq!(world.called(), ["a", "b"]);
     // Nothing but the run tells it from a plan that is over, and it is found all the same.
     let info = world
@@ -415,11 +427,15 @@ async fn a_step_that_is_tried_again_as_it_is_needs_consent_too() {
         .unwrap();
     assert_eq!(info.status.status.as_str(), "opened");
     assert_eq!(
-        engine.may_wait().await.unwrap().plans,
+        engine.inbox().may_wait().await.unwrap().plans,
         std::slice::from_ref(&info)
     );
     assert_eq!(
-        engine.may_stand(PlanStatus::Proposed).await.unwrap(),
+        engine
+            .inbox()
+            .may_stand(PlanStatus::Proposed)
+            .await
+            .unwrap(),
         [info]
     );
 }
@@ -476,6 +492,7 @@ async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_aga
     let run = start(&engine, plan, reflecting(3)).await;
     assert_eq!(run.status().as_str(), "adjusted");
     let went_on = engine
+        .runs()
         .resume(run.plan().id(), options())
         .await
         .unwrap()
@@ -526,13 +543,18 @@ async fn one_of_two_people_and_policy_are_not_two_people() {
         {"id": "b", "tool": "r.read", "args": {"fail": "no such file"}},
         {"id": "c", "tool": "w.write", "dependsOn": ["slow"], "args": {"to": "${a}"}},
     ]});
-    let (review, _) = engine.propose(document(plan), &person()).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .propose(document(plan), &person())
+        .await
+        .unwrap();
     let agree = async |name: &str, choice: &str| {
-        let (review, _) = engine.load_review(review.id()).await.unwrap();
+        let (review, _) = engine.plans().load_review(review.id()).await.unwrap();
         let shown = Shown::Version(review.current().number);
         let mut given = GivenApproval::new(shown, Principal::person(name), Assurance::Terminal);
         given.late.insert("c".to_owned(), choice.parse().unwrap());
         engine
+            .plans()
             .approve_on_terms(review.id(), &Map::new(), &given)
             .await
             .unwrap();
@@ -540,6 +562,7 @@ async fn one_of_two_people_and_policy_are_not_two_people() {
     agree("bob", "args.to != 'evil'").await;
     agree("eve", "args.to != 'evil'").await;
     let run = engine
+        .runs()
         .start(review.id(), reflecting(3))
         .await
         .unwrap()
@@ -551,6 +574,7 @@ async fn one_of_two_people_and_policy_are_not_two_people() {
     // before still holds.
     agree("bob", "any").await;
     let went_on = engine
+        .runs()
         .go_on(run.id(), options())
         .await
         .unwrap()
@@ -593,6 +617,7 @@ async fn what_policy_agrees_to_after_an_adjustment_begins_no_other_run() {
     ]});
     let run = start(&engine, plan, reflecting(3)).await;
     let went_on = engine
+        .runs()
         .go_on(run.id(), options())
         .await
         .unwrap()
@@ -601,6 +626,7 @@ async fn what_policy_agrees_to_after_an_adjustment_begins_no_other_run() {
         .unwrap();
     assert_eq!(went_on.status().as_str(), "completed");
     let refused = engine
+        .runs()
         .start(went_on.plan().id(), options())
         .await
         .unwrap_err();
@@ -638,9 +664,12 @@ async fn policy_never_agrees_to_tools_that_an_added_step_brings_to_an_executor()
         plan["toolsRequired"] = listed;
         let run = start(&engine, plan, reflecting(3)).await;
         assert_eq!(run.status().as_str(), "adjusted");
-        let continuation = engine.continuation(run.id()).await.unwrap().unwrap();
+        let continuation = engine.runs().continuation(run.id()).await.unwrap().unwrap();
         assert_eq!(continuation.by_policy, by_policy);
-        assert_eq!(engine.go_on(run.id(), options()).await.is_ok(), by_policy);
+        assert_eq!(
+            engine.runs().go_on(run.id(), options()).await.is_ok(),
+            by_policy
+        );
     }
 }
 
@@ -664,6 +693,7 @@ async fn policy_never_agrees_to_a_write() {
         assert_eq!(run.status().as_str(), "adjusted", "{adjustment}");
         assert!(
             !engine
+                .runs()
                 .continuation(run.id())
                 .await
                 .unwrap()
@@ -671,7 +701,7 @@ async fn policy_never_agrees_to_a_write() {
                 .by_policy,
             "{adjustment}"
         );
-        let refused = engine.go_on(run.id(), options()).await.unwrap_err();
+        let refused = engine.runs().go_on(run.id(), options()).await.unwrap_err();
         assert!(
             matches!(refused, StartRunError::Refused(Refusal::NotApproved)),
             "{refused}"
@@ -710,7 +740,7 @@ async fn what_cannot_be_adjusted_is_refused_as_a_whole_and_the_run_fails() {
             "{}",
             given_up(&world, &run)
         );
-        let (review, _) = engine.load_review(run.plan().id()).await.unwrap();
+        let (review, _) = engine.plans().load_review(run.plan().id()).await.unwrap();
         assert_eq!(
             (review.current().number, world.called()),
             (1, vec!["a".to_owned(), "b".to_owned()])
@@ -798,7 +828,7 @@ async fn a_plan_that_somebody_edits_meanwhile_is_not_adjusted() {
     let mut plan = failing("w.write");
     plan["steps"][1]["args"]["ms"] = json!(1000);
     let id = approved(&engine, plan.clone()).await;
-    let mut handle = engine.start(&id, reflecting(3)).await.unwrap();
+    let mut handle = engine.runs().start(&id, reflecting(3)).await.unwrap();
     after(500).await;
     plan["title"] = json!("Another title");
     let editing = Editing {
@@ -807,6 +837,7 @@ async fn a_plan_that_somebody_edits_meanwhile_is_not_adjusted() {
         reason: None,
     };
     engine
+        .plans()
         .edit(&id, serde_json::from_value(plan).unwrap(), &editing)
         .await
         .unwrap();
@@ -847,7 +878,7 @@ async fn a_run_can_be_cancelled_while_it_is_looked_at() {
     let world = World::new();
     let engine = engine_of(&world, world.builder("one").model(Arc::new(Slow)));
     let id = approved(&engine, failing("w.write")).await;
-    let mut handle = engine.start(&id, reflecting(3)).await.unwrap();
+    let mut handle = engine.runs().start(&id, reflecting(3)).await.unwrap();
     after(100).await;
     handle.cancel(person()).await.unwrap();
     assert_eq!(handle.wait().await.unwrap().status().as_str(), "cancelled");
@@ -872,7 +903,7 @@ async fn whenever_the_store_dies_the_work_goes_on_once() {
                 .model(Arc::new(model()))
                 .policy(Arc::new(policy));
             let dying = faulty.engine_of(&world, builder);
-            let first = match dying.start(&id, reflecting(3)).await {
+            let first = match dying.runs().start(&id, reflecting(3)).await {
                 Ok(mut handle) => handle.wait().await.ok(),
                 Err(_) => None,
             };
@@ -880,20 +911,21 @@ async fn whenever_the_store_dies_the_work_goes_on_once() {
             let died = first.is_none();
             // Whoever comes next finds it where it is.
             let next = engine_auto(&world, "two", &model());
-            let (review, _) = next.load_review(&id).await.unwrap();
+            let (review, _) = next.plans().load_review(&id).await.unwrap();
             let Some(opened) = review.runs().last().cloned() else {
                 continue;
             };
-            let (mut run, _) = next.load_run(&opened.run, &review).await.unwrap();
+            let (mut run, _) = next.runs().load_run(&opened.run, &review).await.unwrap();
             for _ in 0..5 {
                 if let RunState::Adjusted { .. } = run.state() {
-                    let (review, _) = next.load_review(&id).await.unwrap();
+                    let (review, _) = next.plans().load_review(&id).await.unwrap();
                     assert_eq!(review.current().number, 2, "crash at {at}");
                     approve_current(&next, &id).await;
                 } else if run.state().is_terminal() {
                     break;
                 }
                 run = next
+                    .runs()
                     .resume(&id, options())
                     .await
                     .unwrap()
@@ -906,7 +938,7 @@ async fn whenever_the_store_dies_the_work_goes_on_once() {
                 "completed",
                 "crash at {at} ({written})"
             );
-            let (review, _) = next.load_review(&id).await.unwrap();
+            let (review, _) = next.plans().load_review(&id).await.unwrap();
             assert_eq!(
                 (review.versions().len(), review.runs().len()),
                 (2, 2),
@@ -940,8 +972,11 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
     approve_current(&engine, &id).await;
     after(5_000).await;
     assert_eq!(world.called(), ["a", "b", "b", "c"]);
-    let (review, _) = engine.load_review(&id).await.unwrap();
-    assert_eq!(engine.status(&review).await.unwrap().as_str(), "completed");
+    let (review, _) = engine.plans().load_review(&id).await.unwrap();
+    assert_eq!(
+        engine.plans().status(&review).await.unwrap().as_str(),
+        "completed"
+    );
 
     let (world, model) = (
         World::new(),
@@ -955,7 +990,7 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
     supervisor.start_run(&id, reflecting(3)).await.unwrap();
     after(5_000).await;
     assert_eq!(world.called(), ["a", "b", "b", "c"]);
-    let (review, _) = engine.load_review(&id).await.unwrap();
+    let (review, _) = engine.plans().load_review(&id).await.unwrap();
     assert_eq!(review.state(), ReviewState::Proposed);
     let last = StreamName::Run(review.runs().last().unwrap().run.clone());
     assert_eq!(
@@ -980,10 +1015,11 @@ async fn an_adjustment_can_be_approved_with_the_order_to_go_on() {
     );
     let engine = engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), reflecting(3)).await;
-    let continuation = engine.continuation(run.id()).await.unwrap().unwrap();
+    let continuation = engine.runs().continuation(run.id()).await.unwrap().unwrap();
     let shown = Shown::Digest(continuation.candidate.digest);
     let approval = Some(GivenApproval::new(shown, person(), Assurance::Terminal));
     let went_on = engine
+        .runs()
         .go_on(
             run.id(),
             RunOptions {
@@ -998,8 +1034,15 @@ async fn an_adjustment_can_be_approved_with_the_order_to_go_on() {
         .unwrap();
     assert_eq!(went_on.status().as_str(), "completed");
     // It went on once: nothing is left to go on with.
-    assert!(engine.continuation(run.id()).await.unwrap().is_none());
-    assert!(engine.go_on(run.id(), options()).await.is_err());
+    assert!(
+        engine
+            .runs()
+            .continuation(run.id())
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert!(engine.runs().go_on(run.id(), options()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -1013,16 +1056,16 @@ async fn criteria_are_decided_by_steps_that_say_so_and_asked_about_otherwise() {
     let (world, model) = (World::new(), ScriptedModel::default().says(answer));
     let engine = engine(&world, "one", &model);
     let run = start(&engine, plan, options()).await;
-    let checked = engine.check_criteria(run.id(), None).await.unwrap();
+    let checked = engine.runs().check_criteria(run.id(), None).await.unwrap();
     let holds: Vec<Option<bool>> = checked.criteria().iter().map(|check| check.holds).collect();
     assert_eq!(holds, [Some(true), Some(false), None]);
     assert_eq!(checked.status().as_str(), "completed");
     // It is in the journal, with what it took.
-    let (review, _) = engine.load_review(run.plan().id()).await.unwrap();
-    let (read, _) = engine.load_run(run.id(), &review).await.unwrap();
+    let (review, _) = engine.plans().load_review(run.plan().id()).await.unwrap();
+    let (read, _) = engine.runs().load_run(run.id(), &review).await.unwrap();
     assert_eq!(read.criteria(), checked.criteria());
     // A model that cannot be asked: nobody knows.
-    let checked = engine.check_criteria(run.id(), None).await.unwrap();
+    let checked = engine.runs().check_criteria(run.id(), None).await.unwrap();
     let holds: Vec<Option<bool>> = checked.criteria().iter().map(|check| check.holds).collect();
     assert_eq!(holds, [None, Some(false), None]);
     let none = start(
@@ -1032,7 +1075,7 @@ async fn criteria_are_decided_by_steps_that_say_so_and_asked_about_otherwise() {
     )
     .await;
     assert!(matches!(
-        engine.check_criteria(none.id(), None).await,
+        engine.runs().check_criteria(none.id(), None).await,
         Err(CheckCriteriaError::NoCriteria)
     ));
 }
@@ -1046,7 +1089,7 @@ async fn a_verdict_that_is_too_large_to_read_is_none() {
     let (world, model) = (World::new(), ScriptedModel::default());
     let engine = engine(&world, "one", &model);
     let run = start(&engine, plan, options()).await;
-    let checked = engine.check_criteria(run.id(), None).await.unwrap();
+    let checked = engine.runs().check_criteria(run.id(), None).await.unwrap();
     assert_eq!(
         checked.criteria()[0].holds,
         None,

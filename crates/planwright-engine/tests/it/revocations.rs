@@ -74,6 +74,7 @@ impl Office {
 
     async fn sweep(&self) -> Swept {
         self.engine
+            .plans()
             .sweep_approvals(&Sweep::of(bob(), person()))
             .await
             .unwrap()
@@ -91,6 +92,7 @@ impl Office {
         plan["id"] = Value::from(id);
         let (review, _) = self
             .engine
+            .plans()
             .propose(document(plan), &person())
             .await
             .unwrap();
@@ -104,12 +106,13 @@ impl Office {
         with: Assurance,
     ) -> Result<Review, ReviewError> {
         self.engine
+            .plans()
             .approve(plan, &Map::new(), Shown::Version(1), by, with)
             .await
     }
 
     async fn refused(&self, plan: &PlanId) -> String {
-        let refused: StartRunError = self.engine.start(plan, options()).await.unwrap_err();
+        let refused: StartRunError = self.engine.runs().start(plan, options()).await.unwrap_err();
         assert!(self.world.called().is_empty(), "nothing was called");
         refused.to_string()
     }
@@ -117,6 +120,7 @@ impl Office {
     async fn runs(&self, plan: &PlanId) -> bool {
         let run = self
             .engine
+            .runs()
             .start(plan, options())
             .await
             .unwrap()
@@ -278,7 +282,7 @@ async fn what_goes_on_is_named_and_goes_on() {
     let office = Office::new();
     let token = office.token(Role::Approver, None).await;
     let plan = office.approved("p", Assurance::Token).await;
-    let mut handle = office.engine.start(&plan, options()).await.unwrap();
+    let mut handle = office.engine.runs().start(&plan, options()).await.unwrap();
     let run = handle.run_id().clone();
     after(1).await;
     office.take_away(&token).await;
@@ -290,6 +294,7 @@ async fn what_goes_on_is_named_and_goes_on() {
     assert!(office.revocations(&plan).await.is_empty());
     office
         .engine
+        .runs()
         .command(&run, RunCommand::Cancel { by: person() })
         .await
         .unwrap();
@@ -308,9 +313,14 @@ async fn a_sweep_and_a_run_that_begins_at_the_same_moment_agree_on_one_of_them()
         // This engine knows no tokens: it is one that looked at them before the token was taken
         // away.
         let (started, swept) = if first {
-            tokio::join!(other.start(&plan, options()), office.sweep())
+            tokio::join!(
+                async { other.runs().start(&plan, options()).await },
+                office.sweep()
+            )
         } else {
-            let (swept, started) = tokio::join!(office.sweep(), other.start(&plan, options()));
+            let (swept, started) = tokio::join!(office.sweep(), async {
+                other.runs().start(&plan, options()).await
+            });
             (started, swept)
         };
         match started {
@@ -332,6 +342,7 @@ async fn an_approval_is_taken_back_by_whoever_gave_it_or_by_an_admin() {
             .await;
         let bot = office
             .engine
+            .plans()
             .revoke_approval(&plan, &bob(), &Principal::agent("bot"), None)
             .await;
         assert!(
@@ -341,12 +352,14 @@ async fn an_approval_is_taken_back_by_whoever_gave_it_or_by_an_admin() {
         );
         let review = office
             .engine
+            .plans()
             .revoke_approval(&plan, &bob(), &by, Some("no".into()))
             .await
             .unwrap();
         assert_eq!(review.state().status().as_str(), "proposed");
         let again = office
             .engine
+            .plans()
             .revoke_approval(&plan, &bob(), &by, None)
             .await
             .unwrap_err()
@@ -367,6 +380,7 @@ async fn after_a_restore_everybody_is_swept_by_a_rule() {
     assert!(
         office
             .engine
+            .plans()
             .sweep_approvals(&Sweep::after_restore())
             .await
             .unwrap()
@@ -376,6 +390,7 @@ async fn after_a_restore_everybody_is_swept_by_a_rule() {
     office.take_away(&token).await;
     let swept = office
         .engine
+        .plans()
         .sweep_approvals(&Sweep::after_restore())
         .await
         .unwrap();
@@ -407,6 +422,7 @@ async fn the_work_of_an_adjusted_run_does_not_go_on_by_what_they_had_agreed_to()
     ]}));
     let plan = office
         .engine
+        .plans()
         .propose(plan, &person())
         .await
         .unwrap()
@@ -424,6 +440,7 @@ async fn the_work_of_an_adjusted_run_does_not_go_on_by_what_they_had_agreed_to()
     };
     let first = office
         .engine
+        .runs()
         .start(&plan, options())
         .await
         .unwrap()
@@ -434,6 +451,7 @@ async fn the_work_of_an_adjusted_run_does_not_go_on_by_what_they_had_agreed_to()
     // another one.
     let second = office
         .engine
+        .runs()
         .resume(&plan, options())
         .await
         .unwrap()
@@ -446,6 +464,7 @@ async fn the_work_of_an_adjusted_run_does_not_go_on_by_what_they_had_agreed_to()
     );
     let how = office
         .engine
+        .runs()
         .continuation(second.id())
         .await
         .unwrap()
@@ -454,12 +473,18 @@ async fn the_work_of_an_adjusted_run_does_not_go_on_by_what_they_had_agreed_to()
     office.take_away(&token).await;
     let how = office
         .engine
+        .runs()
         .continuation(second.id())
         .await
         .unwrap()
         .unwrap();
     assert!(!how.by_policy && how.agreed.is_empty());
-    let refused = office.engine.resume(&plan, options()).await.unwrap_err();
+    let refused = office
+        .engine
+        .runs()
+        .resume(&plan, options())
+        .await
+        .unwrap_err();
     assert!(matches!(refused, StartRunError::Refused(_)), "{refused}");
     assert!(
         office.sweep().await.running.is_empty(),

@@ -48,6 +48,7 @@ async fn run(world: &World, steps: Value) -> Run {
     let engine = engine(world);
     let id = approved(&engine, json!({"id": "p", "steps": steps})).await;
     engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -134,6 +135,7 @@ async fn the_digest_of_a_call_does_not_depend_on_the_secret() {
         .build();
     let id = approved(&engine, json!({"id": "p", "steps": steps})).await;
     let second = engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()

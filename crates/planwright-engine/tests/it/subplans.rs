@@ -35,7 +35,11 @@ fn parent(inputs: &Value) -> Value {
 }
 
 async fn propose(engine: &Engine, plan: Value) {
-    engine.propose(document(plan), &person()).await.unwrap();
+    engine
+        .plans()
+        .propose(document(plan), &person())
+        .await
+        .unwrap();
 }
 
 fn child_of(run: &RunId, step: &str) -> RunId {
@@ -50,16 +54,15 @@ fn child_of(run: &RunId, step: &str) -> RunId {
 }
 
 async fn reload(engine: &Engine, id: &RunId) -> Run {
-    let plan = planwright_engine::plan_of_run(&**engine.store(), id)
-        .await
-        .unwrap();
-    let (review, _) = engine.load_review(&plan).await.unwrap();
-    engine.load_run(id, &review).await.unwrap().0
+    let plan = engine.journals().plan_of_run(id).await.unwrap();
+    let (review, _) = engine.plans().load_review(&plan).await.unwrap();
+    engine.runs().load_run(id, &review).await.unwrap().0
 }
 
 async fn run(engine: &Engine, plan: Value) -> Run {
     let id = approved(engine, plan).await;
     engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -146,7 +149,7 @@ async fn approving_a_plan_covers_the_plans_it_runs_and_a_change_there_voids_it()
     let mut changed = child();
     changed["steps"][1]["tool"] = json!("w.erase");
     propose(&engine, changed).await;
-    let refused = engine.start(&id, options()).await;
+    let refused = engine.runs().start(&id, options()).await;
     assert!(
         matches!(refused, Err(StartRunError::Changed { .. })),
         "{refused:?}"
@@ -166,7 +169,7 @@ async fn a_run_in_progress_is_not_resumed_with_another_sub_plan() {
     let mut changed = child();
     changed["steps"][1]["tool"] = json!("w.erase");
     propose(&engine, changed).await;
-    let refused = engine.resume(&"p".parse().unwrap(), options()).await;
+    let refused = engine.runs().resume(&"p".parse().unwrap(), options()).await;
     assert!(
         matches!(refused, Err(StartRunError::ToolsChanged { .. })),
         "{refused:?}"
@@ -204,7 +207,7 @@ async fn decide(engine: &Engine, child: &Run, yes: bool) {
             reason: "no".into(),
         }
     };
-    engine.command(child.id(), command).await.unwrap();
+    engine.runs().command(child.id(), command).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -229,6 +232,7 @@ async fn a_child_that_waits_for_a_person_parks_its_parent_until_it_is_resumed() 
 
         let plan: PlanId = "p".parse().unwrap();
         let still = engine
+            .runs()
             .resume(&plan, options())
             .await
             .unwrap()
@@ -240,11 +244,12 @@ async fn a_child_that_waits_for_a_person_parks_its_parent_until_it_is_resumed() 
             ("waiting", 0),
             "resuming is not an answer"
         );
-        let alone = engine.resume_run(&child, options()).await;
+        let alone = engine.runs().resume_run(&child, options()).await;
         assert!(matches!(alone, Err(StartRunError::ChildRun { .. })));
 
         decide(&engine, &reload(&engine, &child).await, yes).await;
         let run = engine
+            .runs()
             .resume(&plan, options())
             .await
             .unwrap()
@@ -256,7 +261,7 @@ async fn a_child_that_waits_for_a_person_parks_its_parent_until_it_is_resumed() 
             if yes { "completed" } else { "failed" }
         );
         assert_eq!(world.called().len(), if yes { 2 } else { 0 });
-        let opened = entries(&**engine.store(), &child);
+        let opened = entries(&*world.store, &child);
         let starts = opened
             .iter()
             .filter(|entry| matches!(entry.event, RunEvent::RunStarted { .. }))
@@ -273,7 +278,7 @@ async fn a_run_that_stays_is_moved_on_by_an_answer_to_its_child() {
     let id = approved(&engine, plain_parent()).await;
     let mut staying = options();
     staying.linger = true;
-    let mut handle = engine.start(&id, staying).await.unwrap();
+    let mut handle = engine.runs().start(&id, staying).await.unwrap();
     after(100).await;
     let child = reload(&engine, &child_of(handle.run_id(), "sub")).await;
     decide(&world.engine("two"), &child, true).await;
@@ -286,7 +291,7 @@ async fn pausing_and_cancelling_reach_the_child() {
     let engine = world.engine("one");
     propose(&engine, child()).await;
     let id = approved(&engine, parent(&json!({"word": "x", "ms": 100}))).await;
-    let mut handle = engine.start(&id, options()).await.unwrap();
+    let mut handle = engine.runs().start(&id, options()).await.unwrap();
     after(50).await;
     handle.pause(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
@@ -302,7 +307,7 @@ async fn pausing_and_cancelling_reach_the_child() {
         "what was in flight finished, nothing else started"
     );
 
-    let mut handle = engine.resume(&id, options()).await.unwrap();
+    let mut handle = engine.runs().resume(&id, options()).await.unwrap();
     after(50).await;
     handle.cancel(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
@@ -321,6 +326,7 @@ async fn a_parked_run_that_is_cancelled_takes_its_child_with_it() {
     propose(&engine, gated_child()).await;
     let run = run(&engine, plain_parent()).await;
     engine
+        .runs()
         .command(run.id(), RunCommand::Cancel { by: person() })
         .await
         .unwrap();
@@ -409,7 +415,7 @@ fn killed_after(ms: u64) -> (World, RunId, Timestamp) {
         let engine = world.engine("one");
         propose(&engine, child()).await;
         let id = approved(&engine, parent(&json!({"word": "x", "ms": 100}))).await;
-        let handle = engine.start(&id, options()).await.unwrap();
+        let handle = engine.runs().start(&id, options()).await.unwrap();
         after(ms).await;
         (world.clone(), handle.run_id().clone(), world.clock.now())
     });
@@ -424,6 +430,7 @@ fn resume(world: &World, at: Timestamp) -> Run {
         let plan: PlanId = "p".parse().unwrap();
         world
             .engine("two")
+            .runs()
             .resume(&plan, options())
             .await
             .unwrap()
@@ -469,6 +476,7 @@ fn a_crash_in_an_unsafe_step_of_the_child_waits_for_a_person() {
         };
         world
             .engine("three")
+            .runs()
             .command(&child_of(&run, "sub"), command)
             .await
             .unwrap();
@@ -493,7 +501,7 @@ async fn the_run_of_a_child_can_be_taken_back_by_itself() {
     propose(&engine, plan).await;
     let run = run(&engine, parent(&json!({"word": "x"}))).await;
     let child = child_of(run.id(), "sub");
-    let candidate = engine.plan_undo(&child).await.unwrap();
+    let candidate = engine.runs().plan_undo(&child).await.unwrap();
     let planwright_engine::Undo::Fresh { candidate, .. } = candidate.undo else {
         panic!("nothing is open")
     };
@@ -506,6 +514,7 @@ async fn the_run_of_a_child_can_be_taken_back_by_itself() {
         late: std::collections::BTreeMap::new(),
     });
     let undo = engine
+        .runs()
         .undo(&child, agreed)
         .await
         .unwrap()

@@ -48,7 +48,7 @@ fn approval(step: &str, version: u32) -> RunCommand {
 }
 
 async fn approve(engine: &Engine, run: &RunId, step: &str) {
-    engine.command(run, approval(step, 1)).await.unwrap();
+    engine.runs().command(run, approval(step, 1)).await.unwrap();
 }
 
 async fn approved_as(engine: &Engine, mut plan: Value, id: &str) -> PlanId {
@@ -74,7 +74,7 @@ async fn what_was_executing_when_the_last_process_died_goes_on() {
     let world = World::new();
     let one = world.engine("one");
     let plan = approved(&one, chain(3, "r.read", 1000)).await;
-    let first = one.start(&plan, options()).await.unwrap();
+    let first = one.runs().start(&plan, options()).await.unwrap();
     let run = first.run_id().clone();
     after(1500).await;
     world.store.kill_owner(&OwnerId("one".into()));
@@ -197,6 +197,7 @@ async fn of_many_who_approve_at_once_one_does() {
 async fn a_pause_is_not_lifted_by_a_decision() {
     let (world, engine, supervisor, run) = waiting().await;
     engine
+        .runs()
         .command(&run, RunCommand::Pause { by: person() })
         .await
         .unwrap();
@@ -215,6 +216,7 @@ async fn a_pause_is_not_lifted_by_a_decision() {
 async fn a_pause_is_not_lifted_by_the_supervisor() {
     let (world, engine, supervisor, run) = waiting().await;
     engine
+        .runs()
         .command(&run, RunCommand::Pause { by: person() })
         .await
         .unwrap();
@@ -222,7 +224,7 @@ async fn a_pause_is_not_lifted_by_the_supervisor() {
     supervisor.go_on(run.clone()).await;
     after(60_000).await;
     assert_eq!(status(&world, &run).await, "paused");
-    let handle = engine.resume_run(&run, options()).await.unwrap();
+    let handle = engine.runs().resume_run(&run, options()).await.unwrap();
     supervisor.adopt(handle).await;
     after(1000).await;
     assert_eq!(status(&world, &run).await, "completed");
@@ -234,6 +236,7 @@ async fn a_parent_goes_on_when_its_child_does() {
     let engine = world.engine("one");
     let supervisor = supervise(&engine);
     engine
+        .plans()
         .propose(document(gated("child")), &person())
         .await
         .unwrap();
@@ -333,7 +336,11 @@ async fn a_shutdown_in_the_middle_of_a_child_run_loses_nothing() {
     let supervisor = supervise(&engine);
     let mut child = chain(2, "w.write", 2000);
     child["id"] = json!("child");
-    engine.propose(document(child), &person()).await.unwrap();
+    engine
+        .plans()
+        .propose(document(child), &person())
+        .await
+        .unwrap();
     let plan = approved(
         &engine,
         json!({"id": "p", "steps": [{"id": "sub", "plan": {"id": "child"}}]}),
@@ -367,7 +374,7 @@ async fn a_run_that_cannot_go_on_is_tried_again_with_growing_pauses_and_harms_no
     let world = World::new();
     let one = world.engine("one");
     let broken = approved_as(&one, chain(2, "w.write", 1000), "broken").await;
-    let handle = one.start(&broken, options()).await.unwrap();
+    let handle = one.runs().start(&broken, options()).await.unwrap();
     let run = handle.run_id().clone();
     after(500).await;
     one.drain();
@@ -487,6 +494,7 @@ async fn a_conversation_at_a_terminal_is_left_to_that_terminal() {
     )
     .await;
     let run = engine
+        .runs()
         .start(&plan, options())
         .await
         .unwrap()
@@ -499,6 +507,7 @@ async fn a_conversation_at_a_terminal_is_left_to_that_terminal() {
     let said = Map::from_iter([("message".to_owned(), json!("how are you?"))]);
     let (step, question, replies) = ("chat".to_owned(), asked.digest(), vec![Reply::Values(said)]);
     engine
+        .runs()
         .command(
             run.id(),
             RunCommand::GiveInput {
@@ -517,6 +526,7 @@ async fn a_conversation_at_a_terminal_is_left_to_that_terminal() {
         "nobody goes on with it"
     );
     let run = engine
+        .runs()
         .resume(&plan, options())
         .await
         .unwrap()

@@ -101,7 +101,7 @@ fn assert_masked(text: &str) {
 async fn parked(world: &World) -> Run {
     let engine = process(world, "one");
     let id = approved(&engine, asking()).await;
-    let mut handle = engine.start(&id, options()).await.unwrap();
+    let mut handle = engine.runs().start(&id, options()).await.unwrap();
     handle.wait().await.unwrap()
 }
 
@@ -123,7 +123,11 @@ async fn an_answer_is_masked_by_a_process_that_never_used_the_secret() {
     let world = World::new();
     let run = parked(&world).await;
     let other = process(&world, "two");
-    other.command(run.id(), answer(&run, KEY)).await.unwrap();
+    other
+        .runs()
+        .command(run.id(), answer(&run, KEY))
+        .await
+        .unwrap();
     assert_masked(&kept(&world, Some(run.id())).await);
 }
 
@@ -144,7 +148,11 @@ async fn an_answer_is_masked_by_the_supervisor_that_takes_the_run_over() {
 async fn a_secret_that_only_an_earlier_version_names_is_masked_too() {
     let world = World::new();
     let engine = process(&world, "one");
-    let (review, _) = engine.propose(document(asking()), &person()).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .propose(document(asking()), &person())
+        .await
+        .unwrap();
     let mut plain = asking();
     plain["steps"][1]["args"] = json!({"other": "${ask}"});
     let editing = Editing {
@@ -152,10 +160,14 @@ async fn a_secret_that_only_an_earlier_version_names_is_masked_too() {
         by: person(),
         reason: Some(format!("{KEY} is not needed")),
     };
-    let edited = engine.edit(review.id(), document(plain), &editing).await;
+    let edited = engine
+        .plans()
+        .edit(review.id(), document(plain), &editing)
+        .await;
     edited.unwrap();
     let shown = Shown::Version(2);
     let given = engine
+        .plans()
         .approve(
             review.id(),
             &Map::new(),
@@ -165,7 +177,7 @@ async fn a_secret_that_only_an_earlier_version_names_is_masked_too() {
         )
         .await;
     given.unwrap();
-    let mut handle = engine.start(review.id(), options()).await.unwrap();
+    let mut handle = engine.runs().start(review.id(), options()).await.unwrap();
     let run = handle.wait().await.unwrap();
     for writer in [
         process(&world, "two"),
@@ -176,6 +188,7 @@ async fn a_secret_that_only_an_earlier_version_names_is_masked_too() {
         let by = person();
         let step = "use".to_owned();
         let given = writer
+            .runs()
             .command(run.id(), RunCommand::LeaveOut { step, by, reason })
             .await;
         drop(given);
@@ -201,7 +214,7 @@ async fn reasons_given_to_runs_are_masked_whichever_process_writes_them() {
         let world = World::new();
         let run = parked(&world).await;
         let other = process(&world, "two");
-        other.command(run.id(), command).await.unwrap();
+        other.runs().command(run.id(), command).await.unwrap();
         assert_masked(&kept(&world, Some(run.id())).await);
     }
 }
@@ -213,7 +226,7 @@ async fn a_denial_is_masked() {
     let mut plan = asking();
     plan["steps"][0] = json!({"id": "ask", "tool": "r.read", "approvalRequired": true});
     let id = approved(&engine, plan).await;
-    let mut handle = engine.start(&id, options()).await.unwrap();
+    let mut handle = engine.runs().start(&id, options()).await.unwrap();
     let run = handle.wait().await.unwrap();
     let denial = RunCommand::Deny {
         step: "ask".into(),
@@ -222,7 +235,7 @@ async fn a_denial_is_masked() {
         reason: format!("not with {KEY}"),
     };
     let other = process(&world, "two");
-    other.command(run.id(), denial).await.unwrap();
+    other.runs().command(run.id(), denial).await.unwrap();
     assert_masked(&kept(&world, Some(run.id())).await);
 }
 
@@ -235,14 +248,18 @@ async fn the_value_of_a_resolved_call_is_masked_in_the_journal_and_as_an_artifac
             {"id": "lost", "tool": "w.write", "args": {"ms": 1_000_000, "value": "${secret.KEY}"}},
         ]});
         let id = approved(&engine, plan).await;
-        let handle = engine.start(&id, options()).await.unwrap();
+        let handle = engine.runs().start(&id, options()).await.unwrap();
         let run = handle.run_id().clone();
         after(10).await;
         // Its process dies with the call in flight.
         world.store.kill_owner(&OwnerId("one".into()));
         let other = process(&world, "two");
         let said = json!(format!("{}{KEY}", "x".repeat(size)));
-        let resolution = other.resolution_with_value(&run, said).await.unwrap();
+        let resolution = other
+            .runs()
+            .resolution_with_value(&run, said)
+            .await
+            .unwrap();
         let Resolution::Happened { value } = &resolution else {
             panic!("it happened")
         };
@@ -258,7 +275,7 @@ async fn the_value_of_a_resolved_call_is_masked_in_the_journal_and_as_an_artifac
             by: person(),
             resolution,
         };
-        other.command(&run, resolve).await.unwrap();
+        other.runs().command(&run, resolve).await.unwrap();
         assert!(!kept(&world, Some(&run)).await.contains(KEY));
     }
 }
@@ -272,7 +289,7 @@ async fn a_message_to_the_owner_is_masked_before_it_is_left() {
     let ttl = std::time::Duration::from_secs(3600);
     world.store.acquire(run.id(), &owner, ttl).await.unwrap();
     let other = process(&world, "two");
-    let unheard = other.command(run.id(), answer(&run, KEY)).await;
+    let unheard = other.runs().command(run.id(), answer(&run, KEY)).await;
     assert!(unheard.is_err(), "the owner never answers");
     let mail = world.store.mail().await.unwrap();
     assert_eq!(mail.len(), 1, "the message stays in the mailbox");
@@ -280,7 +297,11 @@ async fn a_message_to_the_owner_is_masked_before_it_is_left() {
 }
 
 async fn proposed(engine: &Engine) -> PlanId {
-    let (review, _) = engine.propose(document(asking()), &person()).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .propose(document(asking()), &person())
+        .await
+        .unwrap();
     review.id().clone()
 }
 
@@ -294,9 +315,16 @@ async fn what_people_say_about_a_plan_is_masked() {
         // Each in a process that has never seen the plan run.
         let other = process(&world, "two");
         match said {
-            "reject" => drop(other.reject(&id, shown, &person(), &reason).await.unwrap()),
+            "reject" => drop(
+                other
+                    .plans()
+                    .reject(&id, shown, &person(), &reason)
+                    .await
+                    .unwrap(),
+            ),
             "request changes" => drop(
                 other
+                    .plans()
                     .request_changes(&id, shown, &person(), &reason)
                     .await
                     .unwrap(),
@@ -306,7 +334,13 @@ async fn what_people_say_about_a_plan_is_masked() {
                     text: reason.clone(),
                     ..NewComment::default()
                 };
-                drop(other.comment(&id, comment, &person()).await.unwrap());
+                drop(
+                    other
+                        .plans()
+                        .comment(&id, comment, &person())
+                        .await
+                        .unwrap(),
+                );
             }
             "edit" => {
                 let mut changed = asking();
@@ -316,10 +350,17 @@ async fn what_people_say_about_a_plan_is_masked() {
                     by: person(),
                     reason: Some(reason.clone()),
                 };
-                drop(other.edit(&id, document(changed), &editing).await.unwrap());
+                drop(
+                    other
+                        .plans()
+                        .edit(&id, document(changed), &editing)
+                        .await
+                        .unwrap(),
+                );
             }
             _ => {
                 let given = other
+                    .plans()
                     .approve(
                         &id,
                         &Map::new(),
@@ -330,6 +371,7 @@ async fn what_people_say_about_a_plan_is_masked() {
                     .await;
                 drop(given.unwrap());
                 let revoked = other
+                    .plans()
                     .revoke_approval(&id, &person(), &person(), Some(reason.clone()))
                     .await;
                 drop(revoked.unwrap());
@@ -347,7 +389,8 @@ async fn a_secret_that_cannot_be_read_does_not_keep_a_person_from_deciding() {
         let id = proposed(&process(&world, "one")).await;
         let other = process_with(&world, "two", secrets);
         let by = person();
-        let reject = other.reject(&id, Shown::Version(1), &by, "no");
+        let plans = other.plans();
+        let reject = plans.reject(&id, Shown::Version(1), &by, "no");
         let limit = std::time::Duration::from_secs(10);
         tokio::time::timeout(limit, reject).await.unwrap().unwrap();
     }
@@ -361,7 +404,11 @@ async fn a_document_is_kept_word_for_word() {
     let mut plan = asking();
     plan["steps"][1]["args"]["literal"] = json!(KEY);
     let author = Principal::person("ada");
-    let (review, _) = engine.propose(document(plan), &author).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .propose(document(plan), &author)
+        .await
+        .unwrap();
     let args = &review.current().document.steps[1].args;
     assert_eq!(args["literal"], KEY);
 }

@@ -30,6 +30,7 @@ fn undoable(n: usize, undo_tool: &str) -> Value {
 async fn run(engine: &Engine, plan: Value) -> Run {
     let id = approved(engine, plan).await;
     engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -41,7 +42,7 @@ async fn run(engine: &Engine, plan: Value) -> Run {
 /// Agrees to what would be taken back, as it is shown.
 async fn consent(engine: &Engine, run: &RunId, by: Principal) -> RunOptions {
     let mut options = options();
-    if let Ok(candidate) = engine.plan_undo(run).await
+    if let Ok(candidate) = engine.runs().plan_undo(run).await
         && let Undo::Fresh { candidate, .. } = candidate.undo
     {
         let shown = Shown::Digest(candidate.digest);
@@ -57,15 +58,13 @@ async fn consent(engine: &Engine, run: &RunId, by: Principal) -> RunOptions {
 
 async fn order(engine: &Engine, run: &RunId) -> Result<RunHandle, UndoRunError> {
     let options = consent(engine, run, person()).await;
-    engine.undo(run, options).await
+    engine.runs().undo(run, options).await
 }
 
 async fn reload(engine: &Engine, id: &RunId) -> Run {
-    let plan = planwright_engine::plan_of_run(&**engine.store(), id)
-        .await
-        .unwrap();
-    let (review, _) = engine.load_review(&plan).await.unwrap();
-    engine.load_run(id, &review).await.unwrap().0
+    let plan = engine.journals().plan_of_run(id).await.unwrap();
+    let (review, _) = engine.plans().load_review(&plan).await.unwrap();
+    engine.runs().load_run(id, &review).await.unwrap().0
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,10 +111,10 @@ async fn only_a_person_who_saw_the_calls_takes_a_run_back() {
     let world = World::new();
     let engine = world.engine("one");
     let original = run(&engine, undoable(1, "w.erase")).await;
-    let nobody = engine.undo(original.id(), options()).await;
+    let nobody = engine.runs().undo(original.id(), options()).await;
     assert!(matches!(nobody, Err(UndoRunError::NotApproved)));
     let agent = consent(&engine, original.id(), Principal::agent("planner")).await;
-    let refused = engine.undo(original.id(), agent).await;
+    let refused = engine.runs().undo(original.id(), agent).await;
     assert!(matches!(
         refused,
         Err(UndoRunError::Refused(Refusal::MayNotApprove(_)))
@@ -128,7 +127,7 @@ async fn only_a_person_who_saw_the_calls_takes_a_run_back() {
         assurance: Assurance::Terminal,
         late: std::collections::BTreeMap::new(),
     });
-    let stale = engine.undo(original.id(), other).await;
+    let stale = engine.runs().undo(original.id(), other).await;
     assert!(matches!(
         stale,
         Err(UndoRunError::Refused(Refusal::Stale { .. }))
@@ -182,7 +181,7 @@ async fn a_failed_run_is_taken_back_as_far_as_it_came() {
         .push(json!({"id": "free", "tool": "w.write"}));
     let original = run(&engine, plan).await;
     assert_eq!(original.status().as_str(), "failed");
-    let candidate = engine.plan_undo(original.id()).await.unwrap();
+    let candidate = engine.runs().plan_undo(original.id()).await.unwrap();
     let Undo::Fresh { kept, steps, .. } = candidate.undo else {
         panic!("nothing is open")
     };
@@ -210,8 +209,8 @@ async fn a_run_that_goes_on_is_not_taken_back_and_one_being_taken_back_is_not_ru
     let mut plan = undoable(2, "s.save");
     plan["steps"][0]["args"]["ms"] = json!(100);
     let id = approved(&engine, plan).await;
-    let mut running = engine.start(&id, options()).await.unwrap();
-    let early = engine.plan_undo(running.run_id()).await;
+    let mut running = engine.runs().start(&id, options()).await.unwrap();
+    let early = engine.runs().plan_undo(running.run_id()).await;
     assert!(matches!(
         early,
         Err(UndoRunError::Refused(Refusal::NotEnded { .. }))
@@ -222,6 +221,7 @@ async fn a_run_that_goes_on_is_not_taken_back_and_one_being_taken_back_is_not_ru
     after(50).await;
     let shown = Shown::Version(1);
     engine
+        .plans()
         .approve(
             &id,
             &serde_json::Map::new(),
@@ -231,7 +231,7 @@ async fn a_run_that_goes_on_is_not_taken_back_and_one_being_taken_back_is_not_ru
         )
         .await
         .unwrap();
-    let meanwhile = engine.start(&id, options()).await;
+    let meanwhile = engine.runs().start(&id, options()).await;
     assert!(
         matches!(meanwhile, Err(StartRunError::BeingUndone { .. })),
         "{meanwhile:?}"
@@ -244,6 +244,7 @@ async fn a_run_that_goes_on_is_not_taken_back_and_one_being_taken_back_is_not_ru
     assert_eq!(undo.wait().await.unwrap().status().as_str(), "completed");
     assert_eq!(
         engine
+            .runs()
             .start(&id, options())
             .await
             .unwrap()
@@ -264,6 +265,7 @@ async fn a_fork_does_not_take_back_what_another_run_did() {
     let shown = Shown::Version(1);
     let plan = original.plan().id();
     engine
+        .plans()
         .approve(
             plan,
             &serde_json::Map::new(),
@@ -275,6 +277,7 @@ async fn a_fork_does_not_take_back_what_another_run_did() {
         .unwrap();
     let from = ["s3".parse().unwrap()];
     let fork = engine
+        .runs()
         .fork(original.id(), &from, options())
         .await
         .unwrap()
@@ -354,6 +357,7 @@ impl Crashed {
             let engine = self.world.engine("two");
             // Nobody has to agree again: it is the same undo.
             let undo = engine
+                .runs()
                 .undo(&self.original, options())
                 .await
                 .unwrap()
@@ -416,6 +420,7 @@ fn an_unsafe_undo_in_flight_is_unknown_until_a_person_says() {
             let step = "undo-s2".to_owned();
             let resolved = resolution.clone();
             engine
+                .runs()
                 .command(
                     undo.id(),
                     RunCommand::Resolve {
@@ -458,11 +463,15 @@ async fn an_undo_is_folded_from_its_own_journal_whatever_becomes_of_the_plan() {
         .unwrap();
     let mut edited = undoable(1, "s.save");
     edited["title"] = json!("Another plan");
-    engine.propose(document(edited), &person()).await.unwrap();
+    engine
+        .plans()
+        .propose(document(edited), &person())
+        .await
+        .unwrap();
     let again = reload(&engine, undo.id()).await;
     assert_eq!(again.steps_digest(), undo.steps_digest());
     assert_eq!(report_of(&again, "undo-s2").status.as_str(), "completed");
-    let events = crate::world::entries(&**engine.store(), original.id());
+    let events = crate::world::entries(&*world.store, original.id());
     let undone = events
         .iter()
         .filter(|entry| matches!(entry.event, RunEvent::StepUndone { .. }))

@@ -364,6 +364,7 @@ impl World {
         let engine = self.engine("one");
         let id = approved(&engine, document).await;
         engine
+            .runs()
             .start(&id, options())
             .await
             .unwrap()
@@ -442,7 +443,11 @@ pub(crate) fn chain(n: usize, tool: &str, ms: u64) -> Value {
 
 /// Proposes a plan and agrees to it.
 pub(crate) async fn approved(engine: &Engine, value: Value) -> PlanId {
-    let (review, findings) = engine.propose(document(value), &person()).await.unwrap();
+    let (review, findings) = engine
+        .plans()
+        .propose(document(value), &person())
+        .await
+        .unwrap();
     assert!(
         !findings
             .iter()
@@ -451,6 +456,7 @@ pub(crate) async fn approved(engine: &Engine, value: Value) -> PlanId {
     );
     let shown = Shown::Version(review.current().number);
     engine
+        .plans()
         .approve(
             review.id(),
             &Map::new(),

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Lists the runs of a plan, oldest first, then those that belong to other runs.
 pub async fn load_run_lines(engine: &Engine, review: &Review) -> Result<Vec<RunLine>, StoreError> {
-    let infos = engine.store().runs(review.id()).await?;
+    let infos = engine.journals().runs(review.id()).await?;
     let statuses: HashMap<&StreamName, &CachedStatus> = infos
         .iter()
         .map(|info| (&info.stream, &info.status.status))
@@ -49,7 +49,7 @@ async fn load_dependent_run(
     id: &RunId,
     info: &StreamInfo,
 ) -> Result<RunLine, StoreError> {
-    let first = engine.store().read(&info.stream, 0, 1).await?;
+    let first = engine.journals().read(&info.stream, 0, 1).await?;
     let event = first
         .first()
         .and_then(|record| decode::<RunEvent>(record).ok())
@@ -80,10 +80,10 @@ pub async fn load_plan_details<'a>(
     candidate: &Candidate,
     status: &'a str,
 ) -> Result<PlanDetails<'a>, ReviewError> {
-    let judged = engine.judge(&candidate.plan);
+    let judged = engine.plans().judge(&candidate.plan);
     let late = judged.late_choices(&BTreeMap::new(), &engine.policy().late_bound);
-    let now = engine.environment().clock.now();
-    let changes = engine.reapproval(review, candidate).await?;
+    let now = engine.now();
+    let changes = engine.runs().reapproval(review, candidate).await?;
     Ok(PlanDetails {
         document: &review.current().document,
         status,
@@ -101,7 +101,7 @@ pub async fn load_plan_details<'a>(
         comments: ThreadLine::all(review),
         changes: changes.map(changes_since),
         planning: review.current().planning.as_deref().map(PlanningLine::from),
-        models: ModelCostLine::all(&engine.model_costs(review).await?),
+        models: ModelCostLine::all(&engine.journals().model_costs(review).await?),
     })
 }
 

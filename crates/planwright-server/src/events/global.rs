@@ -43,7 +43,7 @@ impl GlobalStream {
     pub(super) async fn next(&mut self) -> Result<(Vec<(GlobalId, Frame)>, bool), StoreError> {
         let page = self
             .events
-            .store
+            .journals
             .feed(&FeedOf::All, self.read, BATCH)
             .await?;
         let mut frames = Vec::new();
@@ -92,12 +92,12 @@ impl GlobalStream {
         plan: &PlanId,
         placed: &Placed,
     ) -> Result<Option<Vec<Frame>>, StoreError> {
-        let store = &self.events.store;
+        let journals = &self.events.journals;
         let (fold, applied) = self.folds.get_mut(plan).expect("it was put there");
         if applied.0 == 0 {
             let of = FeedOf::Plan(plan.clone());
             'pages: loop {
-                let page = store.feed(&of, *applied, PAGE).await?;
+                let page = journals.feed(&of, *applied, PAGE).await?;
                 for earlier in &page {
                     if earlier.position >= placed.position {
                         break 'pages;

@@ -8,8 +8,8 @@ use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Entry, StreamName, decode};
 use planwright_core::plan::Bounds;
 use planwright_core::run::{Run, RunEvent};
-use planwright_engine::port::{FeedOf, Placed, Position, Progress, Store, StoreError};
-use planwright_engine::{Engine, Observer, end_of_feed, plan_of_run};
+use planwright_engine::port::{FeedOf, Placed, Position, Progress, StoreError};
+use planwright_engine::{Engine, Journals, Observer};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub struct Events(Arc<Hub>);
 /// What all streams share.
 #[derive(Debug)]
 pub struct Hub {
-    pub(super) store: Arc<dyn Store>,
+    pub(super) journals: Journals,
     pub(super) engine: Engine,
     pub(super) options: EventsOptions,
     pub(super) stop: CancellationToken,
@@ -51,7 +51,7 @@ impl Events {
     /// Begins to follow the journal until `stop`; needs a runtime.
     pub fn start(engine: Engine, options: EventsOptions, stop: CancellationToken) -> Self {
         let hub = Arc::new(Hub {
-            store: Arc::clone(engine.store()),
+            journals: engine.journals(),
             engine: engine.clone(),
             options,
             stop,
@@ -92,7 +92,7 @@ impl Events {
 
 impl Hub {
     pub(super) fn bounds(&self) -> &Bounds {
-        &self.engine.environment().bounds
+        self.engine.bounds()
     }
 
     /// The plan's topic, read from the journal if nobody listened to it lately.
@@ -103,7 +103,7 @@ impl Hub {
                 .or_insert_with(|| Arc::new(Topic::new(plan.clone()))),
         );
         topic
-            .load(&*self.store, self.bounds(), &self.options)
+            .load(&self.journals, self.bounds(), &self.options)
             .await?;
         Ok(topic)
     }
@@ -129,9 +129,9 @@ impl Hub {
 
 async fn follow(hub: Arc<Hub>) {
     let following = async {
-        let mut changes = hub.store.changes();
+        let mut changes = hub.journals.changes();
         let mut place = loop {
-            match end_of_feed(&*hub.store).await {
+            match hub.journals.end_of_feed().await {
                 Ok(end) => {
                     break Place {
                         after: end,
@@ -181,7 +181,7 @@ struct Place {
 impl Place {
     /// Takes the next page to the topics. Returns whether there may be more.
     async fn advance(&mut self, hub: &Hub) -> Result<bool, StoreError> {
-        let page = hub.store.feed(&FeedOf::All, self.after, PAGE).await?;
+        let page = hub.journals.feed(&FeedOf::All, self.after, PAGE).await?;
         for placed in &page {
             if let Some(topic) = self.topic(hub, placed).await {
                 topic.push(placed, &hub.options);
@@ -219,7 +219,7 @@ pub(super) async fn plan_of(
             Ok(_) | Err(_) => None,
         }
     } else {
-        plan_of_run(&*hub.store, run).await.ok()
+        hub.journals.plan_of_run(run).await.ok()
     };
     let Some(plan) = plan else {
         tracing::warn!(%run, "a run does not say which plan it belongs to");

@@ -79,7 +79,7 @@ impl Sender {
 
     /// The first piece: clients must not all come back at the same moment.
     async fn greet(&self) -> Result<(), Gone> {
-        let noise = self.events.engine.environment().ids.entropy() % (RETRY_MILLIS / 2);
+        let noise = self.events.engine.entropy() % (RETRY_MILLIS / 2);
         self.send(format!("retry: {}\n\n", RETRY_MILLIS + noise))
             .await
     }
@@ -208,7 +208,7 @@ async fn send_global(
         frame::write(&mut text, Some(&stream.after), "reset", &data.to_string());
         sender.send(text).await?;
     }
-    let mut changes = sender.events.store.changes();
+    let mut changes = sender.events.journals.changes();
     loop {
         changes.mark_unchanged();
         let (frames, more) = match stream.next().await {

@@ -82,7 +82,7 @@ impl PlanStream {
         let replay = self
             .replay
             .get_or_insert_with(|| Replay::new(plan.clone(), *self.events.bounds()));
-        let page = replay.page(&*self.events.store, self.after).await?;
+        let page = replay.page(&self.events.journals, self.after).await?;
         let (frames, more) = page.map_err(|_| Broken::Damaged)?;
         if frames.is_empty() && !more {
             // Memory knows more than the journal: something was taken away from it.

@@ -31,10 +31,10 @@ pub(super) async fn snapshot(
     reason: Reason,
 ) -> Result<Value, LoadError> {
     let engine = &hub.engine;
-    let (review, _) = engine.load_review(plan).await?;
-    let status = engine.status(&review).await?;
+    let (review, _) = engine.plans().load_review(plan).await?;
+    let status = engine.plans().status(&review).await?;
     let run = match review.runs().last() {
-        Some(opened) => Some(engine.load_run(&opened.run, &review).await?.0),
+        Some(opened) => Some(engine.runs().load_run(&opened.run, &review).await?.0),
         None => None,
     };
     let steps = run.as_ref().map(|run| {

@@ -16,8 +16,8 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode};
 use planwright_core::id::PlanId;
+use planwright_engine::LoadError;
 use planwright_engine::port::Position;
-use planwright_engine::{LoadError, end_of_feed};
 use utoipa_axum::routes;
 
 pub(crate) fn routes() -> Routes {
@@ -161,7 +161,13 @@ async fn all_events(
         .await;
     }
     let place = events.enter_global(&caller).ok_or_else(full)?;
-    let end = GlobalId::after(end_of_feed(&*events.store).await.map_err(LoadError::from)?);
+    let end = GlobalId::after(
+        events
+            .journals
+            .end_of_feed()
+            .await
+            .map_err(LoadError::from)?,
+    );
     let named = last_event_id(&headers).map(|text| text.parse::<GlobalId>().ok());
     let (after, reason) = match named.unwrap_or_else(|| asked.or(Some(end))) {
         None => (end, Some(Reason::UnknownId)),

@@ -5,7 +5,8 @@ use super::options::EventsOptions;
 use planwright_core::event::PlanEvents;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Bounds;
-use planwright_engine::port::{FeedOf, Placed, Position, Store, StoreError};
+use planwright_engine::Journals;
+use planwright_engine::port::{FeedOf, Placed, Position, StoreError};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OnceCell, watch};
@@ -92,26 +93,26 @@ impl Topic {
     /// Reads the plan once, whoever asks first.
     pub(super) async fn load(
         &self,
-        store: &dyn Store,
+        journals: &Journals,
         bounds: &Bounds,
         options: &EventsOptions,
     ) -> Result<(), StoreError> {
         self.loaded
-            .get_or_try_init(|| self.read(store, bounds, options))
+            .get_or_try_init(|| self.read(journals, bounds, options))
             .await
             .copied()
     }
 
     async fn read(
         &self,
-        store: &dyn Store,
+        journals: &Journals,
         bounds: &Bounds,
         options: &EventsOptions,
     ) -> Result<(), StoreError> {
         let of = FeedOf::Plan(self.plan.clone());
         let mut live = Live::new(self.plan.clone(), *bounds);
         loop {
-            let page = store.feed(&of, live.applied, PAGE).await?;
+            let page = journals.feed(&of, live.applied, PAGE).await?;
             let pushed = page
                 .iter()
                 .try_for_each(|placed| live.push(placed, options));
@@ -289,10 +290,10 @@ impl Replay {
     /// The events above `seq` in the next page of the journal, and whether there may be more pages.
     pub(super) async fn page(
         &mut self,
-        store: &dyn Store,
+        journals: &Journals,
         seq: u64,
     ) -> Result<Result<(Vec<Frame>, bool), Damaged>, StoreError> {
-        let page = store.feed(&self.of, self.applied, PAGE).await?;
+        let page = journals.feed(&self.of, self.applied, PAGE).await?;
         let mut frames = Vec::new();
         for placed in &page {
             let Ok(events) = self.fold.push(&placed.stream, &placed.record) else {

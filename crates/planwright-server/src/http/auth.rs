@@ -184,7 +184,7 @@ async fn enter(http: &Http, door: Option<Door>) -> Result<Option<Caller>, Proble
     let caller = match shown {
         Shown::Token(token) => authenticate(http, &token).await?,
         Shown::Ticket(ticket, path) => {
-            let now = http.service.engine.environment().clock.now();
+            let now = http.service.engine.now();
             let spent = http.tickets.spend(&ticket, &path, now);
             spent.ok_or_else(|| {
                 unauthorized("the ticket was used, has expired, or is for another path")
@@ -199,7 +199,7 @@ async fn enter(http: &Http, door: Option<Door>) -> Result<Option<Caller>, Proble
 
 /// The owner of a token.
 async fn authenticate(http: &Http, token: &str) -> Result<Caller, Problem> {
-    let now = http.service.engine.environment().clock.now();
+    let now = http.service.engine.now();
     if let Some(caller) = http.sign_in.session(token, now) {
         return Ok(caller);
     }

@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// Looks whenever somebody came in, something in the store changed, or a token expires, until the
 /// service stops.
 pub(super) async fn watch(http: Http) {
-    let mut changes = http.service.engine.store().changes();
+    let mut changes = http.service.engine.journals().changes();
     let entered = &http.events.admission().entered;
     loop {
         changes.mark_unchanged();
@@ -36,7 +36,7 @@ pub(super) async fn watch(http: Http) {
 
 /// Ends what may no longer go on. Returns how long the rest is good at least.
 async fn expel(http: &Http) -> Duration {
-    let now = http.service.engine.environment().clock.now();
+    let now = http.service.engine.now();
     let mut pause = LONGEST;
     for credential in http.events.admission().credentials() {
         match good_for(http, &credential, now).await {

@@ -97,9 +97,9 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
         principal,
         key: Digest::of_parts(&[principal.as_bytes(), place.as_bytes(), key.as_bytes()]),
         request: Digest::of_parts(&[&kind, &bytes]),
-        owner: http.service.engine.environment().owner.clone(),
+        owner: http.service.engine.owner().clone(),
     };
-    let now = http.service.engine.environment().clock.now();
+    let now = http.service.engine.now();
     match http.service.answers.claim(&asking, now).await? {
         Claim::Fresh => {}
         Claim::Answered(kept) => return again(&kept),

@@ -12,13 +12,13 @@ const LONGEST: Duration = Duration::from_mins(10);
 /// Notes what is due, until the service stops.
 pub(super) async fn tend(http: Http) {
     loop {
-        let pause = match http.service.engine.tend().await {
+        let pause = match http.service.engine.maintenance().tend().await {
             Ok(tended) => {
                 for notice in &tended.notices {
                     tracing::info!(plan = %notice.plan(), "{notice}");
                     http.service.write_files(notice.plan()).await;
                 }
-                let now = http.service.engine.environment().clock.now();
+                let now = http.service.engine.now();
                 tended
                     .next_at
                     .map_or(LONGEST, |at| at.since(now).clamp(SHORTEST, LONGEST))

@@ -28,7 +28,7 @@ impl Counts {
         let Ok(StreamCounts {
             mut plans,
             mut runs,
-        }) = engine.store().counts().await
+        }) = engine.journals().counts().await
         else {
             return;
         };

@@ -4,7 +4,6 @@ use super::counts::Counts;
 use super::figures::{Figures, name};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
-use planwright_core::journal::StreamName;
 use planwright_core::status::RunStatus;
 use planwright_engine::{Engine, Standing};
 use serde::Serialize;
@@ -88,21 +87,10 @@ impl Health {
 
     /// The store is read, and asked to commit nothing: that needs its writer and its lock.
     async fn store_problem(&self) -> Option<String> {
-        let store = self.engine.store();
-        let nothing = StreamName::Plan("readiness".parse().expect("a name"));
-        let looking = async {
-            store
-                .head(&nothing)
-                .await
-                .map_err(|error| format!("the store cannot be read: {error}"))?;
-            store
-                .append(Vec::new())
-                .await
-                .map_err(|error| format!("the store cannot be written: {error}"))
-        };
-        match tokio::time::timeout(PATIENCE, looking).await {
+        let maintenance = self.engine.maintenance();
+        match tokio::time::timeout(PATIENCE, maintenance.check_store()).await {
             Ok(Ok(())) => None,
-            Ok(Err(problem)) => Some(problem),
+            Ok(Err(problem)) => Some(problem.to_string()),
             Err(_) => Some(format!(
                 "the store gave no answer within {} s",
                 PATIENCE.as_secs()

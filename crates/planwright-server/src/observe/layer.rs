@@ -9,11 +9,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use futures::FutureExt as _;
 use planwright_core::trace::TraceParent;
-use planwright_engine::port::Ids;
 use planwright_engine::{Engine, telemetry};
 use serde_json::json;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tracing::field::{Empty, display};
 use tracing::{Instrument as _, Span};
@@ -24,11 +22,10 @@ const TRACE_HEADER: &str = "x-trace-id";
 /// trace. Handlers find [`TraceId`] and the [`TraceParent`] of their request among its extensions.
 /// It goes on last, around everything else.
 pub fn layer<S: Clone + Send + Sync + 'static>(router: Router<S>, engine: &Engine) -> Router<S> {
-    let ids = Arc::clone(&engine.environment().ids);
-    router.layer(middleware::from_fn_with_state(ids, observe))
+    router.layer(middleware::from_fn_with_state(engine.clone(), observe))
 }
 
-async fn observe(State(ids): State<Arc<dyn Ids>>, mut request: Request, next: Next) -> Response {
+async fn observe(State(engine): State<Engine>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let open = Counted::one(name::REQUESTS_OPEN);
     // Only the template of a path is a label: paths themselves are endless.
@@ -38,7 +35,7 @@ async fn observe(State(ids): State<Arc<dyn Ids>>, mut request: Request, next: Ne
         .map_or("unmatched", MatchedPath::as_str)
         .to_owned();
     let method = known_method(request.method());
-    let (span, place) = request_span(&*ids, method, &route, request.headers());
+    let (span, place) = request_span(&engine, method, &route, request.headers());
     request.extensions_mut().insert(place.trace);
     request.extensions_mut().insert(place);
     let answered = AssertUnwindSafe(next.run(request))
@@ -56,7 +53,7 @@ async fn observe(State(ids): State<Arc<dyn Ids>>, mut request: Request, next: Ne
 
 /// The span of a request, and its place in a trace: the caller's, if it told of one.
 fn request_span(
-    ids: &dyn Ids,
+    engine: &Engine,
     method: &'static str,
     route: &str,
     headers: &HeaderMap,
@@ -78,7 +75,7 @@ fn request_span(
     if let Some(told) = &told {
         telemetry::adopt(&span, told);
     }
-    let minted = || TraceParent::of_name(TraceId::mint(ids.entropy(), ids.entropy()), route);
+    let minted = || TraceParent::of_name(TraceId::mint(engine.entropy(), engine.entropy()), route);
     let place = telemetry::place(&span).or(told).unwrap_or_else(minted);
     span.record("trace_id", display(place.trace));
     (span, place)

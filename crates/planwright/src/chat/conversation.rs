@@ -66,13 +66,10 @@ impl Conversation {
         terms: &ConversationTerms,
         message: &str,
     ) -> Result<(Self, RunHandle), Failure> {
-        let id = format!(
-            "chat-{:08x}",
-            app.engine.environment().ids.entropy() & 0xffff_ffff
-        );
+        let id = format!("chat-{:08x}", app.engine.entropy() & 0xffff_ffff);
         let document = document(&id, terms, message)?;
-        let (review, _) = app.engine.propose(document, &agent()).await?;
-        let candidate = app.engine.runnable(&review, &Map::new()).await?;
+        let (review, _) = app.engine.plans().propose(document, &agent()).await?;
+        let candidate = app.engine.runs().runnable(&review, &Map::new()).await?;
         let by = user();
         let mut options = RunOptions::new(by.clone());
         // Whoever begins to chat agrees to a conversation in which everything that is not read-only
@@ -84,10 +81,10 @@ impl Conversation {
                 Assurance::CommandLine,
             )),
             PrincipalKind::Agent | PrincipalKind::Service | PrincipalKind::Policy => {
-                app.engine.consent_of_policy(&review, &candidate)
+                app.engine.plans().consent_of_policy(&review, &candidate)
             }
         };
-        let handle = app.engine.start(review.id(), options).await?;
+        let handle = app.engine.runs().start(review.id(), options).await?;
         Ok((
             Self {
                 plan: review.id().clone(),
@@ -119,14 +116,15 @@ impl Conversation {
     }
 
     pub(super) async fn load_run(&self, app: &App) -> Result<Run, Failure> {
-        let (review, _) = app.engine.load_review(&self.plan).await?;
-        Ok(app.engine.load_run(&self.run, &review).await?.0)
+        let (review, _) = app.engine.plans().load_review(&self.plan).await?;
+        Ok(app.engine.runs().load_run(&self.run, &review).await?.0)
     }
 
     /// Goes on where it is.
     pub(super) async fn go_on(&self, app: &App) -> Result<RunHandle, Failure> {
         Ok(app
             .engine
+            .runs()
             .resume_run(&self.run, RunOptions::new(user()))
             .await?)
     }
@@ -162,7 +160,7 @@ impl Conversation {
             question,
             replies: vec![reply],
         };
-        app.engine.command(&self.run, command).await?;
+        app.engine.runs().command(&self.run, command).await?;
         Ok(true)
     }
 }

@@ -36,7 +36,7 @@ impl PlanMaker for Planner {
         order.options.servers = self.servers.clone();
         order.options.cancelled = cancelled;
         Box::pin(async move {
-            let created = engine.create(order).await;
+            let created = engine.planner().create(order).await;
             created
                 .map(|created| created.review)
                 .map_err(|error| with_causes(&error))

@@ -58,7 +58,7 @@ impl ChatPerson {
                 _ => None,
             };
             if let Some(command) = command {
-                self.app.engine.command(run.id(), command).await?;
+                self.app.engine.runs().command(run.id(), command).await?;
                 decided = true;
             }
         }

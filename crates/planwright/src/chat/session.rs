@@ -67,12 +67,13 @@ impl Session {
         };
         options.plan_tools |= conversation.as_ref().is_some_and(|(_, tools)| tools.plans);
         let spending = Spending::new(options.budget);
-        let env = app.engine.environment();
-        let screen = Arc::new(Screen::new(app.printer(), env.redaction.clone()));
-        let tools: Arc<dyn Tools> =
-            Arc::new(CountedTools::new(Arc::clone(&env.tools), spending.clone()));
-        let counted: Arc<dyn Model> =
-            Arc::new(CountedModel::new(Arc::clone(&env.model), spending.clone()));
+        let screen = Arc::new(Screen::new(app.printer(), app.engine.redaction().clone()));
+        let tools = Arc::<planwright_adapters::mcp::AllTools>::clone(&app.tools);
+        let tools: Arc<dyn Tools> = Arc::new(CountedTools::new(tools, spending.clone()));
+        let counted: Arc<dyn Model> = Arc::new(CountedModel::new(
+            Arc::clone(app.engine.model()),
+            spending.clone(),
+        ));
         let limits = || app.context.config.limits();
         let plans = with(
             &app,
@@ -343,6 +344,7 @@ impl Session {
             let engine = self.talk.engine.clone();
             tokio::spawn(async move {
                 engine
+                    .runs()
                     .command(&run, RunCommand::Cancel { by: user() })
                     .await
             });
@@ -391,7 +393,13 @@ impl Session {
 
     /// What can be completed, as it is now. What cannot be listed is not completed.
     async fn learn_names(&self) {
-        let plans = self.plans.engine.store().plans().await.unwrap_or_default();
+        let plans = self
+            .plans
+            .engine
+            .journals()
+            .plans()
+            .await
+            .unwrap_or_default();
         self.names.set(CompletionNames {
             plans: plans
                 .into_iter()
@@ -435,7 +443,12 @@ impl Session {
             }
         }
         if let Some(conversation) = &self.conversation
-            && let Ok((review, _)) = self.plans.engine.load_review(&conversation.plan).await
+            && let Ok((review, _)) = self
+                .plans
+                .engine
+                .plans()
+                .load_review(&conversation.plan)
+                .await
         {
             crate::workspace::projections::update_plan_files(&self.plans, &review).await;
         }

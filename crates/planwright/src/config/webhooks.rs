@@ -5,7 +5,9 @@ use crate::exit::Failure;
 use crate::workspace::app::App;
 use planwright_adapters::webhook::{Format, HttpWebhook, WebhookOptions};
 use planwright_core::secret::SecretName;
-use planwright_engine::port::{Outbox, Webhook};
+use planwright_engine::memory::SystemClock;
+use planwright_engine::port::Outbox;
+use planwright_engine::webhooks::Webhook;
 use planwright_engine::webhooks::{Courier, CourierWatch};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -94,14 +96,13 @@ pub(crate) fn configured(tables: &[WebhookTable]) -> Result<Vec<WebhookOptions>,
 impl App {
     /// The endpoints, ready to be told.
     pub(crate) fn webhooks(&self) -> Result<Vec<Arc<HttpWebhook>>, Failure> {
-        let environment = self.engine.environment();
         let open = |options: WebhookOptions| {
             let name = options.name.clone();
             let webhook = HttpWebhook::new(
                 options,
-                Arc::clone(&environment.secrets),
-                environment.redaction.clone(),
-                Arc::clone(&environment.clock),
+                Arc::clone(&self.secrets),
+                self.engine.redaction().clone(),
+                Arc::new(SystemClock::default()),
             );
             let wrong =
                 |problem| Failure::usage(format!("{FILE}: the webhook `{name}`: {problem}"));

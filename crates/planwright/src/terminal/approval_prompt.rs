@@ -64,7 +64,7 @@ pub(crate) async fn obtain_approval(
             Failure::from(Refusal::Draft).hint(format!("planwright propose {id} puts it forward"))
         );
     }
-    let judged = app.engine.judge(&candidate.plan);
+    let judged = app.engine.plans().judge(&candidate.plan);
     if let Some(denied) = judged.denied() {
         return Err(denied.into());
     }
@@ -105,7 +105,12 @@ pub(crate) async fn obtain_approval(
     }
     // An approval that does not count any more says more than none.
     Err(
-        match app.engine.void_approval(review, candidate.digest).await {
+        match app
+            .engine
+            .runs()
+            .void_approval(review, candidate.digest)
+            .await
+        {
             Some(void) => Failure::refused(format!("not approved: {void}")).hint(hint),
             None => {
                 let why =

@@ -45,7 +45,7 @@ pub(crate) async fn load_changes_since_approval(
     review: &Review,
     candidate: &Candidate,
 ) -> Result<Option<Reapproval>, Failure> {
-    Ok(app.engine.reapproval(review, candidate).await?)
+    Ok(app.engine.runs().reapproval(review, candidate).await?)
 }
 
 /// The heading over what changed.

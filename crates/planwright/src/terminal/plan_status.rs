@@ -19,7 +19,7 @@ pub(crate) async fn load_status_line(
     app: &App,
     review: &Review,
 ) -> Result<PlanStatusLine, Failure> {
-    let status = app.engine.status(review).await?;
+    let status = app.engine.plans().status(review).await?;
     let id = review.id().as_str();
     if status == PlanStatus::Stalled {
         return Ok(PlanStatusLine {
@@ -34,7 +34,7 @@ pub(crate) async fn load_status_line(
     else {
         return Ok(PlanStatusLine { status, note: None });
     };
-    if app.engine.store().lease(&opened.run).await?.is_some() {
+    if app.engine.runs().is_executed(&opened.run).await? {
         return Ok(PlanStatusLine { status, note: None });
     }
     let note = format!(

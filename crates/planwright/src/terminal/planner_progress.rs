@@ -144,9 +144,9 @@ fn warn_of_misspelt_prompts(app: &App) {
     let known = || PROMPTS.iter().map(|form| form.name.to_owned());
     for name in app
         .engine
-        .environment()
-        .prompts
-        .replaced_names()
+        .planner()
+        .prompt_names()
+        .into_iter()
         .filter(|name| !known().any(|known| known == *name))
     {
         if let Some(meant) = nearest_names(name, known()).first() {

@@ -25,7 +25,7 @@ use planwright_adapters::vault::Cipher;
 use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::memory::MemoryStore;
-use planwright_engine::port::{Artifacts, Store};
+use planwright_engine::port::{Artifacts, Secrets, Store};
 use planwright_engine::{Engine, RedactedArtifacts, Redaction};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -302,6 +302,7 @@ impl CommandContext {
             None => Arc::new(MemoryStore::default()),
         };
         let models = Arc::new(self.models(&redaction)?);
+        let secrets: Arc<dyn Secrets> = Arc::new(self.config.secrets(&self.workspace.root)?);
         let mut builder = Engine::builder(Arc::<AllTools>::clone(&tools));
         if let Some(sqlite) = &sqlite {
             builder = builder.tokens(Arc::<SqliteStore>::clone(sqlite));
@@ -316,10 +317,7 @@ impl CommandContext {
             .prompts(prompts::read(&self.workspace.plans)?)
             .surroundings(Arc::new(WorkspaceSurroundings::new(&self.workspace.root)))
             .store(store, artifacts)
-            .secrets(
-                Arc::new(self.config.secrets(&self.workspace.root)?),
-                redaction,
-            )
+            .secrets(Arc::clone(&secrets), redaction)
             .limits(self.config.limits())
             .bounds(self.config.bounds())
             .keeping(self.config.keeping())
@@ -335,6 +333,7 @@ impl CommandContext {
             context: self.clone(),
             engine,
             sqlite,
+            secrets,
             tools,
             roster,
             files,
@@ -349,6 +348,7 @@ pub(crate) struct App {
     pub(crate) engine: Engine,
     /// The store as it really is; absent in a workspace without one.
     pub(crate) sqlite: Option<Arc<SqliteStore>>,
+    pub(crate) secrets: Arc<dyn Secrets>,
     pub(crate) tools: Arc<AllTools>,
     pub(crate) roster: Arc<Roster>,
     /// `.plans/<id>/`, kept in step with the journal.
@@ -361,11 +361,11 @@ impl App {
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.engine.environment().clock.now()
+        self.engine.now()
     }
 
     pub(crate) fn artifacts(&self) -> &Arc<dyn Artifacts> {
-        &self.engine.environment().artifacts
+        self.engine.artifacts()
     }
 }
 

@@ -6,7 +6,7 @@ use planwright_engine::Notice;
 
 /// Notes what is due and says so. What cannot be noted is no reason not to look.
 pub(crate) async fn run_due_maintenance(app: &App) {
-    let tended = match app.engine.tend().await {
+    let tended = match app.engine.maintenance().tend().await {
         Ok(tended) => tended,
         Err(error) => {
             app.printer()
@@ -19,7 +19,7 @@ pub(crate) async fn run_due_maintenance(app: &App) {
         if let Some(hint) = notice_hint(notice) {
             app.printer().hint(&hint);
         }
-        if let Ok((review, _)) = app.engine.load_review(notice.plan()).await {
+        if let Ok((review, _)) = app.engine.plans().load_review(notice.plan()).await {
             update_plan_files(app, &review).await;
         }
     }

@@ -123,7 +123,7 @@ impl PlanFile {
             (Some(_) | None, _) => None,
         };
         let Some((version, id, current)) = known else {
-            return Ok(app.engine.propose(self.document, &user()).await?);
+            return Ok(app.engine.plans().propose(self.document, &user()).await?);
         };
         let Some(based_on) = version else {
             let message = format!(
@@ -146,13 +146,17 @@ impl PlanFile {
             by: user(),
             reason: Some(REASON.to_owned()),
         };
-        Ok(app.engine.edit(&id, self.document, &editing).await?)
+        Ok(app
+            .engine
+            .plans()
+            .edit(&id, self.document, &editing)
+            .await?)
     }
 
     /// Stores the plan as a draft.
     pub(crate) async fn store_draft(self, app: &App) -> Result<(Review, Vec<Finding>), Failure> {
         self.import_stored_parts(app).await?;
-        Ok(app.engine.draft(self.document, &user()).await?)
+        Ok(app.engine.plans().draft(self.document, &user()).await?)
     }
 
     /// Takes the stored parts of the context from the files beside the plan. A part that is
@@ -216,7 +220,7 @@ fn read_part(path: &Path, artifact: &ArtifactRef) -> StoredPart {
 
 /// The current version of a plan that is there.
 async fn current_version_of(app: &App, id: &PlanId) -> Result<Option<u32>, Failure> {
-    match app.engine.load_review(id).await {
+    match app.engine.plans().load_review(id).await {
         Ok((review, _)) if review.state() == ReviewState::Deleted => Ok(None),
         Ok((review, _)) => Ok(Some(review.current().number)),
         Err(LoadError::NoSuchPlan(_)) => Ok(None),

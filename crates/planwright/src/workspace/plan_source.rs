@@ -110,7 +110,7 @@ fn read_bounded(from: impl std::io::Read, bounds: &Bounds) -> std::io::Result<Ve
 
 /// The plan with exactly this id.
 pub(crate) async fn load_plan(app: &App, id: &PlanId) -> Result<(Review, Head), Failure> {
-    match app.engine.load_review(id).await {
+    match app.engine.plans().load_review(id).await {
         Ok((review, _)) if review.state() == ReviewState::Deleted => Err(Failure::usage(format!(
             "there is no plan `{id}`: it was deleted"
         ))),
@@ -139,7 +139,7 @@ pub(crate) async fn load_plan_for_reading(
     let id = parse_id(text)?;
     let exact = app
         .engine
-        .store()
+        .journals()
         .info(&StreamName::Plan(id.clone()))
         .await?;
     if exact.is_some() {
@@ -171,7 +171,7 @@ pub(crate) async fn load_plan_for_reading(
 
 /// The ids of all plans that were not deleted.
 async fn list_plan_ids(app: &App) -> Result<Vec<PlanId>, Failure> {
-    let plans = app.engine.store().plans().await?;
+    let plans = app.engine.journals().plans().await?;
     let kept = plans
         .into_iter()
         .filter(|info| info.status.status != CachedStatus::Deleted);

@@ -37,6 +37,7 @@ impl PlanFiles for WorkspaceFiles {
             let turn = Arc::clone(&self.turn).lock_owned().await;
             let (review, _) = self
                 .engine
+                .plans()
                 .load_review(plan)
                 .await
                 .map_err(|error| error.to_string())?;
@@ -135,7 +136,7 @@ impl WorkspaceFiles {
             let file = stored_part_file(name);
             let part = projection.draft_stored(&file, &artifact.digest);
             if let Some(mut part) = part.map_err(|error| planwright_engine::with_causes(&error))? {
-                let bytes = self.engine.environment().artifacts.get(artifact).await;
+                let bytes = self.engine.journals().read_artifact(artifact).await;
                 let bytes = bytes.map_err(|error| error.to_string())?;
                 part.write_all(&bytes).map_err(|error| error.to_string())?;
                 drafts.push(part);
@@ -185,7 +186,7 @@ pub(crate) async fn render_markdown(
         .find(|opened| opened.version == version.number);
     let info = match opened {
         Some(opened) => engine
-            .store()
+            .journals()
             .info(&StreamName::Run(opened.run.clone()))
             .await
             .ok()
@@ -199,6 +200,7 @@ pub(crate) async fn render_markdown(
         )
     });
     let status = engine
+        .plans()
         .status(review)
         .await
         .map_err(|error| error.to_string())?;
@@ -248,7 +250,7 @@ async fn write_session(
     let mut after = 0;
     loop {
         let page = engine
-            .store()
+            .journals()
             .read(stream, after, PAGE)
             .await
             .map_err(|error| error.to_string())?;

@@ -10,7 +10,6 @@ use planwright_core::journal::StreamName;
 use planwright_core::review::Review;
 use planwright_core::run::Run;
 use planwright_core::text::nearest_names;
-use planwright_engine::plan_of_run;
 
 /// A run, and the plan it belongs to.
 #[derive(Debug)]
@@ -34,15 +33,15 @@ pub(crate) async fn find_run(app: &App, text: &str) -> Result<Option<RunTarget>,
     };
     if app
         .engine
-        .store()
+        .journals()
         .info(&StreamName::Run(run.clone()))
         .await?
         .is_none()
     {
         return Ok(None);
     }
-    let plan = plan_of_run(&**app.engine.store(), &run).await?;
-    let (review, _) = app.engine.load_review(&plan).await?;
+    let plan = app.engine.journals().plan_of_run(&run).await?;
+    let (review, _) = app.engine.plans().load_review(&plan).await?;
     Ok(Some(RunTarget { review, run }))
 }
 
@@ -84,7 +83,7 @@ pub(crate) async fn select_run_for_reading(
 /// doing.
 pub(crate) async fn select_step(app: &App, text: &str, step: &str) -> Result<StepTarget, Failure> {
     let RunTarget { mut review, run } = select_run(app, text).await?;
-    let (mut run, _) = app.engine.load_run(&run, &review).await?;
+    let (mut run, _) = app.engine.runs().load_run(&run, &review).await?;
     let mut step = step;
     while let Some((parent, rest)) = step.split_once('/') {
         check_step_known(&run, parent)?;
@@ -99,7 +98,11 @@ pub(crate) async fn select_step(app: &App, text: &str, step: &str) -> Result<Ste
                 line(parent)
             )));
         };
-        (run, _) = app.engine.load_run(&target.run, &target.review).await?;
+        (run, _) = app
+            .engine
+            .runs()
+            .load_run(&target.run, &target.review)
+            .await?;
         (review, step) = (target.review, rest);
     }
     check_step_known(&run, step)?;
@@ -149,9 +152,13 @@ pub(crate) async fn resume_command(app: &App, mut run: Run) -> Result<Option<Str
         let Some(target) = find_run(app, parent.run.as_str()).await? else {
             return Ok(None);
         };
-        (run, _) = app.engine.load_run(&target.run, &target.review).await?;
+        (run, _) = app
+            .engine
+            .runs()
+            .load_run(&target.run, &target.review)
+            .await?;
     }
-    if run.state().is_terminal() || app.engine.store().lease(run.id()).await?.is_some() {
+    if run.state().is_terminal() || app.engine.runs().is_executed(run.id()).await? {
         return Ok(None);
     }
     Ok(Some(match &run.start().undoes {

@@ -77,7 +77,12 @@ async fn two_hundred_listeners_of_a_hundred_plans_miss_nothing() {
                 let document =
                     serde_json::from_value(chain(&format!("plan-{number}"), STEPS, 5)).unwrap();
                 let options = RunOptions::new(Principal::person("ada"));
-                let mut handle = world.engine.run_document(document, options).await.unwrap();
+                let mut handle = world
+                    .engine
+                    .runs()
+                    .run_document(document, options)
+                    .await
+                    .unwrap();
                 handle.wait().await.unwrap();
             })
         })

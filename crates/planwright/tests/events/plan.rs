@@ -305,7 +305,12 @@ async fn a_gated_step_is_told_to_wait_and_goes_on_once_it_is_approved() {
         by: Principal::person("ada"),
         assurance: Assurance::Program,
     };
-    world.engine.command(run.id(), command).await.unwrap();
+    world
+        .engine
+        .runs()
+        .command(run.id(), command)
+        .await
+        .unwrap();
     let rest = client.rest().await;
     let states: Vec<_> = rest.iter().map(state).collect();
     assert_eq!(states, ["approved", "running", "completed", ""]);
@@ -342,7 +347,12 @@ async fn a_reader_of_a_byte_now_and_then_delays_nobody() {
     let started = Instant::now();
     let options = RunOptions::new(Principal::person("ada"));
     let document = serde_json::from_value(document).unwrap();
-    let mut handle = world.engine.run_document(document, options).await.unwrap();
+    let mut handle = world
+        .engine
+        .runs()
+        .run_document(document, options)
+        .await
+        .unwrap();
     let events = fast.rest().await;
     handle.wait().await.unwrap();
     assert_eq!(seqs(&events), (1..=events.len() as u64).collect::<Vec<_>>());

@@ -82,7 +82,7 @@ impl World {
             role: Role::Admin,
             lifetime: None,
         };
-        let minted = mint(&grant, engine.environment().clock.now()).unwrap();
+        let minted = mint(&grant, engine.now()).unwrap();
         let tokens = Arc::new(MemoryTokens::new());
         tokens.add(&minted.token).await.unwrap();
         let service = Service {
@@ -164,6 +164,7 @@ impl World {
     pub(crate) async fn propose(&self, document: Value) {
         let document: Document = serde_json::from_value(document).unwrap();
         self.engine
+            .plans()
             .propose(document, &Principal::person("ada"))
             .await
             .unwrap();
@@ -174,6 +175,7 @@ impl World {
         let document: Document = serde_json::from_value(document).unwrap();
         let options = RunOptions::new(Principal::person("ada"));
         self.engine
+            .runs()
             .run_document(document, options)
             .await
             .unwrap()

@@ -68,29 +68,38 @@ impl Life {
 
     async fn propose(&self) {
         let (plan, by) = (self.stage.dice(plan), self.anybody());
-        let proposed = self.engine.propose(document(plan.clone()), &by).await;
+        let proposed = self
+            .engine
+            .plans()
+            .propose(document(plan.clone()), &by)
+            .await;
         self.stage
             .tell(format!("{by} proposes ({}) {plan}", proposed.is_ok()));
     }
 
     async fn reject(&self) {
-        let Ok((review, _)) = self.engine.load_review(&self.plan).await else {
+        let Ok((review, _)) = self.engine.plans().load_review(&self.plan).await else {
             return;
         };
         let (by, shown) = (self.anybody(), Shown::Version(review.current().number));
-        let rejected = self.engine.reject(&self.plan, shown, &by, "no").await;
+        let rejected = self
+            .engine
+            .plans()
+            .reject(&self.plan, shown, &by, "no")
+            .await;
         self.stage
             .tell(format!("{by} rejects ({})", rejected.is_ok()));
     }
 
     /// Does what comes next for the plan, if people do their part.
     async fn work(&self) {
-        let Ok((review, _)) = self.engine.load_review(&self.plan).await else {
+        let Ok((review, _)) = self.engine.plans().load_review(&self.plan).await else {
             return self.propose().await;
         };
         let last = match review.runs().last() {
             Some(opened) => self
                 .engine
+                .runs()
                 .load_run(&opened.run, &review)
                 .await
                 .ok()
@@ -128,7 +137,7 @@ impl Life {
             reflection: self.reflection(),
             ..RunOptions::new(self.anybody())
         };
-        let started = self.engine.start(&self.plan, options).await;
+        let started = self.engine.runs().start(&self.plan, options).await;
         self.drive("start", started).await;
     }
 
@@ -170,8 +179,13 @@ impl Life {
 
     /// A yes with what is said about late steps, as it is remembered.
     async fn given(&self) -> Option<(GivenApproval, Vec<(String, Choice)>)> {
-        let (review, _) = self.engine.load_review(&self.plan).await.ok()?;
-        let candidate = self.engine.candidate(&review, &Map::new()).await.ok()?;
+        let (review, _) = self.engine.plans().load_review(&self.plan).await.ok()?;
+        let candidate = self
+            .engine
+            .plans()
+            .candidate(&review, &Map::new())
+            .await
+            .ok()?;
         let current = serde_json::to_value(&*review.current().document).unwrap();
         let by = match self.stage.dice(|dice| dice.below(12)) {
             0 => policies()[self.stage.scene().policy].principal(),
@@ -219,6 +233,7 @@ impl Life {
         let before = self.stage.position();
         let approved = self
             .engine
+            .plans()
             .approve_on_terms(&self.plan, &Map::new(), &given)
             .await;
         self.note_approval(before, said);
@@ -248,7 +263,7 @@ impl Life {
             approval,
             ..RunOptions::new(self.anybody())
         };
-        let resumed = self.engine.resume(&self.plan, options).await;
+        let resumed = self.engine.runs().resume(&self.plan, options).await;
         if let Some(said) = said {
             self.note_approval(before, said);
         }
@@ -279,7 +294,7 @@ impl Life {
     /// Somebody goes over everything that waits for a person, with the right or the wrong thing on
     /// the screen.
     async fn answer_all(&self) {
-        let Ok((review, _)) = self.engine.load_review(&self.plan).await else {
+        let Ok((review, _)) = self.engine.plans().load_review(&self.plan).await else {
             return;
         };
         for info in self.stage.world.store.runs(&self.plan).await.unwrap() {
@@ -292,7 +307,7 @@ impl Life {
             ) {
                 continue;
             }
-            let Ok((run, _)) = self.engine.load_run(&id, &review).await else {
+            let Ok((run, _)) = self.engine.runs().load_run(&id, &review).await else {
                 continue;
             };
             for ix in run.indices() {
@@ -300,7 +315,7 @@ impl Life {
                 else {
                     continue;
                 };
-                let answered = self.engine.command(&id, command.clone()).await;
+                let answered = self.engine.runs().command(&id, command.clone()).await;
                 let words = answered.map_or_else(|error| error.to_string(), |()| "yes".to_owned());
                 self.stage.tell(format!("{command:?}: {words}"));
             }

@@ -89,6 +89,7 @@ impl Besieged {
     async fn run(&self, document: Value, late: &[(&str, &str)]) -> Run {
         let id = self.approved(document, late).await;
         self.engine
+            .runs()
             .start(&id, options())
             .await
             .unwrap()
@@ -100,6 +101,7 @@ impl Besieged {
     async fn approved(&self, document: Value, late: &[(&str, &str)]) -> PlanId {
         let (review, findings) = self
             .engine
+            .plans()
             .propose(crate::world::document(document), &person())
             .await
             .unwrap();
@@ -116,6 +118,7 @@ impl Besieged {
                 .insert((*step).to_owned(), choice.parse().unwrap());
         }
         self.engine
+            .plans()
             .approve_on_terms(review.id(), &Map::new(), &given)
             .await
             .unwrap();

@@ -129,6 +129,7 @@ async fn a_conversation_that_reads_a_page_asks_the_person_who_talks() {
         let id = besieged.approved(plan, &[("work", "ask")]).await;
         let run = besieged
             .engine
+            .runs()
             .start(&id, options())
             .await
             .unwrap()
@@ -149,9 +150,15 @@ async fn a_conversation_that_reads_a_page_asks_the_person_who_talks() {
             question,
             replies: vec![Reply::Values(said)],
         };
-        besieged.engine.command(run.id(), command).await.unwrap();
+        besieged
+            .engine
+            .runs()
+            .command(run.id(), command)
+            .await
+            .unwrap();
         let run = besieged
             .engine
+            .runs()
             .resume(&id, options())
             .await
             .unwrap()

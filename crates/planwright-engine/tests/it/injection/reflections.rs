@@ -49,14 +49,14 @@ async fn pursued(
     late: &[(&str, &str)],
 ) -> Run {
     let id = besieged.approved(plan, late).await;
-    let mut run = Box::pin(besieged.engine.start(&id, order))
+    let mut run = Box::pin(besieged.engine.runs().start(&id, order))
         .await
         .unwrap()
         .wait()
         .await
         .unwrap();
     for _ in 0..2 {
-        let Ok(mut handle) = Box::pin(besieged.engine.resume(&id, options())).await else {
+        let Ok(mut handle) = Box::pin(besieged.engine.runs().resume(&id, options())).await else {
             break;
         };
         run = handle.wait().await.unwrap();
@@ -156,6 +156,7 @@ async fn criteria_that_an_attack_says_are_met_change_no_run() {
         assert_eq!(run.status().as_str(), "failed");
         let checked = besieged
             .engine
+            .runs()
             .check_criteria(run.id(), None)
             .await
             .unwrap();

@@ -54,7 +54,7 @@ async fn list_approvals(
     State(http): State<Http>,
     Params(InboxParams { limit, cursor, all }): Params<InboxParams>,
 ) -> Answer<Json<Page<Waiting>>> {
-    let MayWait { plans, runs } = http.service.engine.may_wait().await?;
+    let MayWait { plans, runs } = http.service.engine.inbox().may_wait().await?;
     let (mut page, plans) = Filling::begin(&PageParams { limit, cursor }, plans)?;
     for info in &plans {
         let plan = &info.status.plan;
@@ -76,16 +76,16 @@ async fn list_approvals(
 
 async fn waiting(http: &Http, plan: &PlanId, runs: &[RunId], all: bool) -> Answer<Vec<Waiting>> {
     let engine = &http.service.engine;
-    let (review, _) = engine.load_review(plan).await?;
+    let (review, _) = engine.plans().load_review(plan).await?;
     let mut waiting = Vec::new();
-    let status = engine.status(&review).await?;
+    let status = engine.plans().status(&review).await?;
     if matches!(status, PlanStatus::Proposed | PlanStatus::NeedsReview)
         && review.state() != ReviewState::Deleted
     {
         waiting.push(of_plan(http, &review).await?);
     }
     for run in runs {
-        let (run, _) = engine.load_run(run, &review).await?;
+        let (run, _) = engine.runs().load_run(run, &review).await?;
         for ix in run.waiting().filter(|&ix| all || !listens(&run, ix)) {
             waiting.extend(of_step(http, &review, &run, ix).await?);
         }
@@ -94,7 +94,12 @@ async fn waiting(http: &Http, plan: &PlanId, runs: &[RunId], all: bool) -> Answe
 }
 
 async fn of_plan(http: &Http, review: &Review) -> Result<Waiting, Problem> {
-    let candidate = http.service.engine.candidate(review, &Map::new()).await?;
+    let candidate = http
+        .service
+        .engine
+        .plans()
+        .candidate(review, &Map::new())
+        .await?;
     let current = review.current();
     Ok(Waiting {
         kind: "plan",
@@ -152,7 +157,7 @@ async fn of_step(
             expires_at,
             ..
         } => {
-            let artifacts = &http.service.engine.environment().artifacts;
+            let artifacts = http.service.engine.artifacts();
             let call = match call {
                 Some(asked) => Some(read_asked_call(asked, &**artifacts).await?),
                 None => None,

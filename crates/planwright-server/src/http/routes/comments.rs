@@ -87,6 +87,7 @@ async fn add_comment(
     let (comment, review) = http
         .service
         .engine
+        .plans()
         .comment(&id, new, &caller.principal)
         .await?;
     let commented = said(&http, &review, comment.as_str(), trace).await?;
@@ -126,6 +127,7 @@ async fn resolve_comment(
     let review = http
         .service
         .engine
+        .plans()
         .resolve_comment(&id, &comment, &caller.principal)
         .await?;
     said(&http, &review, &comment, trace).await
@@ -147,6 +149,7 @@ async fn reopen_comment(
     let review = http
         .service
         .engine
+        .plans()
         .reopen_comment(&id, &comment, &caller.principal)
         .await?;
     said(&http, &review, &comment, trace).await

@@ -96,6 +96,7 @@ async fn approve_plan(
     let review = http
         .service
         .engine
+        .plans()
         .approve_on_terms(&id, &variables, &given)
         .await?;
     decided(&http, &review, &variables, trace).await
@@ -163,6 +164,7 @@ async fn reject_plan(
     let review = http
         .service
         .engine
+        .plans()
         .reject(&id, shown, &caller.principal, &reason)
         .await?;
     decided(&http, &review, &Map::new(), trace).await
@@ -207,6 +209,7 @@ async fn request_changes(
     let review = http
         .service
         .engine
+        .plans()
         .request_changes(&id, shown, &caller.principal, &reason)
         .await?;
     decided(&http, &review, &Map::new(), trace).await
@@ -220,7 +223,12 @@ pub(super) async fn decided(
     trace_id: String,
 ) -> Answer<Json<PlanDecided>> {
     http.service.write_files(review.id()).await;
-    let candidate = http.service.engine.candidate(review, variables).await?;
+    let candidate = http
+        .service
+        .engine
+        .plans()
+        .candidate(review, variables)
+        .await?;
     standing(http, review, &candidate.digest, trace_id).await
 }
 
@@ -232,11 +240,11 @@ pub(super) async fn standing(
     trace_id: String,
 ) -> Answer<Json<PlanDecided>> {
     let engine = &http.service.engine;
-    let now = engine.environment().clock.now();
+    let now = engine.now();
     Ok(Json(PlanDecided {
         id: review.id().to_string(),
         version: review.current().number,
-        status: engine.status(review).await?.as_str().to_owned(),
+        status: engine.plans().status(review).await?.as_str().to_owned(),
         digest: digest.to_string(),
         approvals: review.given_approvals(digest, now).len(),
         required: engine.policy().approval.required() as usize,

@@ -54,7 +54,7 @@ pub(super) async fn nothing_here() -> Problem {
 
 /// A plan that is there.
 async fn load(http: &Http, id: &PlanId) -> Answer<Review> {
-    let (review, _) = http.service.engine.load_review(id).await?;
+    let (review, _) = http.service.engine.plans().load_review(id).await?;
     if review.state() == ReviewState::Deleted {
         return Err(Problem::not_found(format!("plan `{id}` was deleted")));
     }
@@ -74,12 +74,10 @@ async fn load_run(http: &Http, review: &Review, named: Option<&str>) -> Answer<R
             .map_err(|error| Problem::bad_request(format!("`run`: {error}")))?,
     };
     let unknown = || Problem::not_found(format!("plan `{id}` has no run `{run}`"));
-    if named.is_some()
-        && planwright_engine::plan_of_run(&**http.service.engine.store(), &run).await? != *id
-    {
+    if named.is_some() && http.service.engine.journals().plan_of_run(&run).await? != *id {
         return Err(unknown());
     }
-    Ok(http.service.engine.load_run(&run, review).await?.0)
+    Ok(http.service.engine.runs().load_run(&run, review).await?.0)
 }
 
 /// What a person had on the screen: one of the two, and never none.

@@ -38,7 +38,7 @@ pub(super) async fn create(
     let mut order = CreateOrder::new(goal, by);
     order.trace = trace.parse().ok();
     order.options = options(http);
-    let created = patiently(http.service.engine.create(order)).await?;
+    let created = patiently(http.service.engine.planner().create(order)).await?;
     Ok(created.review)
 }
 
@@ -132,7 +132,7 @@ async fn regenerate_plan(
             ..options(&http)
         },
     };
-    let done = patiently(http.service.engine.regenerate(&id, order)).await?;
+    let done = patiently(http.service.engine.planner().regenerate(&id, order)).await?;
     http.service.write_files(&id).await;
     let (from, current) = (before.current().number, done.review.current());
     Ok(Json(RegeneratedPlan {
@@ -140,6 +140,7 @@ async fn regenerate_plan(
         status: http
             .service
             .engine
+            .plans()
             .status(&done.review)
             .await?
             .as_str()

@@ -70,12 +70,13 @@ async fn create_plan(
     let engine = &http.service.engine;
     if let Some(goal) = document
         .goal
-        .take_if(|_| only_a_goal && engine.has_planner())
+        .take_if(|_| only_a_goal && engine.planner().has_planner())
     {
         let review = super::planner::create(&http, goal, caller.principal, &trace).await?;
         return created(&http, &review, trace).await;
     }
     let (review, _) = engine
+        .plans()
         .create_plan(document, &caller.principal, only_a_goal, trace.parse().ok())
         .await?;
     created(&http, &review, trace).await
@@ -85,7 +86,7 @@ async fn create_plan(
 async fn created(http: &Http, review: &Review, trace: String) -> Answer<Response> {
     http.service.write_files(review.id()).await;
     let (id, current) = (review.id().to_string(), review.current());
-    let status = http.service.engine.status(review).await?;
+    let status = http.service.engine.plans().status(review).await?;
     let headers = [(LOCATION, format!("/plan/{id}")), (ETAG, etag::of(review))];
     let plan = CreatedPlan::new(
         &current.document,
@@ -159,7 +160,7 @@ async fn list_plans(
     if let Some(wanted) = &params.status {
         // No plan has a status that there is not.
         let found = match wanted.parse() {
-            Ok(status) => engine.may_stand(status).await?,
+            Ok(status) => engine.inbox().may_stand(status).await?,
             Err(UnknownStatus(_)) => Vec::new(),
         };
         let (mut page, plans) = Filling::begin(&which, found)?;
@@ -169,7 +170,7 @@ async fn list_plans(
     let (mut page, mut after) = Filling::open(&which)?;
     loop {
         let plans = engine
-            .store()
+            .journals()
             .plans_by_age(after.as_ref().map(Cursor::place), LOOKED_AT)
             .await?;
         after = plans.last().map(Cursor::of);
@@ -211,7 +212,7 @@ async fn line(
     plan: &PlanId,
     wanted: &ListParams,
 ) -> Result<Option<PlanLine>, LoadError> {
-    let (review, _) = http.service.engine.load_review(plan).await?;
+    let (review, _) = http.service.engine.plans().load_review(plan).await?;
     if !is_listed(
         &review.current().document,
         wanted.label.as_deref(),
@@ -219,7 +220,7 @@ async fn line(
     ) {
         return Ok(None);
     }
-    let status = http.service.engine.status(&review).await?;
+    let status = http.service.engine.plans().status(&review).await?;
     let shown = match &wanted.status {
         Some(wanted) => status.as_str() == wanted,
         None => wanted.all || review.state() != ReviewState::Deleted,
@@ -243,8 +244,8 @@ async fn get_plan(State(http): State<Http>, PathId(id): PathId<PlanId>) -> Answe
 /// A plan with all that is known about it.
 pub(super) async fn shown(http: &Http, review: &Review) -> Answer<Response> {
     let engine = &http.service.engine;
-    let status = engine.status(review).await?;
-    let candidate = engine.candidate(review, &Map::new()).await?;
+    let status = engine.plans().status(review).await?;
+    let candidate = engine.plans().candidate(review, &Map::new()).await?;
     let details = load_plan_details(engine, review, &candidate, status.as_str()).await?;
     Ok(([(ETAG, etag::of(review))], Json(details)).into_response())
 }
@@ -287,7 +288,12 @@ async fn patch_plan(
         by: caller.principal,
         reason: None,
     };
-    let edited = http.service.engine.edit(&id, document, &editing).await;
+    let edited = http
+        .service
+        .engine
+        .plans()
+        .edit(&id, document, &editing)
+        .await;
     let (review, _) = edited.map_err(|error| match error {
         ReviewError::Refused(refusal @ Refusal::Conflict { .. }) => {
             Problem::new(StatusCode::PRECONDITION_FAILED, refusal.to_string())
@@ -362,7 +368,11 @@ async fn delete_plan(
     caller: Caller,
     PathId(id): PathId<PlanId>,
 ) -> Answer<StatusCode> {
-    http.service.engine.delete(&id, &caller.principal).await?;
+    http.service
+        .engine
+        .plans()
+        .delete(&id, &caller.principal)
+        .await?;
     http.service.write_files(&id).await;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -55,11 +55,12 @@ async fn revoke_approval(
     super::load(&http, &id).await?;
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     let review = engine
+        .plans()
         .revoke_approval(&id, &of, &caller.principal, reason)
         .await?;
     http.service.write_files(&id).await;
     // It is done, also where what would run cannot be put together any more.
-    let candidate = engine.candidate(&review, &Map::new()).await;
+    let candidate = engine.plans().candidate(&review, &Map::new()).await;
     let digest = candidate.map_or_else(|_| review.current().digest, |candidate| candidate.digest);
     standing(&http, &review, &digest, trace).await
 }

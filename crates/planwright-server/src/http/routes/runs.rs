@@ -89,11 +89,7 @@ impl StartRun {
             max_tokens: self.max_tokens,
         };
         for role in wish.roles() {
-            http.service
-                .engine
-                .environment()
-                .model
-                .resolve(role, None)?;
+            http.service.engine.model().resolve(role, None)?;
         }
         Ok(wish.bounds(limits))
     }
@@ -118,8 +114,8 @@ async fn run_plan(
     let reflection = body.reflection(&http, &review.current().document.limits)?;
     let mut options = options(&caller, body.variables, body.max_concurrency)?;
     options.reflection = reflection;
-    let candidate = engine.runnable(&review, &options.variables).await?;
-    options.approval = engine.consent_of_policy(&review, &candidate);
+    let candidate = engine.runs().runnable(&review, &options.variables).await?;
+    options.approval = engine.plans().consent_of_policy(&review, &candidate);
     options.trace = trace.parse().ok();
     let run = http.supervisor.start_run(&id, options).await?;
     accepted(&http, &id, &run, trace).await
@@ -151,7 +147,7 @@ pub(super) async fn accepted(
 ) -> Answer<Response> {
     http.service.write_files(plan).await;
     let stream = planwright_core::journal::StreamName::Run(run.clone());
-    let info = http.service.engine.store().info(&stream).await?;
+    let info = http.service.engine.journals().info(&stream).await?;
     let status = info.map_or(CachedStatus::Run(RunStatus::Executing), |info| {
         info.status.status
     });
@@ -189,8 +185,8 @@ async fn get_run(
 ) -> Answer<Json<RunResult>> {
     let review = super::load(&http, &id).await?;
     let run = super::load_run(&http, &review, Some(&run)).await?;
-    let environment = http.service.engine.environment();
-    let result = read_run_result(&run, &*environment.artifacts, environment.clock.now()).await?;
+    let engine = &http.service.engine;
+    let result = read_run_result(&run, &**engine.artifacts(), engine.now()).await?;
     Ok(Json(result))
 }
 
@@ -227,12 +223,12 @@ async fn check_criteria(
     let run = super::load_run(&http, &review, run.as_deref()).await?;
     let engine = &http.service.engine;
     if let Some(model) = &model {
-        engine
-            .environment()
-            .model
-            .resolve(ModelRole::Reflector, Some(model))?;
+        engine.model().resolve(ModelRole::Reflector, Some(model))?;
     }
-    let checked = engine.check_criteria(run.id(), model.as_deref()).await?;
+    let checked = engine
+        .runs()
+        .check_criteria(run.id(), model.as_deref())
+        .await?;
     http.service.write_files(&id).await;
     Ok(Json(CriteriaResult::new(&checked)))
 }
@@ -334,7 +330,7 @@ pub(super) async fn command(
     let review = super::load(http, id).await?;
     let run = super::load_run(http, &review, named).await?;
     let run = run.id().clone();
-    http.service.engine.command(&run, command).await?;
+    http.service.engine.runs().command(&run, command).await?;
     accepted(http, id, &run, trace).await
 }
 
@@ -358,6 +354,7 @@ async fn resume_run(
         .clone();
     let engine = &http.service.engine;
     match engine
+        .runs()
         .resume_run(&run, RunOptions::new(caller.principal.clone()))
         .await
     {
@@ -432,7 +429,7 @@ pub(super) async fn fork(
         .clone();
     let engine = &http.service.engine;
     let mut options = options(caller, variables, None)?;
-    let candidate = engine.runnable(&review, &options.variables).await?;
+    let candidate = engine.runs().runnable(&review, &options.variables).await?;
     let unknown = |step: &String| Problem::not_found(format!("plan `{id}` has no step `{step}`"));
     let find = |step: &String| {
         candidate
@@ -444,9 +441,9 @@ pub(super) async fn fork(
         .iter()
         .map(|step| find(step).ok_or_else(|| unknown(step)));
     let from = from.collect::<Answer<Vec<StepId>>>()?;
-    options.approval = engine.consent_of_policy(&review, &candidate);
+    options.approval = engine.plans().consent_of_policy(&review, &candidate);
     options.trace = trace.parse().ok();
-    let handle = engine.fork(&source, &from, options).await?;
+    let handle = engine.runs().fork(&source, &from, options).await?;
     let run = handle.run_id().clone();
     http.supervisor.adopt(handle).await;
     accepted(http, id, &run, trace).await
@@ -491,7 +488,7 @@ async fn undo_run(
         .id()
         .clone();
     let engine = &http.service.engine;
-    let UndoCandidate { original, undo, .. } = engine.plan_undo(&run).await?;
+    let UndoCandidate { original, undo, .. } = engine.runs().plan_undo(&run).await?;
     if dry_run {
         return match undo {
             Undo::Open(open) => Err(Problem::conflict(format!(
@@ -538,7 +535,7 @@ async fn undo_run(
             caller.assurance,
         ));
     }
-    let handle = Box::pin(engine.undo(&run, options)).await?;
+    let handle = Box::pin(engine.runs().undo(&run, options)).await?;
     let undoing = handle.run_id().clone();
     http.supervisor.adopt(handle).await;
     accepted(&http, &id, &undoing, trace).await

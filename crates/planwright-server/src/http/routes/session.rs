@@ -43,9 +43,8 @@ async fn sign_in(
     State(http): State<Http>,
     JsonBody(SignInRequest { code }): JsonBody<SignInRequest>,
 ) -> Answer<Json<Session>> {
-    let environment = http.service.engine.environment();
     let token = secret("pws_")?;
-    let spent = http.sign_in.spend(&code, &token, environment.clock.now());
+    let spent = http.sign_in.spend(&code, &token, http.service.engine.now());
     let refused = || {
         Problem::new(
             StatusCode::UNAUTHORIZED,
@@ -90,7 +89,7 @@ async fn ticket(
         ));
     }
     let ticket = secret("pwk_")?;
-    let now = http.service.engine.environment().clock.now();
+    let now = http.service.engine.now();
     let full = || {
         Problem::later(
             StatusCode::SERVICE_UNAVAILABLE,

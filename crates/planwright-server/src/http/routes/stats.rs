@@ -45,7 +45,7 @@ async fn stats(
         serde_json::from_value::<Timestamp>(Value::String(text.clone())).map_err(bad)
     });
     let since = since.transpose()?;
-    let figures = http.service.engine.stats(since).await?;
+    let figures = http.service.engine.journals().stats(since).await?;
     Ok(Json(StatsResult::new(
         &figures,
         since.map(|at| at.to_string()),

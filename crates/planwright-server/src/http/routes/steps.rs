@@ -52,11 +52,10 @@ async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> 
         let not_begun =
             || Problem::conflict(format!("step `{parent}` has not begun to run another plan"));
         let child = run.child_of(ix).ok_or_else(not_begun)?;
-        let store = http.service.engine.store();
-        let begun = planwright_engine::plan_of_run(&**store, &child).await;
+        let begun = http.service.engine.journals().plan_of_run(&child).await;
         let plan = begun.map_err(|_| not_begun())?;
         review = super::load(http, &plan).await?;
-        (run, _) = http.service.engine.load_run(&child, &review).await?;
+        (run, _) = http.service.engine.runs().load_run(&child, &review).await?;
         step = rest;
     }
     if run.find(step).is_none() && run.plan().find(step).is_none() {
@@ -79,7 +78,7 @@ async fn decide(
     let Target { review, run, step } = target;
     let engine = &http.service.engine;
     http.supervisor.command(run.id(), command).await?;
-    let (run, _) = engine.load_run(run.id(), &review).await?;
+    let (run, _) = engine.runs().load_run(run.id(), &review).await?;
     http.supervisor.files_are_due(review.id());
     Ok(Json(StepDecided {
         plan_id: review.id().to_string(),
@@ -286,7 +285,10 @@ async fn resolve_step(
         OutcomeWord::Happened => {
             let value = value.unwrap_or_default();
             let engine = &http.service.engine;
-            engine.resolution_with_value(target.run.id(), value).await?
+            engine
+                .runs()
+                .resolution_with_value(target.run.id(), value)
+                .await?
         }
         OutcomeWord::DidNotHappen => Resolution::DidNotHappen,
         OutcomeWord::RunAgain => Resolution::RunAgain,

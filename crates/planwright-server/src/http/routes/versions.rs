@@ -108,7 +108,12 @@ async fn restore_version(
         by: caller.principal,
         reason,
     };
-    let (review, _) = http.service.engine.restore(&id, version, &editing).await?;
+    let (review, _) = http
+        .service
+        .engine
+        .plans()
+        .restore(&id, version, &editing)
+        .await?;
     decided(&http, &review, trace).await
 }
 
@@ -131,6 +136,7 @@ async fn propose_draft(
     let review = http
         .service
         .engine
+        .plans()
         .propose_draft(&id, &caller.principal)
         .await?;
     decided(&http, &review, trace).await
@@ -166,9 +172,9 @@ async fn archive_plan(
     super::load(&http, &id).await?;
     let engine = &http.service.engine;
     let review = if archived {
-        engine.archive(&id, &caller.principal).await?
+        engine.plans().archive(&id, &caller.principal).await?
     } else {
-        engine.unarchive(&id, &caller.principal).await?
+        engine.plans().unarchive(&id, &caller.principal).await?
     };
     decided(&http, &review, trace).await
 }

@@ -45,14 +45,14 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
                 .run,
         )
     };
-    let store = app.engine.store();
-    let mut changes = args.follow.then(|| store.changes());
+    let journals = app.engine.journals();
+    let mut changes = args.follow.then(|| journals.changes());
     let mut head = Head {
         seq: 0,
         hash: Digest::ZERO,
     };
     loop {
-        let page = store.read(&stream, head.seq, PAGE).await?;
+        let page = journals.read(&stream, head.seq, PAGE).await?;
         head = check_chain(head, &stream, &page)
             .map_err(|error| StoreError::chain(&stream, &error))?;
         let mut ended = false;

@@ -31,7 +31,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         select_run_for_reading(&app, &args.plan, args.run.as_deref()).await?;
     // Folding checks the chain, every transition, and the state that the last entry of an ended run
     // records.
-    let (run, head) = app.engine.load_run(&id, &review).await?;
+    let (run, head) = app.engine.runs().load_run(&id, &review).await?;
     let digest = run.steps_digest();
     if context.printer.json {
         context.printer.document(&json!({

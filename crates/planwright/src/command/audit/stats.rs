@@ -26,11 +26,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         let back = i64::try_from(span.as_duration().as_millis()).unwrap_or(i64::MAX);
         Timestamp::from_millis(app.now().as_millis().saturating_sub(back))
     });
-    let mut figures = app.engine.stats(since).await?;
+    let mut figures = app.engine.journals().stats(since).await?;
     if !figures.gaps.is_empty() {
         // Servers that nobody asked yet may have what seems to be missing.
         start_servers_of(&app, figures.gaps.keys()).await?;
-        figures = app.engine.stats(since).await?;
+        figures = app.engine.journals().stats(since).await?;
     }
     let result = StatsResult::new(&figures, since.map(|since| since.to_string()));
     if context.printer.json {

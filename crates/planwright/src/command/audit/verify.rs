@@ -11,7 +11,6 @@ use planwright_core::journal::StreamName;
 use planwright_core::review::Review;
 use planwright_core::run::{Resolution, RunEvent, StoredValue};
 use planwright_engine::with_causes;
-use planwright_engine::{load_review, load_run, plan_of_run, read_entries};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
@@ -134,10 +133,10 @@ impl Verification {
     }
 
     async fn check_stream(&mut self, app: &App, stream: &StreamName, only: Option<&PlanId>) {
-        let store = &**app.engine.store();
+        let journals = app.engine.journals();
         let folded = match stream {
             StreamName::Plan(id) if only.is_none_or(|only| only == id) => {
-                let folded = load_review(store, id).await;
+                let folded = journals.load_review(id).await;
                 if let Ok((review, _)) = &folded {
                     self.check_context(app, stream, review).await;
                 }
@@ -145,12 +144,14 @@ impl Verification {
                 folded.map(|(_, head)| head.seq)
             }
             StreamName::Plan(_) => return,
-            StreamName::Run(id) => match plan_of_run(store, id).await {
+            StreamName::Run(id) => match journals.plan_of_run(id).await {
                 Ok(plan) if only.is_some_and(|only| *only != plan) => return,
-                Ok(plan) => match load_review(store, &plan).await {
+                Ok(plan) => match journals.load_review(&plan).await {
                     Ok((review, _)) => {
-                        let bounds = &app.engine.environment().bounds;
-                        let folded = load_run(store, id, &review, bounds)
+                        let folded = app
+                            .engine
+                            .runs()
+                            .load_run(id, &review)
                             .await
                             .map(|(_, head)| head.seq);
                         if folded.is_ok() {
@@ -186,7 +187,8 @@ impl Verification {
     /// Every large value that the run refers to is there and unchanged.
     async fn check_artifacts(&mut self, app: &App, stream: &StreamName) {
         let mut artifacts = Vec::new();
-        let read = read_entries::<RunEvent>(&**app.engine.store(), stream, |_, entry| {
+        let journals = app.engine.journals();
+        let read = journals.read_entries::<RunEvent>(stream, |_, entry| {
             match entry.event {
                 RunEvent::AttemptSucceeded {
                     value: StoredValue::Artifact(artifact),
@@ -281,7 +283,7 @@ impl Verification {
             );
             return;
         };
-        let found = app.engine.store().read(&stream, seq - 1, 1).await;
+        let found = app.engine.journals().read(&stream, seq - 1, 1).await;
         let same = found.is_ok_and(|page| {
             page.first()
                 .is_some_and(|record| record.hash.to_string() == hash)

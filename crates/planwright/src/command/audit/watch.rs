@@ -31,13 +31,13 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let app = context.open(Access::Read)?;
     let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
     let plan = review.id().clone();
-    let store = app.engine.store();
-    let mut changes = store.changes();
-    let mut events = PlanEvents::new(plan.clone(), app.engine.environment().bounds);
+    let journals = app.engine.journals();
+    let mut changes = journals.changes();
+    let mut events = PlanEvents::new(plan.clone(), *app.engine.bounds());
     let (of, mut after) = (FeedOf::Plan(plan), Position(0));
     loop {
         changes.mark_unchanged();
-        let page = store.feed(&of, after, PAGE).await?;
+        let page = journals.feed(&of, after, PAGE).await?;
         for placed in &page {
             let told = events
                 .push(&placed.stream, &placed.record)

@@ -46,6 +46,7 @@ pub(crate) async fn check_criteria(
 ) -> Result<Run, Failure> {
     let _spinner = Spinner::begin(app.printer(), "a model is asked whether the criteria hold");
     app.engine
+        .runs()
         .check_criteria(run, model)
         .await
         .map_err(|error| match error {

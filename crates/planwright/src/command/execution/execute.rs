@@ -29,7 +29,7 @@ const LARGE: usize = 10_000;
 /// Nobody is asked to approve a plan that cannot start.
 pub(crate) async fn refuse_while_executing(app: &App, review: &Review) -> Result<(), Failure> {
     match review.runs().last() {
-        Some(opened) if app.engine.status(review).await?.is_executing() => {
+        Some(opened) if app.engine.plans().status(review).await?.is_executing() => {
             let (plan, run) = (review.id().clone(), opened.run.clone());
             Err(StartRunError::AlreadyExecuting { plan, run }.into())
         }
@@ -76,7 +76,7 @@ pub(crate) async fn execute_run(
         if decided {
             let (review, _) = plan_source::load_plan(app, &plan).await?;
             // What was decided may have ended the run.
-            (run, _) = app.engine.load_run(run.id(), &review).await?;
+            (run, _) = app.engine.runs().load_run(run.id(), &review).await?;
             if !run.state().is_terminal() {
                 kind = ExecutionKind::ResumeRun {
                     plan: plan.clone(),
@@ -138,7 +138,7 @@ async fn wait_for_run(
     let early = async {
         tokio::time::sleep(BRIEF).await;
         if let Some(plan) = early
-            && let Ok((review, _)) = app.engine.load_review(plan).await
+            && let Ok((review, _)) = app.engine.plans().load_review(plan).await
         {
             update_plan_files(app, &review).await;
         }
@@ -152,7 +152,7 @@ async fn wait_for_run(
 }
 
 pub(crate) async fn load_run(app: &App, id: &RunId) -> Result<Run, Failure> {
-    let plan = planwright_engine::plan_of_run(&**app.engine.store(), id).await?;
-    let (review, _) = app.engine.load_review(&plan).await?;
-    Ok(app.engine.load_run(id, &review).await?.0)
+    let plan = app.engine.journals().plan_of_run(id).await?;
+    let (review, _) = app.engine.plans().load_review(&plan).await?;
+    Ok(app.engine.runs().load_run(id, &review).await?.0)
 }

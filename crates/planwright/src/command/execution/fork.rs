@@ -39,7 +39,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     refuse_while_executing(&app, &review).await?;
     app.start_servers(&review.current().document, Need::Use)
         .await?;
-    let candidate = app.engine.runnable(&review, &variables).await?;
+    let candidate = app.engine.runs().runnable(&review, &variables).await?;
     let mut from = Vec::new();
     for step in &args.from {
         // Of the version that would run, which need not be the one that ran.

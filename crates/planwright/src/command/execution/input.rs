@@ -42,7 +42,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let app = context.open_existing()?;
     let Some(step) = &args.step else {
         let RunTarget { review, run } = select_run(&app, &args.plan).await?;
-        let (run, _) = app.engine.load_run(&run, &review).await?;
+        let (run, _) = app.engine.runs().load_run(&run, &review).await?;
         list_questions(&app, &run)?;
         return Ok(Exit::Done);
     };
@@ -71,7 +71,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         question: asked.digest(),
         replies,
     };
-    app.engine.command(run.id(), command).await?;
+    app.engine.runs().command(run.id(), command).await?;
     report_decision(&app, &target, word).await?;
     Ok(Exit::Done)
 }

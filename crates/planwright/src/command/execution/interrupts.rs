@@ -60,7 +60,7 @@ impl Interrupts {
             };
             // Sent on its own, so that the next signal is heard while this one is obeyed.
             let (engine, run) = (app.engine.clone(), run.clone());
-            tokio::spawn(async move { engine.command(&run, command).await });
+            tokio::spawn(async move { engine.runs().command(&run, command).await });
         }
     }
 }

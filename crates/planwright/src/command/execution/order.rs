@@ -86,12 +86,12 @@ impl ExecutionKind {
         options: RunOptions,
     ) -> Result<RunHandle, Failure> {
         Ok(match self {
-            Self::Start(plan) => engine.start(plan, options).await?,
-            Self::Resume(plan) => engine.resume(plan, options).await?,
-            Self::Fork { source, from, .. } => engine.fork(source, from, options).await?,
-            Self::ResumeRun { run, .. } => engine.resume_run(run, options).await?,
-            Self::ContinueAdjusted { run, .. } => engine.go_on(run, options).await?,
-            Self::Undo { run, .. } => Box::pin(engine.undo(run, options)).await?,
+            Self::Start(plan) => engine.runs().start(plan, options).await?,
+            Self::Resume(plan) => engine.runs().resume(plan, options).await?,
+            Self::Fork { source, from, .. } => engine.runs().fork(source, from, options).await?,
+            Self::ResumeRun { run, .. } => engine.runs().resume_run(run, options).await?,
+            Self::ContinueAdjusted { run, .. } => engine.runs().go_on(run, options).await?,
+            Self::Undo { run, .. } => Box::pin(engine.runs().undo(run, options)).await?,
         })
     }
 }

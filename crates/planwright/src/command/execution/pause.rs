@@ -43,9 +43,9 @@ pub(crate) async fn send_command(
             (review, run)
         }
     };
-    app.engine.command(&run, command).await?;
+    app.engine.runs().command(&run, command).await?;
     let id = review.id();
-    let (run_after, _) = app.engine.load_run(&run, &review).await?;
+    let (run_after, _) = app.engine.runs().load_run(&run, &review).await?;
     if app.printer().json {
         app.printer()
             .document(&json!({ "planId": id, "runId": run, "status": run_after.status() }))?;
@@ -57,7 +57,7 @@ pub(crate) async fn send_command(
 
 /// The run of a plan that has begun and has not ended.
 async fn executing_run(app: &App, review: &Review) -> Result<RunId, Failure> {
-    let status = app.engine.status(review).await?;
+    let status = app.engine.plans().status(review).await?;
     match review.runs().last() {
         Some(opened) if status.is_executing() => Ok(opened.run.clone()),
         Some(_) | None => Err(Failure::refused(format!(

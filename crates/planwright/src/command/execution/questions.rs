@@ -44,7 +44,7 @@ pub(crate) async fn ask_about_waiting_steps(
             _ => None,
         };
         if let Some(command) = command {
-            app.engine.command(run.id(), command).await?;
+            app.engine.runs().command(run.id(), command).await?;
             decided = true;
         }
         if interrupts.is_interrupted() {
@@ -155,7 +155,7 @@ pub(crate) async fn ask_step_input(
             question,
             replies,
         };
-        match app.engine.command(run.id(), command).await {
+        match app.engine.runs().command(run.id(), command).await {
             Ok(()) => return Ok(true),
             Err(CommandError::Refused(refusal @ Refusal::BadInput { .. })) => {
                 app.printer().talk(&line(&refusal.to_string()));

@@ -42,7 +42,7 @@ impl ReflectFlags {
     /// The bounds, if a model is to look at the run. Nobody begins a run whose model cannot be
     /// asked.
     pub(crate) fn read(&self, app: &App, limits: &Limits) -> Result<Option<Reflection>, Failure> {
-        let models = &app.engine.environment().model;
+        let models = app.engine.model();
         let wish = ReflectionWish {
             reflect: self.reflect,
             replan: self.replan,
@@ -78,10 +78,10 @@ pub(crate) async fn confirm_adjustment(
     flags: &ReflectFlags,
     late: &LateFlags,
 ) -> Result<AdjustmentDecision, Failure> {
-    let (review, _) = app.engine.load_review(run.plan().id()).await?;
+    let (review, _) = app.engine.plans().load_review(run.plan().id()).await?;
     app.start_servers(&review.current().document, Need::Use)
         .await?;
-    let Some(continuation) = app.engine.continuation(run.id()).await? else {
+    let Some(continuation) = app.engine.runs().continuation(run.id()).await? else {
         return Ok(AdjustmentDecision::Wait);
     };
     let printer = app.printer();
@@ -104,7 +104,9 @@ pub(crate) async fn confirm_adjustment(
         printer.talk("policy agrees: everything that is new, other or tried again only reads");
         return go_on(None);
     }
-    let late = late.read()?.choices_for(&app.engine.judge(&candidate.plan));
+    let late = late
+        .read()?
+        .choices_for(&app.engine.plans().judge(&candidate.plan));
     let given = |assurance| {
         let shown = Shown::Digest(candidate.digest);
         Some(GivenApproval {

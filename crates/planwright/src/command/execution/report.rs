@@ -119,7 +119,7 @@ pub(crate) async fn next_commands(app: &App, run: &Run) -> Result<Vec<String>, F
 
 /// The commands that let the work of an adjusted run go on; nothing once it did.
 async fn adjustment_commands(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
-    let Some(continuation) = app.engine.continuation(run.id()).await? else {
+    let Some(continuation) = app.engine.runs().continuation(run.id()).await? else {
         return Ok(Vec::new());
     };
     let (plan, digest) = (run.plan().id(), continuation.candidate.digest);

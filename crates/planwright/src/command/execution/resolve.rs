@@ -45,6 +45,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let (resolution, word) = if args.happened {
         let happened = app
             .engine
+            .runs()
             .resolution_with_value(target.run.id(), value)
             .await?;
         (happened, "happened")
@@ -58,7 +59,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         by: user(),
         resolution,
     };
-    app.engine.command(target.run.id(), command).await?;
+    app.engine.runs().command(target.run.id(), command).await?;
     report_decision(&app, &target, word).await?;
     Ok(Exit::Done)
 }

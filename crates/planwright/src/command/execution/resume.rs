@@ -42,7 +42,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         );
     }
     if !given.is_empty() {
-        let (run, _) = app.engine.load_run(&opened.run, &review).await?;
+        let (run, _) = app.engine.runs().load_run(&opened.run, &review).await?;
         let current = &run.plan().document().variables;
         if let Some((name, _)) = given
             .iter()
@@ -61,7 +61,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         app.printer()
             .warn("a resumed run keeps the concurrency it began with");
     }
-    if let Some(run) = app.engine.adjusted_run(&review).await? {
+    if let Some(run) = app.engine.runs().adjusted_run(&review).await? {
         return continue_adjusted(&app, &review, run, &args.flags).await;
     }
     let version = review
@@ -91,7 +91,7 @@ async fn continue_adjusted(
     id: RunId,
     flags: &RunFlags,
 ) -> Result<Exit, Failure> {
-    let (run, _) = app.engine.load_run(&id, review).await?;
+    let (run, _) = app.engine.runs().load_run(&id, review).await?;
     match confirm_adjustment(app, &run, &flags.reflection, &flags.late).await? {
         AdjustmentDecision::Continue { approval, steps } => {
             let kind = ExecutionKind::ContinueAdjusted {
@@ -126,7 +126,7 @@ async fn resume_run(
     id: RunId,
     flags: &RunFlags,
 ) -> Result<Exit, Failure> {
-    let (run, _) = app.engine.load_run(&id, review).await?;
+    let (run, _) = app.engine.runs().load_run(&id, review).await?;
     if let RunState::Adjusted { .. } = run.state() {
         drop(run);
         return continue_adjusted(app, review, id, flags).await;

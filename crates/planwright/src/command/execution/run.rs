@@ -43,7 +43,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     refuse_while_executing(&app, &review).await?;
     app.start_servers(&review.current().document, Need::Use)
         .await?;
-    let candidate = app.engine.runnable(&review, &variables).await?;
+    let candidate = app.engine.runs().runnable(&review, &variables).await?;
     let typed = args.flags.variables.as_typed();
     let late = args.flags.late.read()?;
     let question = ApprovalQuestion {
@@ -93,7 +93,7 @@ async fn preview_run(
             app.start_servers(&review.current().document, Need::Use)
                 .await?;
             (
-                app.engine.candidate(&review, variables).await?,
+                app.engine.plans().candidate(&review, variables).await?,
                 review.current().number,
             )
         }
@@ -104,7 +104,10 @@ async fn preview_run(
             let version = version_when_stored(app, &document).await?;
             document.variables.extend(variables.clone());
             app.start_servers(&document, Need::Use).await?;
-            (app.engine.tolerant_candidate(document).await?, version)
+            (
+                app.engine.plans().tolerant_candidate(document).await?,
+                version,
+            )
         }
     };
     let missing = candidate.plan.missing_tools(&app.engine.catalog());
@@ -114,7 +117,7 @@ async fn preview_run(
     if candidate.findings.iter().any(Finding::is_error) {
         return Err(ReviewError::Invalid(candidate.findings).into());
     }
-    let policy_version = &app.engine.environment().policy_version;
+    let policy_version = app.engine.policy_version();
     let previewed = preview(
         &candidate.plan,
         &app.engine.catalog(),
@@ -136,7 +139,7 @@ async fn version_when_stored(
     document: &planwright_core::plan::Document,
 ) -> Result<u32, Failure> {
     let Some(id) = &document.id else { return Ok(1) };
-    match app.engine.load_review(id).await {
+    match app.engine.plans().load_review(id).await {
         Ok((review, _)) if *review.current().document == *document => Ok(review.current().number),
         Ok((review, _)) => Ok(review.current().number + 1),
         Err(planwright_engine::LoadError::NoSuchPlan(_)) => Ok(1),

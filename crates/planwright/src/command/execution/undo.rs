@@ -34,10 +34,10 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let app = context.open_existing()?;
     let RunTarget { run, review } = select_run(&app, &args.run).await?;
-    let (taken_back, _) = app.engine.load_run(&run, &review).await?;
+    let (taken_back, _) = app.engine.runs().load_run(&run, &review).await?;
     app.start_servers(taken_back.plan().document(), Need::Use)
         .await?;
-    let UndoCandidate { original, undo, .. } = app.engine.plan_undo(&run).await?;
+    let UndoCandidate { original, undo, .. } = app.engine.runs().plan_undo(&run).await?;
     let (approval, steps) = match &undo {
         Undo::Open(open) => {
             if args.dry_run {
@@ -206,7 +206,11 @@ async fn report_remaining_steps(
     target: &RunTarget,
     exit: Exit,
 ) -> Result<Exit, Failure> {
-    let (original, _) = app.engine.load_run(&target.run, &target.review).await?;
+    let (original, _) = app
+        .engine
+        .runs()
+        .load_run(&target.run, &target.review)
+        .await?;
     let left: Vec<String> = original
         .undoable()
         .map(|ix| original.plan().step_id(ix).to_string())
@@ -216,6 +220,7 @@ async fn report_remaining_steps(
     };
     let (undo, _) = app
         .engine
+        .runs()
         .load_run(latest, &target.review)
         .await
         .map_err(|error: LoadError| error)?;

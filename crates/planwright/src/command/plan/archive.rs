@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         (None, None) => return Err(Failure::usage("name a plan, or say --older-than")),
     };
     for id in &ids {
-        let review = app.engine.archive(id, &user()).await?;
+        let review = app.engine.plans().archive(id, &user()).await?;
         update_plan_files(&app, &review).await;
     }
     if app.printer().json {
@@ -54,9 +54,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
 /// The plans that are over and were not touched for so long.
 async fn find_old_plans(app: &App, span: TimeSpan) -> Result<Vec<PlanId>, Failure> {
     let (since, mut ids) = (app.now().minus(span.as_duration()), Vec::new());
-    for plan in app.engine.may_be_over_since(since).await? {
-        let (review, _) = app.engine.load_review(&plan).await?;
-        if app.engine.status(&review).await?.is_over() {
+    for plan in app.engine.maintenance().may_be_over_since(since).await? {
+        let (review, _) = app.engine.plans().load_review(&plan).await?;
+        if app.engine.plans().status(&review).await?.is_over() {
             ids.push(plan);
         }
     }
@@ -70,9 +70,9 @@ pub(crate) async fn unarchive(
     let id = parse_id(&args.plan)?;
     let app = context.open_existing()?;
     load_plan(&app, &id).await?;
-    let review = app.engine.unarchive(&id, &user()).await?;
+    let review = app.engine.plans().unarchive(&id, &user()).await?;
     update_plan_files(&app, &review).await;
-    let status = app.engine.status(&review).await?;
+    let status = app.engine.plans().status(&review).await?;
     if app.printer().json {
         app.printer()
             .document(&json!({ "id": id, "status": status.as_str() }))?;

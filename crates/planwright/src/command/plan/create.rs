@@ -50,15 +50,18 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     order.draft = args.draft;
     order.options = args.planner.options()?;
     if args.dry_run {
-        let prompt = app.engine.planner_prompt(&order).await?;
+        let prompt = app.engine.planner().planner_prompt(&order).await?;
         return show_prompt(&app, &prompt);
     }
     let created = if args.fallback {
-        app.engine.create_fallback(order).await?
+        app.engine.planner().create_fallback(order).await?
     } else {
         let watching = PlanningDisplay::begin(app.printer(), &mut order.options);
-        let created =
-            run_until_interrupted(order.options.cancelled.clone(), app.engine.create(order)).await;
+        let created = run_until_interrupted(
+            order.options.cancelled.clone(),
+            app.engine.planner().create(order),
+        )
+        .await;
         drop(watching);
         created?
     };
@@ -85,7 +88,7 @@ impl Args {
 async fn print_created_plan(app: &App, created: &Created) -> Result<(), Failure> {
     let (printer, review) = (app.printer(), &created.review);
     let (id, current) = (review.id(), review.current());
-    let candidate = app.engine.candidate(review, &Map::new()).await?;
+    let candidate = app.engine.plans().candidate(review, &Map::new()).await?;
     let status = load_status_line(app, review).await?.status;
     if printer.json {
         return printer.document(&CreateResult {

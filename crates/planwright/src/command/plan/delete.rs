@@ -22,7 +22,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let id = parse_id(&args.plan)?;
     let app = context.open_existing()?;
     let (review, _) = load_plan(&app, &id).await?;
-    if app.engine.status(&review).await?.is_executing() {
+    if app.engine.plans().status(&review).await?.is_executing() {
         return Err(Failure::from(Refusal::Executing).hint(format!("planwright cancel {id}")));
     }
     if !args.yes {
@@ -42,7 +42,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             return Err(Failure::refused("not deleted"));
         }
     }
-    let review = app.engine.delete(&id, &user()).await?;
+    let review = app.engine.plans().delete(&id, &user()).await?;
     update_plan_files(&app, &review).await;
     if app.printer().json {
         app.printer()

@@ -334,7 +334,11 @@ async fn store_changes(
         diff::talk_diff(printer, &diff);
     }
     app.start_servers(&document, Need::Look).await?;
-    let checked = app.engine.tolerant_candidate(document.clone()).await?;
+    let checked = app
+        .engine
+        .plans()
+        .tolerant_candidate(document.clone())
+        .await?;
     // What more knowledge can mend is stored all the same, but nobody says yes without having seen
     // it.
     printer.findings(&checked.findings);
@@ -360,7 +364,11 @@ async fn store_changes(
             .clone()
             .filter(|reason| !reason.trim().is_empty()),
     };
-    let (edited, _) = app.engine.edit(review.id(), document, &editing).await?;
+    let (edited, _) = app
+        .engine
+        .plans()
+        .edit(review.id(), document, &editing)
+        .await?;
     report_stored_version(app, review, &edited, diff).await?;
     Ok(Exit::Done)
 }
@@ -377,7 +385,12 @@ pub(crate) async fn report_stored_version(
     if changed {
         update_plan_files(app, after).await;
     }
-    let digest = app.engine.candidate(after, &Map::new()).await?.digest;
+    let digest = app
+        .engine
+        .plans()
+        .candidate(after, &Map::new())
+        .await?
+        .digest;
     let status = load_status_line(app, after).await?.status;
     if printer.json {
         let id = id.clone();

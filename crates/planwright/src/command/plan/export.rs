@@ -51,8 +51,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let text = match args.format {
         ExportFormat::Json => {
             // Nobody else has the artifacts, so they are put back.
-            let json =
-                serde_json::to_string_pretty(&app.engine.whole_document(&version.document).await?);
+            let json = serde_json::to_string_pretty(
+                &app.engine.plans().whole_document(&version.document).await?,
+            );
             json.map_err(|error| Failure::new(Exit::Store, error.to_string()))? + "\n"
         }
         ExportFormat::Md => {
@@ -96,7 +97,7 @@ async fn completed_steps(
     let Some(opened) = opened else {
         return Ok(BTreeSet::new());
     };
-    let (run, _) = app.engine.load_run(&opened.run, review).await?;
+    let (run, _) = app.engine.runs().load_run(&opened.run, review).await?;
     let done = run
         .plan()
         .indices()

@@ -65,6 +65,7 @@ async fn import(app: &App, plan: PlanFile, draft: bool) -> Result<(), Failure> {
         status: load_status_line(app, &review).await?.status.to_string(),
         digest: app
             .engine
+            .plans()
             .candidate(&review, &serde_json::Map::new())
             .await?
             .digest,

@@ -36,12 +36,12 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     run_due_maintenance(&app).await;
     let (printer, mut lines, mut notes, mut damaged) =
         (context.printer, Vec::new(), Vec::new(), false);
-    for info in app.engine.store().plans().await? {
+    for info in app.engine.journals().plans().await? {
         if !args.includes_status(&info.status.status) {
             continue;
         }
         // One damaged plan does not hide the others.
-        let review = match app.engine.load_review(&info.status.plan).await {
+        let review = match app.engine.plans().load_review(&info.status.plan).await {
             Ok((review, _)) => review,
             Err(error) => {
                 printer.warn(&format!("{}: {error}", info.status.plan));

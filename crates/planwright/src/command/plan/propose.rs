@@ -21,9 +21,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let (review, _) = load_plan(&app, &id).await?;
     app.start_servers(&review.current().document, Need::Look)
         .await?;
-    let review = app.engine.propose_draft(&id, &user()).await?;
+    let review = app.engine.plans().propose_draft(&id, &user()).await?;
     update_plan_files(&app, &review).await;
-    let candidate = app.engine.candidate(&review, &Map::new()).await?;
+    let candidate = app.engine.plans().candidate(&review, &Map::new()).await?;
     let (version, digest) = (review.current().number, candidate.digest);
     let status = load_status_line(&app, &review).await?.status;
     app.printer().findings(&candidate.findings);

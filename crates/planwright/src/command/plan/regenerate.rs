@@ -52,7 +52,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let watching = PlanningDisplay::begin(app.printer(), &mut order.options);
     let done = run_until_interrupted(
         order.options.cancelled.clone(),
-        app.engine.regenerate(&id, order),
+        app.engine.planner().regenerate(&id, order),
     )
     .await;
     drop(watching);

@@ -47,7 +47,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         by: user(),
         reason,
     };
-    let (restored, findings) = app.engine.restore(&id, args.version, &editing).await?;
+    let (restored, findings) = app
+        .engine
+        .plans()
+        .restore(&id, args.version, &editing)
+        .await?;
     app.printer().findings(&findings);
     report_stored_version(&app, &review, &restored, diff).await?;
     Ok(Exit::Done)

@@ -39,6 +39,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         .await?;
     let candidate = app
         .engine
+        .plans()
         .candidate(&review, &serde_json::Map::new())
         .await?;
     let runs = load_run_lines(&app.engine, &review).await?;
@@ -67,6 +68,7 @@ pub(crate) async fn print_plan(app: &App, review: &Review) -> Result<(), Failure
     let status_line = load_status_line(app, review).await?;
     let candidate = app
         .engine
+        .plans()
         .candidate(review, &serde_json::Map::new())
         .await?;
     let runs = load_run_lines(&app.engine, review).await?;
@@ -108,12 +110,12 @@ async fn print_details(
         .last()
         .filter(|opened| opened.version == review.current().number);
     let run = match latest {
-        Some(opened) => Some(app.engine.load_run(&opened.run, review).await?.0),
+        Some(opened) => Some(app.engine.runs().load_run(&opened.run, review).await?.0),
         None => None,
     };
     printer.data(dag::render(&candidate.plan, run.as_ref()).trim_end())?;
     printer.data("")?;
-    let judged = app.engine.judge(&candidate.plan);
+    let judged = app.engine.plans().judge(&candidate.plan);
     let policy = app.engine.policy();
     // Whoever looks at a plan sees all of it, also what was agreed to before.
     let agreed = AgreedSteps::new();
@@ -233,7 +235,7 @@ fn agent_call_lines(run: &Run) -> Vec<String> {
 
 /// What models took for this plan, if that is more than writing its current version.
 async fn print_model_costs(app: &App, review: &Review) -> Result<(), Failure> {
-    let costs = app.engine.model_costs(review).await?;
+    let costs = app.engine.journals().model_costs(review).await?;
     let written = review
         .current()
         .planning

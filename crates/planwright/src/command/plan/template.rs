@@ -110,7 +110,7 @@ fn require_inputs(document: &Document) -> Result<(), Failure> {
 
 /// A template replaces a template, never a plan of somebody.
 async fn refuse_other_plan(app: &App, name: &PlanId) -> Result<(), Failure> {
-    match app.engine.load_review(name).await {
+    match app.engine.plans().load_review(name).await {
         Ok((review, _))
             if review.state() != ReviewState::Deleted
                 && !review.current().document.is_template() =>
@@ -127,9 +127,14 @@ async fn refuse_other_plan(app: &App, name: &PlanId) -> Result<(), Failure> {
 
 async fn store_plan(app: &App, document: Document) -> Result<Exit, Failure> {
     app.start_servers(&document, Need::Look).await?;
-    let (review, findings) = app.engine.propose(document, &user()).await?;
+    let (review, findings) = app.engine.plans().propose(document, &user()).await?;
     update_plan_files(app, &review).await;
-    let digest = app.engine.candidate(&review, &Map::new()).await?.digest;
+    let digest = app
+        .engine
+        .plans()
+        .candidate(&review, &Map::new())
+        .await?
+        .digest;
     let status = load_status_line(app, &review).await?.status;
     let (id, version) = (review.id().clone(), review.current().number);
     app.printer().findings(&findings);
@@ -150,9 +155,9 @@ async fn store_plan(app: &App, document: Document) -> Result<Exit, Failure> {
 async fn list_templates(context: &CommandContext) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
     let mut lines = Vec::new();
-    for info in app.engine.store().plans().await? {
+    for info in app.engine.journals().plans().await? {
         // One damaged plan does not hide the others.
-        let review = match app.engine.load_review(&info.status.plan).await {
+        let review = match app.engine.plans().load_review(&info.status.plan).await {
             Ok((review, _)) => review,
             Err(error) => {
                 app.printer()
@@ -263,7 +268,7 @@ async fn show_template(context: &CommandContext, name: &str) -> Result<Exit, Fai
     }
     app.start_servers(&review.current().document, Need::Look)
         .await?;
-    let candidate = app.engine.candidate(&review, &Map::new()).await?;
+    let candidate = app.engine.plans().candidate(&review, &Map::new()).await?;
     printer.data("")?;
     printer.data(dag::render(&candidate.plan, None).trim_end())?;
     printer.hint(&format!(
@@ -303,7 +308,7 @@ async fn use_template(context: &CommandContext, args: &UseArgs) -> Result<Exit, 
 
 /// A plan made from a template must not replace one.
 async fn refuse_template(app: &App, id: &PlanId) -> Result<(), Failure> {
-    match app.engine.load_review(id).await {
+    match app.engine.plans().load_review(id).await {
         Ok((review, _))
             if review.state() != ReviewState::Deleted
                 && review.current().document.is_template() =>

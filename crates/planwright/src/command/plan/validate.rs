@@ -49,16 +49,16 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     document.variables.extend(args.variables.read()?);
     app.start_servers(&document, Need::Look).await?;
     let catalog = app.engine.catalog();
-    let plans = app.engine.known_plans(&document).await?;
+    let plans = app.engine.plans().known_plans(&document).await?;
     let ValidationReport { plan, mut findings } =
         validate_with(document, &catalog, &plans, &bounds);
     findings.extend(
         plan.iter()
-            .flat_map(|plan| app.engine.unmanned_findings(plan)),
+            .flat_map(|plan| app.engine.plans().unmanned_findings(plan)),
     );
     let digest = plan
         .as_ref()
-        .map(|plan| plan.digest(&catalog, &app.engine.environment().policy_version));
+        .map(|plan| plan.digest(&catalog, app.engine.policy_version()));
     let result = ValidationResult::new(plan.as_ref(), digest, findings);
     let exit = if result.ok { Exit::Done } else { Exit::Usage };
     if context.printer.json {

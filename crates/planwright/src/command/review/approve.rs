@@ -95,7 +95,7 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
     let (id, variables) = (review.id(), args.variables.read()?);
     app.start_servers(&review.current().document, Need::Use)
         .await?;
-    let candidate = app.engine.candidate(review, &variables).await?;
+    let candidate = app.engine.plans().candidate(review, &variables).await?;
     let digest = candidate.digest;
     let shown = args
         .shown
@@ -105,7 +105,7 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
     {
         diff::talk_changes(app.printer(), &since);
     }
-    let judged = app.engine.judge(&candidate.plan);
+    let judged = app.engine.plans().judge(&candidate.plan);
     let (printer, late, by) = (app.printer(), args.late.read()?, user());
     let late = if printer.can_ask() && !printer.json && by.kind == PrincipalKind::Person {
         late.ask(
@@ -122,7 +122,11 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
         assurance: Assurance::CommandLine,
         late,
     };
-    let review = app.engine.approve_on_terms(id, &variables, &given).await?;
+    let review = app
+        .engine
+        .plans()
+        .approve_on_terms(id, &variables, &given)
+        .await?;
     let (count, required) = count_approvals(app, &review, &digest);
     update_plan_files(app, &review).await;
     if app.printer().json {
@@ -163,7 +167,7 @@ async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure>
         assurance: Assurance::CommandLine,
         shown: shown.into(),
     };
-    app.engine.command(target.run.id(), command).await?;
+    app.engine.runs().command(target.run.id(), command).await?;
     report_decision(app, &target, StepStatus::Approved.as_str()).await
 }
 
@@ -196,7 +200,7 @@ pub(crate) async fn report_decision(
 ) -> Result<(), Failure> {
     let StepTarget { review, run, step } = target;
     let id = review.id();
-    let (run, _) = app.engine.load_run(run.id(), review).await?;
+    let (run, _) = app.engine.runs().load_run(run.id(), review).await?;
     let status = run.status();
     if app.printer().json {
         return app.printer().document(&json!({

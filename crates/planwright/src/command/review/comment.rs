@@ -38,11 +38,17 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let (comment, review) = match (&args.resolve, &args.reopen, text) {
         (Some(comment), _, _) => (
             comment.clone(),
-            app.engine.resolve_comment(&id, comment, &user()).await?,
+            app.engine
+                .plans()
+                .resolve_comment(&id, comment, &user())
+                .await?,
         ),
         (None, Some(comment), _) => (
             comment.clone(),
-            app.engine.reopen_comment(&id, comment, &user()).await?,
+            app.engine
+                .plans()
+                .reopen_comment(&id, comment, &user())
+                .await?,
         ),
         (None, None, text) => {
             let new = NewComment {
@@ -50,7 +56,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
                 reply_to: args.reply_to.clone(),
                 text: text.unwrap_or_default(),
             };
-            let (comment, review) = app.engine.comment(&id, new, &user()).await?;
+            let (comment, review) = app.engine.plans().comment(&id, new, &user()).await?;
             (comment.to_string(), review)
         }
     };

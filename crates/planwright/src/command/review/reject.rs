@@ -47,11 +47,20 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
     let id = review.id();
     app.start_servers(&review.current().document, Need::Look)
         .await?;
-    let digest = app.engine.candidate(review, &Map::new()).await?.digest;
+    let digest = app
+        .engine
+        .plans()
+        .candidate(review, &Map::new())
+        .await?
+        .digest;
     let shown = args
         .shown
         .read("reject", id, (review.current().number, digest))?;
-    let review = app.engine.reject(id, shown, &user(), &args.reason).await?;
+    let review = app
+        .engine
+        .plans()
+        .reject(id, shown, &user(), &args.reason)
+        .await?;
     update_plan_files(app, &review).await;
     let (version, status) = (review.current().number, review.state().status());
     if app.printer().json {
@@ -81,6 +90,6 @@ async fn reject_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> 
         shown: shown.into(),
         reason: args.reason.clone(),
     };
-    app.engine.command(target.run.id(), command).await?;
+    app.engine.runs().command(target.run.id(), command).await?;
     report_decision(app, &target, StepStatus::Denied.as_str()).await
 }

@@ -30,12 +30,18 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let (review, _) = load_plan(&app, &id).await?;
     app.start_servers(&review.current().document, Need::Look)
         .await?;
-    let digest = app.engine.candidate(&review, &Map::new()).await?.digest;
+    let digest = app
+        .engine
+        .plans()
+        .candidate(&review, &Map::new())
+        .await?
+        .digest;
     let shown = args
         .shown
         .read("request-changes", &id, (review.current().number, digest))?;
     let review = app
         .engine
+        .plans()
         .request_changes(&id, shown, &user(), &args.reason)
         .await?;
     update_plan_files(&app, &review).await;

@@ -41,7 +41,11 @@ pub(crate) async fn revoke_approval(
         .reason
         .clone()
         .filter(|reason| !reason.trim().is_empty());
-    let review = app.engine.revoke_approval(id, &of, &by, reason).await?;
+    let review = app
+        .engine
+        .plans()
+        .revoke_approval(id, &of, &by, reason)
+        .await?;
     update_plan_files(app, &review).await;
     let (version, status) = (review.current().number, review.state().status());
     if printer.json {
@@ -60,7 +64,7 @@ pub(crate) async fn revoke_approval(
 
 /// Revokes what was lost with a token, and brings the files of those plans up to date.
 pub(crate) async fn sweep_approvals(app: &App, sweep: &Sweep) -> Result<Swept, Failure> {
-    let swept = app.engine.sweep_approvals(sweep).await?;
+    let swept = app.engine.plans().sweep_approvals(sweep).await?;
     for review in &swept.plans {
         update_plan_files(app, review).await;
     }

@@ -5,7 +5,8 @@ use crate::terminal::printer::{BOLD, DIM, GREEN, RED, YELLOW, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use planwright_adapters::webhook::{Format, HttpWebhook};
 use planwright_core::text::nearest_names;
-use planwright_engine::port::{DeliveryState, Outbox, Webhook};
+use planwright_engine::port::{DeliveryState, Outbox};
+use planwright_engine::webhooks::Webhook;
 use planwright_engine::webhooks::{About, Courier, Notice};
 use serde::Serialize;
 use std::sync::Arc;
@@ -137,7 +138,7 @@ async fn last_error_of(outbox: &dyn Outbox, name: &str) -> Result<Option<String>
 
 async fn test_webhook(app: &App, name: &str) -> Result<Exit, Failure> {
     let webhook = find_webhook(app, name)?;
-    let entropy = app.engine.environment().ids.entropy();
+    let entropy = app.engine.entropy();
     let notice = Notice {
         id: format!("msg_test_{entropy:016x}"),
         kind: "webhook.test",

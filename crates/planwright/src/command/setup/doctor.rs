@@ -343,13 +343,13 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
 async fn check_abandoned_runs(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> {
     let runs = app
         .engine
-        .store()
+        .journals()
         .runs_in(&[RunStatus::Executing.into(), RunStatus::Stalled.into()])
         .await?;
     let plans: BTreeSet<PlanId> = runs.into_iter().map(|info| info.status.plan).collect();
     let mut left = Vec::new();
     for plan in plans {
-        let (review, _) = app.engine.load_review(&plan).await?;
+        let (review, _) = app.engine.plans().load_review(&plan).await?;
         if review.state() == ReviewState::Deleted {
             continue;
         }

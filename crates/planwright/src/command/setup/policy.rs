@@ -81,7 +81,7 @@ pub(crate) async fn explain_policy(
             let (review, _) = plan_source::load_plan(&app, &id).await?;
             app.start_servers(&review.current().document, Need::Look)
                 .await?;
-            app.engine.candidate(&review, &variables).await?
+            app.engine.plans().candidate(&review, &variables).await?
         }
         source @ (PlanSource::File(_) | PlanSource::Stdin) => {
             let mut document = plan_source::read_document(&source, &context.config.bounds())?;
@@ -89,10 +89,10 @@ pub(crate) async fn explain_policy(
             document.identify();
             document.variables.extend(variables);
             app.start_servers(&document, Need::Look).await?;
-            app.engine.tolerant_candidate(document).await?
+            app.engine.plans().tolerant_candidate(document).await?
         }
     };
-    let judged = app.engine.judge(&candidate.plan);
+    let judged = app.engine.plans().judge(&candidate.plan);
     let explanation = build_explanation(&app, &candidate, &judged, &args.late)?;
     if context.printer.json {
         context.printer.document(&explanation)?;
@@ -123,7 +123,7 @@ fn build_explanation(
     Ok(PolicyExplanation {
         plan_id: candidate.plan.id().to_string(),
         digest: candidate.digest.to_string(),
-        policy_version: app.engine.environment().policy_version.clone(),
+        policy_version: app.engine.policy_version().to_owned(),
         verdict: verdict.to_owned(),
         steps: StepVerdict::of(judged, &late),
     })

@@ -74,8 +74,8 @@ fn target_context(context: &CommandContext, args: &Args) -> Result<CommandContex
 /// person looked.
 async fn pause_runs(app: &App) -> Result<Vec<String>, Failure> {
     let mut paused = Vec::new();
-    for plan in app.engine.store().plans().await? {
-        for run in app.engine.store().runs(&plan.status.plan).await? {
+    for plan in app.engine.journals().plans().await? {
+        for run in app.engine.journals().runs(&plan.status.plan).await? {
             let planwright_core::journal::StreamName::Run(id) = &run.stream else {
                 continue;
             };
@@ -88,6 +88,7 @@ async fn pause_runs(app: &App) -> Result<Vec<String>, Failure> {
             }
             match app
                 .engine
+                .runs()
                 .command(id, RunCommand::Pause { by: user() })
                 .await
             {

@@ -116,7 +116,7 @@ impl App {
         need: Need,
     ) -> Result<(), Failure> {
         let mut named = NamedServers::by(document, &self.roster);
-        for plan in self.engine.known_plans(document).await?.iter() {
+        for plan in self.engine.plans().known_plans(document).await?.iter() {
             named.add(NamedServers::by(&plan.document, &self.roster));
         }
         let mut wanted: BTreeSet<String> = BTreeSet::new();

@@ -17,7 +17,7 @@ pub(super) async fn whole(http: &Http, request: ModelRequest, trace: String) -> 
 pub(super) async fn asked(http: &Http, request: ModelRequest) -> Result<ModelAnswer, ModelError> {
     let unwanted = request.cancelled.clone().drop_guard();
     let answer = tokio::select! {
-        answer = http.service.engine.environment().model.ask(request) => answer,
+        answer = http.service.engine.model().ask(request) => answer,
         () = http.stop.cancelled() => Err(ModelError::Cancelled),
     };
     drop(unwanted);
@@ -26,7 +26,7 @@ pub(super) async fn asked(http: &Http, request: ModelRequest) -> Result<ModelAns
 
 /// The answer as it is sent, with everything masked that must not be seen.
 pub(super) fn written(http: &Http, answer: ModelAnswer, trace_id: String) -> ChatAnswer {
-    let redactor = http.service.engine.environment().redaction.redactor();
+    let redactor = http.service.engine.redaction().redactor();
     ChatAnswer {
         response: redactor.text(&answer.text).into_owned(),
         trace_id,

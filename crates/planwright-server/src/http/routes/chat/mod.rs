@@ -139,8 +139,7 @@ async fn chat(
     let asked = http
         .service
         .engine
-        .environment()
-        .model
+        .model()
         .resolve(request.role, request.model.as_deref());
     let asked = asked.map_err(answer::problem)?;
     let place = http.events.enter(&caller).ok_or_else(full)?;

@@ -58,7 +58,7 @@ pub(super) fn answer(
     span: Span,
 ) -> Response {
     let (queue, pieces) = mpsc::channel::<Bytes>(QUEUE);
-    let masked = MaskedText::new(http.service.engine.environment().redaction.clone());
+    let masked = MaskedText::new(http.service.engine.redaction().clone());
     let mut sender = Sender {
         http: http.clone(),
         queue,

@@ -1,7 +1,7 @@
 //! What a plan needs besides tools: models for what they are asked, and executors that are there.
 
-use crate::engine::Engine;
 use crate::port::ModelError;
+use crate::review::plans::Plans;
 use planwright_core::model::ModelRole;
 use planwright_core::plan::{Action, Code, Finding, Plan, StepIx};
 use planwright_core::run::Run;
@@ -17,7 +17,7 @@ pub enum Unmanned {
     NoExecutor { step: String, executor: String },
 }
 
-impl Engine {
+impl Plans {
     /// The first step of the plan or its sub-plans that nobody can work on.
     pub(crate) fn unmanned(&self, plan: &Plan) -> Option<Unmanned> {
         let below = plan.all_subplans();
@@ -38,7 +38,7 @@ impl Engine {
             Action::Think(think) => (ModelRole::Executor, think.model.as_deref()),
             Action::Agent(agent) => {
                 if let Some(executor) = &agent.executor {
-                    let known = self.env.executors.names().contains(executor);
+                    let known = self.context.ports.executors.names().contains(executor);
                     return (!known).then(|| Unmanned::NoExecutor {
                         step,
                         executor: executor.clone(),
@@ -54,7 +54,7 @@ impl Engine {
             Action::Tool { .. } | Action::Input(_) | Action::Plan(_) => return None,
         };
         let model = model.or(plan.document().executor_model.as_deref());
-        match self.env.model.resolve(role, model) {
+        match self.context.ports.model.resolve(role, model) {
             Ok(_) => None,
             Err(ModelError::NotConfigured { role }) => Some(Unmanned::NoModel { step, role }),
             Err(source) => Some(Unmanned::Model { step, source }),

@@ -28,7 +28,7 @@ impl Default for Limits {
 
 /// Counts the calls in flight. A run that was not admitted waits for [`Limiter::freed`].
 #[derive(Debug)]
-pub struct Limiter {
+pub(crate) struct Limiter {
     limits: Limits,
     counts: Mutex<Counts>,
     /// Counts the calls that ended, so that no run misses one between being refused and waiting.
@@ -60,7 +60,7 @@ pub(crate) struct Permit {
 }
 
 impl Limiter {
-    pub fn new(limits: Limits) -> Arc<Self> {
+    pub(crate) fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self {
             limits,
             counts: Mutex::default(),

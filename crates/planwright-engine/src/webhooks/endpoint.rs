@@ -1,7 +1,7 @@
 //! Telling the outside what happened.
 
-use super::BoxFuture;
-use crate::webhooks::Notice;
+use super::Notice;
+use crate::port::BoxFuture;
 use std::fmt;
 use std::time::Duration;
 

@@ -1,0 +1,22 @@
+//! Everything the rooms of the engine share: ports, settings, and the runs in progress.
+//!
+//! It is the lowest room: it imports ports and values, and never a room that uses it. A settings
+//! type that the context holds therefore lives here and not beside the code that obeys it.
+
+mod active;
+pub mod crash;
+mod limiter;
+mod observer;
+mod ports;
+mod settings;
+mod shared;
+
+pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
+pub use limiter::Limits;
+pub(crate) use limiter::{Demand, Limiter, Permit};
+pub(crate) use observer::Observers;
+pub use observer::{Observer, on_step_complete, on_step_start};
+pub(crate) use ports::Ports;
+pub(crate) use settings::Settings;
+pub use settings::{AgentSettings, Keeping};
+pub(crate) use shared::Context;

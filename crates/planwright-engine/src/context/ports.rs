@@ -1,0 +1,24 @@
+//! The outside of one engine, as traits.
+
+use crate::port::{
+    Artifacts, Clock, Executors, Ids, Model, Secrets, Store, Surroundings, Tokens, Tools,
+};
+use std::sync::Arc;
+
+/// The adapters an engine was built with.
+#[derive(Debug, Clone)]
+pub(crate) struct Ports {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) artifacts: Arc<dyn Artifacts>,
+    /// The tokens of the service. Without them no approval can be lost with its giver's access.
+    pub(crate) tokens: Option<Arc<dyn Tokens>>,
+    pub(crate) tools: Arc<dyn Tools>,
+    pub(crate) secrets: Arc<dyn Secrets>,
+    pub(crate) model: Arc<dyn Model>,
+    /// The workspace in which plans will work.
+    pub(crate) surroundings: Arc<dyn Surroundings>,
+    /// Programs that work on agent steps.
+    pub(crate) executors: Arc<dyn Executors>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn Ids>,
+}

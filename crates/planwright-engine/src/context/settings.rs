@@ -1,0 +1,58 @@
+//! The operator's decisions, as one engine obeys them.
+
+use crate::port::OwnerId;
+use planwright_core::plan::Bounds;
+use planwright_core::planning::Prompts;
+use planwright_core::policy::Policy;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The operator's decisions for one engine.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// Rules about calls and people.
+    pub(crate) policy: Arc<Policy>,
+    /// Part of every digest: a new policy needs new approvals.
+    pub(crate) policy_version: String,
+    pub(crate) bounds: Bounds,
+    /// The name under which this engine owns runs.
+    pub(crate) owner: OwnerId,
+    /// A run whose owner has not renewed its lease for this long can be taken over.
+    pub(crate) lease_ttl: Duration,
+    pub(crate) keeping: Keeping,
+    pub(crate) agents: AgentSettings,
+    /// Prompts that replace those of this program.
+    pub(crate) prompts: Arc<Prompts>,
+}
+
+/// The operator's decisions about executors of agent steps.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AgentSettings {
+    /// Calls outside a plan's scope are noted instead of refused; a person is asked unless the tool
+    /// only reads and policy allows the call.
+    pub observe_scope: bool,
+}
+
+/// Retention and staleness limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeping {
+    /// Days after which a proposed or approved plan expires if no one touched it; 0: never.
+    pub stale_after_days: u32,
+    /// A run that no process has executed for this long is stalled.
+    pub stalled_after: Duration,
+    /// Days after which a plan that is over is archived; 0: never.
+    pub archive_after_days: u32,
+    /// Days after which an archived plan is deleted; 0: never.
+    pub delete_after_days: u32,
+}
+
+impl Default for Keeping {
+    fn default() -> Self {
+        Self {
+            stale_after_days: 30,
+            stalled_after: Duration::from_mins(30),
+            archive_after_days: 0,
+            delete_after_days: 0,
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The one value that every facade points to.
+
+use super::{ActiveRuns, Limiter, Ports, Settings};
+use crate::redaction::known_secrets::Redaction;
+use planwright_core::tool::Catalog;
+use std::sync::Arc;
+
+/// The ports, the settings and the state in memory of one engine. Facades share it behind one
+/// `Arc`; nothing outside this crate sees it, so a port can change without a face noticing.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) ports: Ports,
+    pub(crate) settings: Settings,
+    /// Everything that is known to be secret in this process.
+    pub(crate) redaction: Redaction,
+    /// Counts the calls in flight over all runs of this engine.
+    pub(crate) limiter: Arc<Limiter>,
+    pub(crate) active: ActiveRuns,
+}
+
+impl Context {
+    /// The tools known now.
+    pub(crate) fn catalog(&self) -> Catalog {
+        self.ports.tools.catalog()
+    }
+}

@@ -1,0 +1,84 @@
+//! The change that has to be agreed to after an approved plan was edited or adjusted.
+
+use super::Continuation;
+use crate::review::plans::{Candidate, ReviewError};
+use crate::run::runs::Runs;
+use planwright_core::id::StepId;
+use planwright_core::plan::{Document, PlanDiff};
+use planwright_core::review::{BuildsOn, Review, already_agreed};
+
+/// What is asked when an approved plan was edited: the change, and not everything again.
+#[derive(Debug, Clone)]
+pub struct Reapproval {
+    /// What was agreed to before.
+    pub since: BuildsOn,
+    pub diff: PlanDiff,
+    /// The steps that are just as they were agreed to. None if a tool or the policy changed since.
+    pub agreed: Vec<StepId>,
+    /// The steps that a run tried before without success, and that run again as they are.
+    pub again: Vec<StepId>,
+}
+
+impl Runs {
+    /// What an adjustment changed since the run that it grew out of was agreed to.
+    async fn reapproval_of_adjustment(
+        &self,
+        review: &Review,
+    ) -> Result<Option<Reapproval>, ReviewError> {
+        let Some(run) = self.adjusted_run(review).await? else {
+            return Ok(None);
+        };
+        // Why it cannot run is said where it is to run.
+        let continuation = self.continuation(&run).await.unwrap_or_default();
+        Ok(continuation.map(
+            |Continuation {
+                 since,
+                 diff,
+                 agreed,
+                 again,
+                 ..
+             }| Reapproval {
+                since,
+                diff,
+                agreed,
+                again,
+            },
+        ))
+    }
+
+    /// What changed since the plan was last agreed to, if an edit voided an approval that nobody
+    /// had used.
+    pub async fn reapproval(
+        &self,
+        review: &Review,
+        candidate: &Candidate,
+    ) -> Result<Option<Reapproval>, ReviewError> {
+        let Some(since) = review.agreed_before(self.context.ports.clock.now()) else {
+            return self.reapproval_of_adjustment(review).await;
+        };
+        let plans = self.plans();
+        let Some(before) = review.version(since.version) else {
+            return Ok(None);
+        };
+        let diff = PlanDiff::between(&before.document, &review.current().document);
+        let agreed = match self
+            .plans()
+            .tolerant_candidate(Document::clone(&before.document))
+            .await
+        {
+            // With the same digest, every tool and the policy are what they were.
+            Ok(earlier) if earlier.digest == since.digest => already_agreed(
+                (&earlier.plan, &plans.judge(&earlier.plan)),
+                (&candidate.plan, &plans.judge(&candidate.plan)),
+            ),
+            Ok(_) | Err(ReviewError::Invalid(_)) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(Reapproval {
+            since,
+            diff,
+            agreed,
+            again: Vec::new(),
+        }))
+    }
+}
