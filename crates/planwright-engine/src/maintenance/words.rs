@@ -21,7 +21,8 @@ impl Maintenance {
         }
         let (mut appends, mut done) = (Vec::new(), true);
         for info in self
-            .env
+            .context
+            .ports
             .store
             .plans_in(&[CachedStatus::Proposed], None)
             .await?

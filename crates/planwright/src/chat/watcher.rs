@@ -107,7 +107,7 @@ impl Watcher {
                 self.ended(call, entry.at, Some(&format!("denied: {reason}")));
             }
             RunEvent::AttemptCancelled { .. } => {
-                self.ended(call, entry.at, Some(StepStatus::Cancelled.as_str()))
+                self.ended(call, entry.at, Some(StepStatus::Cancelled.as_str()));
             }
             RunEvent::OutcomeLost { reason, .. } => {
                 self.ended(
