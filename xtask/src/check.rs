@@ -1,7 +1,13 @@
-//! Everything that must hold before a change lands, cheapest first.
+//! Everything that must hold before a change lands.
+//!
+//! Lints, tests and the binary come out of one build: the linter is a compiler, and cargo takes it
+//! as the compiler of the workspace's own crates. Documentation and the core for WebAssembly are
+//! made while the tests run, because many of those wait for something else than a processor.
 
-use anyhow::{Context as _, Result, ensure};
-use std::process::Command;
+use crate::suites::{read_suites, relay_output, run_suites};
+use anyhow::{Context as _, Result, anyhow, ensure};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// One call of cargo.
@@ -11,41 +17,56 @@ struct Step {
     environment: &'static [(&'static str, &'static str)],
 }
 
-/// What CI runs. The binary is built first: the kill test runs the real program.
-const CHECK: &[Step] = &[
-    Step {
-        name: "format",
-        args: &["fmt", "--all", "--check"],
-        environment: &[],
-    },
-    Step {
-        name: "lints",
-        args: &[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ],
-        environment: &[],
-    },
+const FORMAT: Step = Step {
+    name: "format",
+    args: &["fmt", "--all", "--check"],
+    environment: &[],
+};
+
+/// The programs that the tests start, and those of developers.
+const BUILD: Step = Step {
+    name: "lints and build",
+    args: &["build", "--workspace", "--bins"],
+    environment: &[],
+};
+
+const BUILD_TESTS: Step = Step {
+    name: "lints and build of the tests",
+    args: &[
+        "test",
+        "--workspace",
+        "--all-targets",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+    ],
+    environment: &[],
+};
+
+const DOC_TESTS: Step = Step {
+    name: "doc tests",
+    args: &["test", "--workspace", "--doc"],
+    environment: &[],
+};
+
+/// What is made beside the tests, by the compiler alone.
+const BESIDE: &[Step] = &[
     Step {
         name: "documentation",
         args: &["doc", "--workspace", "--no-deps"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
     },
+    // A clock, a file or a socket in the core would not compile there.
     Step {
-        name: "build",
-        args: &["build", "--workspace", "--bins"],
-        environment: &[],
-    },
-    Step {
-        name: "build of the tests",
-        args: &["test", "--workspace", "--no-run"],
+        name: "core for WebAssembly",
+        args: &["check", "-p", "planwright-core", "--target", WASM],
         environment: &[],
     },
 ];
+
+const WASM: &str = "wasm32-unknown-unknown";
+
+/// Suites that run at once. Each has threads of its own, and all wait now and then.
+const SUITES_AT_ONCE: usize = 2;
 
 /// The same proofs at a length for nights.
 const PROVE: &[Step] = &[
@@ -120,18 +141,120 @@ const PROVE: &[Step] = &[
     },
 ];
 
-/// Runs every check in order and stops at the first that fails. The tests need servers that others
-/// wrote; those are installed meanwhile: that waits for the network, and building for the
-/// processor.
+/// Runs every check. The tests need servers that others wrote; those are installed meanwhile: that
+/// waits for the network, and building for the processor.
 pub(crate) fn run() -> Result<()> {
-    std::thread::scope(|scope| {
-        let peers = scope.spawn(crate::peers::install);
-        CHECK.iter().try_for_each(Step::run)?;
-        peers
+    let started = Instant::now();
+    FORMAT.run()?;
+    let lints = Lints::find()?;
+    let messages = std::thread::scope(|scope| {
+        let tools = scope.spawn(install_tools);
+        lints.run(&BUILD)?;
+        let messages = lints.read_output(&BUILD_TESTS)?;
+        tools
             .join()
-            .map_err(|_| anyhow::anyhow!("the installation of the peers panicked"))?
+            .map_err(|_| anyhow!("the installation of the peers panicked"))??;
+        anyhow::Ok(messages)
     })?;
-    crate::lanes::run()
+    let suites = read_suites(&messages)?;
+    println!("== tests: {} suites", suites.len());
+    let failed = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| run_beside(&lints));
+        let mut failed = run_suites(suites, SUITES_AT_ONCE);
+        failed.extend(
+            beside
+                .join()
+                .unwrap_or_else(|_| vec!["what runs beside the tests".to_owned()]),
+        );
+        failed
+    });
+    ensure!(failed.is_empty(), "failed: {}", failed.join("; "));
+    println!("== check: ok in {:.0} s", started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn install_tools() -> Result<()> {
+    install_wasm_target()?;
+    crate::peers::install()
+}
+
+/// Installs the standard library for WebAssembly. Toolchains that rustup did not install have to
+/// bring it.
+fn install_wasm_target() -> Result<()> {
+    let rustup = Command::new("rustup")
+        .args(["target", "add", WASM])
+        .stderr(Stdio::null())
+        .status();
+    match rustup {
+        Ok(status) => ensure!(status.success(), "rustup cannot install {WASM}"),
+        Err(_) => println!("== {WASM}: there is no rustup, the toolchain must have it"),
+    }
+    Ok(())
+}
+
+/// Runs the calls of cargo that need no test program, and returns the names of those that failed.
+/// One after the other: cargo would let the second wait in any case.
+fn run_beside(lints: &Lints) -> Vec<String> {
+    let doc_tests = (DOC_TESTS.name, lints.command(&DOC_TESTS));
+    let others = BESIDE.iter().map(|step| (step.name, step.command()));
+    let mut failed = Vec::new();
+    for (name, command) in std::iter::once(doc_tests).chain(others) {
+        let started = Instant::now();
+        match relay_output(name, command) {
+            Ok(true) => println!("== {name}: ok in {:.0} s", started.elapsed().as_secs_f64()),
+            Ok(false) => failed.push(name.to_owned()),
+            Err(error) => failed.push(format!("{name}: {error:#}")),
+        }
+    }
+    failed
+}
+
+/// The linter, in place of the compiler of the workspace's crates: `cargo clippy` does the same, but
+/// makes nothing that can be run, and compiles every dependency a second time for it.
+struct Lints {
+    driver: PathBuf,
+}
+
+impl Lints {
+    fn find() -> Result<Self> {
+        let output = Command::new("rustc").args(["--print", "sysroot"]).output();
+        let output = output.context("cannot run rustc")?;
+        let sysroot = String::from_utf8(output.stdout).context("the path of rustc is no text")?;
+        let driver = PathBuf::from(sysroot.trim()).join("bin/clippy-driver");
+        ensure!(
+            driver.is_file(),
+            "{} is missing: rustup component add clippy",
+            driver.display()
+        );
+        Ok(Self { driver })
+    }
+
+    fn command(&self, step: &Step) -> Command {
+        let mut command = step.command();
+        command
+            .env("RUSTC_WORKSPACE_WRAPPER", &self.driver)
+            // As `cargo clippy -- -D warnings` hands them over: this separator, after each argument.
+            .env(
+                "CLIPPY_ARGS",
+                "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__",
+            );
+        command
+    }
+
+    fn run(&self, step: &Step) -> Result<()> {
+        step.finish(&mut self.command(step))
+    }
+
+    /// Runs a call and returns its standard output.
+    fn read_output(&self, step: &Step) -> Result<String> {
+        let started = step.announce();
+        let mut command = self.command(step);
+        let output = command.stderr(Stdio::inherit()).output();
+        let output = output.with_context(|| format!("cannot run cargo for {}", step.name))?;
+        ensure!(output.status.success(), "{} failed", step.name);
+        step.report(started);
+        String::from_utf8(output.stdout).context("cargo says something that is no text")
+    }
 }
 
 /// Runs the long proofs: hours, not minutes.
@@ -141,21 +264,38 @@ pub(crate) fn prove() -> Result<()> {
 }
 
 impl Step {
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO"));
+        command
+            .args(self.args)
+            .envs(self.environment.iter().copied());
+        command
+    }
+
     fn run(&self) -> Result<()> {
-        let Self {
-            name,
-            args,
-            environment,
-        } = self;
-        let started = Instant::now();
-        println!("== {name}: cargo {}", args.join(" "));
-        let status = Command::new(env!("CARGO"))
-            .args(*args)
-            .envs(environment.iter().copied())
+        self.finish(&mut self.command())
+    }
+
+    fn finish(&self, command: &mut Command) -> Result<()> {
+        let started = self.announce();
+        let status = command
             .status()
-            .with_context(|| format!("cannot run cargo for {name}"))?;
-        ensure!(status.success(), "{name} failed");
-        println!("== {name}: ok in {:.0} s", started.elapsed().as_secs_f64());
+            .with_context(|| format!("cannot run cargo for {}", self.name))?;
+        ensure!(status.success(), "{} failed", self.name);
+        self.report(started);
         Ok(())
+    }
+
+    fn announce(&self) -> Instant {
+        println!("== {}: cargo {}", self.name, self.args.join(" "));
+        Instant::now()
+    }
+
+    fn report(&self, started: Instant) {
+        println!(
+            "== {}: ok in {:.0} s",
+            self.name,
+            started.elapsed().as_secs_f64()
+        );
     }
 }

@@ -9,9 +9,9 @@
 mod bench;
 mod census;
 mod check;
-mod lanes;
 mod model;
 mod peers;
+mod suites;
 
 use anyhow::{Result, bail};
 

@@ -105,7 +105,7 @@ pub use review::edits::Editing;
 pub use review::given_approval::GivenApproval;
 pub use review::inbox::{Inbox, MayWait};
 pub use review::missing_executor::Unmanned;
-pub use review::plans::{Candidate, Plans, ReviewError};
+pub use review::plans::{Candidate, Plans, ReviewError, ShownPlan};
 pub use review::revocation::{Sweep, Swept};
 pub use run::command::CommandError;
 pub use run::handle::RunHandle;

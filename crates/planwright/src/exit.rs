@@ -1,4 +1,4 @@
-//! How the program ends: one code per kind of ending, and the one place where errors get theirs.
+//! Exit codes, and the one place where errors get theirs.
 
 use crate::terminal::printer::line;
 use planwright_adapters::sqlite::OpenStoreError;
@@ -27,7 +27,7 @@ Exit codes:
   7    no model could be asked, or none gave an answer that can be used
   130  interrupted";
 
-/// The endings other programs can tell apart.
+/// The exit codes that other programs rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,
@@ -56,7 +56,7 @@ impl Exit {
         }
     }
 
-    /// How a command ends that executed this run.
+    /// Returns the exit of a command that executed this run.
     pub(crate) fn of_run(run: &Run) -> Self {
         match run.state() {
             RunState::Completed => Self::Done,
@@ -71,7 +71,7 @@ impl Exit {
     }
 }
 
-/// Why a command did not do what was asked. Printed once, by `main`.
+/// A failed command: exit code, message, hint and findings. Printed once, by `main`.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -99,7 +99,7 @@ impl Failure {
         Self::new(Exit::Refused, message)
     }
 
-    /// An error with everything it has to say about its causes.
+    /// Formats an error together with its causes.
     pub(crate) fn from_error(exit: Exit, error: &dyn Error) -> Self {
         Self::new(exit, with_causes(error))
     }
@@ -131,12 +131,12 @@ impl From<OpenStoreError> for Failure {
                 "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml",
             ),
             OpenStoreError::Unlock(UnlockError::WrongPassphrase) => Self::from_error(Exit::Locked, &error)
-                .hint("nothing was changed; without the passphrase nobody can read the store"),
+                .hint("nothing was changed; the store cannot be read without its passphrase"),
             OpenStoreError::NotEncrypted => Self::from_error(Exit::Locked, &error)
                 .hint("planwright store encrypt encrypts it; else leave the passphrase out"),
             OpenStoreError::Passphrase(_) => Self::from_error(Exit::Usage, &error),
             _ => {
-                Self::from_error(Exit::Store, &error).hint("planwright doctor says what is wrong with the store")
+                Self::from_error(Exit::Store, &error).hint("planwright doctor checks the store")
             }
         }
     }
@@ -153,7 +153,7 @@ impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::NoSuchPlan(_) | LoadError::NoSuchRun(_) => {
-                Self::from_error(Exit::Usage, &error).hint("planwright list shows the plans there are")
+                Self::from_error(Exit::Usage, &error).hint("planwright list shows all plans")
             }
             LoadError::Store(error) => error.into(),
             LoadError::Damaged { .. } | LoadError::Plan(_) => Self::from_error(Exit::Store, &error)
@@ -166,11 +166,11 @@ impl From<AppendError> for Failure {
     fn from(error: AppendError) -> Self {
         match error {
             AppendError::Conflict { .. } | AppendError::Duplicate { .. } => {
-                Self::refused("somebody else changed this plan at the same moment")
-                    .hint("look at it again and repeat the command")
+                Self::refused("another command changed this plan at the same time")
+                    .hint("check the plan again, then repeat the command")
             }
             AppendError::Fenced { .. } => Self::from_error(Exit::Refused, &error)
-                .hint("planwright log --follow shows what it does"),
+                .hint("planwright log ID --follow shows its progress"),
             AppendError::Store(error) => error.into(),
         }
     }
@@ -180,8 +180,8 @@ impl From<AcquireError> for Failure {
     fn from(error: AcquireError) -> Self {
         match error {
             AcquireError::Held { run, .. } => {
-                Self::refused(format!("another process executes {run}"))
-                    .hint("planwright log --follow shows what it does")
+                Self::refused(format!("another process is executing {run}"))
+                    .hint("planwright log ID --follow shows its progress")
             }
             AcquireError::NoSuchRun(_) => Self::from_error(Exit::Usage, &error),
             AcquireError::Store(error) => error.into(),
@@ -226,10 +226,10 @@ impl From<ReviewRefusal> for Failure {
             ReviewRefusal::Decision(refusal) => refusal.into(),
             ReviewRefusal::Comment(refusal) => refusal.into(),
             ReviewRefusal::Archived => {
-                Self::from_error(Exit::Refused, &refusal).hint("planwright unarchive ID takes it back")
+                Self::from_error(Exit::Refused, &refusal).hint("planwright unarchive ID restores it")
             }
             ReviewRefusal::OpenThreads { .. } => Self::from_error(Exit::Refused, &refusal).hint(
-                "planwright comments ID shows them, planwright comment ID --resolve COMMENT settles one",
+                "planwright comments ID lists them; planwright comment ID --resolve COMMENT resolves one",
             ),
             ReviewRefusal::ChangesRequested
             | ReviewRefusal::PlanExpired
@@ -247,15 +247,15 @@ impl From<ReviewRefusal> for Failure {
             | ReviewRefusal::NothingToRevoke(_)
             | ReviewRefusal::Executing => Self::from_error(Exit::Refused, &refusal),
             ReviewRefusal::Conflict { based_on, .. } => Self::from_error(Exit::Refused, &refusal).hint(format!(
-                "planwright diff ID {based_on} shows what changed since; edit the current version"
+                "planwright diff ID {based_on} shows what changed since; repeat the edit on the current version"
             )),
             ReviewRefusal::Draft => {
-                Self::from_error(Exit::Refused, &refusal).hint("planwright propose ID puts it forward")
+                Self::from_error(Exit::Refused, &refusal).hint("planwright propose ID submits it for review")
             }
             ReviewRefusal::NoSteps => Self::from_error(Exit::Refused, &refusal)
                 .hint("planwright edit ID --add '{\"tool\": …}' adds one"),
             ReviewRefusal::Fallback => Self::from_error(Exit::Refused, &refusal).hint(
-                "a person looks at it with planwright show ID and puts it forward with planwright propose ID",
+                "review it with planwright show ID, then submit it with planwright propose ID",
             ),
             ReviewRefusal::NoSuchVersion(_) => {
                 Self::from_error(Exit::Usage, &refusal).hint("planwright versions ID lists them")
@@ -265,11 +265,11 @@ impl From<ReviewRefusal> for Failure {
                 Self::from_error(Exit::Refused, &refusal)
             }
             ReviewRefusal::Expired { .. } => Self::from_error(Exit::Refused, &refusal)
-                .hint("look at the plan again and approve it again: an approval has to be used in time"),
+                .hint("review the plan and approve it again: the approval was not used in time"),
             ReviewRefusal::Revoked { .. } => Self::from_error(Exit::Refused, &refusal)
-                .hint("look at the plan and approve it again: planwright approve ID --digest DIGEST"),
+                .hint("review the plan and approve it again: planwright approve ID --digest DIGEST"),
             ReviewRefusal::NotEnough { .. } => Self::from_error(Exit::Refused, &refusal)
-                .hint("somebody else has to approve it too: planwright approve ID --digest DIGEST"),
+                .hint("another approver is needed: planwright approve ID --digest DIGEST"),
         }
     }
 }
@@ -327,8 +327,8 @@ impl From<StartRunError> for Failure {
             StartRunError::Unmanned(Unmanned::NoExecutor { ref executor, .. }) => {
                 let name = line(executor);
                 let hint = format!(
-                    "planwright executors lists those there are; one that the workspace's file describes is started once \
-                     you trust it: planwright executors trust {name}, or --trust-project-servers for one command"
+                    "planwright executors lists the executors; planwright executors trust {name} trusts one that this workspace \
+                     describes (--trust-project-servers does so for one command)"
                 );
                 Self::from_error(Exit::Refused, &error).hint(hint)
             }
@@ -340,27 +340,27 @@ impl From<StartRunError> for Failure {
             StartRunError::Edited { .. } => Self::from_error(Exit::Refused, &error)
                 .hint("cancel the run and start the new version, or fork it to keep its results"),
             StartRunError::Changed { .. } => Self::from_error(Exit::Refused, &error)
-                .hint("look at the plan again and approve what it does now"),
+                .hint("review the plan and approve what it does now"),
             StartRunError::Denied(denied) => denied.into(),
             StartRunError::BadChoice(_) => Self::from_error(Exit::Usage, &error),
             StartRunError::Artifact(error) => error.into(),
             StartRunError::ToolsChanged { .. } => Self::from_error(Exit::Refused, &error)
-                .hint("cancel the run, look at the plan again and approve what it does now"),
+                .hint("cancel the run, review the plan and approve what it does now"),
             StartRunError::NothingToResume(ref id) => {
                 let hint = format!("planwright run {id} starts one");
                 Self::from_error(Exit::Usage, &error).hint(hint)
             }
             StartRunError::AlreadyExecuting { ref plan, .. } => {
                 let hint = format!(
-                    "planwright resume {plan} goes on with it, planwright cancel {plan} ends it"
+                    "planwright resume {plan} continues it; planwright cancel {plan} stops it"
                 );
                 Self::from_error(Exit::Refused, &error).hint(hint)
             }
             StartRunError::Ended { .. } => Self::from_error(Exit::Refused, &error).hint(
-                "planwright run starts a new run, planwright fork one that reuses its results",
+                "planwright run ID starts a new run; planwright fork ID --from STEP reuses its results",
             ),
             StartRunError::BeingUndone { ref run, .. } => {
-                let hint = format!("planwright undo {run} goes on with that");
+                let hint = format!("planwright undo {run} continues it");
                 Self::from_error(Exit::Refused, &error).hint(hint)
             }
             StartRunError::ChildRun { ref parent, .. } => {
@@ -378,13 +378,13 @@ impl From<StartRunError> for Failure {
 impl From<PolicyDenial> for Failure {
     fn from(denied: PolicyDenial) -> Self {
         Self::from_error(Exit::Refused, &denied)
-            .hint("planwright policy explain says which rule decided about each step, and why")
+            .hint("planwright policy explain ID shows which rule decided about each step")
     }
 }
 
 fn missing_tools(error: &dyn Error) -> Failure {
     Failure::from_error(Exit::Usage, error)
-        .hint("planwright tools lists what there is, and how to enable the rest")
+        .hint("planwright tools lists the tools and how to enable the others")
 }
 
 impl From<CommandError> for Failure {
@@ -420,6 +420,166 @@ impl From<RunError> for Failure {
         match error {
             RunError::Append(error) => error.into(),
             RunError::Corrupt(_) => Self::from_error(Exit::Store, &error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use planwright_core::digest::Digest;
+    use planwright_core::id::{PlanId, RunId};
+    use planwright_core::journal::{Head, StreamName};
+    use planwright_core::principal::Principal;
+    use planwright_core::run::Shown;
+    use planwright_core::time::Timestamp;
+
+    fn plan() -> PlanId {
+        "p".parse().unwrap()
+    }
+
+    fn run() -> RunId {
+        "run_1".parse().unwrap()
+    }
+
+    fn failed_store() -> StoreError {
+        StoreError::Failed("disk full".to_owned())
+    }
+
+    /// One error per kind and face, with the exit code that scripts rely on.
+    #[test]
+    fn errors_keep_their_exit_codes() {
+        let person = Principal::person("ann");
+        let head = Head {
+            seq: 0,
+            hash: Digest::ZERO,
+        };
+        let conflict = || AppendError::Conflict {
+            stream: StreamName::Plan(plan()),
+            expected: head,
+            found: head,
+        };
+        let at = Timestamp::from_millis(0);
+        let damaged = || LoadError::Damaged {
+            stream: StreamName::Plan(plan()),
+            reason: "gap".to_owned(),
+        };
+        let step = || "a".to_owned();
+        let stale = || Refusal::Stale {
+            shown: Shown::Version(1),
+            current: Shown::Version(2),
+        };
+        let cases: Vec<(Failure, u8)> = vec![
+            (failed_store().into(), 5),
+            (LoadError::NoSuchPlan(plan()).into(), 2),
+            (LoadError::NoSuchRun(run()).into(), 2),
+            (LoadError::Store(failed_store()).into(), 5),
+            (LoadError::Plan(Vec::new()).into(), 5),
+            (damaged().into(), 5),
+            (conflict().into(), 3),
+            (
+                AppendError::Fenced {
+                    run: run(),
+                    ours: 1,
+                    found: 2,
+                }
+                .into(),
+                3,
+            ),
+            (AppendError::Store(failed_store()).into(), 5),
+            (AcquireError::NoSuchRun(run()).into(), 2),
+            (AcquireError::Store(failed_store()).into(), 5),
+            (Refusal::UnknownStep(step()).into(), 2),
+            (
+                Refusal::BadInput {
+                    step: step(),
+                    findings: Vec::new(),
+                }
+                .into(),
+                2,
+            ),
+            (Refusal::NotPaused.into(), 3),
+            (stale().into(), 3),
+            (Refusal::MayNotApprove(person.clone()).into(), 3),
+            (Refusal::FourEyes(person.clone()).into(), 3),
+            (Refusal::NothingToUndo.into(), 3),
+            (ReviewRefusal::Deleted.into(), 3),
+            (ReviewRefusal::NotApproved.into(), 3),
+            (ReviewRefusal::Expired { at }.into(), 3),
+            (ReviewRefusal::Draft.into(), 3),
+            (ReviewRefusal::Archived.into(), 3),
+            (ReviewRefusal::Executing.into(), 3),
+            (
+                ReviewRefusal::Conflict {
+                    based_on: 1,
+                    current: 2,
+                }
+                .into(),
+                3,
+            ),
+            (ReviewRefusal::NoSuchVersion(9).into(), 2),
+            (ReviewRefusal::ReasonTooLong(9).into(), 2),
+            (ReviewRefusal::TooManyVersions(9).into(), 3),
+            (ReviewRefusal::Decision(stale()).into(), 3),
+            (
+                ReviewRefusal::Decision(Refusal::UnknownStep(step())).into(),
+                2,
+            ),
+            (CommentRefusal::Empty.into(), 2),
+            (CommentRefusal::NoSuchComment(step()).into(), 2),
+            (CommentRefusal::TooMany.into(), 3),
+            (CommentRefusal::MayNotResolve(person).into(), 3),
+            (ReviewError::Invalid(Vec::new()).into(), 2),
+            (ReviewError::MissingTools(vec![step()]).into(), 2),
+            (ReviewError::BadChoice(step()).into(), 2),
+            (
+                ReviewError::OtherPlan {
+                    plan: plan(),
+                    found: plan(),
+                }
+                .into(),
+                2,
+            ),
+            (ReviewError::Append(conflict()).into(), 3),
+            (StartRunError::Invalid(Vec::new()).into(), 2),
+            (StartRunError::MissingTools(vec![step()]).into(), 2),
+            (StartRunError::Unsupported(vec![step()]).into(), 3),
+            (StartRunError::Edited { run: 1, current: 2 }.into(), 3),
+            (StartRunError::NothingToResume(plan()).into(), 2),
+            (
+                StartRunError::AlreadyExecuting {
+                    plan: plan(),
+                    run: run(),
+                }
+                .into(),
+                3,
+            ),
+            (
+                StartRunError::BeingUndone {
+                    plan: plan(),
+                    run: run(),
+                }
+                .into(),
+                3,
+            ),
+            (StartRunError::UnknownStep(step()).into(), 2),
+            (StartRunError::BadChoice(step()).into(), 2),
+            (StartRunError::Stopping.into(), 3),
+            (StartRunError::Load(damaged()).into(), 5),
+            (CommandError::RefusedElsewhere(step()).into(), 3),
+            (CommandError::NoAnswer(run()).into(), 5),
+            (CommandError::Load(LoadError::NoSuchRun(run())).into(), 2),
+            (UndoRunError::NotApproved.into(), 3),
+            (RunError::Append(conflict()).into(), 3),
+            (OpenStoreError::Encrypted.into(), 6),
+            (OpenStoreError::NotEncrypted.into(), 6),
+            (
+                OpenStoreError::Unlock(UnlockError::WrongPassphrase).into(),
+                6,
+            ),
+        ];
+        for (failure, code) in cases {
+            assert_eq!(failure.exit.code(), code, "{failure:?}");
         }
     }
 }

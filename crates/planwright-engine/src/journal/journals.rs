@@ -22,6 +22,19 @@ use tokio::sync::watch;
 /// Reads journals, their feed, and the values that are kept beside them.
 ///
 /// Cheap to clone: it shares the engine's context.
+///
+/// ```
+/// # use planwright_engine::{Engine, FunctionTools};
+/// # use std::sync::Arc;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder(Arc::new(FunctionTools::new())).build();
+/// // Nothing was proposed, so there is no stream, and the feed ends where it begins.
+/// assert!(engine.journals().plans().await?.is_empty());
+/// assert_eq!(engine.journals().end_of_feed().await?.0, 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Journals {
     pub(super) context: Arc<Context>,

@@ -147,6 +147,18 @@ fn days(days: u32) -> Duration {
 /// Notes what time does to plans and runs.
 ///
 /// Cheap to clone: it shares the engine's context.
+///
+/// ```
+/// # use planwright_engine::{Engine, FunctionTools};
+/// # use std::sync::Arc;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder(Arc::new(FunctionTools::new())).build();
+/// engine.maintenance().check_store().await?;
+/// assert!(engine.maintenance().tend().await?.notices.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Maintenance {
     context: Arc<Context>,

@@ -71,6 +71,18 @@ pub struct Created {
 /// Has plans written by models.
 ///
 /// Cheap to clone: it shares the engine's context.
+///
+/// ```
+/// # use planwright_engine::{Engine, FunctionTools};
+/// # use std::sync::Arc;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder(Arc::new(FunctionTools::new())).build();
+/// // No model is configured, so plans are written by people.
+/// assert!(!engine.planner().has_planner());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Planner {
     pub(super) context: Arc<Context>,

@@ -80,7 +80,7 @@ impl Plans {
         self.revise(id, document, editing, None, None).await
     }
 
-    /// As [`Engine::edit`], with how the document came about.
+    /// As [`Plans::edit`], with how the document came about.
     pub(crate) async fn edit_planned(
         &self,
         id: &PlanId,

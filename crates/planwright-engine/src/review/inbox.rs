@@ -20,6 +20,17 @@ pub struct MayWait {
 /// Finds the plans that people have to look at.
 ///
 /// Cheap to clone: it shares the engine's context.
+///
+/// ```
+/// # use planwright_engine::{Engine, FunctionTools};
+/// # use std::sync::Arc;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder(Arc::new(FunctionTools::new())).build();
+/// assert!(engine.inbox().may_wait().await?.plans.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Inbox {
     context: Arc<Context>,

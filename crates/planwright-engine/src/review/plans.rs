@@ -56,9 +56,36 @@ pub struct Candidate {
     pub findings: Vec<Finding>,
 }
 
+/// A plan as it was loaded, compiled and judged to be shown to a person who decides on it.
+#[derive(Debug)]
+pub struct ShownPlan {
+    pub review: Review,
+    /// Where its journal ended.
+    pub head: Head,
+    pub candidate: Candidate,
+    pub judged: JudgedPlan,
+}
+
 /// The review life of plans: proposing, editing, discussing, approving, putting away.
 ///
 /// Cheap to clone: it shares the engine's context.
+///
+/// ```
+/// # use planwright_engine::{Engine, FunctionTools};
+/// # use std::sync::Arc;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder(Arc::new(FunctionTools::new())).build();
+/// let document = planwright_core::plan::Document::read(
+///     br#"{"title": "A note", "steps": []}"#,
+///     &planwright_core::plan::Bounds::default(),
+/// )?;
+/// let author = planwright_core::principal::Principal::person("ada");
+/// let (review, _) = engine.plans().draft(document, &author).await?;
+/// assert_eq!(review.current().number, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Plans {
     pub(crate) context: Arc<Context>,
@@ -94,7 +121,7 @@ impl Plans {
         self.take_in_planned(document, by, draft, trace, None).await
     }
 
-    /// As [`Engine::take_in`], with how the document came about.
+    /// As [`Plans::take_in`], with how the document came about.
     pub(crate) async fn take_in_planned(
         &self,
         mut document: Document,
@@ -171,35 +198,69 @@ impl Plans {
         given: &GivenApproval,
     ) -> Result<Review, ReviewError> {
         let (review, head) = load_review(&*self.context.ports.store, id).await?;
-        let (review, head) = self.without_lost_approvals(review, head).await?;
         let candidate = self.candidate(&review, variables).await?;
+        let judged = self.judge(&candidate.plan);
+        let shown_plan = ShownPlan {
+            review,
+            head,
+            candidate,
+            judged,
+        };
+        self.approve_as_loaded(shown_plan, given).await
+    }
+
+    /// Agrees to what the caller has loaded, compiled and judged to show it: nothing of that is
+    /// done again, unless the plan has changed meanwhile.
+    pub async fn approve_shown_plan(
+        &self,
+        shown_plan: ShownPlan,
+        variables: &Map<String, Value>,
+        given: &GivenApproval,
+    ) -> Result<Review, ReviewError> {
+        let id = shown_plan.review.id().clone();
+        match self.approve_as_loaded(shown_plan, given).await {
+            // Another process wrote to the plan since it was loaded. What was shown decides: an
+            // approval of another version is refused.
+            Err(ReviewError::Append(AppendError::Conflict { .. })) => {
+                self.approve_on_terms(&id, variables, given).await
+            }
+            done => done,
+        }
+    }
+
+    async fn approve_as_loaded(
+        &self,
+        shown_plan: ShownPlan,
+        given: &GivenApproval,
+    ) -> Result<Review, ReviewError> {
+        let ShownPlan {
+            review,
+            head,
+            candidate,
+            judged,
+        } = shown_plan;
+        let (review, head) = self.without_lost_approvals(review, head).await?;
         let missing = candidate.plan.missing_tools(&self.context.catalog());
         if !missing.is_empty() {
             return Err(ReviewError::MissingTools(missing));
         }
-        let command = self.approval(&candidate, given).await?;
+        let command = self
+            .build_approval(&candidate, &judged, given, None)
+            .await?;
         self.write_review(review, head, &command).await
     }
 
-    /// The command that records an approval: what the policy says of the plan, its tools pinned.
-    pub(crate) async fn approval(
+    /// Builds the command that records an approval: what the policy says of the plan, its tools
+    /// pinned. Where people `agreed` to some steps before, policy may agree to the rest.
+    pub(crate) async fn build_approval(
         &self,
         candidate: &Candidate,
-        given: &GivenApproval,
-    ) -> Result<Command, ReviewError> {
-        self.approval_of_change(candidate, given, None).await
-    }
-
-    /// The same, where people agreed to some steps before: policy may agree to the rest.
-    pub(crate) async fn approval_of_change(
-        &self,
-        candidate: &Candidate,
+        judged: &JudgedPlan,
         given: &GivenApproval,
         agreed: Option<&BTreeSet<String>>,
     ) -> Result<Command, ReviewError> {
         let is_new =
             |step: &&JudgedStep| agreed.is_none_or(|agreed| !agreed.contains(step.step.as_str()));
-        let judged = self.judge(&candidate.plan);
         if let Some(denied) = judged.denied() {
             return Err(denied.into());
         }

@@ -300,7 +300,7 @@ fn damaged(id: &RunId, error: &planwright_core::run::Corrupt) -> LoadError {
     }
 }
 
-/// Hands every message to its run once. Ends with the runs.
+/// Hands every message to its run once. Ends with the engine.
 async fn deliver(context: Weak<Context>) {
     let mut delivered: BTreeSet<MessageId> = BTreeSet::new();
     let Some(mut changes) = context

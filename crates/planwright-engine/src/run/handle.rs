@@ -9,7 +9,7 @@ use planwright_core::run::{Refusal, Run};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// A run that is being executed by this runs.
+/// A run that is being executed by this engine.
 #[derive(Debug)]
 pub struct RunHandle {
     pub(crate) run: RunId,

@@ -14,7 +14,19 @@ use std::sync::Arc;
 /// The life of runs: starting, resuming, commanding, forking, undoing, continuing after an
 /// adjustment.
 ///
-/// Cheap to clone: it shares the runs's context.
+/// Cheap to clone: it shares the engine's context.
+///
+/// ```
+/// # use planwright_engine::{Engine, FunctionTools};
+/// # use std::sync::Arc;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder(Arc::new(FunctionTools::new())).build();
+/// let unknown = planwright_core::id::RunId::mint(1);
+/// assert!(!engine.runs().is_executed(&unknown).await?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Runs {
     pub(crate) context: Arc<Context>,

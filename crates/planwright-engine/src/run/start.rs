@@ -146,7 +146,7 @@ impl Runs {
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
         let (review, head) = load_review(&*self.context.ports.store, id).await?;
-        self.refuse_while_executing(&review).await?;
+        self.check_startable(&review).await?;
         let candidate = self.runnable(&review, &options.variables).await?;
         self.open(review, head, candidate, options, None).await
     }
@@ -184,7 +184,7 @@ impl Runs {
     ) -> Result<RunHandle, StartRunError> {
         let plan = crate::journal::load::plan_of_run(&*self.context.ports.store, source).await?;
         let (review, head) = load_review(&*self.context.ports.store, &plan).await?;
-        self.refuse_while_executing(&review).await?;
+        self.check_startable(&review).await?;
         let (source_run, _) = load_run(
             &*self.context.ports.store,
             source,
@@ -248,7 +248,9 @@ impl Runs {
         Ok(candidate)
     }
 
-    async fn refuse_while_executing(&self, review: &Review) -> Result<(), StartRunError> {
+    /// Refuses to start a run of a plan that is executing or being taken back. Asked before a
+    /// person is: no one approves what cannot start.
+    pub async fn check_startable(&self, review: &Review) -> Result<(), StartRunError> {
         let Some(opened) = review.runs().last() else {
             return Ok(());
         };
@@ -284,7 +286,8 @@ impl Runs {
         origin: Option<Origin>,
     ) -> Result<RunHandle, StartRunError> {
         self.plans().permit(&options.by, Permission::Run)?;
-        if let Some(denied) = self.plans().judge(&candidate.plan).denied() {
+        let judged = self.plans().judge(&candidate.plan);
+        if let Some(denied) = judged.denied() {
             return Err(denied.into());
         }
         let (review, head) = self.plans().without_lost_approvals(review, head).await?;
@@ -292,11 +295,9 @@ impl Runs {
         let given = match &options.approval {
             Some(given) => {
                 let agreed = origin.as_ref().map(|origin| &origin.agreed);
-                Some(
-                    self.plans()
-                        .approval_of_change(&candidate, given, agreed)
-                        .await?,
-                )
+                let plans = self.plans();
+                let approval = plans.build_approval(&candidate, &judged, given, agreed);
+                Some(approval.await?)
             }
             None => None,
         };

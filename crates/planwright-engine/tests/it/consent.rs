@@ -1,10 +1,12 @@
 //! What runs, and what is refused before anything does.
 
+use crate::faults::FaultyStore;
 use crate::world::{World, approved, chain, document, options, person, report_of};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::Shown;
-use planwright_engine::StartRunError;
+use planwright_engine::{GivenApproval, ShownPlan, StartRunError};
 use serde_json::{Map, json};
+use std::collections::BTreeMap;
 
 #[tokio::test(start_paused = true)]
 async fn every_missing_tool_is_named_before_anything_runs() {
@@ -192,5 +194,83 @@ async fn a_guard_says_why_and_the_call_is_not_made() {
             ("completed", 2),
             "guards can be off"
         );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_of_what_was_shown_reads_the_plan_once() {
+    let world = World::new();
+    let store = FaultyStore::new(&world);
+    let plans = store.engine(&world, "one").plans();
+    let plan = json!({"id": "p", "steps": [{"id": "a", "tool": "r.read"}]});
+    plans.propose(document(plan), &person()).await.unwrap();
+    let given = GivenApproval {
+        shown: Shown::Version(1),
+        by: person(),
+        assurance: Assurance::CommandLine,
+        late: BTreeMap::new(),
+    };
+    let before = store.reads();
+    let (review, head) = plans.load_review(&"p".parse().unwrap()).await.unwrap();
+    let candidate = plans.candidate(&review, &Map::new()).await.unwrap();
+    let judged = plans.judge(&candidate.plan);
+    let shown_plan = ShownPlan {
+        review,
+        head,
+        candidate,
+        judged,
+    };
+    let approved = plans
+        .approve_shown_plan(shown_plan, &Map::new(), &given)
+        .await
+        .unwrap();
+    assert_eq!(approved.approvals().len(), 1);
+    assert_eq!(store.reads() - before, 1, "one read of a short journal");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_of_what_has_changed_since_it_was_loaded_is_decided_again() {
+    let world = World::new();
+    let plans = world.engine("one").plans();
+    let plan =
+        |title: &str| json!({"id": "p", "title": title, "steps": [{"id": "a", "tool": "r.read"}]});
+    plans
+        .propose(document(plan("one")), &person())
+        .await
+        .unwrap();
+    let given = |shown: Shown| GivenApproval {
+        shown,
+        by: person(),
+        assurance: Assurance::CommandLine,
+        late: BTreeMap::new(),
+    };
+    let id = "p".parse().unwrap();
+    for (meanwhile, is_approved) in [("two", false), ("comment", true)] {
+        let (review, head) = plans.load_review(&id).await.unwrap();
+        let shown = Shown::Version(review.current().number);
+        let candidate = plans.candidate(&review, &Map::new()).await.unwrap();
+        let judged = plans.judge(&candidate.plan);
+        let shown_plan = ShownPlan {
+            review,
+            head,
+            candidate,
+            judged,
+        };
+        if is_approved {
+            let comment = planwright_engine::NewComment {
+                text: meanwhile.into(),
+                ..planwright_engine::NewComment::default()
+            };
+            plans.comment(&id, comment, &person()).await.unwrap();
+        } else {
+            plans
+                .propose(document(plan(meanwhile)), &person())
+                .await
+                .unwrap();
+        }
+        let done = plans
+            .approve_shown_plan(shown_plan, &Map::new(), &given(shown))
+            .await;
+        assert_eq!(done.is_ok(), is_approved, "{done:?}");
     }
 }

@@ -13,7 +13,6 @@ mod etag;
 mod headers;
 mod hosts;
 mod idempotency;
-mod keeper;
 mod limits;
 mod openapi;
 mod page;

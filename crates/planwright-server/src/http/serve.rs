@@ -1,9 +1,9 @@
 //! Listening, and stopping without losing anything.
 
 use super::connection::Guard;
+use super::doorkeeper;
 use super::router::app;
 use super::state::Http;
-use super::{doorkeeper, keeper};
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -70,7 +70,6 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Resu
     let service = app(http).into_make_service();
     let guard = Guard::new(http.settings.max_connections, http.settings.stall_timeout);
     let stopping = stop(http.clone(), handle.clone());
-    tokio::spawn(keeper::tend(http.clone()));
     tokio::spawn(doorkeeper::watch(http.clone()));
     let served = async {
         match tls {

@@ -72,8 +72,8 @@ impl Conversation {
         let candidate = app.engine.runs().runnable(&review, &Map::new()).await?;
         let by = user();
         let mut options = RunOptions::new(by.clone());
-        // Whoever begins to chat agrees to a conversation in which everything that is not read-only
-        // is asked about.
+        // Starting a chat approves the conversation only: each call that is not read-only is still
+        // asked about.
         options.approval = match by.kind {
             PrincipalKind::Person => Some(GivenApproval::new(
                 Shown::Digest(candidate.digest),
@@ -136,7 +136,7 @@ impl Conversation {
         self.go_on(app).await
     }
 
-    /// Nobody has anything more to say.
+    /// Ends the conversation by declining the model's question.
     pub(super) async fn end(&self, app: &App) -> Result<(), Failure> {
         if self.reply(app, Reply::Decline).await? {
             self.go_on(app).await?.wait().await?;
@@ -212,5 +212,5 @@ fn document(id: &str, terms: &ConversationTerms, message: &str) -> Result<Docume
         }],
     });
     serde_json::from_value(document)
-        .map_err(|error| Failure::usage(format!("the chat cannot begin: {error}")))
+        .map_err(|error| Failure::usage(format!("the chat cannot start: {error}")))
 }

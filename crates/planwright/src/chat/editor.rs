@@ -1,8 +1,8 @@
 //! Reading what the person types: with a line editor at a terminal, line by line from anywhere
 //! else.
 //!
-//! Reading blocks, so it has a thread of its own. It reads only when it is asked to: whoever else
-//! asks the person something in between has the keyboard for themselves.
+//! Reading blocks, so it has a thread of its own. It reads only on request: a prompt shown in
+//! between has the keyboard for itself.
 
 use super::completion::NameCompleter;
 use super::history;
@@ -36,11 +36,11 @@ pub(super) struct Editor {
 }
 
 impl Editor {
-    /// `keep` says whether what was typed may be kept for the next time. `prompts` says whether
-    /// somebody is to be shown that they can type, if there is no line editor.
+    /// `keep` says whether what was typed may be kept for the next time. `prompts` turns the
+    /// prompt on where there is no line editor.
     pub(super) fn start(names: NameCompleter, keep: bool, prompts: bool) -> Self {
         let (wanted, asked) = mpsc::channel::<oneshot::Sender<TypedInput>>();
-        // It ends with the process: nobody can wake a thread that waits for a key.
+        // It ends with the process: a thread that waits for a key cannot be woken.
         std::thread::spawn(move || {
             let mut reader = Reader::new(names, keep, prompts);
             while let Ok(reply) = asked.recv() {
@@ -143,11 +143,11 @@ fn read_plain(prompts: bool) -> TypedInput {
     loop {
         if prompts {
             let mut err = io::stderr().lock();
-            // A prompt that nobody sees is no reason to stop.
+            // A prompt that cannot be written is no reason to stop.
             drop(write!(err, "› ").and_then(|()| err.flush()));
         }
         let mut line = Vec::new();
-        // Read before it is looked at: whoever reads on must find the keyboard free.
+        // Read before it is examined: the lock on stdin must be free for the next reader.
         let read = io::stdin()
             .lock()
             .take(MAX_MESSAGE as u64 + 1)

@@ -25,7 +25,7 @@ pub(super) fn file() -> Option<PathBuf> {
         .create(&directory)
         .ok()?;
     let path = directory.join("chat_history");
-    // Made before anything is written into it, so that nobody else could read it meanwhile.
+    // Made before anything is written into it, so that no other user can read it meanwhile.
     let file = OpenOptions::new()
         .read(true)
         .append(true)

@@ -65,7 +65,7 @@ impl ChatPerson {
         Ok(decided)
     }
 
-    /// Shows the concrete call and asks. Whoever does not say yes, or is interrupted, said no.
+    /// Shows the concrete call and asks. Every answer but yes, and an interrupt, is a no.
     async fn ask_call(
         &self,
         run: &Run,
@@ -97,7 +97,7 @@ impl ChatPerson {
         })
     }
 
-    /// Nobody knows what became of a call: the person may.
+    /// Asks the person about the outcome of a call that is unknown to the engine.
     async fn ask_outcome(
         &self,
         run: &Run,
@@ -107,9 +107,7 @@ impl ChatPerson {
         let printer = self.app.printer();
         let label =
             planwright_core::text::escape_invisible(run.definition(ix).action_label()).into_owned();
-        printer.talk(&format!(
-            "nobody knows whether the call of {label} happened"
-        ));
+        printer.talk(&format!("the outcome of the call of {label} is unknown"));
         let question = "Did it happen? [yes, no, again = call it again, empty = later]";
         let answer = ask_unless_interrupted(interrupts, move || {
             crate::terminal::approval_prompt::read_answer(printer, question)
@@ -153,7 +151,7 @@ impl ChatPerson {
         match asked.await {
             Ok(Ok(Some(given))) => Consented::Yes(Box::new(given)),
             Ok(Ok(None)) => Consented::NotAsked,
-            // What else stands in the way is said by whoever starts the run.
+            // Other obstacles are reported by the start of the run.
             Ok(Err(_)) | Err(_) => Consented::No,
         }
     }

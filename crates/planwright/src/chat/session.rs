@@ -223,7 +223,7 @@ impl Session {
                 self.conversation = None;
                 Err(
                     Failure::refused(format!("the conversation {} is over", conversation.plan))
-                        .hint("what is said next begins another one"),
+                        .hint("your next message starts a new one"),
                 )
             }
             ConversationState::AwaitingDecision(_) | ConversationState::Interrupted => {
@@ -300,7 +300,7 @@ impl Session {
                         Exit::RunFailed,
                         format!("the conversation ended{why}"),
                     )
-                    .hint("what is said next begins another one"));
+                    .hint("your next message starts a new one"));
                 }
                 ConversationState::AwaitingDecision(calls) => {
                     if !self.settle(&calls, interrupts).await? {
@@ -365,7 +365,7 @@ impl Session {
         Ok(decided)
     }
 
-    /// A person has to decide something, and nobody is there who could.
+    /// Prints the commands for decisions that no person at this terminal can make.
     async fn left_open(&self, run: &Run) -> Result<Exit, Failure> {
         for hint in crate::command::execution::report::next_commands(&self.talk, run).await? {
             if self.screen.printer().json {
@@ -378,7 +378,7 @@ impl Session {
         Ok(Exit::Waits)
     }
 
-    /// Ends this conversation; what is said next begins another one.
+    /// Ends this conversation; your next message starts a new one.
     pub(super) async fn clear(&mut self) -> Result<(), Failure> {
         match self.conversation.take() {
             Some(conversation) => conversation.end(&self.talk).await,
@@ -439,7 +439,7 @@ impl Session {
                 printer.talk(&text);
             }
             if let Some(plan) = &plan {
-                printer.hint(&format!("planwright chat --resume {plan} goes on"));
+                printer.hint(&format!("planwright chat --resume {plan} continues"));
             }
         }
         if let Some(conversation) = &self.conversation

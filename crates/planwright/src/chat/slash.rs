@@ -60,14 +60,14 @@ enum SlashCommand {
     Clear,
     /// List the commands.
     Help,
-    /// Leave the chat. It can be gone on with.
+    /// Leave the chat. It can be resumed.
     #[command(alias = "exit", alias = "q")]
     Quit,
 }
 
 #[derive(Debug, Subcommand)]
 enum PlanCommand {
-    /// Have a plan made of a goal.
+    /// Create a plan for a goal.
     Create(create::Args),
     /// List the plans.
     List(list::Args),
@@ -75,7 +75,7 @@ enum PlanCommand {
     Show(show::Args),
     /// Run a plan; with --dry-run only show what it would do.
     Run(run_plan::Args),
-    /// Go on with a run.
+    /// Continue a run.
     Resume(resume::Args),
     /// Approve a plan or a step.
     Approve(approve::Args),
@@ -93,10 +93,11 @@ pub(super) async fn run(session: &mut Session, text: &str) -> Result<ChatFlow, F
     let done = match slash.command {
         SlashCommand::Quit => return Ok(ChatFlow::Quit),
         SlashCommand::Help => help(session),
-        SlashCommand::Clear => session
-            .clear()
-            .await
-            .map(|()| session.screen.note("the next message begins anew")),
+        SlashCommand::Clear => session.clear().await.map(|()| {
+            session
+                .screen
+                .note("your next message starts a new conversation");
+        }),
         SlashCommand::Cost => cost(session),
         SlashCommand::Model { name } => model(session, name),
         SlashCommand::Servers => {
@@ -158,7 +159,7 @@ fn help(session: &Session) -> Result<(), Failure> {
 /cost                          show what this chat has taken so far
 /clear                         end this conversation and begin another one
 /help                          this list
-/quit                          leave; planwright chat --resume goes on
+/quit                          leave; planwright chat --resume ID continues
 
 A line that ends in a backslash goes on in the next one. Ctrl-C ends an answer, Ctrl-D leaves.";
     match session.screen.printer().json {

@@ -45,19 +45,19 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See the whole story in ten seconds: review, approval, a parallel run, a crash, the recovery.
+    /// Show a review, an approval, a parallel run, a crash and the recovery in ten seconds.
     Demo(command::demo::Args),
     /// Have a model write a plan for a goal.
     Create(command::plan::create::Args),
     /// Have a model write a plan, or some of its steps, again.
     Regenerate(command::plan::regenerate::Args),
-    /// Write a plan to start from.
+    /// Write a first plan to edit.
     New(command::plan::new::Args),
     /// Store plans from files: new ones, or new versions of known ones.
     Import(command::plan::import::Args),
     /// Write a stored plan as a file.
     Export(command::plan::export::Args),
-    /// Report everything that is wrong with a plan.
+    /// Validate a plan and report every error.
     Validate(command::plan::validate::Args),
     /// Show a plan, its steps and its runs.
     Show(command::plan::show::Args),
@@ -65,73 +65,73 @@ pub(crate) enum Command {
     List(command::plan::list::Args),
     /// Change a plan: single changes, a file, or an editor. Every change is a new version.
     Edit(command::plan::edit::Args),
-    /// Show what differs between versions of a plan.
+    /// Show the differences between versions of a plan.
     Diff(command::plan::diff::Args),
     /// List the versions of a plan.
     Versions(command::plan::versions::Args),
-    /// Make the content of an earlier version the next one.
+    /// Restore an earlier version, as a new version.
     Restore(command::plan::restore::Args),
-    /// Put a draft forward, so that people can decide about it.
+    /// Submit a draft for review.
     Propose(command::plan::propose::Args),
     /// Run a plan.
     #[command(after_help = EXIT_CODES)]
     Run(command::execution::run::Args),
-    /// Go on with a run that was paused, interrupted, or waited for a person.
+    /// Continue a run that was paused, interrupted, or waits for a person.
     #[command(after_help = EXIT_CODES)]
     Resume(command::execution::resume::Args),
-    /// Pause a run: what is in flight finishes, nothing new starts.
+    /// Pause a run: running calls finish, no new ones start.
     Pause(command::execution::pause::Args),
-    /// Cancel a run: what is in flight is stopped, the rest never runs.
+    /// Cancel a run: running calls are stopped, the remaining steps do not run.
     Cancel(command::execution::cancel::Args),
-    /// Declare a run failed that nobody will go on with.
+    /// Mark a run as failed that will not be continued.
     Fail(command::execution::fail::Args),
     /// Approve a plan, or one step of its run, by the version or digest that was shown.
     Approve(command::review::approve::Args),
     /// Reject a plan, or one step of its run.
     Reject(command::review::reject::Args),
-    /// Ask the author of a plan to change something, without rejecting it.
+    /// Request changes to a plan, without rejecting it.
     RequestChanges(command::review::request_changes::Args),
-    /// Say something about a plan or a step, answer, or settle a thread.
+    /// Comment on a plan or a step, reply, or resolve a thread.
     Comment(command::review::comment::Args),
-    /// Show what was said about a plan.
+    /// Show the comments on a plan.
     Comments(command::review::comments::Args),
-    /// Answer what a step or a tool's server asks, or list what is asked.
+    /// Answer the question of a step or of a tool's server, or list open questions.
     Input(command::execution::input::Args),
-    /// Say what became of a call whose outcome is unknown.
+    /// Resolve a call whose outcome is unknown.
     Resolve(command::execution::resolve::Args),
     /// Start a run that reuses the results of another one.
     #[command(after_help = EXIT_CODES)]
     Fork(command::execution::fork::Args),
-    /// Find out whether the success criteria of a plan hold after it ran: by its own steps, or by
+    /// Check whether the success criteria of a plan hold after a run: by its own steps, or by
     /// asking a model.
     #[command(display_order = 24)]
     Check(command::execution::check::Args),
-    /// Take back what a run did: the declared undo calls, last step first.
+    /// Undo a run: make the declared undo calls, last step first.
     #[command(after_help = EXIT_CODES)]
     Undo(command::execution::undo::Args),
-    /// Talk with a model that can use the tools; everything that changes something is asked about.
+    /// Chat with a model that can use the tools; every call that writes needs your approval.
     Chat(command::execution::chat::Args),
-    /// Keep plans with inputs, and make plans from them.
+    /// Save plans with inputs as templates, and create plans from them.
     Template(command::plan::template::Args),
-    /// Fold a run again from its journal, without one tool call.
+    /// Replay a run from its journal, without any tool call.
     Replay(command::audit::replay::Args),
     /// Show the journal of a run.
     Log(command::audit::log::Args),
-    /// Show what happens to a plan, as it happens, also in other processes.
+    /// Follow the events of a plan, including those of other processes.
     Watch(command::audit::watch::Args),
-    /// Check that nothing was lost or changed.
+    /// Verify that no journal entry is missing or changed.
     Verify(command::audit::verify::Args),
-    /// Put away plans that are over: kept, and left out of lists.
+    /// Archive plans that have ended: they are kept, and left out of lists.
     Archive(command::plan::archive::Args),
     /// Take a plan out of the archive.
     Unarchive(command::plan::archive::UnarchiveArgs),
-    /// Show figures: latency and failures of tools, approvals, predictions, missing tools.
+    /// Show statistics: latency and failures of tools, approvals, predictions, missing tools.
     Stats(command::audit::stats::Args),
     /// Delete a plan.
     Delete(command::plan::delete::Args),
     /// List the tools that plans can use.
     Tools(command::setup::tools::Args),
-    /// List the secrets plans can use, and check that they are there. Values are never shown.
+    /// List the secrets plans can use, and check that they are available. Values are never shown.
     Secrets(command::setup::secrets::Args),
     /// List, trust and check the MCP servers that bring tools.
     #[command(subcommand)]
@@ -141,14 +141,14 @@ pub(crate) enum Command {
     Models(command::setup::models::Args),
     /// List and trust the programs that work on agent steps.
     Executors(command::setup::executors::Args),
-    /// List, test and retry the webhooks that are told what happens.
+    /// List, test and retry the webhooks that receive events.
     Webhooks(command::service::webhooks::Args),
-    /// Check the policy, or say what it means for a plan.
+    /// Check the policy, or explain what it decides about a plan.
     Policy(command::setup::policy::Args),
     /// Encrypt, back up, restore and check the store.
     #[command(subcommand)]
     Store(command::store::StoreCommand),
-    /// Give and take access to the service.
+    /// Create, list, rotate and revoke access tokens of the service.
     #[command(subcommand)]
     Token(command::service::token::TokenCommand),
     /// Serve the plans over HTTP, and execute their runs.

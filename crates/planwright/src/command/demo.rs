@@ -81,7 +81,7 @@ impl Stage {
         self.show(&["validate", "plan.json"])?;
         self.show(&["import", "plan.json"])?;
         self.show(&["show", PLAN])?;
-        self.chapter("2. Nobody approved it, so it does not run.");
+        self.chapter("2. It is not approved, so it does not run.");
         self.show_refused(&["run", PLAN])?;
         self.chapter("3. A person approves exactly what was shown, by its digest.");
         let digest = self.digest()?;

@@ -161,7 +161,7 @@ struct BoundsTable {
     max_resolved_bytes: Option<usize>,
 }
 
-/// Deeper documents than this could exhaust the stack, whatever the operator says.
+/// Deeper documents could exhaust the stack, so no setting raises this.
 const DEEPEST: usize = 100;
 
 impl Config {

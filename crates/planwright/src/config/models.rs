@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// Names the default model, whatever the files say.
+/// Names the default model and overrides every file.
 const MODEL: &str = "PLANWRIGHT_MODEL";
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -259,7 +259,7 @@ fn named_variable(variable: &str) -> Result<SecretSource, String> {
     Ok(SecretSource::Environment(variable.to_owned()))
 }
 
-/// What is no place is not repeated: somebody may have written the key itself.
+/// The value is not repeated in the message: it may be the key itself.
 fn key_place(place: &str, workspace: &Path) -> Result<SecretSource, String> {
     let unknown = || {
         "`key` says where the key is kept, never what it is: env:NAME, file:PATH or keyring:SERVICE/USER"

@@ -51,7 +51,7 @@ impl Unlock {
         Ok(Some(passphrase))
     }
 
-    /// The passphrase that is there, from whoever has it.
+    /// Reads the passphrase of the existing store: from a file, a descriptor or the terminal.
     pub(crate) fn existing(&self, context: &CommandContext) -> Result<Passphrase, Failure> {
         match self.given(context)? {
             Some(passphrase) => Ok(passphrase),
@@ -97,7 +97,7 @@ pub(crate) fn ask_new(printer: Printer) -> Result<Passphrase, Failure> {
 /// Asks on the terminal, without showing what is typed.
 pub(crate) fn ask(printer: Printer, question: &str) -> Result<Passphrase, Failure> {
     if !printer.can_ask() {
-        return Err(Failure::new(Exit::Locked, "the store is encrypted, and nobody is there to be asked")
+        return Err(Failure::new(Exit::Locked, "the store is encrypted, and there is no terminal to ask for the passphrase")
             .hint(
                 "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml",
             ));
@@ -105,7 +105,7 @@ pub(crate) fn ask(printer: Printer, question: &str) -> Result<Passphrase, Failur
     keep_to_ourselves();
     let failed = |error: io::Error| Failure::new(Exit::Locked, format!("cannot ask: {error}"));
     let mut err = io::stderr().lock();
-    // Silent before the question is seen: whoever types fast is not shown either.
+    // Echo is off before the question is shown, so that early keystrokes are not shown either.
     let silence = Silence::begin().map_err(failed)?;
     write!(err, "{} ", printer.err(BOLD, question))
         .and_then(|()| err.flush())

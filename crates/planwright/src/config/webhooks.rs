@@ -54,7 +54,7 @@ pub(crate) fn configured(tables: &[WebhookTable]) -> Result<Vec<WebhookOptions>,
     };
     if tables.len() > MAX_ENDPOINTS {
         return Err(Failure::usage(format!(
-            "{FILE}: at most {MAX_ENDPOINTS} webhooks are told"
+            "{FILE}: at most {MAX_ENDPOINTS} webhooks are supported"
         )));
     }
     let mut names = BTreeSet::new();

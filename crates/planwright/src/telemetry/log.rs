@@ -67,7 +67,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
         };
         let redactor = redaction().map(|redaction| redaction.redactor());
         let text = line.render(self.format, redactor.as_deref());
-        // Nobody may be listening, and that is fine.
+        // A closed stderr is no reason to fail.
         drop(std::io::stderr().lock().write_all(text.as_bytes()));
     }
 }

@@ -111,7 +111,7 @@ pub(crate) fn start(
     let subscriber = Registry::default().with(log);
     #[cfg(feature = "otlp")]
     let subscriber = subscriber.with(spans);
-    // Somebody else was first: then there is nothing to be done.
+    // Another subscriber was installed first, and it stays.
     drop(tracing::subscriber::set_global_default(subscriber));
     Ok(Telemetry {
         #[cfg(feature = "otlp")]

@@ -44,7 +44,7 @@ impl Export {
 
 type Spans<S> = Filtered<OpenTelemetryLayer<S, Tracer>, FilterFn<fn(&Metadata<'_>) -> bool>, S>;
 
-/// The layer that records spans, if anybody wants them.
+/// Builds the layer that records spans, if an exporter is configured.
 pub(super) fn start<S>(
     table: &TelemetryTable,
 ) -> Result<(Option<Export>, Option<Spans<S>>), Failure>

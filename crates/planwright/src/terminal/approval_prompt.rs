@@ -17,7 +17,7 @@ use planwright_engine::{Candidate, GivenApproval, Reapproval};
 use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, Write as _};
 
-/// What a run needs consent for.
+/// An approval that a run needs before it starts.
 #[derive(Debug)]
 pub(crate) struct ApprovalQuestion<'a> {
     pub(crate) review: &'a Review,
@@ -60,9 +60,8 @@ pub(crate) async fn obtain_approval(
         return Err(rejection_failure(review));
     }
     if review.state() == ReviewState::Draft {
-        return Err(
-            Failure::from(Refusal::Draft).hint(format!("planwright propose {id} puts it forward"))
-        );
+        return Err(Failure::from(Refusal::Draft)
+            .hint(format!("planwright propose {id} submits it for review")));
     }
     let judged = app.engine.plans().judge(&candidate.plan);
     if let Some(denied) = judged.denied() {
@@ -100,7 +99,7 @@ pub(crate) async fn obtain_approval(
         candidate.digest
     );
     if sent_back_too_often {
-        let why = "the plan was rejected three times and needs a person's review";
+        let why = "the plan was rejected three times and needs a review by a person";
         return Err(Failure::refused(why).hint(hint));
     }
     // An approval that does not count any more says more than none.
@@ -113,8 +112,7 @@ pub(crate) async fn obtain_approval(
         {
             Some(void) => Failure::refused(format!("not approved: {void}")).hint(hint),
             None => {
-                let why =
-                    "the plan is not approved, and not everything in it may run without asking";
+                let why = "the plan is not approved, and some of its steps need an approval";
                 Failure::refused(why).hint(hint)
             }
         },
@@ -128,10 +126,10 @@ fn rejection_failure(review: &Review) -> Failure {
         .map(|rejection| rejection.reason.as_str())
         .unwrap_or_default();
     Failure::refused(format!("the plan was rejected: {reason}"))
-        .hint("change the plan and import it again: the next version can be approved")
+        .hint("edit the plan: the next version can be approved")
 }
 
-/// What rules in mode `warn` say, for whoever agrees without being asked.
+/// Prints the warnings of rules in mode `warn`: with `--yes` no prompt shows them.
 fn print_policy_warnings(printer: Printer, judged: &JudgedPlan) {
     for (step, words) in judged.warnings() {
         printer.warn(&format!("step {}: {words}", step.step));
@@ -141,7 +139,7 @@ fn print_policy_warnings(printer: Printer, judged: &JudgedPlan) {
 /// The steps that were agreed to before, and are as they were.
 pub(crate) type AgreedSteps<'a> = BTreeSet<&'a str>;
 
-/// What somebody should know before saying yes, one line each.
+/// Formats the risks that an approver should know, one line each.
 pub(crate) fn risk_lines(
     (plan, agreed): (&Plan, &AgreedSteps<'_>),
     catalog: &Catalog,
@@ -226,7 +224,10 @@ pub(crate) fn verdict_lines(judged: &JudgedPlan, agreed: &AgreedSteps<'_>) -> Ve
             let later = if judgement.undecided.is_empty() {
                 String::new()
             } else {
-                format!("; decided later: {}", line(&judgement.undecided.join(", ")))
+                format!(
+                    "; decided at run time: {}",
+                    line(&judgement.undecided.join(", "))
+                )
             };
             let (verdict, because) = (judgement.verdict.as_str(), line(&judgement.explain()));
             lines.push(format!(
@@ -237,7 +238,7 @@ pub(crate) fn verdict_lines(judged: &JudgedPlan, agreed: &AgreedSteps<'_>) -> Ve
         if let Some(undo) = step.undo.as_ref().filter(|undo| undo.rule.is_some()) {
             let (verdict, because) = (undo.verdict.as_str(), line(&undo.explain()));
             lines.push(format!(
-                "step {}, taken back: policy says {verdict} ({because})",
+                "step {}, undo: policy says {verdict} ({because})",
                 step.step
             ));
         }
@@ -250,7 +251,7 @@ pub(crate) fn verdict_lines(judged: &JudgedPlan, agreed: &AgreedSteps<'_>) -> Ve
     lines
 }
 
-/// The plan's own constraints, which hold whatever is chosen.
+/// Formats the plan's own constraints, which hold for every choice.
 pub(crate) fn constraint_lines(plan: &Plan) -> Vec<String> {
     let of_step = |ix: StepIx| {
         let each = plan.step(ix).constraints.iter();
@@ -261,8 +262,8 @@ pub(crate) fn constraint_lines(plan: &Plan) -> Vec<String> {
 
 /// The plan with its risks, on stderr: it is what the person agrees to.
 ///
-/// Where an edit voided an approval that nobody had used, it is the change that is asked about:
-/// steps that are just as they were agreed to are only named.
+/// Where an edit voided an unused approval, only the change needs approval: unchanged steps are
+/// named and not described.
 fn show_plan(
     app: &App,
     review: &Review,

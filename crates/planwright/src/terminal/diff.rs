@@ -59,16 +59,16 @@ pub(crate) fn changes_heading(since: &Reapproval) -> String {
 /// The steps that failed before and run again as they are.
 pub(crate) fn repeated_steps_line(since: &Reapproval) -> Option<String> {
     let names: Vec<&str> = since.again.iter().map(StepId::as_str).collect();
-    (!names.is_empty()).then(|| format!("did not succeed, and run again: {}", names.join(", ")))
+    (!names.is_empty()).then(|| format!("failed before, will run again: {}", names.join(", ")))
 }
 
-/// The steps nobody has to look at again.
+/// Formats the steps that need no further review.
 pub(crate) fn agreed_steps_line(since: &Reapproval) -> Option<String> {
     let names: Vec<&str> = since.agreed.iter().map(StepId::as_str).collect();
-    (!names.is_empty()).then(|| format!("already agreed, and as they were: {}", names.join(", ")))
+    (!names.is_empty()).then(|| format!("already approved and unchanged: {}", names.join(", ")))
 }
 
-/// Tells whoever decides what changed since somebody last agreed.
+/// Shows the approver what changed since the last approval.
 pub(crate) fn talk_changes(printer: Printer, since: &Reapproval) {
     printer.talk(&printer.err(BOLD, &changes_heading(since)));
     talk_diff(printer, &since.diff);

@@ -14,7 +14,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// More texts of one version than this are left over only if nobody ever finishes one.
+/// The most unfinished texts of one version.
 const MAX_LEFT_OVER: u32 = 1_000;
 
 /// A text that is being edited.
@@ -24,7 +24,7 @@ pub(crate) struct Sheet {
 }
 
 impl Sheet {
-    /// Writes the text where nobody else can read it. A text left over from another time is not
+    /// Writes the text into a file only its owner can read. A text left from an earlier edit is not
     /// touched.
     pub(crate) fn write(
         plans: &Path,
@@ -69,7 +69,7 @@ impl Sheet {
             Exit::Store,
             format!("{} is full of unfinished edits", directory.display()),
         )
-        .hint("remove those that nobody needs"))
+        .hint("remove those you do not need"))
     }
 
     /// Lets the user edit it. Returns when the editor has ended.
@@ -77,8 +77,8 @@ impl Sheet {
         let Some(editor) = find_editor() else {
             self.discard();
             return Err(
-                Failure::usage("no editor is named: VISUAL and EDITOR are not set")
-                    .hint("set EDITOR, or say what changes: planwright edit ID --set PATH=VALUE"),
+                Failure::usage("no editor is set: VISUAL and EDITOR are empty")
+                    .hint("set EDITOR, or use planwright edit ID --set PATH=VALUE"),
             );
         };
         // As other programs do it: the variable may hold arguments, so a shell takes it apart.
@@ -101,7 +101,7 @@ impl Sheet {
             return Ok(());
         }
         Err(self.with_kept_path(Failure::refused(format!(
-            "`{name}` did not end well ({ended}), so nothing is stored"
+            "`{name}` failed ({ended}); nothing was stored"
         ))))
     }
 
@@ -114,7 +114,7 @@ impl Sheet {
     /// A failure that says where the text is.
     pub(crate) fn with_kept_path(&self, failure: Failure) -> Failure {
         let path = self.path.display();
-        let message = format!("{} (your text is kept in {path})", failure.message);
+        let message = format!("{} (your text is in {path})", failure.message);
         Failure { message, ..failure }
     }
 }
@@ -127,7 +127,7 @@ fn find_editor() -> Option<OsString> {
 /// Reads an edited text back.
 pub(crate) fn read_edited(path: &Path, bounds: &Bounds) -> Result<PlanFile, Failure> {
     PlanFile::read(&PlanSource::File(path.into()), None, bounds).map_err(|mut failure| {
-        // Whoever goes on with the text is told how; what is wrong with it belongs to the message.
+        // The caller replaces the hint with the command that continues, so the hint joins the message.
         if let Some(words) = failure.hint.take() {
             failure.message = format!("{} ({words})", failure.message);
         }

@@ -1,4 +1,4 @@
-//! What a person at a terminal sees and is asked.
+//! Output and prompts on the terminal.
 
 pub(crate) mod approval_prompt;
 pub(crate) mod dag;

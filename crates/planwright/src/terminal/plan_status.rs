@@ -1,4 +1,4 @@
-//! Where a plan stands, for lists: the engine's word, and whether anybody is at work.
+//! The status of a plan for lists and details, with a note when no process executes its run.
 
 use crate::exit::Failure;
 use crate::workspace::app::App;
@@ -6,15 +6,15 @@ use crate::workspace::maintenance::stalled_hint;
 use planwright_core::review::Review;
 use planwright_core::status::PlanStatus;
 
-/// A plan's status.
+/// The status of a plan as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanStatusLine {
     pub(crate) status: PlanStatus,
-    /// What a person should know beside the word.
+    /// Set when no process executes the run: the commands that continue or end it.
     pub(crate) note: Option<String>,
 }
 
-/// What the engine says, and what can be done about a run that nobody executes.
+/// Loads the status of a plan, with the commands that move on a run without a process.
 pub(crate) async fn load_status_line(
     app: &App,
     review: &Review,
@@ -38,7 +38,7 @@ pub(crate) async fn load_status_line(
         return Ok(PlanStatusLine { status, note: None });
     }
     let note = format!(
-        "no process executes it: planwright resume {id} goes on, planwright cancel {id} ends it"
+        "no process executes it: planwright resume {id} continues it; planwright cancel {id} stops it"
     );
     Ok(PlanStatusLine {
         status,

@@ -242,7 +242,7 @@ impl PlanningProgress {
     }
 }
 
-/// Does the work until it is done or somebody interrupts it.
+/// Runs the work until it is done or Ctrl-C cancels it.
 pub(crate) async fn run_until_interrupted<T>(
     cancelled: CancellationToken,
     work: impl Future<Output = Result<T, CreateError>>,
@@ -251,7 +251,7 @@ pub(crate) async fn run_until_interrupted<T>(
     tokio::select! {
         done = &mut work => return Ok(done?),
         interrupt = tokio::signal::ctrl_c() => {
-            // Without signals there is nobody to interrupt it.
+            // Without signals nothing can interrupt it.
             if interrupt.is_err() {
                 return Ok(work.await?);
             }

@@ -46,12 +46,12 @@ impl Printer {
         paint(self.color_err, style, text)
     }
 
-    /// Whether progress may be drawn over itself.
+    /// Returns whether stderr is a terminal, so that progress can be redrawn.
     pub(crate) fn is_live(self) -> bool {
         io::stderr().is_terminal()
     }
 
-    /// Whether a person can be asked a question.
+    /// Returns whether a person can be asked: stdin and stderr are terminals.
     pub(crate) fn can_ask(self) -> bool {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
@@ -83,7 +83,7 @@ impl Printer {
         )
     }
 
-    /// One line of talk. Nobody may be listening, and that is fine.
+    /// Writes one line to stderr. A closed stderr is no reason to fail.
     pub(crate) fn talk(self, text: &str) {
         drop(writeln!(io::stderr().lock(), "{text}"));
     }

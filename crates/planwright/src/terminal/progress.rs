@@ -64,8 +64,8 @@ impl Observer for RunProgress {
 
     fn looking(&self, _: &Run, look: Look) {
         let text = match look {
-            Look::Reflect => "a model is asked how the run stands",
-            Look::Replan => "a model is asked to plan the remaining work anew",
+            Look::Reflect => "asking a model to assess the run",
+            Look::Replan => "asking a model to replan the remaining work",
             Look::Adjust => return,
         };
         match self {
@@ -178,7 +178,7 @@ fn describe_event(printer: Printer, run: &Run, event: &RunEvent) -> Option<Strin
             ..
         } => {
             let next = if retry_at.is_some() {
-                ", to be tried again"
+                ", will be retried"
             } else {
                 ""
             };
@@ -199,7 +199,7 @@ fn describe_event(printer: Printer, run: &Run, event: &RunEvent) -> Option<Strin
         }
         RunEvent::AttemptInterrupted { step, .. } => {
             format!(
-                "○ {}  interrupted, to be called again",
+                "○ {}  interrupted, will be called again",
                 step_name(run, step)
             )
         }
@@ -213,7 +213,7 @@ fn describe_event(printer: Printer, run: &Run, event: &RunEvent) -> Option<Strin
         }
         RunEvent::ApprovalRequested { step, .. } => {
             format!(
-                "{} {}  waits for approval",
+                "{} {}  waiting for approval",
                 printer.err(YELLOW, &sign(Glyph::AwaitingApproval)),
                 step_name(run, step)
             )
@@ -261,7 +261,7 @@ fn describe_event(printer: Printer, run: &Run, event: &RunEvent) -> Option<Strin
                 .map(|question| line(&question.message))
                 .unwrap_or_default();
             format!(
-                "{mark} {}  waits for an answer: {first}",
+                "{mark} {}  waiting for an answer: {first}",
                 step_name(run, step)
             )
         }
@@ -284,7 +284,7 @@ fn describe_event(printer: Printer, run: &Run, event: &RunEvent) -> Option<Strin
             step, run: child, ..
         } => {
             format!(
-                "{} {}  waits: {child} needs a person",
+                "{} {}  waiting: {child} needs a decision",
                 printer.err(YELLOW, &sign(Glyph::AwaitingInput)),
                 step_name(run, step)
             )
@@ -409,7 +409,7 @@ impl LiveProgress {
         before.iter().for_each(ProgressBar::finish_and_clear);
     }
 
-    /// Whatever happens next, the model was asked.
+    /// Removes the line: the entry that follows shows that the model answered.
     fn clear_look(&self) {
         let before = self
             .looking

@@ -203,7 +203,7 @@ fn read_field(field: &Field<'_>, text: &str) -> Result<Option<Value>, String> {
     Ok(Some(value))
 }
 
-/// A person can always write JSON, whatever the schema says.
+/// Asks for JSON, which a person can write for every schema.
 fn ask_json(printer: Printer, schema: &Value) -> Result<Option<Map<String, Value>>, Failure> {
     printer.talk(&format!("schema: {}", line(&schema.to_string())));
     for _ in 0..MAX_TRIES {

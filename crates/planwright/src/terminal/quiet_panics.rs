@@ -15,7 +15,7 @@ pub(crate) fn install(redaction: Redaction) {
             .unwrap_or_default();
         let message = panic.payload_as_str().unwrap_or("no message");
         let message = redaction.redactor().text(message).into_owned();
-        // Nobody may be listening, and that is fine.
+        // A closed stderr is no reason to fail.
         drop(writeln!(
             std::io::stderr().lock(),
             "panicked at {place}: {}",

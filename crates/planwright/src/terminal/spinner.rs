@@ -1,10 +1,10 @@
-//! A line that moves while something takes its time, where somebody can see it.
+//! A line that moves while something takes time, drawn on terminals only.
 
 use crate::terminal::printer::Printer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 
-/// Turns until it is dropped. Nothing is drawn where nobody watches.
+/// Spins until it is dropped. Draws nothing when stderr is not a terminal.
 #[derive(Debug)]
 pub(crate) struct Spinner(Option<ProgressBar>);
 

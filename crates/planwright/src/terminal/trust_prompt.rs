@@ -1,5 +1,4 @@
-//! The person's word about what a project's files describe, the same for servers, models and
-//! executors.
+//! Confirming trust in servers, models and executors that a project's files describe.
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
@@ -8,15 +7,15 @@ use planwright_core::digest::Digest;
 use serde_json::json;
 use std::path::Path;
 
-/// Asks whether what was just shown is trusted, unless that was said with the command.
+/// Asks the user to confirm trust in what was just shown, unless `--yes` was given.
 pub(crate) fn confirm_trust(printer: Printer, yes: bool, command: &str) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
     if !printer.can_ask() {
         return Err(
-            Failure::refused("a person has to see this and agree").hint(format!(
-                "repeat it at a terminal, or planwright {command} --yes"
+            Failure::refused("trusting this needs a confirmation").hint(format!(
+                "repeat the command at a terminal, or planwright {command} --yes"
             )),
         );
     }
@@ -50,8 +49,8 @@ pub(crate) fn print_untrusted(
     Ok(Exit::Done)
 }
 
-/// Says which words of a launch line are files of the project: trust in the line is no trust in
-/// those who can change them.
+/// Warns about words of a launch line that are files of the project: the digest of the line does
+/// not cover their content.
 pub(crate) fn warn_of_own_files<'a>(
     printer: Printer,
     workspace: &Path,
@@ -66,7 +65,7 @@ pub(crate) fn warn_of_own_files<'a>(
     for word in words.into_iter().filter(is_own) {
         let (mark, file) = (printer.err(YELLOW, "!"), line(word));
         printer.talk(&format!(
-            "{mark} `{file}` is a file of this project: who can change it decides what runs"
+            "{mark} `{file}` is a file of this project: anyone who can change it decides what runs"
         ));
     }
 }

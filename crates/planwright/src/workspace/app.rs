@@ -35,8 +35,8 @@ use std::sync::Arc;
 /// The directory in a workspace that everything is kept in.
 const PLANS: &str = ".plans";
 
-/// Names the agent that uses the command line. Set by whoever lets an agent loose: it proposes and
-/// never approves.
+/// Names the agent that uses the command line. Set by the process that starts the agent: an agent
+/// proposes and never approves.
 const AGENT: &str = "PLANWRIGHT_AGENT";
 
 /// Where things are.
@@ -121,7 +121,7 @@ impl Workspace {
     }
 }
 
-/// Whether a command writes to the store.
+/// Access of a command to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Nothing is created.
@@ -129,7 +129,7 @@ pub(crate) enum Access {
     Write,
 }
 
-/// What every command is given: where it works and how it speaks.
+/// The context of a command: workspace, configuration, printer and servers.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandContext {
     pub(crate) workspace: Workspace,
@@ -164,7 +164,8 @@ impl CommandContext {
         Self { unlock, ..self }
     }
 
-    /// As this one, but whoever opens the store uses this program, which has it open.
+    /// Returns this context with an open program that commands share instead of opening the store
+    /// again.
     pub(crate) fn with_shared_app(self, app: App) -> Self {
         Self {
             shared: Some(Arc::new(app)),
@@ -229,7 +230,7 @@ impl CommandContext {
         )
     }
 
-    /// The models that can be asked. No key is read before somebody asks.
+    /// Returns the models that can be asked. A key is read only when its model is asked.
     pub(crate) fn models(&self, redaction: &Redaction) -> Result<Models, Failure> {
         let trusted = self.servers.trust_project;
         let options = models::usable(&self.config, &self.workspace.root, trusted)?;
@@ -369,8 +370,9 @@ impl App {
     }
 }
 
-/// Whoever gives this command: the operating-system user, or an agent that says so. The account
-/// decides, not the environment, which anybody can set; the environment can only take rights away.
+/// Returns the principal that gives this command: the operating-system user, or an agent that says
+/// so. The account decides and not the environment, which the user controls; the environment can
+/// only take rights away.
 pub(crate) fn user() -> Principal {
     if let Some(agent) = std::env::var_os(AGENT).filter(|name| !name.is_empty()) {
         return Principal::agent(agent.to_string_lossy());

@@ -1,16 +1,16 @@
-//! Noting what time has brought about, whenever somebody looks.
+//! Maintenance before a command shows plans: expiry, stalls, archiving.
 
 use crate::workspace::app::App;
 use crate::workspace::projections::update_plan_files;
 use planwright_engine::Notice;
 
-/// Notes what is due and says so. What cannot be noted is no reason not to look.
+/// Runs the maintenance that is due and reports it. A failure is a warning: the plans can be shown
+/// all the same.
 pub(crate) async fn run_due_maintenance(app: &App) {
     let tended = match app.engine.maintenance().tend().await {
         Ok(tended) => tended,
         Err(error) => {
-            app.printer()
-                .warn(&format!("what is due could not be found: {error}"));
+            app.printer().warn(&format!("maintenance failed: {error}"));
             return;
         }
     };
@@ -25,25 +25,25 @@ pub(crate) async fn run_due_maintenance(app: &App) {
     }
 }
 
-/// How a person goes on from there.
+/// Returns the next command after a maintenance notice.
 fn notice_hint(notice: &Notice) -> Option<String> {
     match notice {
         Notice::PlanExpired { plan, .. } => {
-            Some(format!("planwright propose {plan} brings it back"))
+            Some(format!("planwright propose {plan} proposes it again"))
         }
         Notice::ApprovalExpired { plan } => Some(format!(
             "planwright show {plan}, then planwright approve {plan} again"
         )),
         Notice::RunStalled { plan, .. } => Some(stalled_hint(plan.as_str())),
         Notice::StepExpired { plan, .. } => Some(format!("planwright show {plan}")),
-        Notice::PlanArchived { plan } => Some(format!("planwright unarchive {plan} takes it back")),
+        Notice::PlanArchived { plan } => Some(format!("planwright unarchive {plan} restores it")),
         Notice::PlanDeleted { .. } => None,
     }
 }
 
-/// What can be done about a run that nobody executes.
+/// Returns the commands that continue or end a stalled run.
 pub(crate) fn stalled_hint(plan: &str) -> String {
     format!(
-        "planwright resume {plan} goes on, planwright fail {plan} gives it up, planwright cancel {plan} ends it"
+        "planwright resume {plan} continues it; planwright fail {plan} marks it failed; planwright cancel {plan} stops it"
     )
 }

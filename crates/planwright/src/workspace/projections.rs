@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// Records read at a time: bounds memory whatever the length of a run.
+/// Records read at a time: bounds memory for runs of any length.
 const PAGE: usize = 1000;
 
 /// The files of the plans of one workspace.
@@ -165,7 +165,7 @@ fn stored_files(review: &Review) -> BTreeSet<String> {
         .collect()
 }
 
-/// An encrypted store has no plain files beside it. Said once, to whoever may look for them.
+/// Mentions once per process that an encrypted store writes no plain files.
 fn mention_encryption_once(app: &App) {
     static TOLD: Once = Once::new();
     let told =

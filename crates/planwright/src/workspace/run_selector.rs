@@ -94,7 +94,7 @@ pub(crate) async fn select_step(app: &App, text: &str, step: &str) -> Result<Ste
         };
         let Some(target) = target else {
             return Err(Failure::refused(format!(
-                "step `{}` has not begun to run another plan",
+                "step `{}` has not started its sub-plan",
                 line(parent)
             )));
         };
@@ -162,7 +162,7 @@ pub(crate) async fn resume_command(app: &App, mut run: Run) -> Result<Option<Str
         return Ok(None);
     }
     Ok(Some(match &run.start().undoes {
-        Some(original) => format!("planwright undo {original} goes on"),
-        None => format!("planwright resume {} goes on", run.plan().id()),
+        Some(original) => format!("planwright undo {original} continues it"),
+        None => format!("planwright resume {} continues it", run.plan().id()),
     }))
 }

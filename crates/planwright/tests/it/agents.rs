@@ -219,7 +219,7 @@ fn trust_in_an_executor_is_bound_to_its_launch_line() {
         said.err.contains("planwright executors trust worker"),
         "{said:#?}"
     );
-    ran(&["executors", "trust", "worker"]).complains(3, "a person has to see this");
+    ran(&["executors", "trust", "worker"]).complains(3, "needs a confirmation");
     ran(&["executors", "trust", "wroker"]).complains(2, "no file describes an executor `wroker`");
     let said = ran(&["executors", "trust", "worker", "--yes"]).ends(0);
     for words in [

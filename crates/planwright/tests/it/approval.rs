@@ -44,7 +44,7 @@ fn a_gated_step_waits_even_with_yes_and_runs_once_it_is_approved() {
         .complains(2, "has no step `nobody`");
     bench
         .run(&["approve", "p", "--step", "gate"])
-        .complains(2, "--version or --digest");
+        .complains(2, "--version N or --digest");
     let approved = bench
         .run(&["approve", "p", "--step", "gate", "--digest", digest])
         .ends(0);

@@ -114,7 +114,7 @@ fn the_demo_tells_the_whole_story_without_a_terminal() {
     for words in [
         "is not approved",
         "SIGKILL",
-        "interrupted, to be called again",
+        "interrupted, will be called again",
         "6 of 6 steps",
         "nothing is lost",
     ] {

@@ -122,7 +122,7 @@ fn approving_needs_what_was_shown() {
     bench.run(&["import", &plan]).ends(0);
     let digest = bench.digest("p");
     for command in [&["approve", "p"][..], &["reject", "p", "--reason", "no"]] {
-        let said = bench.run(command).complains(2, "--version or --digest");
+        let said = bench.run(command).complains(2, "--version N or --digest");
         assert!(
             said.err.contains(&digest),
             "the current one is shown: {said:#?}"

@@ -173,7 +173,7 @@ fn a_question_parks_the_run_and_is_answered_from_anywhere() {
 
     bench
         .run(&["input", "p", "ask"])
-        .complains(2, "say what the answer is");
+        .complains(2, "give an answer");
     bench
         .run(&["input", "p", "ask", "--set", "n=0", "--set", "unit=lb"])
         .complains(2, "\"lb\"");
@@ -185,7 +185,7 @@ fn a_question_parks_the_run_and_is_answered_from_anywhere() {
         .complains(2, "no step");
     bench
         .run(&["input", "p", "use", "--decline"])
-        .complains(3, "asks nothing");
+        .complains(3, "has no open question");
     let said = bench
         .run(&[
             "input", "p", "ask", "--set", "n=3", "--set", "unit=g", "--json",
@@ -198,7 +198,7 @@ fn a_question_parks_the_run_and_is_answered_from_anywhere() {
     );
     bench
         .run(&["input", "p", "ask", "--set", "n=4"])
-        .complains(3, "asks nothing");
+        .complains(3, "has no open question");
     let result = bench.run(&["resume", "p", "--json"]).ends(0).json();
     assert_eq!(step(&result, "use")["value"], "3 g");
     assert_eq!(

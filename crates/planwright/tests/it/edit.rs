@@ -259,9 +259,9 @@ fn an_editor_changes_the_plan_and_what_it_writes_is_checked() {
     assert_eq!(edited.ends(0).json()["version"], 2);
     let unchanged = edit_in(&bench, "true", &[]).ends(0);
     assert!(unchanged.err.contains("nothing changed"), "{unchanged:#?}");
-    let failed = edit_in(&bench, "exit 3", &[]).complains(3, "did not end well");
-    assert!(failed.err.contains("your text is kept in"), "{failed:#?}");
-    let without = bench.run(&["edit", "p"]).complains(2, "no editor is named");
+    let failed = edit_in(&bench, "exit 3", &[]).complains(3, "failed (exit status");
+    assert!(failed.err.contains("your text is in"), "{failed:#?}");
+    let without = bench.run(&["edit", "p"]).complains(2, "no editor is set");
     assert!(without.err.contains("--set PATH=VALUE"), "{without:#?}");
     assert_eq!(
         bench
@@ -400,16 +400,16 @@ fn other_words_keep_an_approval_and_another_deed_voids_it() {
     let digest = bench.digest("p");
     bench.run(&["approve", "p", "--digest", &digest]).ends(0);
     let words = edit(&bench, &["--set", "title=Other words"]).ends(0);
-    assert!(words.err.contains("the approval holds"), "{words:#?}");
+    assert!(
+        words.err.contains("the approval is still valid"),
+        "{words:#?}"
+    );
     assert_eq!(
         (bench.status("p"), bench.digest("p")),
         ("approved".to_owned(), digest)
     );
     let deed = edit(&bench, &["--set", "steps.c.args.path=other.txt"]).ends(0);
-    assert!(
-        deed.err.contains("the change has to be approved"),
-        "{deed:#?}"
-    );
+    assert!(deed.err.contains("approve the change"), "{deed:#?}");
     assert_eq!(bench.status("p"), "proposed");
     bench.run(&["run", "p"]).complains(3, "not approved");
     assert_eq!(bench.read("effects.txt"), "");
@@ -431,7 +431,7 @@ fn only_the_change_is_asked_again() {
         "{shown}"
     );
     assert!(
-        shown.contains("already agreed, and as they were: a, b\n"),
+        shown.contains("already approved and unchanged: a, b\n"),
         "{shown}"
     );
     let details = bench.run(&["show", "p", "--json"]).json();
@@ -441,7 +441,7 @@ fn only_the_change_is_asked_again() {
     terminal.wait_for("Approve and run?");
     let seen = terminal.seen();
     assert!(
-        seen.contains("already agreed") && seen.contains("step c [append_file]"),
+        seen.contains("already approved") && seen.contains("step c [append_file]"),
         "{seen}"
     );
     assert!(

@@ -66,7 +66,7 @@ fn the_third_rejection_needs_a_review_and_the_feedback_is_kept() {
     assert_eq!(bench.status("p"), "needs_review");
     bench
         .run(&["run", "p"])
-        .complains(3, "needs a person's review");
+        .complains(3, "needs a review by a person");
     let shown = bench.run(&["show", "p"]).ends(0).out;
     for round in 1..=3 {
         assert!(
@@ -85,7 +85,7 @@ fn a_deleted_plan_is_gone_from_lists_and_its_files_are_removed() {
     assert!(bench.path(".plans/p/plan.json").is_file());
     bench
         .run(&["delete", "p"])
-        .complains(3, "nobody is there to be asked");
+        .complains(3, "there is no terminal to ask at");
     bench.run(&["delete", "p", "--yes"]).ends(0);
     assert_eq!(bench.run(&["list", "--json"]).json(), json!([]));
     assert_eq!(

@@ -30,6 +30,7 @@ mod reflection;
 mod resume;
 mod review_life;
 mod revocations;
+mod screens;
 mod secrets;
 mod servers;
 mod service;

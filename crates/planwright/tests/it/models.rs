@@ -155,7 +155,7 @@ fn a_provider_elsewhere_that_a_project_describes_is_asked_only_once_it_is_truste
     );
     let checked = trusting(&["models", "check"]).ends(1);
     assert!(checked.out.contains("is not trusted"), "{checked:#?}");
-    trusting(&["models", "trust", "openai"]).complains(3, "a person has to see this");
+    trusting(&["models", "trust", "openai"]).complains(3, "needs a confirmation");
     let shown = trusting(&["models", "trust", "openai", "--yes"]).ends(0);
     assert!(
         shown.err.contains("models.example.org") && shown.err.contains("OPENAI_API_KEY"),

@@ -235,7 +235,7 @@ fn a_call_that_is_asked_about_again_is_shown_in_full_and_approved_by_its_own_dig
         .complains(3, "what was shown");
     let said = bench
         .run(&["approve", "p", "--step", "b"])
-        .complains(2, "say what you were shown");
+        .complains(2, "name what you reviewed");
     assert!(said.err.contains(digest), "{said:#?}");
     assert!(!bench.path("effects.txt").exists());
     bench
@@ -434,7 +434,7 @@ fn whoever_proposed_does_not_approve_and_one_of_two_is_not_enough() {
     policy(&bench, "[policy.approval]\nfour_eyes = true\n");
     bench
         .run(&["run", &plan, "--yes"])
-        .complains(3, "somebody else has to approve it");
+        .complains(3, "has to approve it");
     policy(&bench, "[policy.approval]\nrequired = 2\n");
     let digest = bench.digest("p");
     let said = bench.run(&["approve", "p", "--digest", &digest]).ends(0);

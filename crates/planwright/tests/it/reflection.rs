@@ -39,7 +39,7 @@ fn an_adjustment_waits_for_somebody_who_agrees_to_the_change_and_then_the_rest_r
     let (bench, provider, file) = bench([Reply::fenced(&retry_b())], "");
     let said = bench.run(&["run", &file, "--yes", "--reflect"]).ends(4);
     assert!(
-        said.err.contains("▸ a model is asked how the run stands"),
+        said.err.contains("▸ asking a model to assess the run"),
         "{said:#?}"
     );
     assert!(
@@ -71,7 +71,7 @@ fn an_adjustment_waits_for_somebody_who_agrees_to_the_change_and_then_the_rest_r
     let shown = bench.run(&["show", "p"]).ends(0);
     assert!(shown.out.contains("changed since version 1"), "{shown:#?}");
     assert!(
-        shown.out.contains("already agreed, and as they were: a, c"),
+        shown.out.contains("already approved and unchanged: a, c"),
         "{shown:#?}"
     );
     let versions = bench.run(&["versions", "p"]).ends(0);
@@ -114,7 +114,7 @@ fn whoever_agrees_in_advance_or_lets_policy_agree_to_reading_is_not_asked() {
         ]),
     );
     let said = bench.run(&["run", &file, "--yes", "--reflect"]).ends(0);
-    assert!(said.err.contains("policy agrees"), "{said:#?}");
+    assert!(said.err.contains("approved by policy"), "{said:#?}");
 
     // What is written was agreed to after `b` as it was.
     let (bench, _provider, file) =

@@ -155,7 +155,7 @@ fn there_has_to_be_something_to_resume() {
         .complains(3, "has already ended (completed)");
     bench
         .run(&["cancel", "p"])
-        .complains(3, "no run of it goes on");
+        .complains(3, "it has no run to send this to");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_resumed_run_keeps_the_variables_it_was_approved_with() {
     running.kill();
     bench
         .run(&["resume", "p", "--var", "n=3"])
-        .complains(3, "another value for `n`");
+        .complains(3, "another value of `n`");
     let result = bench
         .run(&["resume", "p", "--var", "n=2", "--json"])
         .ends(0)

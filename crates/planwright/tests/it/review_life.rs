@@ -166,7 +166,7 @@ fn changes_are_asked_for_by_what_was_shown_and_count_for_no_round() {
         let (version, stale) = (version.to_string(), (version + 7).to_string());
         bench
             .run(&["request-changes", "p", "--reason", "x"])
-            .complains(2, "say what you were shown");
+            .complains(2, "name what you reviewed");
         bench
             .run(&["request-changes", "p", "--version", &stale, "--reason", "x"])
             .complains(3, "what was shown is not what would run");
@@ -196,7 +196,7 @@ fn changes_are_asked_for_by_what_was_shown_and_count_for_no_round() {
             .complains(3, "changes were asked for");
     }
     let shown = bench.run(&["show", "p"]).ends(0).out;
-    assert_eq!(shown.matches("changes asked for").count(), 4, "{shown}");
+    assert_eq!(shown.matches("changes requested").count(), 4, "{shown}");
 }
 
 #[test]

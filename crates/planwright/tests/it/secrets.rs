@@ -666,3 +666,47 @@ fn a_plan_that_only_reads_but_is_given_a_secret_waits_for_a_person() {
         .json();
     assert_eq!(step(&result, "a")["value"], "[secret TOKEN]");
 }
+
+/// What a person types, in processes that execute nothing and have never used the secret.
+#[test]
+fn what_people_type_is_masked_by_a_process_that_executes_nothing() {
+    let bench = bench("http://127.0.0.1:1/");
+    let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let ask = json!({ "id": "ask", "input": { "message": "Your name?", "schema": schema } });
+    let uses = call(
+        "use",
+        "demo.echo",
+        json!({ "value": "${secret.TOKEN} ${secret.PASSWORD}" }),
+        &["ask"],
+    );
+    let file = bench.plan("p", json!([ask, uses]));
+    run(&bench, &["run", &file, "--yes"]).ends(4);
+    let typed = format!("it is {TOKEN}, and {PASSWORD}");
+    run(&bench, &["comment", "p", &typed]).ends(0);
+    let answer = format!("name={TOKEN}");
+    run(&bench, &["input", "p", "ask", "--set", &answer]).ends(0);
+    for (file, command) in [("q", "reject"), ("r", "request-changes")] {
+        let uses = call(
+            "use",
+            "demo.echo",
+            json!({ "value": "${secret.TOKEN}" }),
+            &[],
+        );
+        let plan = bench.plan(file, json!([uses]));
+        run(&bench, &["import", &plan]).ends(0);
+        let reason = format!("because of {TOKEN}");
+        run(
+            &bench,
+            &[command, file, "--version", "1", "--reason", &reason],
+        )
+        .ends(0);
+    }
+    let canaries = Canaries::new();
+    for plan in ["p", "q", "r"] {
+        let log = run(&bench, &["log", plan, "--json"]).ends(0);
+        assert!(log.out.contains("[secret TOKEN]"), "{}", log.out);
+        canaries.are_not_in("the log", log.out.as_bytes());
+    }
+    // The database, its log, and the files of the plans.
+    assert!(canaries.are_not_below(&bench.path(".plans"), Canaries::hit) > 1);
+}

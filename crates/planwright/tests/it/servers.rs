@@ -152,7 +152,7 @@ fn trust_is_bound_to_the_launch_line_and_not_to_values() {
     assert_eq!(project.standing("tool"), "untrusted");
     let refused = project
         .run(&["servers", "trust", "tool"])
-        .complains(3, "a person has to see this");
+        .complains(3, "needs a confirmation");
     for words in ["\"echo\"", "\"${WORD:-a}\"", "variable", "T", "sha256:"] {
         assert!(refused.err.contains(words), "{words}: {}", refused.err);
     }

@@ -233,7 +233,7 @@ fn a_store_is_decrypted_and_rekeyed() {
     .ends(0);
     with(&bench, &file, &["store", "check"]).ends(0);
     with(&bench, &file, &["store", "encrypt", "--yes"]).complains(3, "encrypted already");
-    with(&bench, &file, &["store", "decrypt"]).complains(3, "nobody is there to be asked");
+    with(&bench, &file, &["store", "decrypt"]).complains(3, "there is no terminal to ask at");
     with(&bench, &file, &["store", "decrypt", "--yes"]).ends(0);
     bench.run(&["verify"]).ends(0);
     bench

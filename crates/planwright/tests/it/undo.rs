@@ -50,7 +50,9 @@ fn a_run_is_taken_back_last_step_first() {
         .collect();
     assert_eq!(order, ["c", "b", "a"]);
     assert_eq!(bench.read("undone.txt"), "", "nothing was called");
-    bench.run(&["undo", "p"]).complains(3, "nobody agreed");
+    bench
+        .run(&["undo", "p"])
+        .complains(3, "the undo is not approved");
     let result = bench.run(&["undo", "p", "--yes", "--json"]).ends(0).json();
     assert_eq!(result["status"], "completed");
     assert_eq!(bench.read("undone.txt"), "c\nb\na\n");
@@ -84,10 +86,10 @@ fn what_stays_is_said_before_anybody_agrees() {
     let plan = bench.plan("p", json!([a, effect("b", &["a"])]));
     bench.run(&["run", &plan, "--yes"]).ends(0);
     let mut terminal = Terminal::start(&bench, &["undo", "p"]);
-    terminal.wait_for("Take it back?");
+    terminal.wait_for("Undo the run?");
     let seen = terminal.seen();
     assert!(
-        seen.contains("b cannot be taken back")
+        seen.contains("b cannot be undone")
             && seen.contains("append_file")
             && seen.contains("digest sha256:"),
         "{seen}"
@@ -96,7 +98,7 @@ fn what_stays_is_said_before_anybody_agrees() {
     assert_eq!(terminal.ends(), Some(3));
     assert_eq!(bench.read("undone.txt"), "");
     let mut terminal = Terminal::start(&bench, &["undo", "p"]);
-    terminal.wait_for("Take it back?");
+    terminal.wait_for("Undo the run?");
     terminal.types("y\n");
     assert_eq!(terminal.ends(), Some(0));
     assert_ne!(bench.read("undone.txt"), "");
@@ -112,7 +114,7 @@ fn an_undo_that_fails_says_what_is_left_and_goes_on_there() {
     bench.run(&["run", &plan, "--yes"]).ends(0);
     let said = bench.run(&["undo", "p", "--yes"]).ends(1);
     assert!(
-        said.err.contains("undo-b did not succeed") && said.err.contains("not taken back: b, a"),
+        said.err.contains("undo-b did not succeed") && said.err.contains("not undone: b, a"),
         "{said:#?}"
     );
     assert!(said.err.contains("planwright undo"), "{said:#?}");
@@ -217,7 +219,7 @@ fn a_plan_runs_another_one_and_waits_where_it_waits() {
         .complains(2, "no step `nobody`");
     bench
         .run(&["approve", "p", "--step", "after/x", "--digest", digest])
-        .complains(3, "another plan");
+        .complains(3, "sub-plan");
     let approved = bench
         .run(&["approve", "p", "--step", "sub/gate", "--digest", digest])
         .ends(0);
@@ -228,7 +230,7 @@ fn a_plan_runs_another_one_and_waits_where_it_waits() {
     bench.run(&["resume", "p"]).ends(0);
     assert_eq!(bench.read("effects.txt"), "gate\nhello\n");
     let shown = bench.run(&["show", "child"]).ends(0).out;
-    assert!(shown.contains("part of run_"), "{shown}");
+    assert!(shown.contains("child of run_"), "{shown}");
     bench.run(&["verify"]).ends(0);
 }
 

@@ -209,7 +209,7 @@ fn endpoints_are_told_in_order_and_signed_and_do_not_disturb_each_other() {
         (&cloud[1]["id"], &json!(1))
     );
 
-    // The busy one was left alone as long as it asked, then told everything, the first notice again
+    // The busy one was left alone as long as it asked, then up to date, the first notice again
     // with its id.
     let busy = received(&bench, "/busy");
     assert_eq!(kinds(&busy)[..2], ["run.started", "run.started"]);

@@ -350,7 +350,7 @@ fn a_ticket_opens_one_stream_once() {
 fn a_public_address_is_refused_without_encryption() {
     let bench = crate::workbench::Bench::new();
     let said = bench.run(&["serve", "--listen", "0.0.0.0:0"]);
-    said.complains(3, "nothing would be encrypted");
+    said.complains(3, "would not be encrypted");
     bench.run(&["serve", "--listen", "nowhere"]).ends(2);
     bench
         .run(&[

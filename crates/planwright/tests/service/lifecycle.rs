@@ -451,10 +451,34 @@ fn a_status_that_no_plan_can_have_lists_an_empty_page() {
     service.wait_for("over", "completed");
     // `opened` stands beside the journal of this very plan, and `adjusted` is the word of a run:
     // neither is the status of a plan.
-    for status in ["nosuch", "opened", "adjusted", "Completed", ""] {
+    for status in ["nosuch", "opened", "adjusted", "Completed"] {
         let path = format!("/plan?status={status}");
         let page = service.get(&path).ends(200).json();
         assert_eq!(page, json!({ "items": [] }), "{status}");
     }
     assert_eq!(listed(&service, "completed"), ["over"]);
+}
+
+#[test]
+fn of_six_who_create_one_plan_at_once_one_succeeds() {
+    let service = Service::new();
+    for round in 0..5 {
+        let id = format!("p{round}");
+        let create = |number: usize| {
+            let steps = json!([{ "id": "a", "tool": "demo.echo", "args": { "value": "x" } }]);
+            let plan = json!({ "id": id, "title": format!("of {number}"), "steps": steps });
+            service.post("/plan", &plan)
+        };
+        let statuses: Vec<u16> = std::thread::scope(|scope| {
+            let create = &create;
+            let creating: Vec<_> = (0..6).map(|n| scope.spawn(move || create(n))).collect();
+            let answers = creating.into_iter().map(|answer| answer.join().unwrap());
+            answers.map(|answer| answer.status).collect()
+        });
+        let created = statuses.iter().filter(|&&status| status == 201).count();
+        let refused = statuses.iter().filter(|&&status| status == 409).count();
+        assert_eq!((created, refused), (1, 5), "{statuses:?}");
+        let plan = service.get(&format!("/plan/{id}")).ends(200).json();
+        assert_eq!(plan["version"], 1, "{plan}");
+    }
 }

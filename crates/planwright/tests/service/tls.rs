@@ -114,5 +114,5 @@ fn a_certificate_that_cannot_be_used_is_refused_before_anything_is_announced() {
     }
     bench
         .run(&["serve", "--listen", "0.0.0.0:0"])
-        .complains(3, "nothing would be encrypted");
+        .complains(3, "would not be encrypted");
 }

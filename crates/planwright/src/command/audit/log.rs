@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// The plan's own journal: versions, decisions, runs.
     #[arg(long = "plan", id = "plan_journal")]
     plan_journal: bool,
-    /// Go on until the run ends.
+    /// Follow until the run ends.
     #[arg(long, short)]
     follow: bool,
 }

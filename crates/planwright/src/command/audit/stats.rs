@@ -28,7 +28,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     });
     let mut figures = app.engine.journals().stats(since).await?;
     if !figures.gaps.is_empty() {
-        // Servers that nobody asked yet may have what seems to be missing.
+        // A server that was not started yet may have a tool that seems to be missing.
         start_servers_of(&app, figures.gaps.keys()).await?;
         figures = app.engine.journals().stats(since).await?;
     }

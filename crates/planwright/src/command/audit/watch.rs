@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// Leave out the events up to this number.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     after: u64,
-    /// Stay when the run is over, for whatever happens to the plan later.
+    /// Keep following when the run has ended.
     #[arg(long, short)]
     follow: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
                 .map_err(|error| {
                     Failure::new(
                         Exit::Store,
-                        format!("the journal of {} cannot be told: {error}", placed.stream),
+                        format!("the journal of {} cannot be read: {error}", placed.stream),
                     )
                     .hint("planwright verify lists everything that is damaged")
                 })?;

@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// The model that answers; the one for chats when absent.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Go on with an earlier conversation.
+    /// Continue an earlier conversation.
     #[arg(long, value_name = "ID")]
     resume: Option<String>,
     /// How often the model may be asked in one conversation.

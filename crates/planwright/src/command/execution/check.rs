@@ -44,7 +44,7 @@ pub(crate) async fn check_criteria(
     run: &RunId,
     model: Option<&str>,
 ) -> Result<Run, Failure> {
-    let _spinner = Spinner::begin(app.printer(), "a model is asked whether the criteria hold");
+    let _spinner = Spinner::begin(app.printer(), "asking a model whether the criteria hold");
     app.engine
         .runs()
         .check_criteria(run, model)
@@ -58,7 +58,7 @@ pub(crate) async fn check_criteria(
         })
 }
 
-/// Only what holds is a success: what nobody could tell is none.
+/// Returns the exit of a check: only criteria that hold are a success, unknown ones are not.
 pub(crate) fn criteria_exit(run: &Run) -> Exit {
     let all_hold = run.criteria().iter().all(|check| check.holds == Some(true));
     if all_hold {

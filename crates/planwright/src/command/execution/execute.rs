@@ -13,9 +13,8 @@ use crate::workspace::app::{App, user};
 use crate::workspace::plan_source;
 use crate::workspace::projections::update_plan_files;
 use planwright_core::id::{PlanId, RunId};
-use planwright_core::review::Review;
 use planwright_core::run::{Run, RunState};
-use planwright_engine::{Observer, RunHandle, RunOptions, StartRunError};
+use planwright_engine::{Observer, RunHandle, RunOptions};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,18 +25,7 @@ const BRIEF: Duration = Duration::from_millis(150);
 /// end, and alone.
 const LARGE: usize = 10_000;
 
-/// Nobody is asked to approve a plan that cannot start.
-pub(crate) async fn refuse_while_executing(app: &App, review: &Review) -> Result<(), Failure> {
-    match review.runs().last() {
-        Some(opened) if app.engine.plans().status(review).await?.is_executing() => {
-            let (plan, run) = (review.id().clone(), opened.run.clone());
-            Err(StartRunError::AlreadyExecuting { plan, run }.into())
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// Executes and reports.
+/// Executes a run until it ends or waits for a person, and prints its report.
 pub(crate) async fn execute_run(
     app: &App,
     order: ExecutionOrder,
@@ -118,7 +106,8 @@ pub(crate) async fn execute_run(
     }
 }
 
-/// A run that did what it should is a success only if what it was for was reached.
+/// Combines the exit of the run with that of its criteria: a completed run whose criteria do not
+/// hold is no success.
 fn worse_exit(of_run: Exit, checked: Exit) -> Exit {
     if of_run == Exit::Done {
         checked
@@ -127,7 +116,7 @@ fn worse_exit(of_run: Exit, checked: Exit) -> Exit {
     }
 }
 
-/// Waits for the run while listening to the keyboard.
+/// Waits for the run while signals are forwarded to it.
 async fn wait_for_run(
     app: &App,
     early: Option<&PlanId>,

@@ -1,4 +1,4 @@
-//! `fail`: declares a run failed that nobody will go on with.
+//! `fail`: marks a run as failed that will not be continued.
 
 use crate::command::execution::pause;
 use crate::exit::{Exit, Failure};
@@ -11,7 +11,7 @@ pub(crate) struct Args {
     /// A plan, or a run.
     #[arg(value_name = "ID")]
     plan: String,
-    /// Why nobody goes on with it. It is kept with the run.
+    /// The reason. It is recorded with the run.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
 }

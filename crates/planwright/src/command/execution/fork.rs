@@ -1,6 +1,6 @@
 //! `fork`: a new run that takes over the results of another one, up to the steps that run again.
 
-use crate::command::execution::execute::{execute_run, refuse_while_executing};
+use crate::command::execution::execute::execute_run;
 use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
 use crate::exit::{Exit, Failure};
 use crate::terminal::approval_prompt::{ApprovalQuestion, obtain_approval};
@@ -30,13 +30,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let source = pick_run(&review, args.run.as_deref())?;
     let variables = args.flags.variables.read()?;
     if args.flags.dry_run {
-        return Err(
-            Failure::usage("a fork cannot be tried on paper").hint(format!(
-                "planwright run {id} --dry-run shows what the whole plan would do"
-            )),
-        );
+        return Err(Failure::usage("a fork has no dry run").hint(format!(
+            "planwright run {id} --dry-run shows what the whole plan would do"
+        )));
     }
-    refuse_while_executing(&app, &review).await?;
+    app.engine.runs().check_startable(&review).await?;
     app.start_servers(&review.current().document, Need::Use)
         .await?;
     let candidate = app.engine.runs().runnable(&review, &variables).await?;

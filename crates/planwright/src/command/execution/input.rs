@@ -33,7 +33,7 @@ pub(crate) struct Args {
         conflicts_with = "decline"
     )]
     set: Vec<String>,
-    /// Say that you do not want to answer.
+    /// Decline to answer.
     #[arg(long, requires = "step")]
     decline: bool,
 }
@@ -56,10 +56,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         let state = run
             .find(step)
             .map_or("not there yet", |ix| run.step(ix).status().as_str());
-        return Err(
-            Failure::refused(format!("step `{}` is {state}: it asks nothing", line(step)))
-                .hint(format!("planwright input {id} lists what is asked")),
-        );
+        return Err(Failure::refused(format!(
+            "step `{}` is {state}: it has no open question",
+            line(step)
+        ))
+        .hint(format!("planwright input {id} lists the open questions")));
     };
     let Some(replies) = read_replies(&app, run, ix, asked, args)? else {
         return Err(Failure::refused("not answered"));
@@ -101,8 +102,8 @@ fn read_replies(
     }
     let (plan, step) = (run.plan().id(), quoted(run.step_id(ix).as_str()));
     Err(
-        Failure::usage("say what the answer is: --set NAME=VALUE, --value JSON or --decline").hint(
-            format!("planwright input {plan} shows what is asked by {step}"),
+        Failure::usage("give an answer: --set NAME=VALUE, --value JSON or --decline").hint(
+            format!("planwright input {plan} shows the question of {step}"),
         ),
     )
 }
@@ -142,7 +143,7 @@ fn assign_replies(asked: &Asked, value: Value) -> Result<Vec<Reply>, Failure> {
     match answers.keys().next() {
         None => Ok(replies),
         Some(other) => Err(Failure::usage(format!(
-            "nobody asks `{}`, only {}",
+            "there is no question `{}`, only {}",
             line(other),
             keys()
         ))),
@@ -208,7 +209,7 @@ fn list_questions(app: &App, run: &Run) -> Result<(), Failure> {
         ));
     }
     if asking.is_empty() {
-        printer.talk("nothing is asked");
+        printer.talk("no open questions");
     }
     Ok(())
 }

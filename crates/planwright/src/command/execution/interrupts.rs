@@ -7,7 +7,7 @@ use planwright_engine::RunCommand;
 use std::sync::atomic::{AtomicU8, Ordering};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Ctrl-C and SIGTERM: the first pauses, the second cancels.
+/// Received signals, Ctrl-C and SIGTERM: the first pauses the run, the second cancels it.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     signals: tokio::sync::Mutex<(Signal, Signal)>,
@@ -34,7 +34,7 @@ impl Interrupts {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits for the next one and counts it.
+    /// Waits for the next signal and returns how many were received.
     pub(crate) async fn next_signal(&self) -> u8 {
         let mut signals = self.signals.lock().await;
         let (keyboard, terminate) = &mut *signals;
@@ -50,11 +50,11 @@ impl Interrupts {
             let command = match self.next_signal().await {
                 1 => {
                     app.printer()
-                        .talk("pausing… what is in flight finishes; press Ctrl-C again to cancel");
+                        .talk("pausing: running calls finish; press Ctrl-C again to cancel");
                     RunCommand::Pause { by: user() }
                 }
                 _ => {
-                    app.printer().talk("cancelling…");
+                    app.printer().talk("cancelling");
                     RunCommand::Cancel { by: user() }
                 }
             };
@@ -65,7 +65,7 @@ impl Interrupts {
     }
 }
 
-/// Asks on a thread of its own: the signals are ours by now, and Ctrl-C must still be heard.
+/// Asks on a blocking thread, so that Ctrl-C is handled while the question is open.
 pub(crate) async fn ask_unless_interrupted<T: Send + 'static>(
     interrupts: &Interrupts,
     question: impl FnOnce() -> Result<T, Failure> + Send + 'static,

@@ -10,7 +10,7 @@ use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_engine::{Engine, GivenApproval, RunHandle, RunOptions};
 use serde_json::{Map, Value};
 
-/// How a plan is to be run.
+/// Flags of the commands that execute a run.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunFlags {
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct RunFlags {
     pub(crate) check: bool,
 }
 
-/// What is to be executed.
+/// The run to execute: a new one, or one that continues.
 #[derive(Debug)]
 pub(crate) enum ExecutionKind {
     Start(PlanId),
@@ -51,17 +51,17 @@ pub(crate) enum ExecutionKind {
         source: RunId,
         from: Vec<StepId>,
     },
-    /// Exactly this run goes on.
+    /// Continues exactly this run.
     ResumeRun {
         plan: PlanId,
         run: RunId,
     },
-    /// The work of this run, which was adjusted, goes on in another one.
+    /// Continues the work of this adjusted run in a new one.
     ContinueAdjusted {
         plan: PlanId,
         run: RunId,
     },
-    /// This run is taken back.
+    /// Undoes this run.
     Undo {
         plan: PlanId,
         run: RunId,
@@ -96,7 +96,7 @@ impl ExecutionKind {
     }
 }
 
-/// What is to be executed, and who agreed to it.
+/// One execution: the run, its approval and its variables.
 #[derive(Debug)]
 pub(crate) struct ExecutionOrder {
     pub(crate) kind: ExecutionKind,

@@ -61,7 +61,7 @@ async fn executing_run(app: &App, review: &Review) -> Result<RunId, Failure> {
     match review.runs().last() {
         Some(opened) if status.is_executing() => Ok(opened.run.clone()),
         Some(_) | None => Err(Failure::refused(format!(
-            "plan `{}` is {}: no run of it goes on",
+            "plan `{}` is {}: it has no run to send this to",
             review.id(),
             status.as_str()
         ))),

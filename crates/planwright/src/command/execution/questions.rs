@@ -15,15 +15,15 @@ use planwright_core::text::escape_invisible;
 use planwright_engine::{CommandError, RunCommand, read_value};
 use serde_json::Value;
 
-/// On a terminal, asks about everything that waits for a person. Returns whether anything was
-/// decided.
+/// Asks about every step that waits for a person, at a terminal only. Returns whether a decision
+/// was made.
 pub(crate) async fn ask_about_waiting_steps(
     app: &App,
     run: &Run,
     interrupts: &Interrupts,
 ) -> Result<bool, Failure> {
-    let nobody = user().kind != PrincipalKind::Person;
-    if nobody || !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
+    let is_program = user().kind != PrincipalKind::Person;
+    if is_program || !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
         return Ok(false);
     }
     let mut decided = false;
@@ -96,7 +96,7 @@ async fn ask_step_approval(
     })
 }
 
-/// Shows the step that a plan's own gate stands before.
+/// Shows a step whose own `approvalRequired` asks for a person.
 async fn show_gated_step(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure> {
     let (step, id) = (run.definition(ix), run.step_id(ix));
     let args = serde_json::to_string(&step.args).unwrap_or_default();
@@ -113,7 +113,7 @@ async fn show_gated_step(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure
     Ok(())
 }
 
-/// The element of the list that an instance is about.
+/// Loads the list element of a loop instance.
 async fn load_element(app: &App, run: &Run, ix: StepIx) -> Result<Option<Value>, Failure> {
     let Some(instance) = run.instance(ix) else {
         return Ok(None);
@@ -125,10 +125,10 @@ async fn load_element(app: &App, run: &Run, ix: StepIx) -> Result<Option<Value>,
     Ok(items.get(instance.index as usize).cloned())
 }
 
-/// How often an answer that does not fit is asked for again.
+/// How often an answer that does not match the schema is asked for.
 const MAX_ANSWERS: usize = 3;
 
-/// Asks what a step or its tool wants to know. Returns whether it was answered.
+/// Asks the open questions of a step. Returns whether they were answered.
 pub(crate) async fn ask_step_input(
     app: &App,
     run: &Run,

@@ -14,7 +14,7 @@ use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::run::{CriterionCheck, Reflection, ReflectionWish, Run, Shown};
 use planwright_engine::{Continuation, GivenApproval, Reapproval};
 
-/// Whether a model looks at the run, and within which bounds.
+/// Flags that let a model reflect on the run, and their bounds.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ReflectFlags {
     /// Have a model look at the run before it ends. What it would change is shown and asked about.
@@ -33,13 +33,13 @@ pub(crate) struct ReflectFlags {
     /// No model is asked any more once so many tokens were used, over all runs of the work.
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
-    /// Agree in advance, as the person at the keyboard, to whatever an adjustment changes.
+    /// Approve every adjustment in advance, as the person at the keyboard.
     #[arg(long)]
     yes_adjustments: bool,
 }
 
 impl ReflectFlags {
-    /// The bounds, if a model is to look at the run. Nobody begins a run whose model cannot be
+    /// Reads the bounds of the reflection, if one is wanted. Refuses a run whose model cannot be
     /// asked.
     pub(crate) fn read(&self, app: &App, limits: &Limits) -> Result<Option<Reflection>, Failure> {
         let models = app.engine.model();
@@ -59,7 +59,7 @@ impl ReflectFlags {
     }
 }
 
-/// Whether the work of an adjusted run goes on now.
+/// The decision about the work of an adjusted run.
 #[derive(Debug)]
 pub(crate) enum AdjustmentDecision {
     /// With this approval; with none, there is one, or policy gives it.
@@ -67,11 +67,11 @@ pub(crate) enum AdjustmentDecision {
         approval: Option<GivenApproval>,
         steps: usize,
     },
-    /// Somebody has to agree first.
+    /// An approval is needed first.
     Wait,
 }
 
-/// Shows what an adjustment changes, and asks about it: only about the change.
+/// Shows what an adjustment changes, and asks for an approval of the change.
 pub(crate) async fn confirm_adjustment(
     app: &App,
     run: &Run,
@@ -101,7 +101,7 @@ pub(crate) async fn confirm_adjustment(
         return go_on(None);
     }
     if continuation.by_policy {
-        printer.talk("policy agrees: everything that is new, other or tried again only reads");
+        printer.talk("approved by policy: every new, changed or repeated step only reads");
         return go_on(None);
     }
     let late = late
@@ -122,9 +122,10 @@ pub(crate) async fn confirm_adjustment(
     if !printer.can_ask() || printer.json || user().kind != PrincipalKind::Person {
         return Ok(AdjustmentDecision::Wait);
     }
-    let answer =
-        tokio::task::spawn_blocking(move || ask_yes_no(printer, "Agree to the change, and go on?"))
-            .await;
+    let answer = tokio::task::spawn_blocking(move || {
+        ask_yes_no(printer, "Approve the change and continue?")
+    })
+    .await;
     match answer.map_err(|error| Failure::refused(format!("cannot ask: {error}")))?? {
         YesNo::Yes => go_on(given(Assurance::Terminal)),
         YesNo::No | YesNo::Unclear => Ok(AdjustmentDecision::Wait),
@@ -153,13 +154,13 @@ fn print_adjustment(printer: Printer, run: &Run, continuation: &Continuation) {
     printer.talk(&format!("digest {}", continuation.candidate.digest));
 }
 
-/// What was said about a run, one line each.
+/// Formats the reflection on a run, one line each.
 pub(crate) fn reflection_lines(run: &Run) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(looked) = run.looked_at() {
         let word = looked.assessment.as_str().replace('_', " ");
         lines.push(format!(
-            "looked at ({}): {word}: {}",
+            "reflection {}: {word}: {}",
             looked.cycle,
             line(&looked.reasoning)
         ));
@@ -173,12 +174,12 @@ pub(crate) fn reflection_lines(run: &Run) -> Vec<String> {
         .as_ref()
         .and_then(|reflection| reflection.continues.as_ref())
     {
-        lines.push(format!("goes on from {continues}"));
+        lines.push(format!("continues {continues}"));
     }
     lines
 }
 
-/// Whether the success criteria hold, one line each.
+/// Formats the checks of the success criteria, one line each.
 pub(crate) fn criterion_lines(checks: &[CriterionCheck]) -> Vec<String> {
     let each = checks.iter().map(|check| {
         let sign = match check.holds {

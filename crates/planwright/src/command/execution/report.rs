@@ -13,7 +13,7 @@ use planwright_core::run::{Run, RunState, StepState};
 use planwright_core::status::{RunStatus, StepStatus};
 use planwright_server::documents::read_run_result;
 
-/// Prints what became of the run, and what a person can do about it.
+/// Prints the outcome of the run and the next commands.
 pub(crate) async fn print_run_report(app: &App, run: &Run) -> Result<(), Failure> {
     if app.printer().json {
         let result = read_run_result(run, &**app.artifacts(), app.now()).await?;
@@ -32,7 +32,7 @@ pub(crate) async fn print_run_report(app: &App, run: &Run) -> Result<(), Failure
     Ok(())
 }
 
-/// Longer plans are summed up without a line per step.
+/// Longer plans are summarized without a line per step.
 const MAX_ROWS: usize = 200;
 
 fn print_summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
@@ -103,7 +103,7 @@ fn print_summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> 
     ))
 }
 
-/// The exact commands that move a run on.
+/// Returns the exact commands that continue a run.
 pub(crate) async fn next_commands(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
     let mut hints = Vec::new();
     if let RunState::Adjusted { .. } = run.state() {
@@ -117,19 +117,19 @@ pub(crate) async fn next_commands(app: &App, run: &Run) -> Result<Vec<String>, F
     Ok(hints)
 }
 
-/// The commands that let the work of an adjusted run go on; nothing once it did.
+/// Returns the commands that continue an adjusted run; none once it was continued.
 async fn adjustment_commands(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
     let Some(continuation) = app.engine.runs().continuation(run.id()).await? else {
         return Ok(Vec::new());
     };
     let (plan, digest) = (run.plan().id(), continuation.candidate.digest);
     Ok(vec![
-        format!("planwright approve {plan} --digest {digest} agrees to the change"),
-        format!("planwright resume {plan} goes on then"),
+        format!("planwright approve {plan} --digest {digest} approves the change"),
+        format!("planwright resume {plan} continues after that"),
     ])
 }
 
-/// The commands that answer what a run, or the run of a sub-plan, waits for.
+/// Adds the commands that answer a waiting run or its child runs.
 async fn add_answer_commands(app: &App, run: &Run, hints: &mut Vec<String>) -> Result<(), Failure> {
     const SHOWN: usize = 5;
     let plan = selector_of(run);

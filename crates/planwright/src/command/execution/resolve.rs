@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// The call had no effect: the attempt failed.
     #[arg(long, group = "outcome")]
     did_not_happen: bool,
-    /// Call it again, whatever happened before.
+    /// Call it again, even if it happened before.
     #[arg(long, group = "outcome")]
     run_again: bool,
     /// What the call returned, as JSON; null when absent.

@@ -36,8 +36,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     };
     if args.flags.dry_run {
         return Err(
-            Failure::usage("a run that has begun cannot be tried on paper").hint(format!(
-                "planwright run {id} --dry-run shows what the plan would do from its beginning"
+            Failure::usage("a run that has started has no dry run").hint(format!(
+                "planwright run {id} --dry-run shows what the whole plan would do"
             )),
         );
     }
@@ -49,17 +49,17 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             .find(|(name, value)| current.get(*name) != Some(*value))
         {
             return Err(Failure::refused(format!(
-                "the run began with another value for `{name}`, and that is what was approved"
+                "the run started with another value of `{name}`, which is the approved one"
             ))
             .hint(format!(
-                "cancel it, then planwright run {id}{}",
+                "planwright cancel {id}, then planwright run {id}{}",
                 args.flags.variables.as_typed()
             )));
         }
     }
     if args.flags.max_concurrency.is_some() {
         app.printer()
-            .warn("a resumed run keeps the concurrency it began with");
+            .warn("a resumed run keeps the concurrency it started with");
     }
     if let Some(run) = app.engine.runs().adjusted_run(&review).await? {
         return continue_adjusted(&app, &review, run, &args.flags).await;
@@ -84,7 +84,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     .await
 }
 
-/// Goes on with the work of a run that was adjusted, if somebody agrees to the change.
+/// Continues the work of an adjusted run, if the change is approved.
 async fn continue_adjusted(
     app: &App,
     review: &Review,

@@ -1,6 +1,6 @@
 //! `run`: a plan from the store or a file, with consent.
 
-use crate::command::execution::execute::{execute_run, refuse_while_executing};
+use crate::command::execution::execute::execute_run;
 use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
 use crate::exit::{Exit, Failure};
 use crate::terminal::approval_prompt::{ApprovalQuestion, obtain_approval};
@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         }
         PlanSource::File(_) | PlanSource::Stdin => import_plan(context, &source).await?,
     };
-    refuse_while_executing(&app, &review).await?;
+    app.engine.runs().check_startable(&review).await?;
     app.start_servers(&review.current().document, Need::Use)
         .await?;
     let candidate = app.engine.runs().runnable(&review, &variables).await?;

@@ -42,9 +42,10 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         Undo::Open(open) => {
             if args.dry_run {
                 return Err(
-                    Failure::usage(format!("{} is taking it back already", open.id())).hint(
-                        format!("planwright log {} shows what it did so far", open.id()),
-                    ),
+                    Failure::usage(format!("{} is already undoing it", open.id())).hint(format!(
+                        "planwright log {} shows what it did so far",
+                        open.id()
+                    )),
                 );
             }
             app.printer().talk(&format!("going on with {}", open.id()));
@@ -108,8 +109,8 @@ fn confirm_undo(
         return Ok(given(Assurance::CommandLine));
     }
     if !app.printer().can_ask() {
-        return Err(Failure::refused("nobody agreed to take the run back").hint(format!(
-            "planwright undo {} --dry-run shows the calls; repeat the command with --yes to make them",
+        return Err(Failure::refused("the undo is not approved").hint(format!(
+            "planwright undo {} --dry-run shows the calls; --yes makes them",
             args.run
         )));
     }
@@ -117,9 +118,9 @@ fn confirm_undo(
         app.printer().talk(&text);
     }
     app.printer().talk(&format!("digest {}", candidate.digest));
-    match ask_yes_no(app.printer(), "Take it back?")? {
+    match ask_yes_no(app.printer(), "Undo the run?")? {
         YesNo::Yes => Ok(given(Assurance::Terminal)),
-        YesNo::No | YesNo::Unclear => Err(Failure::refused("not taken back")),
+        YesNo::No | YesNo::Unclear => Err(Failure::refused("not undone")),
     }
 }
 
@@ -132,7 +133,7 @@ fn describe_undo(
 ) -> Vec<String> {
     let plan = original.plan();
     let mut lines = vec![format!(
-        "{} of {} would be taken back:",
+        "{} of {} would be undone:",
         original.id(),
         plan.id()
     )];
@@ -148,7 +149,7 @@ fn describe_undo(
     }
     for (ix, why) in kept {
         lines.push(format!(
-            "! {} cannot be taken back: {}",
+            "! {} cannot be undone: {}",
             plan.step_id(*ix),
             describe_kept_step(why)
         ));
@@ -158,7 +159,7 @@ fn describe_undo(
 
 fn describe_kept_step(kept: &Kept) -> String {
     match kept {
-        Kept::NoUndo => "it says nothing about how to".to_owned(),
+        Kept::NoUndo => "the step has no undo call".to_owned(),
         Kept::Reused { from } => format!("{from} did it: planwright undo {from}"),
         Kept::Child { run } => format!("{run} did it: planwright undo {run}"),
     }
@@ -239,12 +240,9 @@ async fn report_remaining_steps(
         ));
     }
     let names = left.join(", ");
-    printer.talk(&format!("{} {names}", printer.err(BOLD, "not taken back:")));
+    printer.talk(&format!("{} {names}", printer.err(BOLD, "not undone:")));
     if undo.state().is_terminal() {
-        printer.hint(&format!(
-            "planwright undo {} tries again from there",
-            target.run
-        ));
+        printer.hint(&format!("planwright undo {} tries again", target.run));
     }
     Ok(exit)
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 pub(crate) struct Args {
     #[arg(value_name = "ID", required_unless_present = "older_than")]
     plan: Option<String>,
-    /// Every plan that is over and was not touched for so long: 30d, 12h.
+    /// Every plan that has ended and was not changed for this long: 30d, 12h.
     #[arg(long, value_name = "SPAN", conflicts_with = "plan")]
     older_than: Option<TimeSpan>,
 }
@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             vec![id]
         }
         (None, Some(span)) => find_old_plans(&app, span).await?,
-        (None, None) => return Err(Failure::usage("name a plan, or say --older-than")),
+        (None, None) => return Err(Failure::usage("name a plan, or give --older-than SPAN")),
     };
     for id in &ids {
         let review = app.engine.plans().archive(id, &user()).await?;

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Keep the plan as a draft, to be proposed later.
     #[arg(long)]
     draft: bool,
-    /// Print what the model would be asked, and ask nobody.
+    /// Print the prompt, and ask no model.
     #[arg(long, conflicts_with_all = ["draft", "fallback"])]
     dry_run: bool,
     /// Ask no model: make a draft from the best matching template, or from the words of the goal.
@@ -108,14 +108,14 @@ async fn print_created_plan(app: &App, created: &Created) -> Result<(), Failure>
     }
     if created.planning.fallback {
         printer.hint(&format!(
-            "planwright edit {id} finishes it, planwright propose {id} puts it forward"
+            "planwright edit {id} completes it; planwright propose {id} submits it for review"
         ));
     } else if review.state() == planwright_core::review::ReviewState::Draft {
-        printer.hint(&format!("planwright propose {id} puts it forward"));
+        printer.hint(&format!("planwright propose {id} submits it for review"));
     } else {
         printer.hint(&format!(
-            "planwright run {id} --dry-run shows its calls, planwright run {id} asks for approval and runs it, \
-             planwright regenerate {id} --feedback TEXT has it written again"
+            "planwright run {id} --dry-run shows its calls; planwright run {id} asks for approval and runs it; \
+             planwright regenerate {id} --feedback TEXT writes it again"
         ));
     }
     Ok(())
@@ -145,7 +145,10 @@ fn show_prompt(app: &App, prompt: &Prompt) -> Result<Exit, Failure> {
         &format!("--- schema of the answer ({})", result.shape),
     ))?;
     printer.data(&block(&format!("{:#}", result.schema)))?;
-    printer.talk(&format!("about {} tokens; nobody was asked", result.tokens));
+    printer.talk(&format!(
+        "about {} tokens; no model was asked",
+        result.tokens
+    ));
     if result.tools_left_out > 0 {
         printer.warn(&format!(
             "{} tools did not fit and are left out",

@@ -13,7 +13,7 @@ use serde_json::json;
 pub(crate) struct Args {
     #[arg(value_name = "ID")]
     plan: String,
-    /// Without being asked.
+    /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
 }
@@ -27,7 +27,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     }
     if !args.yes {
         if !app.printer().can_ask() {
-            return Err(Failure::refused("nobody is there to be asked")
+            return Err(Failure::refused("there is no terminal to ask at")
                 .hint("repeat the command with --yes"));
         }
         let title = line(

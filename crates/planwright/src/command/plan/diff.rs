@@ -69,7 +69,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     if result.diff.is_empty() {
         printer.talk("no difference");
     } else if !result.executable {
-        printer.talk("only words differ: what is executed is the same");
+        printer.talk("only texts differ: the same calls are executed");
     }
     Ok(Exit::Done)
 }

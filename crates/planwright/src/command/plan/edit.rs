@@ -80,7 +80,7 @@ pub(crate) struct Args {
     /// Show what would change, and store nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Store what was edited without being asked.
+    /// Store the edit without confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
 }
@@ -305,7 +305,7 @@ async fn edit_in_editor(
     let go_on = |failure: Failure| {
         let path = crate::workspace::variables::quoted(&sheet.path.to_string_lossy());
         let how = format!(
-            "planwright edit {} --base {} --file {path} goes on with it",
+            "planwright edit {} --base {} --file {path} continues with it",
             review.id(),
             current.number
         );
@@ -320,7 +320,7 @@ async fn edit_in_editor(
     Ok(done)
 }
 
-/// Shows what changes, asks if somebody is there to be asked, and stores it.
+/// Shows the change, asks for confirmation at a terminal, and stores it.
 async fn store_changes(
     app: &App,
     review: &Review,
@@ -339,8 +339,8 @@ async fn store_changes(
         .plans()
         .tolerant_candidate(document.clone())
         .await?;
-    // What more knowledge can mend is stored all the same, but nobody says yes without having seen
-    // it.
+    // Findings that better tools or plans can resolve do not prevent storing, but the person sees
+    // them before confirming.
     printer.findings(&checked.findings);
     if args.dry_run {
         if printer.json {
@@ -409,10 +409,12 @@ pub(crate) async fn report_stored_version(
         return Ok(());
     }
     match after.state() {
-        ReviewState::Approved => printer.talk("only words changed, so the approval holds"),
-        ReviewState::Draft => printer.hint(&format!("planwright propose {id} puts it forward")),
+        ReviewState::Approved => printer.talk("only texts changed: the approval is still valid"),
+        ReviewState::Draft => {
+            printer.hint(&format!("planwright propose {id} submits it for review"));
+        }
         ReviewState::Proposed if after.agreed_before(app.now()).is_some() => {
-            printer.talk("what was approved has changed: the change has to be approved");
+            printer.talk("the approved content changed: approve the change");
             printer.hint(&format!("planwright approve {id} --digest {digest}"));
         }
         ReviewState::Proposed

@@ -50,7 +50,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     };
     let text = match args.format {
         ExportFormat::Json => {
-            // Nobody else has the artifacts, so they are put back.
+            // The file leaves this workspace, so its artifacts are put back into it.
             let json = serde_json::to_string_pretty(
                 &app.engine.plans().whole_document(&version.document).await?,
             );

@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// The form the files are in; default: what they look like.
     #[arg(long, value_enum, value_name = "FORM")]
     format: Option<FileForm>,
-    /// As drafts: nobody is asked about them until `planwright propose`.
+    /// Import as drafts, which are not reviewed before `planwright propose`.
     #[arg(long)]
     draft: bool,
 }

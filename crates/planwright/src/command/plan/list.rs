@@ -72,7 +72,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         if lines.is_empty() {
             printer.talk("no plans yet");
             printer.hint(
-                "planwright new -o plan.json writes one to start from; planwright demo shows how it goes",
+                "planwright new -o plan.json writes a first plan; planwright demo shows a whole run",
             );
         }
     }

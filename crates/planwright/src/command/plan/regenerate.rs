@@ -13,7 +13,7 @@ use planwright_engine::RegenerateOrder;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Open comments, rejections and requests for changes are told to the planner. Steps that are not asked \
+    after_help = "The planner is given open comments, rejections and requested changes. Steps that are not asked \
                         about stay exactly as they are. A plan that lists its tools is written again with those only."
 )]
 pub(crate) struct Args {

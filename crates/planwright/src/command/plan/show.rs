@@ -117,7 +117,7 @@ async fn print_details(
     printer.data("")?;
     let judged = app.engine.plans().judge(&candidate.plan);
     let policy = app.engine.policy();
-    // Whoever looks at a plan sees all of it, also what was agreed to before.
+    // `show` describes every step, including those approved before.
     let agreed = AgreedSteps::new();
     let risks = risk_lines(
         (&candidate.plan, &agreed),
@@ -142,7 +142,7 @@ async fn print_details(
     for asked in review.change_requests() {
         let (by, reason) = (line(&asked.by.to_string()), line(&asked.reason));
         printer.data(&format!(
-            "changes asked for (version {}) by {by}: {reason}",
+            "changes requested (version {}) by {by}: {reason}",
             asked.version
         ))?;
     }
@@ -183,7 +183,7 @@ async fn print_details(
         let parent = run
             .parent
             .iter()
-            .map(|parent| format!("  part of {parent}"));
+            .map(|parent| format!("  child of {parent}"));
         let belongs: String = undoes.chain(parent).collect();
         printer.data(&format!(
             "{}  version {}  {}  {}{belongs}",

@@ -108,7 +108,7 @@ fn require_inputs(document: &Document) -> Result<(), Failure> {
     )
 }
 
-/// A template replaces a template, never a plan of somebody.
+/// Refuses to replace a plan with a template.
 async fn refuse_other_plan(app: &App, name: &PlanId) -> Result<(), Failure> {
     match app.engine.plans().load_review(name).await {
         Ok((review, _))

@@ -12,14 +12,15 @@ use crate::workspace::servers::Need;
 use crate::workspace::variables::VariableFlags;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
+use planwright_core::journal::Head;
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
 use planwright_core::run::{Shown, StepState};
 use planwright_core::status::{PlanStatus, StepStatus};
-use planwright_engine::{GivenApproval, RunCommand};
+use planwright_engine::{GivenApproval, RunCommand, ShownPlan};
 use serde_json::json;
 
-/// What the person had on the screen.
+/// Flags that name the reviewed version or digest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShownFlags {
     /// The version that was shown.
@@ -37,7 +38,7 @@ pub(crate) struct Args {
     plan: String,
     #[command(flatten)]
     shown: ShownFlags,
-    /// Take your approval of the plan back, if no run has used it yet.
+    /// Revoke your approval of the plan, if no run has used it yet.
     #[arg(long, conflicts_with_all = GIVEN)]
     revoke: bool,
     #[command(flatten)]
@@ -52,7 +53,7 @@ pub(crate) struct Args {
 }
 
 impl ShownFlags {
-    /// What was shown, or a failure that says what would have to be named.
+    /// Reads the reviewed version or digest, or fails with the flag to add.
     pub(crate) fn read(
         &self,
         command: &str,
@@ -67,8 +68,8 @@ impl ShownFlags {
             }),
             (None, None) => {
                 let (version, digest) = current;
-                Err(Failure::usage("say what you were shown: --version or --digest").hint(format!(
-                    "planwright {command} {id} --digest {digest} (version {version} at this moment: look at it first)"
+                Err(Failure::usage("name what you reviewed: --version N or --digest DIGEST").hint(format!(
+                    "planwright {command} {id} --digest {digest} (the current version is {version}: review it first)"
                 )))
             }
         }
@@ -84,23 +85,23 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     match &args.step {
         Some(step) => approve_step(&app, step, args).await?,
         None => {
-            let (review, _) = load_plan(&app, &parse_id(&args.plan)?).await?;
-            approve_plan(&app, &review, args).await?;
+            let (review, head) = load_plan(&app, &parse_id(&args.plan)?).await?;
+            approve_plan(&app, review, head, args).await?;
         }
     }
     Ok(Exit::Done)
 }
 
-async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
-    let (id, variables) = (review.id(), args.variables.read()?);
+async fn approve_plan(app: &App, review: Review, head: Head, args: &Args) -> Result<(), Failure> {
+    let variables = args.variables.read()?;
     app.start_servers(&review.current().document, Need::Use)
         .await?;
-    let candidate = app.engine.plans().candidate(review, &variables).await?;
+    let candidate = app.engine.plans().candidate(&review, &variables).await?;
     let digest = candidate.digest;
     let shown = args
         .shown
-        .read("approve", id, (review.current().number, digest))?;
-    if let Some(since) = diff::load_changes_since_approval(app, review, &candidate).await?
+        .read("approve", review.id(), (review.current().number, digest))?;
+    if let Some(since) = diff::load_changes_since_approval(app, &review, &candidate).await?
         && !app.printer().json
     {
         diff::talk_changes(app.printer(), &since);
@@ -122,11 +123,18 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
         assurance: Assurance::CommandLine,
         late,
     };
+    let shown_plan = ShownPlan {
+        review,
+        head,
+        candidate,
+        judged,
+    };
     let review = app
         .engine
         .plans()
-        .approve_on_terms(id, &variables, &given)
+        .approve_shown_plan(shown_plan, &variables, &given)
         .await?;
+    let id = review.id();
     let (count, required) = count_approvals(app, &review, &digest);
     update_plan_files(app, &review).await;
     if app.printer().json {
@@ -146,7 +154,7 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
         review.current().number
     ))?;
     if count < required {
-        app.printer().hint("somebody else has to approve it too");
+        app.printer().hint("another approver is needed");
         return Ok(());
     }
     app.printer()
@@ -171,14 +179,14 @@ async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure>
     report_decision(app, &target, StepStatus::Approved.as_str()).await
 }
 
-/// How many people have agreed, and how many have to.
+/// Returns the given and the required number of approvals.
 fn count_approvals(app: &App, review: &Review, digest: &Digest) -> (usize, usize) {
     let given = review.given_approvals(digest, app.now()).len();
     (given, app.engine.policy().approval.required() as usize)
 }
 
-/// What is to be named when deciding about a step: the concrete call if one is asked about, else
-/// what runs.
+/// Returns the version and the digest that a decision about a step has to name: the digest of the
+/// concrete call if one waits, else that of the run.
 pub(crate) fn step_version_and_digest(target: &StepTarget) -> (u32, Digest) {
     let run = &target.run;
     let asked = run.find(&target.step).and_then(|ix| match run.step(ix) {
@@ -191,8 +199,8 @@ pub(crate) fn step_version_and_digest(target: &StepTarget) -> (u32, Digest) {
     )
 }
 
-/// Says what was decided about a step, where the run stands, and how it goes on if nobody executes
-/// it.
+/// Reports the decision about a step, the status of its run, and the command that continues a run
+/// without a process.
 pub(crate) async fn report_decision(
     app: &App,
     target: &StepTarget,

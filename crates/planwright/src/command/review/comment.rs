@@ -22,10 +22,10 @@ pub(crate) struct Args {
     /// The comment that this one answers.
     #[arg(long, value_name = "COMMENT")]
     reply_to: Option<String>,
-    /// Nothing is left to discuss in the thread of this comment.
+    /// Resolve the thread of this comment.
     #[arg(long, value_name = "COMMENT", conflicts_with_all = ["text", "step", "reply_to", "reopen"])]
     resolve: Option<String>,
-    /// Something is left to discuss after all.
+    /// Reopen the thread of this comment.
     #[arg(long, value_name = "COMMENT", conflicts_with_all = ["text", "step", "reply_to"])]
     reopen: Option<String>,
 }

@@ -70,9 +70,11 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
     }
     app.printer()
         .data(&format!("{id}  version {version}  {status}"))?;
-    app.printer().hint(match review.state() {
-        ReviewState::NeedsReview => "it was rejected three times: a person has to settle it",
-        _ => "change the plan and import it again",
+    app.printer().hint(&match review.state() {
+        ReviewState::NeedsReview => {
+            "it was rejected three times: a person has to review it".to_owned()
+        }
+        _ => format!("edit the plan (planwright edit {id}) or import a new version"),
     });
     Ok(())
 }

@@ -53,7 +53,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         app.printer()
             .data(&format!("{id}  version {version}  {status}"))?;
         app.printer()
-            .hint("change the plan: the next version can be approved");
+            .hint("edit the plan: the next version can be approved");
     }
     Ok(Exit::Done)
 }

@@ -17,7 +17,7 @@ pub(crate) const GIVEN: [&str; 6] = ["version", "digest", "step", "late", "var",
 /// Whose approval is taken back, and why.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RevocationFlags {
-    /// With `--revoke`: the person whose approval it is, for whoever administers. Default: yours.
+    /// With `--revoke`: the person whose approval is revoked; needs the role admin. Default: you.
     #[arg(long, value_name = "NAME", requires = "revoke", conflicts_with_all = GIVEN)]
     of: Option<String>,
     /// With `--revoke`: why. It is kept with the plan.
@@ -54,10 +54,10 @@ pub(crate) async fn revoke_approval(
     }
     let whose = line(&of.to_string());
     printer.data(&format!(
-        "{id}  version {version}  {status}  the approval of {whose} counts no more"
+        "{id}  version {version}  {status}  the approval of {whose} was revoked"
     ))?;
     printer.hint(&format!(
-        "planwright approve {id} --version {version} agrees to it again"
+        "planwright approve {id} --version {version} approves it again"
     ));
     Ok(())
 }
@@ -96,14 +96,14 @@ pub(crate) fn sweep_documents(swept: &Swept) -> (Value, Value) {
 pub(crate) fn print_sweep(app: &App, swept: &Swept) {
     let printer = app.printer();
     for review in &swept.plans {
-        printer.talk(&format!("{}: the approval counts no more", review.id()));
+        printer.talk(&format!("{}: the approval was revoked", review.id()));
         printer.hint(&format!(
-            "planwright show {}, then somebody approves it again",
+            "planwright show {}, then approve it again",
             review.id()
         ));
     }
     for (plan, run) in &swept.running {
-        printer.talk(&format!("{plan}: {run} goes on, agreed to before"));
-        printer.hint(&format!("planwright cancel {run} ends it"));
+        printer.talk(&format!("{plan}: {run} was approved before and continues"));
+        printer.hint(&format!("planwright cancel {run} stops it"));
     }
 }

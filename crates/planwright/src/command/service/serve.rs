@@ -118,12 +118,12 @@ fn build_service(app: &App) -> Service {
     }
 }
 
-/// Tokens and plans do not travel in the clear, unless somebody else sees to that.
+/// Refuses to send tokens and plans unencrypted over a network, unless a proxy encrypts.
 fn refuse_unencrypted_address(args: &Args) -> Result<(), Failure> {
     if args.listen.ip().is_loopback() || args.tls_cert.is_some() || args.behind_proxy {
         return Ok(());
     }
-    Err(Failure::refused(format!("{} can be reached by others, and nothing would be encrypted", args.listen))
+    Err(Failure::refused(format!("{} is reachable from other machines, and the connection would not be encrypted", args.listen))
         .hint("give --tls-cert and --tls-key, or --behind-proxy if a proxy encrypts, or listen on 127.0.0.1"))
 }
 
@@ -144,10 +144,10 @@ fn read_settings(
     }
     let zero = [table.max_connections, table.max_in_flight].contains(&Some(0));
     if zero || [table.requests_per_second, table.burst].contains(&Some(0)) {
-        return Err(
-            Failure::usage(format!("{FILE}, [serve]: a limit of 0 would let nobody in"))
-                .hint("use 1 or more, or leave it out"),
-        );
+        return Err(Failure::usage(format!(
+            "{FILE}, [serve]: a limit of 0 would refuse every request"
+        ))
+        .hint("use 1 or more, or leave it out"));
     }
     Ok(Settings {
         hosts,
@@ -169,7 +169,7 @@ fn read_settings(
     })
 }
 
-/// Says where the service is and, to whoever sits at the terminal, how to sign in.
+/// Prints the address and, on a terminal, the sign-in link.
 fn announce_address(
     app: &App,
     http: &Http,

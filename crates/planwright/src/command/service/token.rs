@@ -22,8 +22,7 @@ pub(crate) enum TokenCommand {
     Create(CreateArgs),
     /// List the tokens, never what they are.
     List,
-    /// Take a token back: it opens nothing from this moment on, and what was approved with it and
-    /// not used is void.
+    /// Revoke a token: it is refused from now on, and its unused approvals become void.
     Revoke {
         #[arg(value_name = "ID")]
         id: String,
@@ -46,7 +45,7 @@ pub(crate) struct CreateArgs {
     /// The name under which the bearer appears in the journal.
     #[arg(long)]
     name: String,
-    /// How long it opens the door: 45s, 30m, 12h, 30d. Default: until it is revoked.
+    /// How long it is valid: 45s, 30m, 12h, 30d. Default: until it is revoked.
     #[arg(long, value_name = "TIME")]
     expires: Option<TimeSpan>,
 }
@@ -133,11 +132,11 @@ fn print_token(app: &App, minted: &Minted) -> Result<Exit, Failure> {
             |at| format!("until {at}"),
         );
         printer.talk(&format!(
-            "{} lets {} in as {role}, {until}",
+            "{} is a token for {} with role {role}, {until}",
             id.0,
             line(&principal.to_string())
         ));
-        printer.hint("it is not shown again: keep it where only its bearer can read it");
+        printer.hint("it is shown only once: store it safely");
     }
     Ok(Exit::Done)
 }
@@ -181,7 +180,7 @@ async fn revoke_token(context: &CommandContext, id: &TokenId) -> Result<Exit, Fa
     let of = access::find(tokens, id).await?.principal;
     let revoked = access::revoke(tokens, roles, &user(), id, app.now()).await?;
     crash::point("token: revoked");
-    // Also for a token that was revoked before: whoever died in between is not left half done.
+    // Also for a token that was revoked before: the process may have died between the two steps.
     let swept = revoke::sweep_approvals(&app, &Sweep::of(of, user()))
         .await
         .map_err(|failure| Failure {
@@ -189,10 +188,7 @@ async fn revoke_token(context: &CommandContext, id: &TokenId) -> Result<Exit, Fa
                 "the token is revoked, but what it approved is not: {}",
                 failure.message
             ),
-            hint: Some(format!(
-                "planwright token revoke {} again goes on with it",
-                id.0
-            )),
+            hint: Some(format!("repeat planwright token revoke {}", id.0)),
             ..failure
         })?;
     let printer = app.printer();

@@ -75,7 +75,7 @@ async fn list_webhooks(app: &App) -> Result<Exit, Failure> {
     for one in listed {
         let state = match (&one.disabled, one.dead, one.waiting) {
             (Some(reason), ..) => printer.out(RED, &format!("disabled: {}", line(reason))),
-            (None, 0, 0) => printer.out(GREEN, "told everything"),
+            (None, 0, 0) => printer.out(GREEN, "up to date"),
             (None, dead, waiting) => {
                 printer.out(YELLOW, &format!("{waiting} waiting, {dead} given up"))
             }
@@ -157,7 +157,7 @@ async fn test_webhook(app: &App, name: &str) -> Result<Exit, Failure> {
         }
         Err(error) => Err(Failure::new(
             Exit::RunFailed,
-            format!("the webhook `{name}` was not told: {error}"),
+            format!("the webhook `{name}` did not accept the test: {error}"),
         )),
     }
 }

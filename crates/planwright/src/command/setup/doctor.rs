@@ -365,7 +365,7 @@ async fn check_abandoned_runs(diagnosis: &mut Diagnosis, app: &App) -> Result<()
         diagnosis.note(
             "runs",
             CheckVerdict::Ok,
-            "none is left behind by a dead process",
+            "none was left by a process that died",
             None,
         );
     } else {
@@ -373,7 +373,7 @@ async fn check_abandoned_runs(diagnosis: &mut Diagnosis, app: &App) -> Result<()
         diagnosis.note(
             "runs",
             CheckVerdict::Warn,
-            format!("left behind: {}", left.join(", ")),
+            format!("without a process: {}", left.join(", ")),
             Some(hint),
         );
     }

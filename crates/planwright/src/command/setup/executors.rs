@@ -24,7 +24,7 @@ enum ExecutorsCommand {
     List,
     /// Trust an executor that the project's file describes, with exactly the launch line it names.
     Trust(TrustArgs),
-    /// Take trust back.
+    /// Revoke trust.
     Untrust(UntrustArgs),
 }
 
@@ -32,7 +32,7 @@ enum ExecutorsCommand {
 struct TrustArgs {
     /// The executor, as the file names it.
     name: String,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
 }
@@ -194,5 +194,7 @@ fn show_launch(printer: Printer, executor: &DescribedExecutor, workspace: &Path)
     }
     trust_prompt::warn_of_own_files(printer, workspace, directory, &table.command);
     printer.talk(&format!("{}{}", label("digest"), executor.digest));
-    printer.talk("  it is a program with your rights: what it does besides its calls, nobody sees");
+    printer.talk(
+        "  it is a program with your rights: what it does besides its tool calls is not recorded",
+    );
 }

@@ -28,7 +28,7 @@ pub(crate) enum PolicyCommand {
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },
-    /// Say for every step of a plan which rule decides, and why.
+    /// Explain for every step of a plan which rule decides, and why.
     Explain(ExplainArgs),
 }
 

@@ -89,7 +89,7 @@ async fn check_leftovers(
     if store.is_unfinished().await? {
         found.note(
             "store",
-            "encrypting it was broken off: planwright store encrypt finishes it",
+            "its encryption was interrupted: planwright store encrypt finishes it",
         );
     }
     for path in store.leftovers(&app.context.workspace.artifacts)? {

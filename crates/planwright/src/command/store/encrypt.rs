@@ -14,7 +14,7 @@ use std::path::Path;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Without being asked.
+    /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
 }
@@ -43,7 +43,7 @@ pub(crate) async fn encrypt(context: &CommandContext, args: &Args) -> Result<Exi
         Ok((idle, written, artifacts))
     });
     let (idle, written, artifacts) = written.await?;
-    // Only now are they of no use to anybody: the new store is in place.
+    // Removed only now, when the new store is in place.
     plain
         .remove(&context.workspace)
         .map_err(plain_files_failure)?;
@@ -51,7 +51,7 @@ pub(crate) async fn encrypt(context: &CommandContext, args: &Args) -> Result<Exi
     print_result(context, "encrypted", &written, plain.ours.len())?;
     context
         .printer
-        .hint("without the passphrase nobody can read the store, you neither: keep it safe");
+        .hint("the store cannot be read without the passphrase: keep it safe");
     Ok(Exit::Done)
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn decrypt(context: &CommandContext, args: &Args) -> Result<Exi
     confirm_change(
         context,
         args,
-        "Decrypt the store, so that everybody who can read its files can read it?",
+        "Decrypt the store? Then every user who can read its files can read it.",
     )?;
     let passphrase = context.unlock.existing(context)?;
     let (from, artifacts) = (
@@ -99,9 +99,9 @@ pub(crate) async fn decrypt(context: &CommandContext, args: &Args) -> Result<Exi
     });
     print_result(context, "decrypted", &written.await?, 0)?;
     if context.config.passphrase_file(Path::new("")).is_some() {
-        context
-            .printer
-            .hint("take passphrase_file out of planwright.toml: a plain store is refused with it");
+        context.printer.hint(
+            "remove passphrase_file from planwright.toml: an unencrypted store is refused with it",
+        );
     }
     Ok(Exit::Done)
 }
@@ -137,7 +137,10 @@ fn list_plain_files(context: &CommandContext, plain: &PlainFiles) {
         }
     }
     for path in plain.others.iter().take(NAMED) {
-        printer.warn(&format!("{} is not ours and stays as it is", shown(path)));
+        printer.warn(&format!(
+            "{} was not written by planwright and is not removed",
+            shown(path)
+        ));
     }
 }
 
@@ -146,9 +149,8 @@ fn confirm_change(context: &CommandContext, args: &Args, question: &str) -> Resu
         return Ok(());
     }
     if !context.printer.can_ask() {
-        return Err(
-            Failure::refused("nobody is there to be asked").hint("repeat the command with --yes")
-        );
+        return Err(Failure::refused("there is no terminal to ask at")
+            .hint("repeat the command with --yes"));
     }
     match ask_yes_no(context.printer, question)? {
         YesNo::Yes => Ok(()),
@@ -183,5 +185,5 @@ fn plain_files_failure(error: io::Error) -> Failure {
         Exit::Store,
         format!("the plain files in .plans cannot be removed: {error}"),
     )
-    .hint("repeat the command: planwright store encrypt goes on where it stopped")
+    .hint("repeat the command: planwright store encrypt continues where it stopped")
 }

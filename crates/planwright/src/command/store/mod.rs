@@ -19,13 +19,13 @@ use planwright_engine::with_causes;
 pub(crate) enum StoreCommand {
     /// Encrypt the store under a passphrase, and remove the plain files beside it.
     Encrypt(encrypt::Args),
-    /// Take the encryption back.
+    /// Decrypt the store.
     Decrypt(encrypt::Args),
     /// Set a new passphrase, or a new key under it.
     Rekey(rekey::Args),
-    /// Copy the store into a new directory, also while runs go on.
+    /// Copy the store into a new directory, even while runs execute.
     Backup(backup::Args),
-    /// Make a store from a backup. Nothing is replaced unless told so.
+    /// Restore a store from a backup. An existing store is replaced only with --replace.
     Restore(restore::Args),
     /// Check the file, every journal, what was acknowledged, and the large values.
     Check,
@@ -51,9 +51,10 @@ impl From<RewriteStoreError> for Failure {
                 Self::from_error(Exit::Usage, &error)
             }
             RewriteStoreError::Exists(_) => Self::from_error(Exit::Refused, &error)
-                .hint("name another place, or say --replace to restore over it"),
-            RewriteStoreError::InUse => Self::from_error(Exit::Refused, &error)
-                .hint("stop planwright serve and wait for runs to end, then repeat the command"),
+                .hint("name another directory, or add --replace to overwrite it"),
+            RewriteStoreError::InUse => Self::from_error(Exit::Refused, &error).hint(
+                "stop planwright serve, wait until all runs have ended, then repeat the command",
+            ),
             RewriteStoreError::Damaged(_)
             | RewriteStoreError::Differs(_)
             | RewriteStoreError::Artifact(_) => Self::from_error(Exit::Store, &error)
@@ -100,7 +101,7 @@ async fn run_with_progress<T: Send + 'static>(
         Ok(done) => Ok(done?),
         Err(error) => Err(Failure::new(
             Exit::Store,
-            format!("broken off: {}", with_causes(&error)),
+            format!("interrupted: {}", with_causes(&error)),
         )),
     }
 }

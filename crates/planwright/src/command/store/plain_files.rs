@@ -60,7 +60,7 @@ impl PlainFiles {
                 .skip(1)
                 .take_while(|above| *above != workspace.plans);
             for directory in above {
-                // Somebody else's files stay, and their directory with them.
+                // Other files stay, and their directory with them.
                 if std::fs::remove_dir(directory).is_err() {
                     break;
                 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Encrypt everything anew under a new key. Needed if somebody may know the old one.
+    /// Encrypt everything again with a new key. Needed if the old key may be known to others.
     #[arg(long)]
     data_key: bool,
     /// A file with the new passphrase, readable by its owner only.
@@ -36,7 +36,7 @@ impl Args {
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let old = context.unlock.existing(context)?;
-    // Opened before anybody is asked for a new passphrase: the old one may be wrong.
+    // Opened before the new passphrase is asked for: the old one may be wrong.
     let idle = IdleStore::open(open_options(context, Some(old.clone())))?;
     let new = args.new_passphrase(context)?;
     if args.data_key {

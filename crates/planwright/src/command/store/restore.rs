@@ -70,8 +70,8 @@ fn target_context(context: &CommandContext, args: &Args) -> Result<CommandContex
     })
 }
 
-/// What went on when the backup was made has gone on without it. Nobody goes on with it before a
-/// person looked.
+/// Pauses the runs that executed when the backup was made. They may have continued after it, so a
+/// person checks them first.
 async fn pause_runs(app: &App) -> Result<Vec<String>, Failure> {
     let mut paused = Vec::new();
     for plan in app.engine.journals().plans().await? {
@@ -93,7 +93,7 @@ async fn pause_runs(app: &App) -> Result<Vec<String>, Failure> {
                 .await
             {
                 Ok(_) => paused.push(id.to_string()),
-                // It pauses already, or waits for a person: then it goes on by nobody anyhow.
+                // It is paused or waits for a person, so it does not continue by itself.
                 Err(CommandError::Refused(_)) => {}
                 Err(error) => app
                     .printer()
@@ -130,10 +130,10 @@ fn print_restored(
     ))?;
     if !paused.is_empty() {
         printer.talk(&format!(
-            "paused, because they may have gone on since: {}",
+            "paused, because they may have continued after the backup: {}",
             line(&paused.join(", "))
         ));
-        printer.hint("look at what they did, then planwright resume or planwright cancel");
+        printer.hint("check what they did, then planwright resume RUN or planwright cancel RUN");
     }
     if *tokens_revoked > 0 {
         printer.talk(&format!(
@@ -147,7 +147,7 @@ fn print_restored(
         .collect();
     if !plans.is_empty() {
         printer.talk(&format!(
-            "approved with such a token, and to be approved again: {}",
+            "approved with a revoked token, approve again: {}",
             plans.join(", ")
         ));
     }

@@ -1,4 +1,4 @@
-//! `[servers.NAME]` of `planwright.toml`: strict, because a misspelt setting protects nobody.
+//! `[servers.NAME]` of `planwright.toml`: strict, because a misspelt setting has no effect.
 
 use super::launch::{Launch, check_name, is_reserved};
 use serde::Deserialize;

@@ -23,7 +23,7 @@ enum ModelsCommand {
     /// Trust a provider that the project's file describes, with exactly the place and the key it
     /// names.
     Trust(trust::TrustArgs),
-    /// Take trust back.
+    /// Revoke trust.
     Untrust(trust::UntrustArgs),
 }
 

@@ -13,7 +13,7 @@ use crate::workspace::servers::Trust;
 pub(crate) struct TrustArgs {
     /// The provider, as the file names it.
     name: String,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
 }

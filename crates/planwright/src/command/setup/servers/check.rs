@@ -49,7 +49,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             print_server(printer, server)?;
         }
     }
-    // Settings about tools that are not there protect nobody.
+    // A setting for a tool that does not exist has no effect, so it is an error.
     let settings = app.tools.remote().check_settings();
     settings.map_err(|error| Failure::usage(format!("{}: {error}", crate::config::file::FILE)))?;
     Ok(exit)

@@ -16,7 +16,7 @@ pub(crate) enum ServersCommand {
     /// Trust a server that a file of the workspace names, with exactly the launch line or address
     /// it has.
     Trust(trust::TrustArgs),
-    /// Take trust back.
+    /// Revoke trust.
     Untrust(trust::UntrustArgs),
     /// Start servers and say what they are and which tools they bring. Without names: all that are
     /// ready.

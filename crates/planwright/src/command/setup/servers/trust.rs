@@ -13,7 +13,7 @@ use std::path::Path;
 pub(crate) struct TrustArgs {
     /// The server, as its file names it.
     name: String,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
 }
