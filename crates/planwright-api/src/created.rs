@@ -28,8 +28,7 @@ pub struct CreatedPlan {
     pub success_criteria: Vec<String>,
 }
 
-/// One step: what it does, which capability it uses, how long it may take, whether a person is
-/// asked.
+/// One step: what it does, which capability it uses, how long it may take, whether a person is asked.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepMetadata {

@@ -54,8 +54,7 @@ pub struct ApprovalLine {
     #[schema(value_type = crate::PrincipalShape)]
     pub by: Principal,
     pub at: String,
-    /// `open`, `used`, `expired`, `taken_back`, `revoked`, or `superseded` by a version that does
-    /// something else.
+    /// `open`, `used`, `expired`, `taken_back`, `revoked`, or `superseded` by a version that does something else.
     pub state: &'static str,
     pub required: u32,
     #[serde(skip_serializing_if = "Option::is_none")]

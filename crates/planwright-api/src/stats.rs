@@ -75,8 +75,7 @@ pub struct ApprovalStats {
     pub expired: u64,
 }
 
-/// How long completed runs were expected to take, against how long they took without waiting for
-/// people.
+/// How long completed runs were expected to take, against how long they took without waiting for people.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Prediction {

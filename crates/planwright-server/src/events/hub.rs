@@ -1,6 +1,6 @@
 //! The one task that follows the journal for all listeners.
 
-use super::admission::{self, Admission};
+use super::open_streams::{self, OpenStreams};
 use super::options::EventsOptions;
 use super::topic::{PAGE, Shared, Topic};
 use crate::http::Caller;
@@ -33,7 +33,7 @@ pub struct Hub {
     pub(super) engine: Engine,
     pub(super) options: EventsOptions,
     pub(super) stop: CancellationToken,
-    pub(super) admission: Arc<Admission>,
+    pub(super) open_streams: Arc<OpenStreams>,
     topics: Mutex<HashMap<PlanId, Shared>>,
     /// Runs that are executed here, for their progress.
     executed: Mutex<HashMap<RunId, PlanId>>,
@@ -55,7 +55,7 @@ impl Events {
             engine: engine.clone(),
             options,
             stop,
-            admission: Arc::default(),
+            open_streams: Arc::default(),
             topics: Mutex::default(),
             executed: Mutex::default(),
         });
@@ -65,18 +65,18 @@ impl Events {
     }
 
     /// A place for one more answer that is sent as it comes, if there is room.
-    pub(crate) fn enter(&self, caller: &Caller) -> Option<admission::Place> {
-        self.admission.enter(caller, false, &self.options)
+    pub(crate) fn enter(&self, caller: &Caller) -> Option<open_streams::StreamPermit> {
+        self.open_streams.enter(caller, false, &self.options)
     }
 
     /// A place for one more stream of all plans.
-    pub(super) fn enter_global(&self, caller: &Caller) -> Option<admission::Place> {
-        self.admission.enter(caller, true, &self.options)
+    pub(super) fn enter_global(&self, caller: &Caller) -> Option<open_streams::StreamPermit> {
+        self.open_streams.enter(caller, true, &self.options)
     }
 
     /// Who listens.
-    pub(crate) fn admission(&self) -> &Admission {
-        &self.admission
+    pub(crate) fn open_streams(&self) -> &OpenStreams {
+        &self.open_streams
     }
 
     /// How the streams are bounded.
@@ -86,7 +86,7 @@ impl Events {
 
     /// How many streams are open.
     pub fn streams(&self) -> usize {
-        self.admission.count()
+        self.open_streams.count()
     }
 }
 
@@ -133,7 +133,7 @@ async fn follow(hub: Arc<Hub>) {
         let mut place = loop {
             match hub.journals.end_of_feed().await {
                 Ok(end) => {
-                    break Place {
+                    break StreamPermit {
                         after: end,
                         plans: HashMap::new(),
                     };
@@ -173,12 +173,12 @@ async fn failed(error: &StoreError) {
 }
 
 /// How far the journal was followed.
-struct Place {
+struct StreamPermit {
     after: Position,
     plans: HashMap<RunId, PlanId>,
 }
 
-impl Place {
+impl StreamPermit {
     /// Takes the next page to the topics. Returns whether there may be more.
     async fn advance(&mut self, hub: &Hub) -> Result<bool, StoreError> {
         let page = hub.journals.feed(&FeedOf::All, self.after, PAGE).await?;

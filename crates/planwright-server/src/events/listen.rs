@@ -4,13 +4,13 @@
 //! client reads. A client that does not read fills its queue, and when that does not move for some
 //! time the task ends. Nobody else notices.
 
-use super::admission::Place;
-use super::carrier::carrier;
 use super::frame::{self, Format};
 use super::global::GlobalStream;
 use super::hub::Events;
+use super::open_streams::StreamPermit;
 use super::plan_stream::{Broken, PlanStream};
 use super::reset::Reason;
+use super::response::stream_response;
 use super::wire::Types;
 use axum::body::Bytes;
 use axum::response::Response;
@@ -42,18 +42,18 @@ struct Gone;
 struct Sender {
     events: Events,
     queue: mpsc::Sender<Bytes>,
-    place: Place,
+    permit: StreamPermit,
 }
 
 /// The answer that carries a stream, and what is put into it.
-fn stream(events: &Events, place: Place) -> (Response, Sender) {
+fn stream(events: &Events, permit: StreamPermit) -> (Response, Sender) {
     let (queue, pieces) = mpsc::channel::<Bytes>(QUEUE);
     (
-        carrier(pieces),
+        stream_response(pieces),
         Sender {
             events: events.clone(),
             queue,
-            place,
+            permit,
         },
     )
 }
@@ -73,7 +73,7 @@ impl Sender {
     async fn stopped(&self) {
         tokio::select! {
             () = self.events.stop.cancelled() => {}
-            () = self.place.expelled.cancelled() => {}
+            () = self.permit.revoked.cancelled() => {}
         }
     }
 
@@ -92,12 +92,12 @@ impl Sender {
 /// Streams the events of a plan. `reset` is told first where the listener has to begin anew.
 pub(super) fn plan(
     events: &Events,
-    place: Place,
+    permit: StreamPermit,
     stream_of: PlanStream,
     manner: Manner,
     reset: Option<String>,
 ) -> Response {
-    let (response, sender) = stream(events, place);
+    let (response, sender) = stream(events, permit);
     tokio::spawn(async move {
         // An end for whatever reason is an end of the stream: the client comes back if it wants
         // more.
@@ -183,12 +183,12 @@ async fn tell_broken(sender: &Sender, plan: &PlanStream, broken: Broken) -> Resu
 /// Streams the events of all plans.
 pub(super) fn global(
     events: &Events,
-    place: Place,
+    permit: StreamPermit,
     stream_of: GlobalStream,
     manner: Manner,
     reset: Option<Reason>,
 ) -> Response {
-    let (response, sender) = stream(events, place);
+    let (response, sender) = stream(events, permit);
     tokio::spawn(async move {
         let _: Result<(), Gone> = send_global(&sender, stream_of, &manner, reset).await;
     });

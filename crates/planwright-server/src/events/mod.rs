@@ -6,24 +6,24 @@
 //! number, never handed a payload: they take what comes after the last event they were sent, at
 //! their own pace. Whoever is too slow is cut off and comes back with the number of its last event.
 
-mod admission;
-mod carrier;
 pub(crate) mod frame;
 mod global;
 mod global_id;
 mod hub;
 mod listen;
+mod open_streams;
 mod options;
 mod plan_stream;
 mod progress;
 mod reset;
+mod response;
 mod routes;
 mod topic;
 mod wire;
 
-pub(crate) use admission::Place;
-pub(crate) use carrier::carrier;
 pub use hub::Events;
+pub(crate) use open_streams::StreamPermit;
 pub use options::EventsOptions;
+pub(crate) use response::stream_response;
 pub(crate) use routes::{full, routes};
 pub(crate) use wire::{Wanted, wanted};

@@ -10,7 +10,7 @@ use super::reset::{Reason, snapshot};
 use super::wire::{EventList, GlobalQuery, MAX_LIMIT, PlanQuery, Types, Wanted, wanted};
 use crate::http::body::{Params, PathId};
 use crate::http::router::Routes;
-use crate::http::{Answer, Caller, Http, Problem};
+use crate::http::{Caller, Http, HttpResult, Problem};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -28,8 +28,8 @@ pub(crate) fn routes() -> Routes {
 
 /// Tells what happened to a plan, and what happens from here on.
 ///
-/// With `Accept: text/event-stream` the events so far are replayed and what follows is streamed;
-/// the stream ends when the run is over. Otherwise they are one list.
+/// With `Accept: text/event-stream` the events so far are replayed and what follows is streamed; the stream ends when
+/// the run is over. Otherwise they are one list.
 #[utoipa::path(get, path = "/plan/{id}/events", operation_id = "planEvents", tag = "events",
     params(("id" = String, Path), PlanQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The number of the last event that was received.")),
@@ -44,7 +44,7 @@ async fn plan_events(
     PathId(id): PathId<PlanId>,
     Params(query): Params<PlanQuery>,
     headers: HeaderMap,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let events = &http.events;
     let form = wanted(&headers).ok_or_else(not_acceptable)?;
     let topic = events.topic(&id).await.map_err(LoadError::from)?;
@@ -103,7 +103,7 @@ async fn list(
     limit: usize,
     types: &Types,
     value: impl Fn(&Frame) -> serde_json::Value,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let mut events = Vec::new();
     let mut next = None;
     'pages: loop {
@@ -127,8 +127,7 @@ async fn list(
 
 /// Tells what happens to all plans.
 ///
-/// The ids are places in the order of the journal. A stream begins now unless it is told where it
-/// ended before.
+/// The ids are places in the order of the journal. A stream begins now unless it is told where it ended before.
 #[utoipa::path(get, path = "/events", operation_id = "events", tag = "events",
     params(GlobalQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was received.")),
@@ -141,7 +140,7 @@ async fn all_events(
     caller: Caller,
     Params(query): Params<GlobalQuery>,
     headers: HeaderMap,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let events = &http.events;
     let form = wanted(&headers).ok_or_else(not_acceptable)?;
     let types = Types::parse(query.types.as_deref());
@@ -196,7 +195,7 @@ async fn global_list(
     limit: usize,
     types: &Types,
     value: impl Fn(&Frame) -> serde_json::Value,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let mut events = Vec::new();
     let mut last: Option<GlobalId> = None;
     loop {
@@ -225,7 +224,7 @@ fn last_event_id(headers: &HeaderMap) -> Option<&str> {
         .filter(|id| !id.is_empty())
 }
 
-fn limit(asked: Option<usize>) -> Answer<usize> {
+fn limit(asked: Option<usize>) -> HttpResult<usize> {
     match asked.unwrap_or(MAX_LIMIT) {
         limit @ 1..=MAX_LIMIT => Ok(limit),
         _ => Err(Problem::bad_request(format!(

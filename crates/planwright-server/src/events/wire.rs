@@ -39,8 +39,7 @@ pub(super) struct PlanQuery {
     pub(super) format: Option<Format>,
     /// Only events of these names, separated by commas. `run.*` stands for all that begin so.
     pub(super) types: Option<String>,
-    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one
-    /// use.
+    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one use.
     ticket: Option<String>,
 }
 
@@ -49,8 +48,7 @@ pub(super) struct PlanQuery {
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 pub(super) struct GlobalQuery {
-    /// Only events behind this id. The header `Last-Event-ID` wins over it. Without either a stream
-    /// begins now.
+    /// Only events behind this id. The header `Last-Event-ID` wins over it. Without either a stream begins now.
     #[param(pattern = r"^[0-9]{1,19}(\.[0-9]{1,9})?$")]
     pub(super) after: Option<String>,
     /// The most events of an answer in JSON.
@@ -61,8 +59,7 @@ pub(super) struct GlobalQuery {
     pub(super) format: Option<Format>,
     /// Only events of these names, separated by commas. `run.*` stands for all that begin so.
     pub(super) types: Option<String>,
-    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one
-    /// use.
+    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one use.
     ticket: Option<String>,
 }
 

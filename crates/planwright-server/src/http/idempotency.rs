@@ -1,7 +1,7 @@
 //! A request that is repeated with its `Idempotency-Key` is answered again and done once.
 
+use super::auth::Caller;
 use super::body;
-use super::caller::Caller;
 use super::problem::Problem;
 use super::state::Http;
 use axum::body::{Body, Bytes};

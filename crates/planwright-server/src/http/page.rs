@@ -54,14 +54,14 @@ impl Cursor {
 
 /// A page that is being filled with what was made of the newest plans.
 #[derive(Debug)]
-pub(crate) struct Filling<T> {
+pub(crate) struct PageBuilder<T> {
     limit: usize,
     items: Vec<T>,
     last: Option<Cursor>,
     more: bool,
 }
 
-impl<T> Filling<T> {
+impl<T> PageBuilder<T> {
     /// An empty page, and the last thing of the one before.
     pub(crate) fn open(params: &PageParams) -> Result<(Self, Option<Cursor>), Problem> {
         let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn page(params: &PageParams, plans: &[StreamInfo]) -> Page<String> {
-        let (mut page, plans) = Filling::begin(params, plans.to_vec()).unwrap();
+        let (mut page, plans) = PageBuilder::begin(params, plans.to_vec()).unwrap();
         for info in &plans {
             if !page.put(info, vec![info.status.plan.to_string()]) {
                 break;
@@ -190,7 +190,7 @@ mod tests {
                 limit,
                 cursor: cursor.map(str::to_owned),
             };
-            assert!(Filling::<String>::begin(&params, Vec::new()).is_err());
+            assert!(PageBuilder::<String>::begin(&params, Vec::new()).is_err());
         }
     }
 }

@@ -22,7 +22,7 @@ use std::error::Error;
 use utoipa::ToSchema;
 
 /// What a route returns.
-pub type Answer<T> = Result<T, Problem>;
+pub type HttpResult<T> = Result<T, Problem>;
 
 /// Why a request was not done. Nothing was changed, unless it says otherwise.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -2,7 +2,7 @@
 
 use super::openapi::Document;
 use super::state::Http;
-use super::{auth, headers, hosts, idempotency, limits, problem, routes};
+use super::{auth, headers, idempotency, limits, problem, routes};
 use crate::observe;
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -24,11 +24,11 @@ pub fn app(http: &Http) -> Router {
     let _: &Document = http.openapi.get_or_init(|| document);
     let router = router
         .route_layer(from_fn_with_state(http.clone(), idempotency::layer))
-        .route_layer(from_fn_with_state(http.clone(), limits::rate))
-        .route_layer(from_fn_with_state(http.clone(), auth::layer))
-        .route_layer(from_fn_with_state(http.clone(), limits::admission))
+        .route_layer(from_fn_with_state(http.clone(), limits::limit_rate))
+        .route_layer(from_fn_with_state(http.clone(), auth::authenticate_request))
+        .route_layer(from_fn_with_state(http.clone(), limits::limit_in_flight))
         .fallback(routes::nothing_here)
-        .layer(from_fn_with_state(http.clone(), hosts::layer))
+        .layer(from_fn_with_state(http.clone(), auth::check_host))
         .layer(from_fn(problem::layer));
     observe::layer(router, &http.service.engine)
         .layer(from_fn(headers::layer))

@@ -1,7 +1,7 @@
 //! Listening, and stopping without losing anything.
 
-use super::connection::Guard;
-use super::doorkeeper;
+use super::auth::close_expired_streams;
+use super::limits::Guard;
 use super::router::app;
 use super::state::Http;
 use axum_server::Handle;
@@ -70,7 +70,7 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Resu
     let service = app(http).into_make_service();
     let guard = Guard::new(http.settings.max_connections, http.settings.stall_timeout);
     let stopping = stop(http.clone(), handle.clone());
-    tokio::spawn(doorkeeper::watch(http.clone()));
+    tokio::spawn(close_expired_streams(http.clone()));
     let served = async {
         match tls {
             None => {

@@ -1,6 +1,6 @@
 //! What the operator decided about the service itself.
 
-use super::hosts::AllowedHost;
+use super::auth::AllowedHost;
 use crate::events::EventsOptions;
 use std::time::Duration;
 

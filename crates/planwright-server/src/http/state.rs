@@ -1,12 +1,12 @@
 //! What every route is given.
 
+use super::auth::SignIn;
+use super::auth::Tickets;
 use super::limits::Limits;
 use super::settings::Settings;
-use super::sign_in::SignIn;
-use super::tickets::Tickets;
 use crate::Service;
 use crate::events::Events;
-use crate::observe::{Figures, Health};
+use crate::observe::{Health, Metrics};
 use planwright_engine::{Supervisor, SupervisorOptions};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -38,7 +38,7 @@ pub struct Parts {
 impl Http {
     /// Begins to execute what is to be executed; needs a runtime.
     pub fn new(service: Service, settings: Settings) -> Self {
-        let figures = Figures::of_this_process();
+        let figures = Metrics::of_this_process();
         figures.watch(&service.engine);
         let stop = CancellationToken::new();
         let health = Health::new(service.engine.clone(), figures);

@@ -1,7 +1,7 @@
 //! How many plans and runs there are in the store. Looked at when somebody asks, and not more often
 //! than needed.
 
-use super::figures::name;
+use super::prometheus::name;
 use planwright_core::status::CachedStatus;
 use planwright_engine::Engine;
 use planwright_engine::port::StreamCounts;

@@ -1,7 +1,7 @@
 //! Whether the service is well: alive, and ready to be asked.
 
 use super::counts::Counts;
-use super::figures::{Figures, name};
+use super::prometheus::{Metrics, name};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use planwright_core::status::RunStatus;
@@ -20,7 +20,7 @@ type Check = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 #[derive(Clone)]
 pub struct Health {
     engine: Engine,
-    figures: Figures,
+    figures: Metrics,
     shared: Arc<Shared>,
 }
 
@@ -45,7 +45,7 @@ pub struct Readiness {
 }
 
 impl Health {
-    pub fn new(engine: Engine, figures: Figures) -> Self {
+    pub fn new(engine: Engine, figures: Metrics) -> Self {
         Self {
             engine,
             figures,

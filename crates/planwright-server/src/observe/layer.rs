@@ -1,7 +1,7 @@
 //! Around every request: its trace, its figures, and what happens when answering it panics.
 
 use super::TraceId;
-use super::figures::{Counted, name};
+use super::prometheus::{GaugeGuard, name};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -27,7 +27,7 @@ pub fn layer<S: Clone + Send + Sync + 'static>(router: Router<S>, engine: &Engin
 
 async fn observe(State(engine): State<Engine>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let open = Counted::one(name::REQUESTS_OPEN);
+    let open = GaugeGuard::one(name::REQUESTS_OPEN);
     // Only the template of a path is a label: paths themselves are endless.
     let route = request
         .extensions()

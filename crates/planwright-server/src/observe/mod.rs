@@ -4,13 +4,13 @@
 //! Nothing here decides anything, and nothing here can fail a request.
 
 mod counts;
-mod figures;
 mod health;
 mod layer;
-mod run_figures;
+mod prometheus;
+mod run_metrics;
 
-pub(crate) use figures::Counted;
-pub use figures::{Figures, NoticeFigures};
 pub use health::{Health, Readiness};
 pub use layer::layer;
 pub use planwright_core::trace::TraceId;
+pub(crate) use prometheus::GaugeGuard;
+pub use prometheus::{Metrics, WebhookMetrics};

@@ -69,10 +69,6 @@ impl Service {
         self.running.take().unwrap().kill();
     }
 
-    pub(crate) fn token(&self, role: &str, kind: &str, name: &str) -> String {
-        token(&self.bench, role, kind, name)
-    }
-
     /// A request with the token of the person who may do everything.
     pub(crate) fn request(&self, method: &str, path: &str) -> Request {
         self.bare(method, path).token(&self.admin)
@@ -197,16 +193,6 @@ impl Request {
         }
         head.push_str("Connection: close\r\n\r\n");
         head
-    }
-
-    /// Sends the head and says that a body will follow, which never does. The connection is held
-    /// open by the caller.
-    pub(crate) fn hang(&self, length: usize) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream
-            .write_all(self.head(Some(length)).as_bytes())
-            .unwrap();
-        stream
     }
 
     /// Sends the request and leaves it to the caller to read what comes.

@@ -1,4 +1,5 @@
-//! The real `planwright serve` over real HTTP.
+//! The real `planwright serve` over real HTTP: what only the program can show. What the service does
+//! is tested in its own crate, in process.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,15 +8,11 @@
 
 mod chat;
 mod client;
-mod contract;
 mod decisions;
 mod doors;
-mod lifecycle;
-mod overload;
-mod planning;
+mod files;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
 mod provider;
-mod reflection;
 mod repeat;
 mod revocations;
 mod shutdown;

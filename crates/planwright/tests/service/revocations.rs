@@ -219,55 +219,6 @@ fn whoever_dies_after_the_token_was_revoked_leaves_nothing_usable_and_can_go_on(
 }
 
 #[test]
-fn one_takes_back_ones_own_approval_and_an_admin_anybodys() {
-    let service = Service::new();
-    let (bob, eve) = (
-        person(&service, "approver", "bob", &[]),
-        person(&service, "approver", "eve", &[]),
-    );
-    let viewer = person(&service, "viewer", "bob", &[]);
-    bob.approve(&service, "p");
-    let path = "/plan/p/revoke-approval";
-    let of_bob = json!({ "of": "bob", "reason": "he left" });
-    eve.post(&service, path, &of_bob)
-        .refuses(403, "may not administer");
-    eve.post(&service, path, &json!({}))
-        .refuses(409, "person eve has given no approval");
-    viewer
-        .post(&service, path, &json!({}))
-        .refuses(403, "may not");
-    for bad in [
-        json!({ "of": "" }),
-        json!({ "of": "x".repeat(65) }),
-        json!({ "by": "bob" }),
-        json!([]),
-    ] {
-        assert_eq!(bob.post(&service, path, &bad).status, 400, "{bad}");
-    }
-    assert_eq!(state(&service, "p"), "open");
-    let done = service
-        .bare("POST", path)
-        .token(&bob.token)
-        .send()
-        .ends(200)
-        .json();
-    assert_eq!(
-        (&done["status"], &done["approvals"]),
-        (&json!("proposed"), &json!(0))
-    );
-    start(&service, "p").refuses(409, "person bob took the approval back");
-    bob.post(&service, path, &json!({}))
-        .refuses(409, "has given no approval");
-    bob.agree(&service, "p");
-    service.post(path, &of_bob).ends(200);
-    start(&service, "p").refuses(409, "the approval of person bob was revoked by person ada");
-    service
-        .post("/plan/nosuch/revoke-approval", &json!({}))
-        .refuses(404, "no plan");
-    assert_eq!(service.bench.read("effects.txt"), "");
-}
-
-#[test]
 fn a_backup_is_restored_without_what_was_approved_with_its_tokens() {
     let service = Service::new();
     let bob = person(&service, "approver", "bob", &[]);

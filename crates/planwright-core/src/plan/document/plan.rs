@@ -123,8 +123,7 @@ pub struct Context {
     /// Names of files or other things that belong to the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<String>,
-    /// What is too large to be kept in the document, by its content: `notes`, or `toolOutputs/` and
-    /// a name.
+    /// What is too large to be kept in the document, by its content: `notes`, or `toolOutputs/` and a name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, Value>")]
     pub stored: BTreeMap<String, ArtifactRef>,

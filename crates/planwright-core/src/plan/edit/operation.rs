@@ -5,13 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One change to a plan document. A step is named by its id, or by its position counted from 1 if
-/// no step has that id.
+/// One change to a plan document. A step is named by its id, or by its position counted from 1 if no step has that id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "op", rename_all = "camelCase", deny_unknown_fields)]
 pub enum Edit {
-    /// Puts a value at a dotted path: `title`, `variables.x`, `limits.maxConcurrency`,
-    /// `steps.fetch.args.path`.
+    /// Puts a value at a dotted path: `title`, `variables.x`, `limits.maxConcurrency`, `steps.fetch.args.path`.
     Set {
         /// The path as it is written.
         path: String,

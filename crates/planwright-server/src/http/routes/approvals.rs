@@ -2,8 +2,8 @@
 
 use crate::documents::read_asked_call;
 use crate::http::body::Params;
-use crate::http::page::{Filling, PageParams};
-use crate::http::problem::{Answer, Problem};
+use crate::http::page::{PageBuilder, PageParams};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -41,11 +41,10 @@ struct InboxParams {
     all: bool,
 }
 
-/// Lists what waits for a person: plans to approve, calls to approve, questions, and calls with an
-/// unknown outcome.
+/// Lists what waits for a person: plans to approve, calls to approve, questions, and calls with an unknown outcome.
 ///
-/// That holds for the calls of conversations as well. A conversation that only waits for what the
-/// person at its terminal says next is left out unless `all` is asked for.
+/// That holds for the calls of conversations as well. A conversation that only waits for what the person at its terminal
+/// says next is left out unless `all` is asked for.
 #[utoipa::path(get, path = "/approvals", operation_id = "listApprovals", tag = "decisions",
     params(InboxParams),
     responses((status = 200, description = "What waits, the newest plans first.", body = Page<Waiting>)),
@@ -53,9 +52,9 @@ struct InboxParams {
 async fn list_approvals(
     State(http): State<Http>,
     Params(InboxParams { limit, cursor, all }): Params<InboxParams>,
-) -> Answer<Json<Page<Waiting>>> {
+) -> HttpResult<Json<Page<Waiting>>> {
     let MayWait { plans, runs } = http.service.engine.inbox().may_wait().await?;
-    let (mut page, plans) = Filling::begin(&PageParams { limit, cursor }, plans)?;
+    let (mut page, plans) = PageBuilder::begin(&PageParams { limit, cursor }, plans)?;
     for info in &plans {
         let plan = &info.status.plan;
         // One damaged plan does not hide the others.
@@ -74,7 +73,12 @@ async fn list_approvals(
     Ok(Json(page.finish()))
 }
 
-async fn waiting(http: &Http, plan: &PlanId, runs: &[RunId], all: bool) -> Answer<Vec<Waiting>> {
+async fn waiting(
+    http: &Http,
+    plan: &PlanId,
+    runs: &[RunId],
+    all: bool,
+) -> HttpResult<Vec<Waiting>> {
     let engine = &http.service.engine;
     let (review, _) = engine.plans().load_review(plan).await?;
     let mut waiting = Vec::new();

@@ -1,8 +1,8 @@
 //! What people and agents say about a plan.
 
+use crate::http::auth::{Caller, Trace};
 use crate::http::body::{JsonBody, PathId};
-use crate::http::caller::{Caller, Trace};
-use crate::http::problem::{Answer, Problem};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -32,7 +32,7 @@ pub(super) fn routes() -> Routes {
 async fn list_comments(
     State(http): State<Http>,
     PathId(id): PathId<PlanId>,
-) -> Answer<Json<Vec<ThreadLine>>> {
+) -> HttpResult<Json<Vec<ThreadLine>>> {
     Ok(Json(ThreadLine::all(&super::load(&http, &id).await?)))
 }
 
@@ -77,7 +77,7 @@ async fn add_comment(
         step,
         reply_to,
     }): JsonBody<AddComment>,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     super::load(&http, &id).await?;
     let new = NewComment {
         on: step,
@@ -99,7 +99,7 @@ async fn said(
     review: &Review,
     comment: &str,
     trace_id: String,
-) -> Answer<Json<Commented>> {
+) -> HttpResult<Json<Commented>> {
     http.service.write_files(review.id()).await;
     let missing = || Problem::not_found(format!("there is no comment `{comment}`"));
     let thread = review.thread_of(comment).ok_or_else(missing)?;
@@ -121,7 +121,7 @@ async fn resolve_comment(
     caller: Caller,
     Trace(trace): Trace,
     Path((id, comment)): Path<(String, String)>,
-) -> Answer<Json<Commented>> {
+) -> HttpResult<Json<Commented>> {
     let id = crate::http::body::id(&id)?;
     super::load(&http, &id).await?;
     let review = http
@@ -143,7 +143,7 @@ async fn reopen_comment(
     caller: Caller,
     Trace(trace): Trace,
     Path((id, comment)): Path<(String, String)>,
-) -> Answer<Json<Commented>> {
+) -> HttpResult<Json<Commented>> {
     let id = crate::http::body::id(&id)?;
     super::load(&http, &id).await?;
     let review = http

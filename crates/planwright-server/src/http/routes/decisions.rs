@@ -1,9 +1,9 @@
 //! What people decide about plans.
 
 use super::Seen;
+use crate::http::auth::{Caller, Trace};
 use crate::http::body::{JsonBody, PathId};
-use crate::http::caller::{Caller, Trace};
-use crate::http::problem::{Answer, Problem};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -51,8 +51,7 @@ struct ApprovePlan {
     version: Option<u32>,
     #[schema(pattern = "^sha256:[0-9a-f]{64}$")]
     digest: Option<String>,
-    /// What holds for arguments that are only known later, by step: `any`, `ask` or a CEL
-    /// predicate.
+    /// What holds for arguments that are only known later, by step: `any`, `ask` or a CEL predicate.
     #[serde(default)]
     late: BTreeMap<String, String>,
     /// Values of variables that the run will be given.
@@ -73,7 +72,7 @@ async fn approve_plan(
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
     JsonBody(body): JsonBody<ApprovePlan>,
-) -> Answer<Json<PlanDecided>> {
+) -> HttpResult<Json<PlanDecided>> {
     let ApprovePlan {
         version,
         digest,
@@ -86,7 +85,7 @@ async fn approve_plan(
     let late = late
         .iter()
         .map(|(step, choice)| Ok((step.clone(), read_choice(step, choice)?)));
-    let late = late.collect::<Answer<BTreeMap<String, LateChoice>>>()?;
+    let late = late.collect::<HttpResult<BTreeMap<String, LateChoice>>>()?;
     let given = GivenApproval {
         shown,
         by: caller.principal,
@@ -102,7 +101,7 @@ async fn approve_plan(
     decided(&http, &review, &variables, trace).await
 }
 
-fn read_choice(step: &str, choice: &str) -> Answer<LateChoice> {
+fn read_choice(step: &str, choice: &str) -> HttpResult<LateChoice> {
     choice
         .parse()
         .map_err(|error| Problem::bad_request(format!("`late` of step `{step}`: {error}")))
@@ -130,7 +129,7 @@ pub(super) struct RejectPlan {
 /// The most characters of a reason.
 const MAX_REASON: usize = 10_000;
 
-pub(super) fn check_reason(reason: &str) -> Answer<()> {
+pub(super) fn check_reason(reason: &str) -> HttpResult<()> {
     if reason.chars().count() <= MAX_REASON {
         return Ok(());
     }
@@ -151,7 +150,7 @@ async fn reject_plan(
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
     JsonBody(body): JsonBody<RejectPlan>,
-) -> Answer<Json<PlanDecided>> {
+) -> HttpResult<Json<PlanDecided>> {
     let RejectPlan {
         version,
         digest,
@@ -182,8 +181,7 @@ struct RequestChanges {
     reason: String,
 }
 
-/// Asks the author to change something. It voids what was approved, and counts for no round of
-/// rejections.
+/// Asks the author to change something. It voids what was approved, and counts for no round of rejections.
 #[utoipa::path(post, path = "/plan/{id}/request-changes", operation_id = "requestChanges", tag = "decisions",
     params(("id" = String, Path, description = "The plan.")),
     request_body = RequestChanges,
@@ -199,7 +197,7 @@ async fn request_changes(
         digest,
         reason,
     }): JsonBody<RequestChanges>,
-) -> Answer<Json<PlanDecided>> {
+) -> HttpResult<Json<PlanDecided>> {
     let shown = Seen { version, digest }.shown()?;
     check_reason(&reason)?;
     if reason.trim().is_empty() {
@@ -221,7 +219,7 @@ pub(super) async fn decided(
     review: &Review,
     variables: &Map<String, Value>,
     trace_id: String,
-) -> Answer<Json<PlanDecided>> {
+) -> HttpResult<Json<PlanDecided>> {
     http.service.write_files(review.id()).await;
     let candidate = http
         .service
@@ -238,7 +236,7 @@ pub(super) async fn standing(
     review: &Review,
     digest: &Digest,
     trace_id: String,
-) -> Answer<Json<PlanDecided>> {
+) -> HttpResult<Json<PlanDecided>> {
     let engine = &http.service.engine;
     let now = engine.now();
     Ok(Json(PlanDecided {

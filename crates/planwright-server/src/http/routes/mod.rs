@@ -17,7 +17,7 @@ mod steps;
 mod tools;
 mod versions;
 
-use super::problem::{Answer, Problem};
+use super::problem::{HttpResult, Problem};
 use super::router::Routes;
 use super::state::Http;
 use planwright_core::id::{PlanId, RunId};
@@ -53,7 +53,7 @@ pub(super) async fn nothing_here() -> Problem {
 }
 
 /// A plan that is there.
-async fn load(http: &Http, id: &PlanId) -> Answer<Review> {
+async fn load(http: &Http, id: &PlanId) -> HttpResult<Review> {
     let (review, _) = http.service.engine.plans().load_review(id).await?;
     if review.state() == ReviewState::Deleted {
         return Err(Problem::not_found(format!("plan `{id}` was deleted")));
@@ -62,7 +62,7 @@ async fn load(http: &Http, id: &PlanId) -> Answer<Review> {
 }
 
 /// The run that is named, or the latest one.
-async fn load_run(http: &Http, review: &Review, named: Option<&str>) -> Answer<Run> {
+async fn load_run(http: &Http, review: &Review, named: Option<&str>) -> HttpResult<Run> {
     let id = review.id();
     let run = match named {
         None => {
@@ -91,7 +91,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn shown(&self) -> Answer<Shown> {
+    fn shown(&self) -> HttpResult<Shown> {
         match (self.version, &self.digest) {
             (Some(version), None) => Ok(Shown::Version(version)),
             (None, Some(digest)) => {

@@ -1,8 +1,8 @@
 //! Plans that a model writes: for a goal, or again.
 
+use crate::http::auth::{Caller, Trace};
 use crate::http::body::{OptionalBody, PathId};
-use crate::http::caller::{Caller, Trace};
-use crate::http::problem::{Answer, Problem};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -34,7 +34,7 @@ pub(super) async fn create(
     goal: String,
     by: Principal,
     trace: &str,
-) -> Answer<Review> {
+) -> HttpResult<Review> {
     let mut order = CreateOrder::new(goal, by);
     order.trace = trace.parse().ok();
     order.options = options(http);
@@ -49,7 +49,7 @@ fn options(http: &Http) -> PlannerOptions {
     }
 }
 
-async fn patiently<T>(work: impl Future<Output = Result<T, CreateError>>) -> Answer<T> {
+async fn patiently<T>(work: impl Future<Output = Result<T, CreateError>>) -> HttpResult<T> {
     match tokio::time::timeout(PATIENCE, work).await {
         Ok(done) => Ok(done?),
         Err(_) => Err(Problem::new(
@@ -93,9 +93,8 @@ struct RegeneratedPlan {
 
 /// Has a model write a plan, or some of its steps, again: the result is its next version.
 ///
-/// Open comments, rejections and requests for changes are told to the model. Steps that are not
-/// named stay exactly as they are. A plan that lists its tools is written again with those only,
-/// unless `anyTool` is said.
+/// Open comments, rejections and requests for changes are told to the model. Steps that are not named stay exactly as
+/// they are. A plan that lists its tools is written again with those only, unless `anyTool` is said.
 #[utoipa::path(post, path = "/plan/{id}/regenerate", operation_id = "regeneratePlan", tag = "versions",
     params(("id" = String, Path, description = "The plan.")),
     request_body = Option<RegeneratePlan>,
@@ -114,7 +113,7 @@ async fn regenerate_plan(
         model,
         any_tool,
     }): OptionalBody<RegeneratePlan>,
-) -> Answer<Json<RegeneratedPlan>> {
+) -> HttpResult<Json<RegeneratedPlan>> {
     super::decisions::check_reason(feedback.as_deref().unwrap_or_default())?;
     if steps.len() > MAX_NAMED {
         return Err(Problem::bad_request(format!(

@@ -1,10 +1,10 @@
 //! Plans: proposing, listing, looking at, changing and deleting them.
 
 use crate::documents::load_plan_details;
+use crate::http::auth::{Caller, Trace};
 use crate::http::body::{self, JsonBytes, Params, PathId, json, media_type, unsupported};
-use crate::http::caller::{Caller, Trace};
-use crate::http::page::{Cursor, Filling, PageParams};
-use crate::http::problem::{Answer, Problem};
+use crate::http::page::{Cursor, PageBuilder, PageParams};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use crate::http::{etag, patch};
@@ -37,9 +37,8 @@ pub(super) fn routes() -> Routes {
 
 /// Proposes a plan.
 ///
-/// A whole plan document is stored as version 1 and waits for approval. For a goal alone, the
-/// configured model writes the plan; that can take minutes. Without a model it becomes a draft: it
-/// has no steps until somebody adds them.
+/// A whole plan document is stored as version 1 and waits for approval. For a goal alone, the configured model writes the
+/// plan; that can take minutes. Without a model it becomes a draft: it has no steps until somebody adds them.
 #[utoipa::path(post, path = "/plan", operation_id = "createPlan", tag = "plans",
     request_body(content = ref("#/components/schemas/NewPlan"), content_type = "application/json"),
     responses(
@@ -53,7 +52,7 @@ async fn create_plan(
     caller: Caller,
     Trace(trace): Trace,
     JsonBytes(bytes): JsonBytes,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let value = json(&bytes)?;
     check_goal(&value)?;
     let says = |key: &&str| value.get(key).is_some();
@@ -83,7 +82,7 @@ async fn create_plan(
 }
 
 /// The answer to whoever brought the plan.
-async fn created(http: &Http, review: &Review, trace: String) -> Answer<Response> {
+async fn created(http: &Http, review: &Review, trace: String) -> HttpResult<Response> {
     http.service.write_files(review.id()).await;
     let (id, current) = (review.id().to_string(), review.current());
     let status = http.service.engine.plans().status(review).await?;
@@ -151,7 +150,7 @@ struct ListParams {
 async fn list_plans(
     State(http): State<Http>,
     Params(params): Params<ListParams>,
-) -> Answer<Json<Page<PlanLine>>> {
+) -> HttpResult<Json<Page<PlanLine>>> {
     let engine = &http.service.engine;
     let which = PageParams {
         limit: params.limit,
@@ -163,11 +162,11 @@ async fn list_plans(
             Ok(status) => engine.inbox().may_stand(status).await?,
             Err(UnknownStatus(_)) => Vec::new(),
         };
-        let (mut page, plans) = Filling::begin(&which, found)?;
+        let (mut page, plans) = PageBuilder::begin(&which, found)?;
         put_lines(&http, &plans, &params, &mut page).await;
         return Ok(Json(page.finish()));
     }
-    let (mut page, mut after) = Filling::open(&which)?;
+    let (mut page, mut after) = PageBuilder::open(&which)?;
     loop {
         let plans = engine
             .journals()
@@ -185,7 +184,7 @@ async fn put_lines(
     http: &Http,
     plans: &[StreamInfo],
     wanted: &ListParams,
-    page: &mut Filling<PlanLine>,
+    page: &mut PageBuilder<PlanLine>,
 ) -> bool {
     for info in plans {
         let deleted = info.status.status == CachedStatus::Deleted;
@@ -236,13 +235,13 @@ async fn line(
             headers(("ETag" = String, description = "The state of the plan, for `If-Match`."))),
     ),
     extensions(("x-planwright-action" = json!("read"))))]
-async fn get_plan(State(http): State<Http>, PathId(id): PathId<PlanId>) -> Answer<Response> {
+async fn get_plan(State(http): State<Http>, PathId(id): PathId<PlanId>) -> HttpResult<Response> {
     let review = super::load(&http, &id).await?;
     shown(&http, &review).await
 }
 
 /// A plan with all that is known about it.
-pub(super) async fn shown(http: &Http, review: &Review) -> Answer<Response> {
+pub(super) async fn shown(http: &Http, review: &Review) -> HttpResult<Response> {
     let engine = &http.service.engine;
     let status = engine.plans().status(review).await?;
     let candidate = engine.plans().candidate(review, &Map::new()).await?;
@@ -269,7 +268,7 @@ async fn patch_plan(
     caller: Caller,
     PathId(id): PathId<PlanId>,
     request: Request,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let headers = request.headers().clone();
     let kind = media_type(&headers);
     let kind = Patch::of(kind.as_deref())?;
@@ -313,7 +312,7 @@ enum Patch {
 }
 
 impl Patch {
-    fn of(kind: Option<&str>) -> Answer<Self> {
+    fn of(kind: Option<&str>) -> HttpResult<Self> {
         match kind {
             Some("application/json-patch+json") => Ok(Self::Json),
             Some("application/merge-patch+json") => Ok(Self::Merge),
@@ -333,7 +332,7 @@ struct Edits {
 }
 
 /// The document after the change, within the same bounds as one that was just posted.
-fn patched(document: &Document, kind: Patch, value: Value) -> Answer<Document> {
+fn patched(document: &Document, kind: Patch, value: Value) -> HttpResult<Document> {
     let bounds = Bounds::untrusted();
     if let Patch::Edits = kind {
         let Edits { edits } = serde_json::from_value(value)
@@ -367,7 +366,7 @@ async fn delete_plan(
     State(http): State<Http>,
     caller: Caller,
     PathId(id): PathId<PlanId>,
-) -> Answer<StatusCode> {
+) -> HttpResult<StatusCode> {
     http.service
         .engine
         .plans()

@@ -1,9 +1,9 @@
 //! Approvals that are taken back before they are used.
 
 use super::decisions::{check_reason, standing};
+use crate::http::auth::{Caller, Trace, authorize};
 use crate::http::body::{OptionalBody, PathId};
-use crate::http::caller::{Caller, Trace, authorize};
-use crate::http::problem::{Answer, Problem};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -45,7 +45,7 @@ async fn revoke_approval(
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
     OptionalBody(RevokeApproval { of, reason }): OptionalBody<RevokeApproval>,
-) -> Answer<Json<PlanDecided>> {
+) -> HttpResult<Json<PlanDecided>> {
     check_reason(reason.as_deref().unwrap_or_default())?;
     let of = whose(&caller, of)?;
     let engine = &http.service.engine;
@@ -65,7 +65,7 @@ async fn revoke_approval(
     standing(&http, &review, &digest, trace).await
 }
 
-fn whose(caller: &Caller, of: Option<String>) -> Answer<Principal> {
+fn whose(caller: &Caller, of: Option<String>) -> HttpResult<Principal> {
     let Some(name) = of else {
         return Ok(caller.principal.clone());
     };

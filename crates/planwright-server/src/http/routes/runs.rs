@@ -2,9 +2,9 @@
 
 use super::Seen;
 use crate::documents::{load_run_lines, read_run_result};
+use crate::http::auth::{Caller, Trace};
 use crate::http::body::{OptionalBody, PathId, PathStep};
-use crate::http::caller::{Caller, Trace};
-use crate::http::problem::{Answer, Problem};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -55,8 +55,7 @@ struct StartRun {
     max_concurrency: Option<u32>,
     /// A model looks at the run before it ends. What it would change waits for an approval.
     reflect: bool,
-    /// If a step fails for good, the remaining work is planned anew. The new version waits for an
-    /// approval.
+    /// If a step fails for good, the remaining work is planned anew. The new version waits for an approval.
     replan: bool,
     /// How often the work is looked at. Default: what the plan says, else 3.
     #[schema(minimum = 1, maximum = 100)]
@@ -70,7 +69,7 @@ struct StartRun {
 
 impl StartRun {
     /// The bounds within which models look at the run, if they are to.
-    fn reflection(&self, http: &Http, limits: &Limits) -> Answer<Option<Reflection>> {
+    fn reflection(&self, http: &Http, limits: &Limits) -> HttpResult<Option<Reflection>> {
         let bounds = 1..=Reflection::MAX_CYCLES;
         if [self.max_cycles, self.max_replans]
             .into_iter()
@@ -108,7 +107,7 @@ async fn run_plan(
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
     OptionalBody(body): OptionalBody<StartRun>,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let review = super::load(&http, &id).await?;
     let engine = &http.service.engine;
     let reflection = body.reflection(&http, &review.current().document.limits)?;
@@ -125,7 +124,7 @@ fn options(
     caller: &Caller,
     variables: Map<String, Value>,
     max_concurrency: Option<u32>,
-) -> Answer<RunOptions> {
+) -> HttpResult<RunOptions> {
     if max_concurrency.is_some_and(|limit| limit == 0 || limit > 1_000) {
         return Err(Problem::bad_request(
             "`maxConcurrency` is between 1 and 1000",
@@ -144,7 +143,7 @@ pub(super) async fn accepted(
     plan: &PlanId,
     run: &RunId,
     trace_id: String,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     http.service.write_files(plan).await;
     let stream = planwright_core::journal::StreamName::Run(run.clone());
     let info = http.service.engine.journals().info(&stream).await?;
@@ -169,7 +168,7 @@ pub(super) async fn accepted(
 async fn list_runs(
     State(http): State<Http>,
     PathId(id): PathId<PlanId>,
-) -> Answer<Json<Vec<RunLine>>> {
+) -> HttpResult<Json<Vec<RunLine>>> {
     let review = super::load(&http, &id).await?;
     Ok(Json(load_run_lines(&http.service.engine, &review).await?))
 }
@@ -182,7 +181,7 @@ async fn list_runs(
 async fn get_run(
     State(http): State<Http>,
     PathStep(id, run): PathStep<PlanId>,
-) -> Answer<Json<RunResult>> {
+) -> HttpResult<Json<RunResult>> {
     let review = super::load(&http, &id).await?;
     let run = super::load_run(&http, &review, Some(&run)).await?;
     let engine = &http.service.engine;
@@ -218,7 +217,7 @@ async fn check_criteria(
     State(http): State<Http>,
     PathId(id): PathId<PlanId>,
     OptionalBody(CheckRun { run, model }): OptionalBody<CheckRun>,
-) -> Answer<Json<CriteriaResult>> {
+) -> HttpResult<Json<CriteriaResult>> {
     let review = super::load(&http, &id).await?;
     let run = super::load_run(&http, &review, run.as_deref()).await?;
     let engine = &http.service.engine;
@@ -245,7 +244,7 @@ async fn pause_run(
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
     OptionalBody(WhichRun { run }): OptionalBody<WhichRun>,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     command(
         &http,
         &id,
@@ -270,7 +269,7 @@ async fn cancel_run(
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
     OptionalBody(WhichRun { run }): OptionalBody<WhichRun>,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     command(
         &http,
         &id,
@@ -304,7 +303,7 @@ async fn fail_run(
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
     OptionalBody(FailRun { run, reason }): OptionalBody<FailRun>,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     super::decisions::check_reason(&reason)?;
     command(
         &http,
@@ -326,7 +325,7 @@ pub(super) async fn command(
     named: Option<&str>,
     command: RunCommand,
     trace: String,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let review = super::load(http, id).await?;
     let run = super::load_run(http, &review, named).await?;
     let run = run.id().clone();
@@ -346,7 +345,7 @@ async fn resume_run(
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
     OptionalBody(WhichRun { run }): OptionalBody<WhichRun>,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let review = super::load(&http, &id).await?;
     let run = super::load_run(&http, &review, run.as_deref())
         .await?
@@ -403,7 +402,7 @@ async fn fork_run(
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
     crate::http::body::JsonBody(body): crate::http::body::JsonBody<ForkRun>,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     fork(&http, &caller, &id, body, trace).await
 }
 
@@ -413,7 +412,7 @@ pub(super) async fn fork(
     id: &PlanId,
     body: ForkRun,
     trace: String,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let ForkRun {
         run,
         from,
@@ -440,7 +439,7 @@ pub(super) async fn fork(
     let from = from
         .iter()
         .map(|step| find(step).ok_or_else(|| unknown(step)));
-    let from = from.collect::<Answer<Vec<StepId>>>()?;
+    let from = from.collect::<HttpResult<Vec<StepId>>>()?;
     options.approval = engine.plans().consent_of_policy(&review, &candidate);
     options.trace = trace.parse().ok();
     let handle = engine.runs().fork(&source, &from, options).await?;
@@ -481,7 +480,7 @@ async fn undo_run(
         digest,
         dry_run,
     }): OptionalBody<UndoRun>,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let review = super::load(&http, &id).await?;
     let run = super::load_run(&http, &review, run.as_deref())
         .await?

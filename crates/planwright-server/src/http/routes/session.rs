@@ -1,10 +1,10 @@
 //! Signing in, and who one is.
 
+use crate::http::auth::Caller;
+use crate::http::auth::secret;
 use crate::http::body::JsonBody;
-use crate::http::caller::Caller;
-use crate::http::problem::{Answer, Problem};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
-use crate::http::sign_in::secret;
 use crate::http::state::Http;
 use axum::Json;
 use axum::extract::State;
@@ -42,7 +42,7 @@ struct Session {
 async fn sign_in(
     State(http): State<Http>,
     JsonBody(SignInRequest { code }): JsonBody<SignInRequest>,
-) -> Answer<Json<Session>> {
+) -> HttpResult<Json<Session>> {
     let token = secret("pws_")?;
     let spent = http.sign_in.spend(&code, &token, http.service.engine.now());
     let refused = || {
@@ -80,7 +80,7 @@ async fn ticket(
     State(http): State<Http>,
     caller: Caller,
     JsonBody(TicketRequest { path }): JsonBody<TicketRequest>,
-) -> Answer<Json<TicketAnswer>> {
+) -> HttpResult<Json<TicketAnswer>> {
     let streams = path.parse::<Uri>().is_ok_and(|uri| uri.path() == path)
         && (path == "/events" || path.starts_with("/plan/") && path.ends_with("/events"));
     if !streams {

@@ -1,7 +1,7 @@
 //! Figures over all plans and runs.
 
 use crate::http::body::Params;
-use crate::http::problem::{Answer, Problem};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -35,7 +35,7 @@ struct StatsParams {
 async fn stats(
     State(http): State<Http>,
     Params(StatsParams { since }): Params<StatsParams>,
-) -> Answer<Json<StatsResult>> {
+) -> HttpResult<Json<StatsResult>> {
     let since = since.map(|text| {
         let bad = |_| {
             Problem::bad_request(format!(

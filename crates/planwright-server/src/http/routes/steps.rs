@@ -3,9 +3,9 @@
 use super::Seen;
 use super::decisions::{RejectPlan, Yes, check_reason};
 use super::runs::{ForkRun, fork};
+use crate::http::auth::{Caller, Trace};
 use crate::http::body::{JsonBody, OptionalBody, PathStep};
-use crate::http::caller::{Caller, Trace};
-use crate::http::problem::{Answer, Problem};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -40,7 +40,7 @@ struct Target {
     step: String,
 }
 
-async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> Answer<Target> {
+async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> HttpResult<Target> {
     let mut review = super::load(http, plan).await?;
     let mut run = super::load_run(http, &review, named).await?;
     let mut step = step;
@@ -74,7 +74,7 @@ async fn decide(
     target: Target,
     command: RunCommand,
     trace_id: String,
-) -> Answer<Json<StepDecided>> {
+) -> HttpResult<Json<StepDecided>> {
     let Target { review, run, step } = target;
     let engine = &http.service.engine;
     http.supervisor.command(run.id(), command).await?;
@@ -119,7 +119,7 @@ async fn approve_step(
     Trace(trace): Trace,
     PathStep(id, step): PathStep<PlanId>,
     JsonBody(body): JsonBody<ApproveStep>,
-) -> Answer<Json<StepDecided>> {
+) -> HttpResult<Json<StepDecided>> {
     let shown = Seen {
         version: body.version,
         digest: body.digest,
@@ -148,7 +148,7 @@ async fn reject_step(
     Trace(trace): Trace,
     PathStep(id, step): PathStep<PlanId>,
     JsonBody(body): JsonBody<RejectPlan>,
-) -> Answer<Json<StepDecided>> {
+) -> HttpResult<Json<StepDecided>> {
     let RejectPlan {
         version,
         digest,
@@ -188,7 +188,7 @@ async fn skip_step(
     Trace(trace): Trace,
     PathStep(id, step): PathStep<PlanId>,
     OptionalBody(SkipStep { reason, run }): OptionalBody<SkipStep>,
-) -> Answer<Json<StepDecided>> {
+) -> HttpResult<Json<StepDecided>> {
     check_reason(&reason)?;
     let target = target(&http, &id, &step, run.as_deref()).await?;
     let command = RunCommand::LeaveOut {
@@ -206,8 +206,7 @@ struct RetryStep {
     run: Option<String>,
 }
 
-/// Runs a step again, with everything after it: a new run that takes over the other results of an
-/// ended one.
+/// Runs a step again, with everything after it: a new run that takes over the other results of an ended one.
 #[utoipa::path(post, path = "/plan/{id}/steps/{step}/retry", operation_id = "retryStep", tag = "steps",
     params(("id" = String, Path, description = "The plan."), ("step" = String, Path, description = "The step.")),
     request_body = Option<RetryStep>,
@@ -219,7 +218,7 @@ async fn retry_step(
     Trace(trace): Trace,
     PathStep(id, step): PathStep<PlanId>,
     OptionalBody(RetryStep { run }): OptionalBody<RetryStep>,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let target = target(&http, &id, &step, run.as_deref()).await?;
     if !target.run.state().is_terminal() {
         let state = target
@@ -279,7 +278,7 @@ async fn resolve_step(
         value,
         run,
     }): JsonBody<ResolveStep>,
-) -> Answer<Json<StepDecided>> {
+) -> HttpResult<Json<StepDecided>> {
     let target = target(&http, &id, &step, run.as_deref()).await?;
     let resolution = match outcome {
         OutcomeWord::Happened => {
@@ -335,7 +334,7 @@ async fn answer_step(
     Trace(trace): Trace,
     PathStep(id, step): PathStep<PlanId>,
     JsonBody(body): JsonBody<AnswerStep>,
-) -> Answer<Json<StepDecided>> {
+) -> HttpResult<Json<StepDecided>> {
     let question = body
         .question
         .parse()
@@ -360,7 +359,7 @@ async fn answer_step(
 }
 
 /// One reply per question, in their order.
-fn replies(asked: &Asked, body: AnswerStep) -> Answer<Vec<Reply>> {
+fn replies(asked: &Asked, body: AnswerStep) -> HttpResult<Vec<Reply>> {
     match (body.values, body.answers, body.decline) {
         (None, None, true) => Ok(vec![Reply::Decline; asked.questions.len()]),
         (Some(values), None, false) if asked.questions.len() == 1 => {
@@ -379,7 +378,7 @@ fn replies(asked: &Asked, body: AnswerStep) -> Answer<Vec<Reply>> {
                     .map(Reply::Values)
                     .ok_or_else(missing)
             });
-            let replies = replies.collect::<Answer<Vec<Reply>>>()?;
+            let replies = replies.collect::<HttpResult<Vec<Reply>>>()?;
             match answers.keys().next() {
                 None => Ok(replies),
                 Some(other) => Err(Problem::bad_request(format!("nobody asks `{other}`"))),

@@ -1,8 +1,8 @@
 //! The versions of a plan: which there are, how they differ, and going back to one.
 
+use crate::http::auth::{Caller, Trace};
 use crate::http::body::{JsonBody, OptionalBody, Params, PathId};
-use crate::http::caller::{Caller, Trace};
-use crate::http::problem::Answer;
+use crate::http::problem::HttpResult;
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -33,7 +33,7 @@ pub(super) fn routes() -> Routes {
 async fn list_versions(
     State(http): State<Http>,
     PathId(id): PathId<PlanId>,
-) -> Answer<Json<Vec<VersionLine>>> {
+) -> HttpResult<Json<Vec<VersionLine>>> {
     Ok(Json(VersionLine::all(&super::load(&http, &id).await?)))
 }
 
@@ -59,7 +59,7 @@ async fn diff_versions(
     State(http): State<Http>,
     PathId(id): PathId<PlanId>,
     Params(DiffParams { from, to }): Params<DiffParams>,
-) -> Answer<Json<DiffResult>> {
+) -> HttpResult<Json<DiffResult>> {
     let review = super::load(&http, &id).await?;
     let to = to.unwrap_or_else(|| review.current().number);
     let from = from.unwrap_or_else(|| to.saturating_sub(1).max(1));
@@ -98,7 +98,7 @@ async fn restore_version(
         based_on,
         reason,
     }): JsonBody<RestoreVersion>,
-) -> Answer<Json<PlanDecided>> {
+) -> HttpResult<Json<PlanDecided>> {
     super::decisions::check_reason(reason.as_deref().unwrap_or_default())?;
     let review = super::load(&http, &id).await?;
     let based_on = based_on.unwrap_or_else(|| review.current().number);
@@ -117,7 +117,7 @@ async fn restore_version(
     decided(&http, &review, trace).await
 }
 
-async fn decided(http: &Http, review: &Review, trace: String) -> Answer<Json<PlanDecided>> {
+async fn decided(http: &Http, review: &Review, trace: String) -> HttpResult<Json<PlanDecided>> {
     super::decisions::decided(http, review, &Map::new(), trace).await
 }
 
@@ -131,7 +131,7 @@ async fn propose_draft(
     caller: Caller,
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
-) -> Answer<Json<PlanDecided>> {
+) -> HttpResult<Json<PlanDecided>> {
     super::load(&http, &id).await?;
     let review = http
         .service
@@ -168,7 +168,7 @@ async fn archive_plan(
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
     OptionalBody(ArchivePlan { archived }): OptionalBody<ArchivePlan>,
-) -> Answer<Json<PlanDecided>> {
+) -> HttpResult<Json<PlanDecided>> {
     super::load(&http, &id).await?;
     let engine = &http.service.engine;
     let review = if archived {

@@ -14,7 +14,7 @@ use planwright_server::Service;
 use planwright_server::http::{
     AllowedHost, Http, ServeError, Settings, Tls, listen, secret, serve,
 };
-use planwright_server::observe::NoticeFigures;
+use planwright_server::observe::WebhookMetrics;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -84,7 +84,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     })?;
     let service = build_service(&app);
     let http = Http::new(service, read_settings(context, args, address)?);
-    let watch: Arc<dyn CourierWatch> = Arc::new(NoticeFigures);
+    let watch: Arc<dyn CourierWatch> = Arc::new(WebhookMetrics);
     let couriers = app.start_couriers(&watch, &http.stop)?;
     announce_address(&app, &http, args, address)?;
     let signals = tokio::spawn(stop_on_signals(http.clone()));

@@ -1,14 +1,18 @@
 //! Asking, while somebody waits.
 
 use super::{ChatAnswer, ChatUsage};
-use crate::http::problem::{Answer, Problem};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::state::Http;
 use http::StatusCode;
 use planwright_engine::port::{ModelAnswer, ModelError, ModelRequest};
 
 /// The whole answer at once. The model is told to stop when nobody waits any more or the service
 /// stops.
-pub(super) async fn whole(http: &Http, request: ModelRequest, trace: String) -> Answer<ChatAnswer> {
+pub(super) async fn whole(
+    http: &Http,
+    request: ModelRequest,
+    trace: String,
+) -> HttpResult<ChatAnswer> {
     let answer = asked(http, request).await.map_err(problem)?;
     Ok(written(http, answer, trace))
 }

@@ -6,9 +6,9 @@ mod stream;
 
 use crate::events::{Wanted, full, wanted};
 use crate::http::Caller;
+use crate::http::auth::Trace;
 use crate::http::body::JsonBody;
-use crate::http::caller::Trace;
-use crate::http::problem::{Answer, Problem};
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -115,9 +115,8 @@ impl ChatUsage {
 
 /// Passes a conversation on to a model.
 ///
-/// With `"stream": true` or `Accept: text/event-stream` the answer is told as it comes: events
-/// `chat.delta` with a piece of its text, and at last `chat.done` with what the answer without a
-/// stream would be, or `chat.error` with a problem.
+/// With `"stream": true` or `Accept: text/event-stream` the answer is told as it comes: events `chat.delta` with a piece
+/// of its text, and at last `chat.done` with what the answer without a stream would be, or `chat.error` with a problem.
 #[utoipa::path(post, path = "/chat", operation_id = "chat", tag = "chat",
     request_body = ChatRequest,
     responses(
@@ -132,7 +131,7 @@ async fn chat(
     Trace(trace): Trace,
     headers: HeaderMap,
     JsonBody(body): JsonBody<ChatRequest>,
-) -> Answer<Response> {
+) -> HttpResult<Response> {
     let form = wanted(&headers).ok_or_else(not_acceptable)?;
     let streams = body.stream || form == Wanted::Stream;
     let request = read(body)?;
@@ -142,18 +141,18 @@ async fn chat(
         .model()
         .resolve(request.role, request.model.as_deref());
     let asked = asked.map_err(answer::problem)?;
-    let place = http.events.enter(&caller).ok_or_else(full)?;
+    let permit = http.events.enter(&caller).ok_or_else(full)?;
     let span = tracing::info_span!("chat", gen_ai.operation.name = "chat", gen_ai.request.model = %asked.name);
     if streams {
-        return Ok(stream::answer(&http, place, request, trace, span));
+        return Ok(stream::answer(&http, permit, request, trace, span));
     }
     let answered = answer::whole(&http, request, trace).instrument(span).await;
-    drop(place);
+    drop(permit);
     Ok(Json(answered?).into_response())
 }
 
 /// The question, if it is one.
-fn read(body: ChatRequest) -> Answer<ModelRequest> {
+fn read(body: ChatRequest) -> HttpResult<ModelRequest> {
     if body.messages.is_empty() || body.messages.len() > MAX_MESSAGES {
         return Err(Problem::bad_request(format!(
             "a conversation has 1 to {MAX_MESSAGES} messages"

@@ -5,7 +5,7 @@
 //! is told to stop.
 
 use super::answer;
-use crate::events::{Place, carrier, frame};
+use crate::events::{StreamPermit, frame, stream_response};
 use crate::http::state::Http;
 use axum::body::Bytes;
 use axum::response::Response;
@@ -52,7 +52,7 @@ struct Sender {
 /// The answer that carries the stream. The model is asked on a task of its own.
 pub(super) fn answer(
     http: &Http,
-    place: Place,
+    permit: StreamPermit,
     request: ModelRequest,
     trace: String,
     span: Span,
@@ -67,15 +67,15 @@ pub(super) fn answer(
     tokio::spawn(
         async move {
             // Whoever went away wants nothing more; the stream ends either way.
-            let _: Option<Result<(), Gone>> = place
-                .expelled
+            let _: Option<Result<(), Gone>> = permit
+                .revoked
                 .run_until_cancelled(sender.run(request, trace))
                 .await;
-            drop(place);
+            drop(permit);
         }
         .instrument(span),
     );
-    carrier(pieces)
+    stream_response(pieces)
 }
 
 impl Sender {

@@ -1,6 +1,6 @@
 //! Counters, gauges and histograms, and how they are shown to Prometheus.
 
-use super::run_figures::RunFigures;
+use super::run_metrics::RunMetrics;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use planwright_engine::Engine;
 use planwright_engine::webhooks::CourierWatch;
@@ -39,21 +39,21 @@ const MAX_TOOLS: usize = 200;
 
 /// The figures of this process. Cheap to clone; all clones are the same.
 #[derive(Clone)]
-pub struct Figures {
+pub struct Metrics {
     handle: PrometheusHandle,
     started: Instant,
 }
 
-impl std::fmt::Debug for Figures {
+impl std::fmt::Debug for Metrics {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Figures")
+        f.write_str("Metrics")
     }
 }
 
-impl Figures {
+impl Metrics {
     /// Begins to count. Later calls give the same figures: a process has one set of them.
     pub fn of_this_process() -> Self {
-        static FIGURES: OnceLock<Figures> = OnceLock::new();
+        static FIGURES: OnceLock<Metrics> = OnceLock::new();
         FIGURES.get_or_init(Self::install).clone()
     }
 
@@ -78,7 +78,7 @@ impl Figures {
 
     /// Counts the runs of this engine from here on. Must be called on a runtime.
     pub fn watch(&self, engine: &Engine) {
-        engine.watch(Arc::new(RunFigures::default()));
+        engine.watch(Arc::new(RunMetrics::default()));
         let handle = self.handle.clone();
         tokio::spawn(async move {
             let mut tick = tokio::time::interval(UPKEEP);
@@ -168,9 +168,9 @@ fn resident_bytes() -> Option<f64> {
 
 /// A gauge that is higher by one while this lives.
 #[derive(Debug)]
-pub(crate) struct Counted(&'static str);
+pub(crate) struct GaugeGuard(&'static str);
 
-impl Counted {
+impl GaugeGuard {
     /// An open stream of events.
     pub(crate) fn stream() -> Self {
         Self::one(name::STREAMS)
@@ -182,7 +182,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         metrics::gauge!(self.0).decrement(1.0);
     }
@@ -200,9 +200,9 @@ pub(super) fn tool_label(tool: &str) -> String {
 
 /// Counts what came of attempts to tell webhooks.
 #[derive(Debug)]
-pub struct NoticeFigures;
+pub struct WebhookMetrics;
 
-impl CourierWatch for NoticeFigures {
+impl CourierWatch for WebhookMetrics {
     fn attempted(&self, endpoint: &str, outcome: &'static str) {
         metrics::counter!(name::NOTICES, "endpoint" => endpoint.to_owned(), "outcome" => outcome)
             .increment(1);

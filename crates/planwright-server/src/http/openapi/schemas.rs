@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 /// Adds the plan document and what is made of it.
-pub(super) fn add(schemas: &mut Map<String, Value>) {
+pub(crate) fn add_core_schemas(schemas: &mut Map<String, Value>) {
     let mut document = lifted::<Document>("Document", schemas);
     absent_as_null(&mut document);
     let parts = schemas

@@ -1,7 +1,7 @@
 //! Tickets: a browser's `EventSource` sends no headers, so it brings a ticket that is good once,
 //! for one path, soon.
 
-use super::caller::Caller;
+use crate::http::auth::Caller;
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ impl fmt::Debug for Tickets {
 impl Tickets {
     /// Makes `ticket` good for one request of `caller` to `path`. Returns until when, or nothing if
     /// there are too many.
-    pub(super) fn give(
+    pub(crate) fn give(
         &self,
         ticket: &str,
         caller: Caller,
@@ -60,7 +60,7 @@ impl Tickets {
     }
 
     /// Whose ticket this is, if it is good here and now. It is spent, whatever comes of it.
-    pub(super) fn spend(&self, ticket: &str, path: &str, now: Timestamp) -> Option<Caller> {
+    pub(crate) fn spend(&self, ticket: &str, path: &str, now: Timestamp) -> Option<Caller> {
         let mut given = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let ticket = given.remove(&Digest::of_bytes(ticket.as_bytes()))?;
         (now < ticket.expires_at && ticket.path == path).then_some(ticket.caller)

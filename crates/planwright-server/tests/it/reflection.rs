@@ -1,8 +1,8 @@
 //! Runs that are looked at over HTTP: an adjustment waits for an approval, and goes on by itself
 //! once that is there.
 
-use crate::client::Service;
-use crate::provider::{Provider, Reply};
+use crate::service::Service;
+use planwright_engine::memory::ScriptedModel;
 use serde_json::{Value, json};
 
 fn steps() -> Value {
@@ -18,8 +18,8 @@ fn an_adjusted_plan_goes_on_when_it_is_approved() {
     let retry = json!({"assessment": "needs_adjustment", "reasoning": "another name", "adjustments": [
         {"type": "retry", "step": "b", "args": {"path": "a.txt"}},
     ]});
-    let provider = Provider::scripted([Reply::json(retry)]);
-    let service = Service::configured(&provider.config());
+    let model = ScriptedModel::default().says(retry.to_string());
+    let service = Service::with_model(model.clone());
     service.plan("p", steps());
     service.approve("p");
     let begun = service
@@ -33,7 +33,7 @@ fn an_adjusted_plan_goes_on_when_it_is_approved() {
         (&result["status"], &result["reflection"]["assessment"]),
         (&json!("adjusted"), &json!("needs_adjustment"))
     );
-    assert_eq!(service.bench.read("c.txt"), "");
+    assert_eq!(service.files.read("c.txt"), "");
 
     service
         .post(
@@ -42,8 +42,8 @@ fn an_adjusted_plan_goes_on_when_it_is_approved() {
         )
         .ends(200);
     service.wait_for("p", "completed");
-    assert_eq!(service.bench.read("c.txt"), "hello");
-    assert_eq!(provider.asked().len(), 1);
+    assert_eq!(service.files.read("c.txt"), "hello");
+    assert_eq!(model.asked().len(), 1);
     let told = service
         .request("GET", "/plan/p/events")
         .header("Accept", "application/json")
@@ -71,5 +71,5 @@ fn nothing_begins_that_needs_a_model_where_there_is_none() {
     service.approve("p");
     let refused = service.post("/plan/p/run", &json!({"reflect": true}));
     assert!(refused.status >= 400, "{}", refused.text());
-    assert_eq!(service.bench.read("a.txt"), "");
+    assert_eq!(service.files.read("a.txt"), "");
 }

@@ -1,7 +1,6 @@
-//! Ends the streams of those who are no longer let in: a token was revoked or has expired, a
-//! session is over.
+//! Closes event streams whose token was revoked or has expired, or whose session is over.
 
-use super::state::Http;
+use crate::http::state::Http;
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
 use std::time::Duration;
@@ -12,18 +11,18 @@ const SHORTEST: Duration = Duration::from_millis(300);
 /// And no less often than this: clocks are set.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// Looks whenever somebody came in, something in the store changed, or a token expires, until the
+/// Checks all tokens whenever a stream is opened, the store changes or a token expires, until the
 /// service stops.
-pub(super) async fn watch(http: Http) {
+pub(crate) async fn close_expired_streams(http: Http) {
     let mut changes = http.service.engine.journals().changes();
-    let entered = &http.events.admission().entered;
+    let opened_one = &http.events.open_streams().opened_one;
     loop {
         changes.mark_unchanged();
-        let pause = expel(&http).await;
+        let pause = close_expired(&http).await;
         let news = async {
             tokio::select! {
                 changed = changes.changed() => changed.is_ok(),
-                () = entered.notified() => true,
+                () = opened_one.notified() => true,
                 () = tokio::time::sleep(pause) => true,
             }
         };
@@ -34,22 +33,22 @@ pub(super) async fn watch(http: Http) {
     }
 }
 
-/// Ends what may no longer go on. Returns how long the rest is good at least.
-async fn expel(http: &Http) -> Duration {
+/// Closes the streams of tokens that are no longer valid. Returns for how long the others are.
+async fn close_expired(http: &Http) -> Duration {
     let now = http.service.engine.now();
     let mut pause = LONGEST;
-    for credential in http.events.admission().credentials() {
-        match good_for(http, &credential, now).await {
+    for credential in http.events.open_streams().credentials() {
+        match remaining_validity(http, &credential, now).await {
             Some(rest) => pause = pause.min(rest),
-            None => http.events.admission().expel(&credential),
+            None => http.events.open_streams().close_streams(&credential),
         }
     }
     pause
 }
 
-/// For how long a token or a session is still good. What cannot be looked up is not: its owner can
-/// come back.
-async fn good_for(http: &Http, credential: &Digest, now: Timestamp) -> Option<Duration> {
+/// Returns for how long a token or a session is still valid. A token that cannot be looked up counts
+/// as invalid: its owner can connect again.
+async fn remaining_validity(http: &Http, credential: &Digest, now: Timestamp) -> Option<Duration> {
     if let Some((_, expires_at)) = http.sign_in.kept_session(credential, now) {
         return Some(expires_at.since(now));
     }

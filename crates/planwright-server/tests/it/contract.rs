@@ -1,7 +1,7 @@
 //! What every answer keeps to: the document that describes them, headers, methods, media types and
 //! limits.
 
-use crate::client::Service;
+use crate::service::Service;
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Who makes a request, and what they may do.
 
-use super::problem::Problem;
+use crate::http::problem::Problem;
 use crate::observe::TraceId;
 use axum::extract::FromRequestParts;
 use http::StatusCode;

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 /// Sends whatever is put into the queue, until nobody does any more. Nothing on the way keeps or
 /// gathers it.
-pub(crate) fn carrier(mut pieces: mpsc::Receiver<Bytes>) -> Response {
+pub(crate) fn stream_response(mut pieces: mpsc::Receiver<Bytes>) -> Response {
     let body = futures::stream::poll_fn(move |context| {
         pieces
             .poll_recv(context)

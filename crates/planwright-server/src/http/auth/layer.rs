@@ -1,11 +1,11 @@
-//! The door: a token on every route, and only what the token's owner may do.
+//! Authentication: a token on every route, and only what the token's owner may do.
 //!
 //! What a route is for is declared once, as `x-planwright-action` in the OpenAPI document, and
-//! enforced from there. A route that declares nothing is closed to everybody.
+//! enforced from there. A route that declares nothing is closed to every caller.
 
-use super::caller::{Caller, authorize};
-use super::problem::Problem;
-use super::state::Http;
+use crate::http::auth::{Caller, authorize};
+use crate::http::problem::Problem;
+use crate::http::state::Http;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -17,22 +17,22 @@ use planwright_engine::access;
 use planwright_engine::port::Token;
 use zeroize::Zeroizing;
 
-/// Who may use a route.
+/// The callers that may use a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
-    /// Anybody, without a token.
+pub enum RouteAccess {
+    /// Open without a token.
     Public,
-    /// Whoever may do all of this.
+    /// Open to callers that may do all of this.
     May(Vec<Permission>),
 }
 
-impl Entry {
+impl RouteAccess {
     /// The words of `x-planwright-action`; unknown ones open nothing.
     pub fn parse(words: &str) -> Option<Self> {
         if words == "public" {
             return Some(Self::Public);
         }
-        let actions: Option<Vec<Permission>> = words.split(' ').map(action).collect();
+        let actions: Option<Vec<Permission>> = words.split(' ').map(parse_action).collect();
         actions.filter(|actions| !actions.is_empty()).map(Self::May)
     }
 
@@ -47,7 +47,7 @@ impl Entry {
     }
 }
 
-fn action(word: &str) -> Option<Permission> {
+fn parse_action(word: &str) -> Option<Permission> {
     Some(match word {
         "read" => Permission::Read,
         "propose" => Permission::Propose,
@@ -62,13 +62,17 @@ fn action(word: &str) -> Option<Permission> {
     })
 }
 
-/// Lets in who may, and tells the route who it is.
-pub(super) async fn layer(State(http): State<Http>, mut request: Request, next: Next) -> Response {
-    let door = match door(&http, &request) {
-        Ok(door) => door,
+/// Refuses callers that may not use the route, and hands the others to it as [`Caller`].
+pub(crate) async fn authenticate_request(
+    State(http): State<Http>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let check = match access_check(&http, &request) {
+        Ok(check) => check,
         Err(problem) => return problem.into_response(),
     };
-    match enter(&http, door).await {
+    match check_access(&http, check).await {
         Ok(Some(caller)) => {
             request.extensions_mut().insert(caller);
             forget_ticket(&mut request);
@@ -79,8 +83,8 @@ pub(super) async fn layer(State(http): State<Http>, mut request: Request, next: 
     }
 }
 
-/// Who may use the route of this request.
-pub(super) fn entry_of<'a>(http: &'a Http, request: &Request) -> Option<&'a Entry> {
+/// Returns the access that the route of this request declares.
+pub(crate) fn access_of<'a>(http: &'a Http, request: &Request) -> Option<&'a RouteAccess> {
     let path = request.extensions().get::<MatchedPath>()?;
     let method = if request.method() == Method::HEAD {
         &Method::GET
@@ -89,52 +93,57 @@ pub(super) fn entry_of<'a>(http: &'a Http, request: &Request) -> Option<&'a Entr
     };
     http.openapi
         .get()?
-        .entries
+        .access
         .get(&(method.clone(), path.as_str().to_owned()))
 }
 
-/// What has to be shown at the door of a route, and what the request shows.
-struct Door {
+/// The actions that a route requires, and the credential that the request brings.
+struct AccessCheck {
     actions: Vec<Permission>,
-    shown: Shown,
+    credential: Credential,
 }
 
-enum Shown {
+enum Credential {
     Token(Zeroizing<String>),
     /// A ticket for this path.
     Ticket(String, String),
 }
 
-/// Nothing has to be shown where anybody may enter.
-fn door(http: &Http, request: &Request) -> Result<Option<Door>, Problem> {
-    let actions = match entry_of(http, request).ok_or_else(|| closed(http, request))? {
+/// Reads the credential of a request; `None` where the route needs none.
+fn access_check(http: &Http, request: &Request) -> Result<Option<AccessCheck>, Problem> {
+    let actions = match access_of(http, request)
+        .ok_or_else(|| refuse_closed_route(http, request))?
+    {
         _ if http.settings.metrics_public && request.uri().path() == "/metrics" => return Ok(None),
-        Entry::Public => return Ok(None),
-        Entry::May(actions) => actions.clone(),
+        RouteAccess::Public => return Ok(None),
+        RouteAccess::May(actions) => actions.clone(),
     };
     let path = request.uri().path();
-    let shown = match ticket(request) {
-        Some(ticket) => Shown::Ticket(ticket.to_owned(), path.to_owned()),
-        None => Shown::Token(Zeroizing::new(bearer(request.headers())?.to_owned())),
+    let credential = match ticket_of(request) {
+        Some(ticket) => Credential::Ticket(ticket.to_owned(), path.to_owned()),
+        None => Credential::Token(Zeroizing::new(bearer_token(request.headers())?.to_owned())),
     };
-    Ok(Some(Door { actions, shown }))
+    Ok(Some(AccessCheck {
+        actions,
+        credential,
+    }))
 }
 
-/// A method that the route does not know, or a route that declares nothing: open to nobody.
-fn closed(http: &Http, request: &Request) -> Problem {
+/// Refuses a method that the route does not know, or a route that declares no access.
+fn refuse_closed_route(http: &Http, request: &Request) -> Problem {
     let path = request
         .extensions()
         .get::<MatchedPath>()
         .map(MatchedPath::as_str);
-    let entries = http.openapi.get().map(|document| &document.entries);
-    let mut methods: Vec<&str> = entries
+    let access = http.openapi.get().map(|document| &document.access);
+    let mut methods: Vec<&str> = access
         .into_iter()
         .flatten()
         .filter(|((_, known), _)| Some(known.as_str()) == path)
         .map(|((method, _), _)| method.as_str())
         .collect();
     if methods.is_empty() || methods.contains(&request.method().as_str()) {
-        return Problem::forbidden("this route is open to nobody");
+        return Problem::forbidden("this route is closed to every caller");
     }
     if methods.contains(&"GET") {
         methods.push("HEAD");
@@ -144,7 +153,7 @@ fn closed(http: &Http, request: &Request) -> Problem {
 }
 
 /// The ticket of a request for an event stream that brings no token.
-fn ticket(request: &Request) -> Option<&str> {
+fn ticket_of(request: &Request) -> Option<&str> {
     let streams = request.method() == Method::GET && request.uri().path().ends_with("/events");
     if !streams || request.headers().contains_key(AUTHORIZATION) {
         return None;
@@ -156,9 +165,9 @@ fn ticket(request: &Request) -> Option<&str> {
         .find_map(|pair| pair.strip_prefix("ticket="))
 }
 
-/// A ticket that was used is nobody else's business: neither the route nor a log sees it.
+/// Removes a used ticket from the address: neither the route nor a log may see it.
 fn forget_ticket(request: &mut Request) {
-    if ticket(request).is_none() {
+    if ticket_of(request).is_none() {
         return;
     }
     let uri = request.uri();
@@ -177,13 +186,17 @@ fn forget_ticket(request: &mut Request) {
     }
 }
 
-async fn enter(http: &Http, door: Option<Door>) -> Result<Option<Caller>, Problem> {
-    let Some(Door { actions, shown }) = door else {
+async fn check_access(http: &Http, check: Option<AccessCheck>) -> Result<Option<Caller>, Problem> {
+    let Some(AccessCheck {
+        actions,
+        credential,
+    }) = check
+    else {
         return Ok(None);
     };
-    let caller = match shown {
-        Shown::Token(token) => authenticate(http, &token).await?,
-        Shown::Ticket(ticket, path) => {
+    let caller = match credential {
+        Credential::Token(token) => find_caller(http, &token).await?,
+        Credential::Ticket(ticket, path) => {
             let now = http.service.engine.now();
             let spent = http.tickets.spend(&ticket, &path, now);
             spent.ok_or_else(|| {
@@ -197,8 +210,8 @@ async fn enter(http: &Http, door: Option<Door>) -> Result<Option<Caller>, Proble
     Ok(Some(caller))
 }
 
-/// The owner of a token.
-async fn authenticate(http: &Http, token: &str) -> Result<Caller, Problem> {
+/// Finds the owner of a token or a session.
+async fn find_caller(http: &Http, token: &str) -> Result<Caller, Problem> {
     let now = http.service.engine.now();
     if let Some(caller) = http.sign_in.session(token, now) {
         return Ok(caller);
@@ -219,7 +232,7 @@ async fn authenticate(http: &Http, token: &str) -> Result<Caller, Problem> {
     })
 }
 
-fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+fn bearer_token(headers: &HeaderMap) -> Result<&str, Problem> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (given.next(), given.next()) else {
         return Err(unauthorized(

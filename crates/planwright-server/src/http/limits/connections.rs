@@ -14,13 +14,13 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// Lets connections in while there is room.
 #[derive(Debug, Clone)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     room: Arc<Semaphore>,
     stall: Duration,
 }
 
 impl Guard {
-    pub(super) fn new(connections: usize, stall: Duration) -> Self {
+    pub(crate) fn new(connections: usize, stall: Duration) -> Self {
         Self {
             room: Arc::new(Semaphore::new(connections)),
             stall,
@@ -57,7 +57,7 @@ impl<S> Accept<TcpStream, S> for Guard {
 
 /// A connection whose other side has to take what it is sent.
 #[derive(Debug)]
-pub(super) struct Guarded {
+pub(crate) struct Guarded {
     stream: TcpStream,
     stalled: Pin<Box<Sleep>>,
     stall: Duration,

@@ -1,11 +1,10 @@
-//! Who is let in when there are too many. Decisions of people always are: approve, reject and
-//! cancel.
+//! Limits on requests: at once for the whole service, and per second for each principal. Decisions of
+//! people are always admitted: approve, reject and cancel.
 
-use super::auth::entry_of;
-use super::caller::Caller;
-use super::problem::Problem;
-use super::settings::Settings;
-use super::state::Http;
+use crate::http::auth::{Caller, RouteAccess, access_of};
+use crate::http::problem::Problem;
+use crate::http::settings::Settings;
+use crate::http::state::Http;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -20,7 +19,7 @@ const MAX_PRINCIPALS: usize = 10_000;
 
 /// What is under way, and how fast everybody asks.
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     in_flight: Arc<Semaphore>,
     rates: Mutex<HashMap<(&'static str, String), Bucket>>,
     per_second: f64,
@@ -35,7 +34,7 @@ struct Bucket {
 }
 
 impl Limits {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             in_flight: Arc::new(Semaphore::new(settings.max_in_flight)),
             rates: Mutex::default(),
@@ -75,8 +74,12 @@ impl Limits {
 }
 
 /// Sheds load: beyond what can be worked on at once, requests are told to come again.
-pub(super) async fn admission(State(http): State<Http>, request: Request, next: Next) -> Response {
-    let always = entry_of(&http, &request).is_some_and(super::auth::Entry::is_always_admitted);
+pub(crate) async fn limit_in_flight(
+    State(http): State<Http>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let always = access_of(&http, &request).is_some_and(RouteAccess::is_always_admitted);
     let permit = match Arc::clone(&http.limits.in_flight).try_acquire_owned() {
         Ok(permit) => Some(permit),
         Err(_) if always => None,
@@ -91,8 +94,8 @@ pub(super) async fn admission(State(http): State<Http>, request: Request, next: 
 }
 
 /// Keeps one principal from taking the service for themselves.
-pub(super) async fn rate(State(http): State<Http>, request: Request, next: Next) -> Response {
-    let always = entry_of(&http, &request).is_some_and(super::auth::Entry::is_always_admitted);
+pub(crate) async fn limit_rate(State(http): State<Http>, request: Request, next: Next) -> Response {
+    let always = access_of(&http, &request).is_some_and(RouteAccess::is_always_admitted);
     let taken = match request.extensions().get::<Caller>() {
         Some(caller) if !always => http.limits.take(caller, Instant::now()),
         Some(_) | None => Ok(()),

@@ -1,7 +1,8 @@
 //! Plans that a model writes, over HTTP.
 
-use crate::client::Service;
-use crate::provider::{Provider, Reply};
+use crate::service::Service;
+use planwright_engine::memory::ScriptedModel;
+use planwright_engine::port::ModelError;
 use serde_json::{Value, json};
 
 fn plan(tool: &str) -> Value {
@@ -11,13 +12,16 @@ fn plan(tool: &str) -> Value {
 #[test]
 fn a_goal_becomes_a_plan_with_steps_and_can_be_written_again() {
     let again = json!({ "title": "Look around", "steps": [{ "id": "s1", "title": "Wait", "tool": "demo.sleep", "args": { "ms": 1 } }] });
-    let provider = Provider::scripted([
-        Reply::text("hm"),
-        Reply::json(plan("local.list_dir")),
-        Reply::json(again),
-        Reply::status(400, r#"{"error": {"message": "no such model"}}"#),
-    ]);
-    let service = Service::configured(&provider.config());
+    let model = ScriptedModel::default()
+        .says("hm")
+        .says(plan("local.list_dir").to_string())
+        .says(again.to_string())
+        .then(Err(ModelError::Refused {
+            model: ScriptedModel::NAME.to_owned(),
+            status: 400,
+            message: "no such model".to_owned(),
+        }));
+    let service = Service::with_model(model);
     let made = service
         .post("/plan", &json!({ "goal": "look around" }))
         .ends(201)

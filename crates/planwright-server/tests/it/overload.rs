@@ -1,14 +1,21 @@
 //! Too much at once: most are told to come again, people who decide are let in.
 
-use crate::client::Service;
-use crate::workbench::{effect, sleep, wait_until};
+use crate::service::{Service, Setup, effect, sleep, wait_until};
+use planwright_server::http::Settings;
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+/// A service with other limits than usual.
+fn limited(change: impl FnOnce(&mut Settings)) -> Service {
+    let mut setup = Setup::default();
+    change(&mut setup.settings);
+    Service::start(setup)
+}
+
 #[test]
 fn decisions_are_admitted_while_others_are_told_to_come_again() {
-    let service = Service::configured("[serve]\nmax_in_flight = 2\n");
+    let service = limited(|settings| settings.max_in_flight = 2);
     service.plan("p", json!([effect("a", &[])]));
     service.plan("q", json!([sleep("a", 60_000, &[])]));
     service.run("q");
@@ -34,7 +41,10 @@ fn decisions_are_admitted_while_others_are_told_to_come_again() {
 
 #[test]
 fn one_principal_does_not_take_the_service_for_themselves() {
-    let service = Service::configured("[serve]\nrequests_per_second = 1\nburst = 5\n");
+    let service = limited(|settings| {
+        settings.requests_per_second = 1;
+        settings.burst = 5;
+    });
     service.plan("p", json!([effect("a", &[])]));
     let eager = service.token("viewer", "agent", "eager");
     let statuses: Vec<u16> = (0..40)
@@ -55,7 +65,7 @@ fn one_principal_does_not_take_the_service_for_themselves() {
 
 #[test]
 fn connections_beyond_the_limit_are_closed_and_others_go_on() {
-    let service = Service::configured("[serve]\nmax_connections = 3\n");
+    let service = limited(|settings| settings.max_connections = 3);
     let mut idle: Vec<TcpStream> = (0..2)
         .map(|_| TcpStream::connect(&service.host).unwrap())
         .collect();

@@ -1,7 +1,7 @@
 //! Signing in from the operator's terminal: a code that is shown there once is worth a session.
 
-use super::caller::Caller;
-use super::problem::Problem;
+use crate::http::auth::Caller;
+use crate::http::problem::Problem;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use planwright_core::digest::Digest;
@@ -67,7 +67,7 @@ impl SignIn {
     }
 
     /// Spends a code: `token` opens the door until the instant that is returned.
-    pub(super) fn spend(&self, code: &str, token: &str, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn spend(&self, code: &str, token: &str, now: Timestamp) -> Option<Timestamp> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (principal, role, code_expires_at) =
             kept.codes.remove(&Digest::of_bytes(code.as_bytes()))?;
@@ -91,13 +91,13 @@ impl SignIn {
     }
 
     /// Whose session this is, if it is one.
-    pub(super) fn session(&self, token: &str, now: Timestamp) -> Option<Caller> {
+    pub(crate) fn session(&self, token: &str, now: Timestamp) -> Option<Caller> {
         self.kept_session(&Digest::of_bytes(token.as_bytes()), now)
             .map(|(caller, _)| caller)
     }
 
     /// The session with this hash, and until when it lasts.
-    pub(super) fn kept_session(
+    pub(crate) fn kept_session(
         &self,
         hash: &Digest,
         now: Timestamp,

@@ -1,7 +1,7 @@
 //! The OpenAPI document, as it follows from the routes, and what the service itself reads from it.
 
-use super::auth::Entry;
-use super::problem::Problem;
+use crate::http::auth::RouteAccess;
+use crate::http::problem::Problem;
 use http::Method;
 use planwright_api::{ApprovalLine, ModelCostLine, PlanningLine, StepVerdict, ThreadLine};
 use serde_json::{Map, Value, json};
@@ -9,22 +9,22 @@ use std::collections::HashMap;
 use utoipa::openapi::OpenApi;
 
 /// Where a route says what it is for.
-pub(super) const ACTION: &str = "x-planwright-action";
+pub(crate) const ACTION: &str = "x-planwright-action";
 
 /// The document, and who may use which route.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub value: Value,
-    pub(super) entries: HashMap<(Method, String), Entry>,
+    pub(crate) access: HashMap<(Method, String), RouteAccess>,
 }
 
 impl Document {
     /// The document of these routes, with what all of them share.
-    pub(super) fn new(generated: &OpenApi) -> Self {
+    pub(crate) fn new(generated: &OpenApi) -> Self {
         let mut value =
             serde_json::to_value(generated).expect("an OpenAPI document has only string keys");
         describe(&mut value);
-        let mut entries = HashMap::new();
+        let mut access = HashMap::new();
         let paths = value
             .get_mut("paths")
             .and_then(Value::as_object_mut)
@@ -40,23 +40,23 @@ impl Document {
                     .and_then(Value::as_str)
                     .unwrap_or_default()
                     .to_owned();
-                let (Some(entry), Ok(name)) = (
-                    Entry::parse(&words),
+                let (Some(required), Ok(name)) = (
+                    RouteAccess::parse(&words),
                     Method::from_bytes(method.to_ascii_uppercase().as_bytes()),
                 ) else {
                     continue;
                 };
-                complete(&name, operation, &entry);
-                entries.insert((name, path.clone()), entry);
+                complete(&name, operation, &required);
+                access.insert((name, path.clone()), required);
             }
         }
-        Self { value, entries }
+        Self { value, access }
     }
 }
 
 /// The document as it is served and checked in.
 pub fn document() -> Value {
-    super::router::routes().1.value
+    crate::http::router::routes().1.value
 }
 
 fn describe(document: &mut Value) {
@@ -93,7 +93,7 @@ fn describe(document: &mut Value) {
         .entry("schemas")
         .or_insert_with(|| json!({}));
     if let Some(schemas) = schemas.as_object_mut() {
-        super::shapes::add(schemas);
+        super::schemas::add_core_schemas(schemas);
         named::<Problem>(schemas);
         named::<StepVerdict>(schemas);
         named::<ApprovalLine>(schemas);
@@ -116,11 +116,11 @@ fn named<T: utoipa::ToSchema>(schemas: &mut Map<String, Value>) {
 }
 
 /// Adds what every route shares: the token, and the answers of the layers in front of it.
-fn complete(method: &Method, operation: &mut Map<String, Value>, entry: &Entry) {
+fn complete(method: &Method, operation: &mut Map<String, Value>, required: &RouteAccess) {
     let mut statuses = vec!["400", "403", "404", "414", "500", "503"];
-    match entry {
-        Entry::Public => drop(operation.insert("security".to_owned(), json!([]))),
-        Entry::May(_) => {
+    match required {
+        RouteAccess::Public => drop(operation.insert("security".to_owned(), json!([]))),
+        RouteAccess::May(_) => {
             statuses.extend(["401", "429"]);
             operation.insert("security".to_owned(), json!([{ "token": [] }]));
         }
@@ -128,7 +128,7 @@ fn complete(method: &Method, operation: &mut Map<String, Value>, entry: &Entry) 
     if operation.contains_key("requestBody") {
         statuses.extend(["408", "413", "415"]);
     }
-    if *method == Method::POST && *entry != Entry::Public {
+    if *method == Method::POST && *required != RouteAccess::Public {
         statuses.extend(["409", "422"]);
         let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
         if let Some(parameters) = parameters.as_array_mut() {

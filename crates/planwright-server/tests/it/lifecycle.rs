@@ -1,17 +1,17 @@
 //! The life of a plan over HTTP.
 
-use crate::client::Service;
-use crate::workbench::{echo, effect, keys, sleep, step};
+use crate::service::{Service, echo, effect, sleep, step};
+use planwright_core::journal::StreamName;
 use serde_json::json;
 
 #[test]
-fn a_goal_makes_a_draft_with_a_trace_and_files() {
+fn a_goal_makes_a_draft_with_a_trace_whose_files_are_written() {
     let service = Service::new();
     let answer = service
         .post("/plan", &json!({ "goal": "Ship the next milestone" }))
         .ends(201);
     let created = answer.json();
-    assert_eq!(keys(&created), ["plan", "traceId"]);
+    assert_eq!(created.as_object().unwrap().len(), 2, "{created}");
     let plan = &created["plan"];
     let id = plan["id"].as_str().unwrap();
     assert!(id.starts_with("plan-") && id.len() == 13, "{id}");
@@ -28,15 +28,7 @@ fn a_goal_makes_a_draft_with_a_trace_and_files() {
         Some(format!("/plan/{id}").as_str())
     );
     assert_eq!(answer.header("x-trace-id"), created["traceId"].as_str());
-    for file in ["plan.json", "plan.md"] {
-        assert!(
-            service
-                .bench
-                .read(&format!(".plans/{id}/{file}"))
-                .contains("Ship the next milestone"),
-            "{file}"
-        );
-    }
+    assert_eq!(service.projected(), [id], "its files are written");
     let yes = json!({ "decision": "approve", "version": 1 });
     service
         .post(&format!("/plan/{id}/approve"), &yes)
@@ -180,7 +172,7 @@ fn a_plan_is_approved_only_from_proposed_and_run_only_once_approved() {
     service.approve("p");
     service.run("p");
     service.wait_for("p", "completed");
-    assert_eq!(service.bench.read("effects.txt"), "a\n");
+    assert_eq!(service.files.read("effects.txt"), "a\n");
     service
         .request("POST", "/plan/p/run")
         .send()
@@ -219,11 +211,12 @@ fn feedback_of_a_rejection_is_kept_with_its_version_and_the_third_needs_a_review
             assert_eq!(service.status("p"), "proposed");
         }
     }
-    let page = service.bench.read(".plans/p/plan.md");
+    let journal = json!(service.log(&StreamName::Plan("p".parse().unwrap()))).to_string();
     assert!(
-        page.contains("reason 1") && page.contains("reason 3"),
-        "{page}"
+        journal.contains("reason 1") && journal.contains("reason 3"),
+        "{journal}"
     );
+    assert_eq!(service.projected(), ["p"; 6], "after every change");
 }
 
 #[test]
@@ -296,7 +289,7 @@ fn a_plan_is_not_deleted_while_it_executes_and_is_gone_afterwards() {
     service.get("/plan/p").refuses(404, "deleted");
     service.request("DELETE", "/plan/p").send().ends(404);
     assert_eq!(service.get("/plan").ends(200).json()["items"], json!([]));
-    assert!(!service.bench.path(".plans/p/plan.json").exists());
+    assert_eq!(service.projected().last().unwrap(), "p");
 }
 
 #[test]
@@ -307,7 +300,7 @@ fn a_run_is_paused_resumed_forked_and_its_steps_skipped() {
     service.plan(
         "p",
         json!([
-            sleep("a", 3_000, &[]),
+            sleep("a", 300, &[]),
             gate,
             echo("c", "${b}", &["b"]),
             echo("d", 4, &["b"])
@@ -418,7 +411,10 @@ fn plans_are_listed_where_they_stand_whatever_became_of_them() {
         service.run(id);
         service.wait_for(id, "completed");
     }
-    service.bench.run(&["archive", "away"]).ends(0);
+    service
+        .request("POST", "/plan/away/archive")
+        .send()
+        .ends(200);
     service.request("DELETE", "/plan/gone").send().ends(204);
     let change = json!({ "steps": [echo("a", 2, &[])] }).to_string();
     let tag = service

@@ -3,9 +3,9 @@
 //! A page on any web site can make a browser send requests to `localhost`, and a name under its
 //! control can point there. Both are refused here, before anything else looks at the request.
 
-use super::problem::Problem;
-use super::settings::Settings;
-use super::state::Http;
+use crate::http::problem::Problem;
+use crate::http::settings::Settings;
+use crate::http::state::Http;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -180,7 +180,7 @@ fn check(settings: &Settings, uri: &Uri, headers: &HeaderMap) -> Result<(), Prob
 }
 
 /// Refuses foreign hosts and origins, on every route and method.
-pub(super) async fn layer(State(http): State<Http>, request: Request, next: Next) -> Response {
+pub(crate) async fn check_host(State(http): State<Http>, request: Request, next: Next) -> Response {
     match check(&http.settings, request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),

@@ -1,6 +1,6 @@
 //! Counts what happens in runs. It sees what is durable, so it counts nothing that did not happen.
 
-use super::figures::{name, tool_label};
+use super::prometheus::{name, tool_label};
 use planwright_core::id::{AttemptNo, RunId, StepId};
 use planwright_core::journal::Entry;
 use planwright_core::run::{Run, RunEvent};
@@ -22,11 +22,11 @@ struct Executing {
 }
 
 #[derive(Default)]
-pub(super) struct RunFigures {
+pub(super) struct RunMetrics {
     runs: Mutex<BTreeMap<RunId, Executing>>,
 }
 
-impl Observer for RunFigures {
+impl Observer for RunMetrics {
     fn executing(&self, run: &Run) {
         let counted = run.start().parent.is_none();
         if counted {
@@ -137,7 +137,7 @@ impl Observer for RunFigures {
     }
 }
 
-impl RunFigures {
+impl RunMetrics {
     fn runs(&self) -> MutexGuard<'_, BTreeMap<RunId, Executing>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }

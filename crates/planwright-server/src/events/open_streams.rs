@@ -1,20 +1,20 @@
-//! How many streams may be open.
+//! The streams that are open, and how many may be.
 
 use super::options::EventsOptions;
 use crate::http::Caller;
-use crate::observe::Counted;
+use crate::observe::GaugeGuard;
 use planwright_core::digest::Digest;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// Counts the open streams, and ends those of whoever is no longer let in.
+/// Counts the open streams, and closes those whose token is no longer valid.
 #[derive(Debug, Default)]
-pub(crate) struct Admission {
+pub(crate) struct OpenStreams {
     open: Mutex<Open>,
-    /// Somebody came in.
-    pub(crate) entered: Notify,
+    /// Notified when a stream is opened.
+    pub(crate) opened_one: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -29,29 +29,29 @@ struct Open {
 #[derive(Debug, Default)]
 struct Opened {
     streams: usize,
-    expelled: CancellationToken,
+    revoked: CancellationToken,
 }
 
 /// One open stream. Dropping it makes room.
 #[derive(Debug)]
-pub(crate) struct Place {
-    admission: Arc<Admission>,
+pub(crate) struct StreamPermit {
+    open_streams: Arc<OpenStreams>,
     who: String,
     credential: Digest,
     global: bool,
     /// Cancelled when the token is no longer good.
-    pub(crate) expelled: CancellationToken,
-    _counted: Counted,
+    pub(crate) revoked: CancellationToken,
+    _counted: GaugeGuard,
 }
 
-impl Admission {
-    /// A place for one more stream, if there is room.
+impl OpenStreams {
+    /// Takes a permit for one more stream, if there is room.
     pub(super) fn enter(
         self: &Arc<Self>,
         caller: &Caller,
         global: bool,
         options: &EventsOptions,
-    ) -> Option<Place> {
+    ) -> Option<StreamPermit> {
         let who = format!(
             "{} {}",
             caller.principal.kind.as_str(),
@@ -70,32 +70,32 @@ impl Admission {
         *open.each.entry(who.clone()).or_default() += 1;
         let opened = open.credentials.entry(caller.credential).or_default();
         opened.streams += 1;
-        let expelled = opened.expelled.clone();
+        let revoked = opened.revoked.clone();
         drop(open);
-        self.entered.notify_one();
-        Some(Place {
-            admission: Arc::clone(self),
+        self.opened_one.notify_one();
+        Some(StreamPermit {
+            open_streams: Arc::clone(self),
             who,
             credential: caller.credential,
             global,
-            expelled,
-            _counted: Counted::stream(),
+            revoked,
+            _counted: GaugeGuard::stream(),
         })
     }
 
-    /// What the open streams were opened with.
+    /// Lists the tokens and sessions that streams were opened with, by hash.
     pub(crate) fn credentials(&self) -> Vec<Digest> {
         self.open().credentials.keys().copied().collect()
     }
 
-    /// Ends what was opened with this token.
-    pub(crate) fn expel(&self, credential: &Digest) {
+    /// Closes the streams that were opened with this token.
+    pub(crate) fn close_streams(&self, credential: &Digest) {
         if let Some(opened) = self.open().credentials.get(credential) {
-            opened.expelled.cancel();
+            opened.revoked.cancel();
         }
     }
 
-    /// How many streams are open.
+    /// Counts the open streams.
     pub(super) fn count(&self) -> usize {
         self.open().all
     }
@@ -105,9 +105,9 @@ impl Admission {
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
-        let mut open = self.admission.open();
+        let mut open = self.open_streams.open();
         open.all -= 1;
         open.global -= usize::from(self.global);
         if let Some(own) = open.each.get_mut(&self.who) {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_place_is_free_again_once_its_stream_is_closed() {
-        let admission = Arc::new(Admission::default());
+        let open_streams = Arc::new(OpenStreams::default());
         let options = EventsOptions {
             max_streams: 3,
             max_streams_each: 2,
@@ -152,7 +152,7 @@ mod tests {
             ..Default::default()
         };
         let (ada, eve) = (caller("ada"), caller("eve"));
-        let enter = |who: &Caller, global| admission.enter(who, global, &options);
+        let enter = |who: &Caller, global| open_streams.enter(who, global, &options);
         let first = enter(&ada, true);
         assert!(first.is_some());
         assert!(enter(&ada, true).is_none(), "one global stream");
@@ -160,19 +160,25 @@ mod tests {
         assert!(enter(&ada, false).is_none(), "two for each");
         let third = enter(&eve, false);
         assert!(enter(&eve, false).is_none(), "three for all");
-        assert_eq!((admission.count(), admission.credentials().len()), (3, 2));
+        assert_eq!(
+            (open_streams.count(), open_streams.credentials().len()),
+            (3, 2)
+        );
         drop((first, second, third));
-        assert_eq!((admission.count(), admission.credentials().len()), (0, 0));
+        assert_eq!(
+            (open_streams.count(), open_streams.credentials().len()),
+            (0, 0)
+        );
         assert!(enter(&ada, true).is_some());
     }
 
     #[test]
-    fn who_is_expelled_loses_every_stream_and_nobody_else_does() {
-        let (admission, options) = (Arc::new(Admission::default()), EventsOptions::default());
-        let enter = |who: &str| admission.enter(&caller(who), false, &options).unwrap();
+    fn a_revoked_token_loses_every_stream_and_no_other_does() {
+        let (open_streams, options) = (Arc::new(OpenStreams::default()), EventsOptions::default());
+        let enter = |who: &str| open_streams.enter(&caller(who), false, &options).unwrap();
         let (first, second, other) = (enter("ada"), enter("ada"), enter("eve"));
-        admission.expel(&caller("ada").credential);
-        assert!(first.expelled.is_cancelled() && second.expelled.is_cancelled());
-        assert!(!other.expelled.is_cancelled());
+        open_streams.close_streams(&caller("ada").credential);
+        assert!(first.revoked.is_cancelled() && second.revoked.is_cancelled());
+        assert!(!other.revoked.is_cancelled());
     }
 }

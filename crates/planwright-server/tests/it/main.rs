@@ -1,0 +1,22 @@
+//! The service as its clients see it: the whole application in this process, asked over real
+//! sockets. What only the real program can show (signals, TLS, two processes on one store) is tested
+//! with the binary.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, in its helpers too"
+)]
+
+mod chat;
+mod contract;
+mod decisions;
+mod doors;
+mod http_client;
+mod lifecycle;
+mod overload;
+mod planning;
+mod reflection;
+mod repeat;
+mod revocations;
+mod service;
+mod tools;
