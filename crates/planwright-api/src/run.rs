@@ -115,7 +115,7 @@ pub struct ErrorWire {
 impl From<StepError> for ErrorWire {
     fn from(error: StepError) -> Self {
         Self {
-            code: error.code,
+            code: error.code.to_string(),
             message: error.message,
         }
     }
@@ -149,7 +149,7 @@ impl RunResult {
             run_id: Some(report.run.to_string()),
             version: report.version,
             digest: report.digest.to_string(),
-            status: report.status.to_owned(),
+            status: report.status.to_string(),
             success: report.success,
             duration_ms: millis(report.duration),
             variables: variables(run.plan(), &steps),
@@ -185,7 +185,7 @@ impl StepResult {
             id: id.to_string(),
             title: title.unwrap_or_default(),
             tool,
-            status: status.to_owned(),
+            status: status.to_string(),
             attempts,
             duration_ms: millis(duration),
             value,
@@ -210,7 +210,7 @@ impl ItemResult {
         } = report;
         Self {
             index,
-            status: status.to_owned(),
+            status: status.to_string(),
             attempts,
             duration_ms: millis(duration),
             value,

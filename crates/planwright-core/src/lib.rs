@@ -10,6 +10,7 @@
 //! * [`review`]: the life of a plan: versions, approvals, rejections.
 //! * [`run`]: the life of a run: `decide` says what may happen, `apply` notes what happened.
 //! * [`journal`]: how both are written down.
+//! * [`status`]: the words in which plans, runs and steps are reported.
 //! * [`stats`]: figures over all of it.
 //! * [`event`]: what the rest of the world is told about both.
 //! * [`tool`]: what is known about tools, and names that look alike.
@@ -56,6 +57,7 @@ pub mod review;
 pub mod run;
 pub mod secret;
 pub mod stats;
+pub mod status;
 pub mod text;
 pub mod time;
 pub mod tool;

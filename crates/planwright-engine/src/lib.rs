@@ -46,7 +46,7 @@
 //!     on_step_complete(|step| println!("    -> {}", step.status)),
 //! ];
 //! let run = engine.runs().run_document(document, options).await?.wait().await?;
-//! assert_eq!(run.status(), "completed");
+//! assert_eq!(run.status(), planwright_core::status::RunStatus::Completed);
 //! # Ok(())
 //! # }
 //! ```

@@ -6,6 +6,8 @@
 use crate::port::{Call, CallError, Outcome};
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::run::Run;
+use planwright_core::run::StepErrorCode;
+use planwright_core::status::RunStatus;
 use planwright_core::trace::{TraceId, TraceParent};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,11 +104,11 @@ pub(crate) fn run_span(run: &Run) -> Span {
 
 /// Notes how a run was left.
 pub(crate) fn run_left(span: &Span, run: &Run) {
-    span.record("planwright.run.status", run.status());
-    if run.status() == "failed" {
+    span.record("planwright.run.status", run.status().as_str());
+    if run.status() == RunStatus::Failed {
         span.record("otel.status_code", "ERROR");
     }
-    tracing::info!(parent: span, status = run.status(), "the run was left");
+    tracing::info!(parent: span, status = run.status().as_str(), "the run was left");
 }
 
 /// Where a call is: at its span, or at a place of its own in the trace of the order.
@@ -157,11 +159,13 @@ pub(crate) fn call_ended(span: &Span, outcome: &Outcome, stopped: bool) {
             span.record("gen_ai.tool.call.result", tracing::field::display(value));
         }
         Ok(_) | Err(CallError::InputRequired(_)) => {}
-        Err(CallError::Failed { code, .. }) => call_failed(span, code),
-        Err(CallError::Unavailable(_)) => call_failed(span, "tool_unavailable"),
+        Err(CallError::Failed { code, .. }) => call_failed(span, code.as_str()),
+        Err(CallError::Unavailable(_)) => {
+            call_failed(span, StepErrorCode::ToolUnavailable.as_str());
+        }
         Err(CallError::Cancelled | CallError::Lost(_)) if stopped => {}
-        Err(CallError::Cancelled) => call_failed(span, "cancelled"),
-        Err(CallError::Lost(_)) => call_failed(span, "outcome_lost"),
+        Err(CallError::Cancelled) => call_failed(span, StepErrorCode::Cancelled.as_str()),
+        Err(CallError::Lost(_)) => call_failed(span, StepErrorCode::OutcomeLost.as_str()),
     }
 }
 

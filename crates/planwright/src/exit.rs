@@ -194,6 +194,7 @@ impl From<Refusal> for Failure {
         let exit = match refusal {
             Refusal::UnknownStep(_) | Refusal::BadInput { .. } => Exit::Usage,
             Refusal::RunEnded { .. }
+            | Refusal::NotExecuting
             | Refusal::InFlight { .. }
             | Refusal::NotPaused
             | Refusal::CannotPause { .. }

@@ -10,6 +10,7 @@ use planwright_adapters::toolbox::{InProcessServer, Toolbox, ToolboxOptions};
 use planwright_core::plan::{Bounds, Document};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::Shown;
+use planwright_core::status::RunStatus;
 use planwright_engine::{Engine, RunOptions};
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
@@ -135,7 +136,11 @@ async fn make(engine: &Engine, number: usize) -> Result<()> {
         .await?
         .wait()
         .await?;
-    let wanted = if gated { "waiting" } else { "completed" };
+    let wanted = if gated {
+        RunStatus::Waiting
+    } else {
+        RunStatus::Completed
+    };
     ensure!(run.status() == wanted, "a run is {}", run.status());
     Ok(())
 }

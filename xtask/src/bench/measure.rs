@@ -10,6 +10,7 @@ use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::Shown;
+use planwright_core::status::RunStatus;
 use planwright_engine::{Engine, RunOptions};
 use serde_json::Map;
 use std::path::Path;
@@ -98,7 +99,11 @@ async fn execute_all(plans: Vec<String>, dir: &Path) -> Result<Measured> {
     let begun = Instant::now();
     for mut handle in handles {
         let run = handle.wait().await?;
-        ensure!(run.status() == "completed", "a run ended {}", run.status());
+        ensure!(
+            run.status() == RunStatus::Completed,
+            "a run ended {}",
+            run.status()
+        );
     }
     Ok(Measured {
         steps,

@@ -200,7 +200,7 @@ impl Guard {
         };
         match self.gateway.call(order.tool, args).await {
             Ok(value) => (200, json!({"result": value})),
-            Err(refused) => (422, error(&refused.code, &refused.message)),
+            Err(refused) => (422, error(refused.code.as_str(), &refused.message)),
         }
     }
 }

@@ -194,7 +194,7 @@ fn error_text(blocks: &[Value]) -> String {
 /// A failure that trying again does not cure. The message may be a server's.
 pub(super) fn failed(code: &str, message: &str) -> CallError {
     CallError::Failed {
-        code: code.to_owned(),
+        code: code.into(),
         message: shortened(message),
         retryable: false,
     }

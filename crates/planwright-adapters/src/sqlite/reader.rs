@@ -209,7 +209,7 @@ impl Reader {
                 } else {
                     &mut counts.runs
                 };
-                words.insert(row.get(1)?, row.get(2)?);
+                words.insert(row.get::<_, String>(1)?.into(), row.get(2)?);
             }
             Ok(counts)
         })
@@ -392,7 +392,7 @@ fn info(row: &Row<'_>, cipher: &Cipher) -> Result<StreamInfo, rusqlite::Error> {
         stream: name.parse().map_err(|error| unreadable(0, error))?,
         status: StreamStatus {
             plan: plan.parse().map_err(|error| unreadable(1, error))?,
-            status,
+            status: status.into(),
             label,
         },
         created_at: Timestamp::from_millis(created_at),

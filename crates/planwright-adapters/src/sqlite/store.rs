@@ -11,6 +11,7 @@ use super::writer::{Request, Writer};
 use crate::vault::Cipher;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId,
@@ -308,18 +309,18 @@ impl Store for SqliteStore {
 
     fn plans_in<'a>(
         &'a self,
-        words: &'a [&'a str],
+        statuses: &'a [CachedStatus],
         until: Option<Timestamp>,
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        let words: Vec<String> = statuses.iter().map(ToString::to_string).collect();
         Box::pin(self.look(move |reader| reader.plans_in(&words, until)))
     }
 
     fn runs_in<'a>(
         &'a self,
-        words: &'a [&'a str],
+        statuses: &'a [CachedStatus],
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        let words: Vec<String> = statuses.iter().map(ToString::to_string).collect();
         Box::pin(self.look(move |reader| reader.runs_in(&words)))
     }
 

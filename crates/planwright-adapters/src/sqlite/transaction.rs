@@ -268,7 +268,7 @@ fn insert_stream(
         name,
         kind,
         status.map(|status| status.plan.as_str()),
-        status.map(|status| &status.status),
+        status.map(|status| status.status.as_str()),
         label,
         created_at.as_millis(),
         updated_at.as_millis(),
@@ -315,7 +315,7 @@ fn update_status(
     connection.prepare_cached(sql)?.execute(params![
         id,
         plan.as_str(),
-        status,
+        status.as_str(),
         label,
         updated_at
     ])?;
@@ -352,7 +352,7 @@ fn same_status(
         })?;
     let times = (created_at, updated_at);
     let same = plan.as_deref() == Some(wanted.plan.as_str())
-        && status.as_ref() == Some(&wanted.status)
+        && status.as_deref() == Some(wanted.status.as_str())
         && label.is_some_and(|label| {
             label_row(name, wanted, times)
                 .open(cipher, label)
@@ -373,7 +373,7 @@ fn label_row<'a>(
     LabelRow {
         stream,
         plan: status.plan.as_str(),
-        status: &status.status,
+        status: status.status.as_str(),
         created_at,
         updated_at,
     }

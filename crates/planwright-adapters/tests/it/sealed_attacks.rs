@@ -19,7 +19,7 @@ async fn two_runs(scene: &Scene) -> [Chain; 2] {
         for label in ["first", "second"] {
             let status = StreamStatus {
                 plan: "p".parse().unwrap(),
-                status: label.to_owned(),
+                status: label.into(),
                 label: format!("{label} {}", chain.stream),
             };
             let append = Append {
@@ -168,7 +168,7 @@ async fn a_row_that_was_tampered_with_is_left_out_and_hides_no_other() {
         two_runs(&scene).await;
         tamper(&scene, attack);
         let store = scene.open_sealed();
-        let before = ["first", "second", "third", "waiting"];
+        let before = ["first", "second", "third", "waiting"].map(Into::into);
         let found = store.runs_in(&before).await.unwrap();
         let left: Vec<_> = found.iter().map(|info| info.stream.to_string()).collect();
         let both = attack.contains("id = 2");

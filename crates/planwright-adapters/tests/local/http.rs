@@ -207,7 +207,7 @@ async fn a_server_that_is_not_there_may_come_back() {
     else {
         panic!("{got:?}")
     };
-    assert_eq!(code, "http_error");
+    assert_eq!(code.as_str(), "http_error");
     assert!(!message.contains("s3cret"), "{message}");
 }
 
@@ -290,7 +290,7 @@ async fn https_speaks_tls() {
         .await;
     // A machine without certificates cannot speak TLS, and says so.
     assert!(
-        matches!(&got, Err(CallError::Failed { code, .. }) if code == "http_error")
+        matches!(&got, Err(CallError::Failed { code, .. }) if code.as_str() == "http_error")
             || matches!(&got, Err(CallError::Unavailable(_))),
         "{got:?}"
     );

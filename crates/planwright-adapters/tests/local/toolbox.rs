@@ -182,7 +182,7 @@ async fn a_call_that_does_not_fit_is_not_made_and_shows_no_values() {
     else {
         panic!("{outcome:?}")
     };
-    assert_eq!(code, "invalid_args");
+    assert_eq!(code.as_str(), "invalid_args");
     assert!(
         message.contains("/pin") && !message.contains("s3cret"),
         "{message}"
@@ -205,7 +205,7 @@ async fn a_panic_fails_the_call_and_nothing_else() {
         else {
             panic!("{outcome:?}")
         };
-        assert_eq!(code, "panic");
+        assert_eq!(code.as_str(), "panic");
         assert!(message.contains(text), "{message}");
     }
     assert_eq!(

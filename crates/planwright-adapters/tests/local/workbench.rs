@@ -79,7 +79,7 @@ impl Workbench {
     /// The code of a call that must fail.
     pub(crate) async fn code(&self, tool: &str, args: Value) -> String {
         match self.call(tool, args.clone()).await {
-            Err(CallError::Failed { code, .. }) => code,
+            Err(CallError::Failed { code, .. }) => code.to_string(),
             other => panic!("{tool} {args} was to fail, and gave {other:?}"),
         }
     }

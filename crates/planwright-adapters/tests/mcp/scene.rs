@@ -235,7 +235,7 @@ pub(crate) fn answering(tool: &str, answered: Answered) -> Call {
 /// The code of a call that failed for certain.
 pub(crate) fn code(outcome: &Outcome) -> &str {
     match outcome {
-        Err(CallError::Failed { code, .. }) => code,
+        Err(CallError::Failed { code, .. }) => code.as_str(),
         other => panic!("it was to fail: {other:?}"),
     }
 }

@@ -57,7 +57,9 @@ async fn schemas_that_cannot_be_used_are_refused() {
     assert!(reason(&scene, "huge").contains("larger"));
     // A schema that turns out to be unusable fails the call before it is made.
     let outcome = scene.call("bad_regex", json!({"a": "b"})).await;
-    assert!(matches!(outcome, Err(CallError::Failed { code, .. }) if code == "invalid_args"));
+    assert!(
+        matches!(outcome, Err(CallError::Failed { code, .. }) if code.as_str() == "invalid_args")
+    );
     scene.end().await;
 }
 

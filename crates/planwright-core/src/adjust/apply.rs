@@ -1,6 +1,6 @@
 //! Making a set of adjustments: all of them, or none.
 
-use super::{Adjustable, Adjustment, Standing};
+use super::{Adjustable, Adjustment, StepProgress};
 use crate::id::StepId;
 use crate::plan::{Bounds, Document, Plan, Step};
 use serde_json::{Map, Value};
@@ -75,15 +75,19 @@ fn check_set(adjustments: &[Adjustment], state: &Adjustable, problems: &mut Vec<
             problems.push(format!("step `{}` is changed twice", adjustment.step()));
         }
     }
-    for (step, standing) in state.iter() {
-        match standing {
-            Standing::Unknown => problems.push(format!(
+    for (step, progress) in state.iter() {
+        match progress {
+            StepProgress::Unknown => problems.push(format!(
                 "nobody knows whether step `{step}` happened: a person has to say first"
             )),
-            Standing::Partial if !is_left_behind(adjustments, step) => problems.push(format!(
+            StepProgress::Partial if !is_left_behind(adjustments, step) => problems.push(format!(
                 "part of step `{step}` was done, and it would be done again: skip or replace it"
             )),
-            Standing::Partial | Standing::Open | Standing::Failed | Standing::Done(_) => {}
+            StepProgress::Partial
+            | StepProgress::Open
+            | StepProgress::Failed
+            | StepProgress::Done(_)
+            | StepProgress::Absent => {}
         }
     }
 }
@@ -133,19 +137,22 @@ fn check(
         problems.push(format!("{word}: there is no step `{id}`"));
         return;
     };
-    let standing = state.standing(id);
-    let refused = match (adjustment, standing) {
-        (_, Standing::Unknown) | (Adjustment::AddAfter { .. }, _) => None,
-        (_, Standing::Done(word)) => Some(format!(
+    let progress = state.progress(id);
+    let refused = match (adjustment, progress) {
+        (_, StepProgress::Unknown) | (Adjustment::AddAfter { .. }, _) => None,
+        (_, StepProgress::Done(word)) => Some(format!(
             "it is {word}, and what was executed cannot be changed"
         )),
-        (Adjustment::Modify { .. }, Standing::Failed) => {
+        (_, StepProgress::Absent) => {
+            Some("it is not known, and what was executed cannot be changed".to_owned())
+        }
+        (Adjustment::Modify { .. }, StepProgress::Failed) => {
             Some("it has run and failed: retry it with other arguments".to_owned())
         }
-        (Adjustment::Retry { .. }, Standing::Open) => Some("it has not failed".to_owned()),
+        (Adjustment::Retry { .. }, StepProgress::Open) => Some("it has not failed".to_owned()),
         (
             Adjustment::Modify { .. } | Adjustment::Retry { .. } | Adjustment::AddBefore { .. },
-            Standing::Partial,
+            StepProgress::Partial,
         ) => Some("part of it was done".to_owned()),
         (
             Adjustment::Modify { .. }
@@ -153,7 +160,7 @@ fn check(
             | Adjustment::Skip { .. }
             | Adjustment::Replace { .. }
             | Adjustment::AddBefore { .. },
-            Standing::Open | Standing::Failed | Standing::Partial,
+            StepProgress::Open | StepProgress::Failed | StepProgress::Partial,
         ) => None,
     };
     problems.extend(refused.map(|why| format!("{word} of step `{id}`: {why}")));
@@ -290,7 +297,11 @@ fn check_result(
     for step in &before.steps {
         let Some(id) = &step.id else { continue };
         let is_same = find(after, id).is_some_and(|index| after.steps[index] == *step);
-        if matches!(state.standing(id), Standing::Done(_)) && !is_same {
+        if matches!(
+            state.progress(id),
+            StepProgress::Done(_) | StepProgress::Absent
+        ) && !is_same
+        {
             return failed(vec![format!(
                 "step `{id}` was executed, and cannot be changed"
             )]);

@@ -98,7 +98,10 @@ fn verdict(state: &StepState) -> (Option<bool>, String) {
         | StepState::Skipped { .. }
         | StepState::Cancelled { .. }
         | StepState::OutcomeUnknown { .. }
-        | StepState::Undone { .. } => (None, format!("is {}", state.name().replace('_', " "))),
+        | StepState::Undone { .. } => (
+            None,
+            format!("is {}", state.status().as_str().replace('_', " ")),
+        ),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a model is shown of a run: bounded, and as data.
 
 use crate::run::{Run, StepState, StoredValue};
+use crate::status::StepStatus;
 use crate::text::{is_invisible, sanitize_line};
 use serde::Serialize;
 use serde_json::Value;
@@ -19,7 +20,7 @@ pub struct StepStory {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub title: String,
     pub tool: String,
-    pub state: &'static str,
+    pub state: StepStatus,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
     /// As they are written in the plan.
@@ -80,7 +81,7 @@ impl StepStory {
             id: run.step_id(ix).to_string(),
             title: bounded(step.title.as_deref().unwrap_or_default()),
             tool: bounded(step.action_label()),
-            state: state.name(),
+            state: state.status(),
             depends_on: step.depends_on.iter().map(ToString::to_string).collect(),
             args: bounded(&args),
             error: run

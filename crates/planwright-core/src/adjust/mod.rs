@@ -9,9 +9,9 @@ mod apply;
 mod assessment;
 mod criteria;
 mod data;
+mod progress;
 mod prompt;
 mod schema;
-mod standing;
 
 pub use adjustment::Adjustment;
 pub use answer::Reflected;
@@ -19,6 +19,6 @@ pub use apply::AdjustError;
 pub use assessment::{Assessment, UnknownAssessment};
 pub use criteria::{criteria_messages, criteria_schema, read_criteria, settled_by_steps};
 pub use data::{StepStory, as_data};
+pub use progress::{Adjustable, StepProgress};
 pub use prompt::{EarlierReflection, ReflectionRequest, reflection_messages};
 pub use schema::reflection_schema;
-pub use standing::{Adjustable, Standing};

@@ -2,6 +2,7 @@
 
 use super::{EventName, PlanEvent};
 use crate::id::PlanId;
+use crate::status::StepStatus;
 use crate::time::Timestamp;
 use crate::trace::TraceParent;
 use serde::Serialize;
@@ -50,7 +51,7 @@ impl<'a> CloudEvent<'a> {
     }
 
     /// The type of an event: its name, and for a step the state it is in.
-    pub fn kind(name: EventName, state: Option<&str>) -> String {
+    pub fn kind(name: EventName, state: Option<StepStatus>) -> String {
         match state {
             Some(state) => format!("dev.planwright.{name}.{state}.v1"),
             None => format!("dev.planwright.{name}.v1"),

@@ -4,6 +4,7 @@
 use crate::id::StepId;
 use crate::plan::Step;
 use crate::run::{StepError, StoredValue};
+use crate::status::StepStatus;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -21,7 +22,7 @@ pub struct StepDetails {
     /// What the author calls it, else what it does.
     pub action: String,
     pub tool: String,
-    pub state: &'static str,
+    pub state: StepStatus,
     pub capability: Option<String>,
     pub capability_label: Option<String>,
     pub labels: Vec<String>,
@@ -31,7 +32,7 @@ pub struct StepDetails {
 }
 
 impl StepDetails {
-    pub(super) fn new(id: StepId, step: &Step, state: &'static str) -> Self {
+    pub(super) fn new(id: StepId, step: &Step, state: StepStatus) -> Self {
         let tool = step.action_label().to_owned();
         Self {
             id,
@@ -106,7 +107,7 @@ pub struct ErrorSummary {
 impl ErrorSummary {
     pub(super) fn new(error: &StepError) -> Self {
         Self {
-            code: cut(&error.code, PREVIEW),
+            code: cut(error.code.as_str(), PREVIEW),
             message: cut(&error.message, MAX_TEXT),
         }
     }

@@ -4,6 +4,7 @@ use super::{ErrorSummary, EventName, ResultSummary, StepDetails};
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
 use crate::principal::Principal;
+use crate::status::StepStatus;
 use crate::time::Timestamp;
 use crate::trace::TraceId;
 use serde::Serialize;
@@ -43,7 +44,7 @@ pub struct PlanEvent {
 
 impl PlanEvent {
     /// The state of the step it is about.
-    pub fn state(&self) -> Option<&'static str> {
+    pub fn state(&self) -> Option<StepStatus> {
         self.step.as_ref().map(|step| step.state)
     }
 }

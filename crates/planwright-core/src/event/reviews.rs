@@ -8,6 +8,7 @@ use crate::id::StepId;
 use crate::plan::Document;
 use crate::principal::Principal;
 use crate::review::ReviewEvent;
+use crate::status::StepStatus;
 
 /// What an entry of the plan's journal means, in order.
 pub(super) fn review_stories(event: &ReviewEvent) -> Vec<Story> {
@@ -185,7 +186,7 @@ pub(super) fn queued(document: &Document) -> impl Iterator<Item = Story> {
             });
             let summary = format!("step `{id}` is queued");
             Story {
-                step: Some(StepDetails::new(id, step, "queued")),
+                step: Some(StepDetails::new(id, step, StepStatus::Queued)),
                 ..Story::new(EventName::PlanStep, summary)
             }
         })

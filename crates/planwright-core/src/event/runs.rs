@@ -11,8 +11,10 @@ use crate::journal::Entry;
 use crate::plan::{Bounds, Document, Plan, StepIx};
 use crate::principal::Principal;
 use crate::run::{
-    CallFate, Corrupt, Run, RunEvent, StepError, StepState, priorities, unit_estimate,
+    CallFate, Corrupt, Run, RunEvent, StepError, StepErrorCode, StepState, priorities,
+    unit_estimate,
 };
+use crate::status::StepStatus;
 use crate::trace::TraceId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ pub(super) struct LiveRun {
     /// `None` once it has ended: what may follow needs no state.
     run: Option<Box<Run>>,
     /// What was last said of each step.
-    told: BTreeMap<StepIx, (&'static str, u32)>,
+    told: BTreeMap<StepIx, (StepStatus, u32)>,
 }
 
 impl LiveRun {
@@ -121,7 +123,7 @@ impl LiveRun {
         if let RunEvent::StepUndone { step, run } = event {
             let details = self
                 .definition(step)
-                .map(|found| StepDetails::new(step.clone(), found, "undone"));
+                .map(|found| StepDetails::new(step.clone(), found, StepStatus::Undone));
             let summary = format!("step `{step}` was taken back by {run}");
             return vec![Story {
                 step: details,
@@ -141,20 +143,24 @@ impl LiveRun {
 }
 
 /// The word for a step's state, or nothing while it only waits for its turn.
-fn public_state(state: &StepState, event: &RunEvent) -> Option<&'static str> {
+fn public_state(state: &StepState, event: &RunEvent) -> Option<StepStatus> {
     if let StepState::Ready { tally, .. } = state {
         let approved = matches!(event, RunEvent::ApprovalGranted { .. });
-        let again = (tally.attempts > 0).then_some("retry_due");
-        return if approved { Some("approved") } else { again };
+        let again = (tally.attempts > 0).then_some(StepStatus::RetryDue);
+        return if approved {
+            Some(StepStatus::Approved)
+        } else {
+            again
+        };
     }
-    (!matches!(state, StepState::Pending { .. })).then(|| state.name())
+    (!matches!(state, StepState::Pending { .. })).then(|| state.status())
 }
 
-fn step_story(run: &Run, ix: StepIx, state: &'static str, event: &RunEvent) -> Story {
+fn step_story(run: &Run, ix: StepIx, state: StepStatus, event: &RunEvent) -> Story {
     let (id, found) = (run.step_id(ix), run.step(ix));
     let attempt = Some(found.tally().attempts).filter(|attempts| *attempts > 0);
     let error = run.explain(found).or_else(|| last_error(state, event));
-    let word = state.replace('_', " ");
+    let word = state.as_str().replace('_', " ");
     let summary = match (&error, attempt) {
         (Some(error), _) => format!("step `{id}` {word}: {}", cut(&error.message, 200)),
         (None, Some(attempt)) if attempt > 1 => format!("step `{id}` {word} (attempt {attempt})"),
@@ -196,7 +202,7 @@ fn turn_story(run: &Run, event: &RunEvent) -> Option<Story> {
         &format!("step `{step}` wants {}", said.join(", ")),
         MAX_TEXT,
     );
-    let details = StepDetails::new(step.clone(), run.definition(ix), run.step(ix).name());
+    let details = StepDetails::new(step.clone(), run.definition(ix), run.step(ix).status());
     Some(Story {
         step: Some(details),
         attempt: Some(*attempt),
@@ -205,11 +211,11 @@ fn turn_story(run: &Run, event: &RunEvent) -> Option<Story> {
 }
 
 /// Why a step has to be tried again.
-fn last_error(state: &str, event: &RunEvent) -> Option<StepError> {
+fn last_error(state: StepStatus, event: &RunEvent) -> Option<StepError> {
     if let RunEvent::AttemptInterrupted { reason, .. } = event {
-        return Some(StepError::new("interrupted", reason));
+        return Some(StepError::new(StepErrorCode::Interrupted, reason));
     }
-    if let (RunEvent::AttemptFailed { error, .. }, "retry_due") = (event, state) {
+    if let (RunEvent::AttemptFailed { error, .. }, StepStatus::RetryDue) = (event, state) {
         return Some(error.clone());
     }
     None

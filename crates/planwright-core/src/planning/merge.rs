@@ -4,6 +4,7 @@
 use super::schema::StepSlot;
 use crate::id::StepId;
 use crate::plan::{Code, Document, Finding, Plan};
+use crate::status::StepStatus;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -22,14 +23,14 @@ pub enum StepFate {
     /// It is done, and stays as it is; what came out, as far as it is shown.
     Kept {
         /// Status of the step.
-        status: &'static str,
+        status: StepStatus,
         /// Its value, as far as it is shown.
         value: Option<Value>,
     },
     /// It has to be planned again; why, if it failed.
     Open {
         /// Status of the step.
-        status: &'static str,
+        status: StepStatus,
         /// The error it failed with.
         error: Option<String>,
     },

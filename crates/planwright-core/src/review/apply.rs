@@ -41,10 +41,10 @@ impl Review {
                 found: entry.seq,
             });
         }
-        let cannot_follow = |event, state: ReviewState| Corrupt::RunTransition {
+        let cannot_follow = |event, state: ReviewState| Corrupt::PlanTransition {
             seq: entry.seq,
             event,
-            status: state.as_str(),
+            status: state.status(),
         };
         match &entry.event {
             ReviewEvent::PlanProposed {

@@ -10,6 +10,7 @@ use crate::plan::Document;
 use crate::policy::{OpenComments, Permission};
 use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::run::Shown;
+use crate::status::{PlanStatus, RunStatus};
 use crate::time::Timestamp;
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ pub enum Command {
     /// Time passed: note that nobody touched the plan for so many days.
     Expire {
         after_days: u32,
-        latest_run: Option<String>,
+        latest_run: Option<RunStatus>,
     },
     /// Time passed: note that an approval was not used.
     ExpireApprovals,
@@ -78,7 +79,7 @@ pub enum Command {
     /// Put the plan away.
     Archive {
         by: Principal,
-        latest_run: Option<String>,
+        latest_run: Option<RunStatus>,
     },
     Unarchive {
         by: Principal,
@@ -125,7 +126,7 @@ pub enum Refusal {
     #[error("the plan is a draft: propose it first")]
     Draft,
     #[error("the plan is {0} and no draft")]
-    NotADraft(&'static str),
+    NotADraft(PlanStatus),
     #[error("the draft has no steps yet")]
     NoSteps,
     #[error(
@@ -149,7 +150,7 @@ pub enum Refusal {
     #[error("the plan is not archived")]
     NotArchived,
     #[error("the plan is {0}: only a plan that is over can be archived")]
-    NotOver(String),
+    NotOver(PlanStatus),
     #[error("{count} {} left to discuss, the first of them {first}", if *count == 1 { "comment is" } else { "comments are" })]
     OpenThreads { count: usize, first: CommentId },
     #[error(transparent)]
@@ -210,10 +211,10 @@ impl Review {
             Command::Expire {
                 after_days,
                 latest_run,
-            } => Ok(self.decide_expire(*after_days, latest_run.as_deref(), now)),
+            } => Ok(self.decide_expire(*after_days, *latest_run, now)),
             Command::ExpireApprovals => Ok(self.decide_expire_approvals(now)),
             Command::RevokeApprovals(revocation) => self.decide_revoke(revocation, now),
-            Command::Archive { by, latest_run } => self.decide_archive(by, latest_run.as_deref()),
+            Command::Archive { by, latest_run } => self.decide_archive(by, *latest_run),
             Command::Unarchive { by } => self.decide_unarchive(by),
             Command::Comment(command) => self.decide_comment(command),
         }
@@ -422,21 +423,6 @@ impl Review {
             | ReviewState::NeedsReview
             | ReviewState::ChangesRequested
             | ReviewState::Expired => Ok(vec![ReviewEvent::PlanDeleted { by: by.clone() }]),
-        }
-    }
-}
-
-impl ReviewState {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Proposed => "proposed",
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-            Self::NeedsReview => "needs_review",
-            Self::ChangesRequested => "changes_requested",
-            Self::Expired => "expired",
-            Self::Deleted => "deleted",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Approval, Refusal, Review, ReviewEvent, ReviewState};
 use crate::principal::Principal;
+use crate::status::{PlanStatus, RunStatus};
 use crate::time::Timestamp;
 use std::time::Duration;
 
@@ -9,19 +10,6 @@ impl Review {
     /// Whether the plan was put away. It is kept, and left out of lists.
     pub fn is_archived(&self) -> bool {
         self.archived
-    }
-
-    /// The word that is kept beside the journal, so that lists need not fold it. `opened`: a run of
-    /// the current version was opened and used the consent up, so that the run says where the plan
-    /// stands, and nobody waits for the plan.
-    pub fn word(&self) -> &'static str {
-        if self.archived && self.state != ReviewState::Deleted {
-            "archived"
-        } else if self.is_up_to_its_run() {
-            "opened"
-        } else {
-            self.state.as_str()
-        }
     }
 
     /// Whether nothing was decided since the latest run began: no new version, and no new consent.
@@ -38,11 +26,11 @@ impl Review {
     pub(super) fn decide_expire(
         &self,
         after_days: u32,
-        latest_run: Option<&str>,
+        latest_run: Option<RunStatus>,
         now: Timestamp,
     ) -> Vec<ReviewEvent> {
         let status = self.status(latest_run);
-        let waits = matches!(status.as_str(), "proposed" | "approved")
+        let waits = matches!(status, PlanStatus::Proposed | PlanStatus::Approved)
             && !self.current().document.is_template();
         let due = self.updated_at.plus(days(after_days)) <= now;
         if after_days == 0 || !waits || !due || self.archived {
@@ -87,7 +75,7 @@ impl Review {
     pub(super) fn decide_archive(
         &self,
         by: &Principal,
-        latest_run: Option<&str>,
+        latest_run: Option<RunStatus>,
     ) -> Result<Vec<ReviewEvent>, Refusal> {
         if self.state == ReviewState::Deleted {
             return Err(Refusal::Deleted);
@@ -97,7 +85,7 @@ impl Review {
         }
         let status = self.status(latest_run);
         if !status.is_over() {
-            return Err(Refusal::NotOver(status.as_str().to_owned()));
+            return Err(Refusal::NotOver(status));
         }
         Ok(vec![ReviewEvent::PlanArchived { by: by.clone() }])
     }

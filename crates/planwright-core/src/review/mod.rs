@@ -23,7 +23,6 @@ pub use decide::{Command, Refusal};
 pub use event::ReviewEvent;
 pub use planning_record::PlanningRecord;
 pub use revoking::{Access, Revocation, Revoked, access_holds};
-pub use status::PlanStatus;
 pub use terms::{BuildsOn, Offer, Pin, Terms};
 pub use versions::Revision;
 

@@ -1,57 +1,48 @@
-//! The one word a list shows for a plan.
+//! The status of a plan, over its review and its latest run.
 
-use super::Review;
+use super::{Review, ReviewState};
+use crate::status::{CachedStatus, PlanStatus, RunStatus};
 
-/// Where a plan stands, over its review and its latest run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanStatus(String);
-
-impl PlanStatus {
-    pub fn as_str(&self) -> &str {
-        &self.0
+impl Review {
+    /// Returns the plan's status, given that of its latest run. A decision or a new version that
+    /// came after that run began says more than the run does, except that a run which has not ended
+    /// is always shown.
+    pub fn status(&self, latest_run: Option<RunStatus>) -> PlanStatus {
+        let of_run = latest_run
+            .filter(|_| !self.runs.is_empty())
+            .filter(|run| !run.is_terminal() || self.is_up_to_its_run());
+        // A run that was adjusted says nothing: its plan is proposed again.
+        of_run
+            .and_then(PlanStatus::of_run)
+            .unwrap_or_else(|| self.state.status())
     }
 
-    /// Nobody waits for anything of this plan any more.
-    pub fn is_over(&self) -> bool {
-        Self::means_over(&self.0)
-    }
-
-    /// Whether a plan that stands at this word is over. Only such plans are archived.
-    pub fn means_over(word: &str) -> bool {
-        matches!(
-            word,
-            "completed"
-                | "failed"
-                | "cancelled"
-                | "rejected"
-                | "needs_review"
-                | "changes_requested"
-                | "expired"
-        )
-    }
-
-    /// A run of the plan has begun and has not ended.
-    pub fn is_executing(&self) -> bool {
-        Self::means_executing(&self.0)
-    }
-
-    /// Whether a plan, or a run, that stands at this word has begun and has not ended.
-    pub fn means_executing(word: &str) -> bool {
-        matches!(word, "executing" | "paused" | "waiting" | "stalled")
+    /// Returns the status that is kept beside the journal, so that lists need not fold it.
+    /// `opened`: a run of the current version used the approval up, so that the run says where the
+    /// plan stands, and the plan waits for no decision.
+    pub fn cached_status(&self) -> CachedStatus {
+        if self.archived && self.state != ReviewState::Deleted {
+            return CachedStatus::Archived;
+        }
+        if self.is_up_to_its_run() {
+            return CachedStatus::Opened;
+        }
+        self.state.status().into()
     }
 }
 
-impl Review {
-    /// The plan's status, given the status of its latest run. A decision or a new version that came
-    /// after that run began says more than the run does, except that a run which goes on is always
-    /// shown.
-    pub fn status(&self, latest_run: Option<&str>) -> PlanStatus {
-        let of_run = latest_run.filter(|status| {
-            // What was adjusted goes on once somebody agreed: the plan is proposed again.
-            !self.runs.is_empty()
-                && (PlanStatus::means_executing(status)
-                    || self.is_up_to_its_run() && *status != "adjusted")
-        });
-        PlanStatus(of_run.unwrap_or(self.state.as_str()).to_owned())
+impl ReviewState {
+    /// Returns the status that lists and other programs see.
+    pub const fn status(self) -> PlanStatus {
+        match self {
+            Self::Draft => PlanStatus::Draft,
+            Self::Proposed => PlanStatus::Proposed,
+            Self::Approved => PlanStatus::Approved,
+            Self::Rejected => PlanStatus::Rejected,
+            Self::NeedsReview => PlanStatus::NeedsReview,
+            Self::ChangesRequested => PlanStatus::ChangesRequested,
+            Self::Expired => PlanStatus::Expired,
+            Self::Deleted => PlanStatus::Deleted,
+        }
     }
 }

@@ -127,7 +127,7 @@ impl Review {
             | ReviewState::Rejected
             | ReviewState::NeedsReview
             | ReviewState::ChangesRequested
-            | ReviewState::Expired => Err(Refusal::NotADraft(self.state.as_str())),
+            | ReviewState::Expired => Err(Refusal::NotADraft(self.state.status())),
         }
     }
 
@@ -150,7 +150,7 @@ impl Review {
             | ReviewState::Approved
             | ReviewState::Rejected
             | ReviewState::NeedsReview
-            | ReviewState::ChangesRequested => Err(Refusal::NotADraft(self.state.as_str())),
+            | ReviewState::ChangesRequested => Err(Refusal::NotADraft(self.state.status())),
         }
     }
 

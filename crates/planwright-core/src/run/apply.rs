@@ -387,7 +387,7 @@ impl Run {
         ix: StepIx,
         event: &'static str,
     ) -> Corrupt {
-        let (step, state) = (self.step_id(ix).to_string(), self.step(ix).name());
+        let (step, state) = (self.step_id(ix).to_string(), self.step(ix).status());
         Corrupt::StepTransition {
             seq: entry.seq,
             event,
@@ -484,7 +484,7 @@ impl Run {
                 seq: entry.seq,
                 event: event_name(event),
                 step: step.to_string(),
-                state: self.step(ix).name(),
+                state: self.step(ix).status(),
             });
         };
         self.replace(ix, next);

@@ -1,6 +1,9 @@
 //! What can be written into the journal of a run.
 
-use super::{AgentCall, Asked, AskedCall, Consent, CriterionCheck, Reflection, Reply, StoredValue};
+use super::{
+    AgentCall, Asked, AskedCall, Consent, CriterionCheck, Reflection, Reply, StepErrorCode,
+    StoredValue,
+};
 use crate::adjust::{Adjustment, Assessment};
 use crate::digest::Digest;
 use crate::id::{AttemptNo, PlanId, RunId, StepId};
@@ -327,7 +330,7 @@ pub struct Fork {
 #[serde(rename_all = "camelCase")]
 pub struct StepError {
     /// A stable word: `timeout`, `tool_error`, `guard_blocked`, …
-    pub code: String,
+    pub code: StepErrorCode,
     pub message: String,
     /// Whether trying again may help.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -335,9 +338,9 @@ pub struct StepError {
 }
 
 impl StepError {
-    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(code: StepErrorCode, message: impl Into<String>) -> Self {
         Self {
-            code: code.into(),
+            code,
             message: message.into(),
             retryable: false,
         }

@@ -30,9 +30,6 @@ struct CallsOf {
     name: FoldedName,
 }
 
-/// The code of a step, or of a call, that a guard stopped.
-pub const GUARD_BLOCKED: &str = "guard_blocked";
-
 /// A guard said no. The call never leaves and nothing is charged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GuardBlock {

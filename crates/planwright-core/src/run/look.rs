@@ -2,7 +2,7 @@
 //! on.
 
 use super::{Corrupt, CriterionCheck, Reflection, Run, RunEvent, RunState, StepState};
-use crate::adjust::{Adjustable, Adjustment, Assessment, Standing};
+use crate::adjust::{Adjustable, Adjustment, Assessment, StepProgress};
 use crate::digest::{Digest, canonical_json};
 use crate::journal::Entry;
 use crate::plan::StepIx;
@@ -147,11 +147,11 @@ impl Run {
     pub fn adjustable(&self) -> Adjustable {
         self.plan
             .indices()
-            .map(|ix| (self.step_id(ix).clone(), self.standing(ix)))
+            .map(|ix| (self.step_id(ix).clone(), self.progress(ix)))
             .collect()
     }
 
-    fn standing(&self, ix: StepIx) -> Standing {
+    fn progress(&self, ix: StepIx) -> StepProgress {
         let elements = || {
             self.open_loop(ix)
                 .into_iter()
@@ -159,7 +159,7 @@ impl Run {
         };
         let any = |is: fn(&StepState) -> bool| elements().any(|instance| is(self.step(instance)));
         if any(|state| matches!(state, StepState::OutcomeUnknown { .. })) {
-            return Standing::Unknown;
+            return StepProgress::Unknown;
         }
         let partly_done = any(|state| matches!(state, StepState::Completed { .. }));
         // Other plans and executors do things of their own, and so do agents once one of their
@@ -173,23 +173,23 @@ impl Run {
         let works_by_itself = written.plan.is_some() || executor || called;
         let state = self.step(ix);
         match state {
-            StepState::OutcomeUnknown { .. } => Standing::Unknown,
-            StepState::AwaitingPlan { .. } => Standing::Partial,
+            StepState::OutcomeUnknown { .. } => StepProgress::Unknown,
+            StepState::AwaitingPlan { .. } => StepProgress::Partial,
             StepState::Failed { .. } | StepState::RetryDue { .. } | StepState::Ready { .. }
                 if works_by_itself && state.tally().attempts > 0 =>
             {
-                Standing::Partial
+                StepProgress::Partial
             }
             StepState::Failed { .. } | StepState::Looping { .. } | StepState::Cancelled { .. }
                 if partly_done =>
             {
-                Standing::Partial
+                StepProgress::Partial
             }
-            StepState::Failed { .. } | StepState::RetryDue { .. } => Standing::Failed,
+            StepState::Failed { .. } | StepState::RetryDue { .. } => StepProgress::Failed,
             StepState::Ready { tally, .. } | StepState::Cancelled { tally, .. }
                 if tally.attempts > 0 =>
             {
-                Standing::Failed
+                StepProgress::Failed
             }
             StepState::Pending { .. }
             | StepState::Blocked { .. }
@@ -197,12 +197,12 @@ impl Run {
             | StepState::AwaitingApproval { .. }
             | StepState::AwaitingInput { .. }
             | StepState::Looping { .. }
-            | StepState::Cancelled { .. } => Standing::Open,
+            | StepState::Cancelled { .. } => StepProgress::Open,
             StepState::Running { .. }
             | StepState::Completed { .. }
             | StepState::Denied { .. }
             | StepState::Skipped { .. }
-            | StepState::Undone { .. } => Standing::Done(state.name()),
+            | StepState::Undone { .. } => StepProgress::Done(state.status()),
         }
     }
 

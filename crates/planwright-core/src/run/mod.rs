@@ -9,6 +9,7 @@ mod apply;
 mod consent;
 mod decide;
 mod effect;
+mod error_code;
 mod event;
 mod fork;
 mod guard;
@@ -33,9 +34,10 @@ pub use agent::{
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{Answer, Command};
 pub use effect::{Effect, idempotency_key};
+pub use error_code::StepErrorCode;
 pub use event::{Fork, Parent, Resolution, RunEvent, StepError};
 pub use fork::{ReusedResult, continued, reusable_results};
-pub use guard::{GUARD_BLOCKED, GuardBlock};
+pub use guard::GuardBlock;
 pub use instances::{Instance, Loop};
 pub use look::{Look, LookedAt};
 pub use preview::{PLACEHOLDER, Preview, PreviewStep, known_args, preview};
@@ -51,6 +53,7 @@ use crate::digest::{Digest, DigestWriter};
 use crate::id::RunId;
 use crate::plan::{OnFailure, Plan, StepIx, Subplans};
 use crate::principal::Principal;
+use crate::status::RunStatus;
 use crate::time::Timestamp;
 use crate::trace::TraceId;
 use guard::Usage;
@@ -313,17 +316,21 @@ impl Run {
         }
     }
 
-    /// The word for the run's state that lists and other programs see.
-    pub fn status(&self) -> &'static str {
+    /// Returns the status that lists and other programs see.
+    pub fn status(&self) -> RunStatus {
         match self.state {
-            RunState::Running if self.is_parked() && !self.index.waiting.is_empty() => "waiting",
-            RunState::Running | RunState::Stopping { .. } | RunState::Cancelling => "executing",
-            RunState::Paused => "paused",
-            RunState::Stalled { .. } => "stalled",
-            RunState::Completed => "completed",
-            RunState::Failed { .. } | RunState::GivenUp => "failed",
-            RunState::Adjusted { .. } => "adjusted",
-            RunState::Cancelled => "cancelled",
+            RunState::Running if self.is_parked() && !self.index.waiting.is_empty() => {
+                RunStatus::Waiting
+            }
+            RunState::Running | RunState::Stopping { .. } | RunState::Cancelling => {
+                RunStatus::Executing
+            }
+            RunState::Paused => RunStatus::Paused,
+            RunState::Stalled { .. } => RunStatus::Stalled,
+            RunState::Completed => RunStatus::Completed,
+            RunState::Failed { .. } | RunState::GivenUp => RunStatus::Failed,
+            RunState::Adjusted { .. } => RunStatus::Adjusted,
+            RunState::Cancelled => RunStatus::Cancelled,
         }
     }
 
@@ -334,7 +341,7 @@ impl Run {
             let state = self.step(ix);
             let fields = (
                 self.step_id(ix),
-                state.name(),
+                state.status(),
                 state.tally().attempts,
                 state.value(),
             );

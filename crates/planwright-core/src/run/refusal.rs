@@ -5,6 +5,7 @@ use crate::digest::Digest;
 use crate::id::RunId;
 use crate::policy::Permission;
 use crate::principal::Principal;
+use crate::status::{PlanStatus, RunStatus, StepStatus};
 use crate::time::Timestamp;
 use std::fmt;
 
@@ -12,21 +13,24 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("the run has ended ({status})")]
-    RunEnded { status: &'static str },
+    RunEnded { status: RunStatus },
+    /// The process that was asked let go of the run meanwhile.
+    #[error("the run has ended (not executing any more)")]
+    NotExecuting,
     #[error("the run is not paused")]
     NotPaused,
     #[error("the run is {status}, so it cannot be paused")]
-    CannotPause { status: &'static str },
+    CannotPause { status: RunStatus },
     #[error("the run is being executed ({calls} {} in flight): cancel it instead", if *calls == 1 { "call is" } else { "calls are" })]
     InFlight { calls: usize },
     #[error("there is no step `{0}`")]
     UnknownStep(String),
     #[error("step `{step}` is {state}: no approval is waited for")]
-    NothingToApprove { step: String, state: &'static str },
+    NothingToApprove { step: String, state: StepStatus },
     #[error("step `{step}` is {state}: its outcome is not in question")]
-    NothingToResolve { step: String, state: &'static str },
+    NothingToResolve { step: String, state: StepStatus },
     #[error("step `{step}` is {state}: it asks nothing")]
-    NothingToAnswer { step: String, state: &'static str },
+    NothingToAnswer { step: String, state: StepStatus },
     #[error("step `{step}` asks something else by now")]
     OtherQuestion { step: String },
     #[error("the answer to step `{step}` does not fit: {}", .findings.join("; "))]
@@ -34,15 +38,15 @@ pub enum Refusal {
     #[error("{0} may not answer: people are asked, and people answer")]
     MayNotAnswer(Principal),
     #[error("step `{step}` is {state} and cannot start")]
-    CannotStart { step: String, state: &'static str },
+    CannotStart { step: String, state: StepStatus },
     #[error("step `{step}` is {state} and cannot be left out any more")]
-    CannotSkip { step: String, state: &'static str },
+    CannotSkip { step: String, state: StepStatus },
     #[error("step `{step}` is not in flight with attempt {attempt}")]
     NotInFlight { step: String, attempt: u32 },
     #[error("what was shown is not what would run: shown was {shown}, current is {current}")]
     Stale { shown: Shown, current: Shown },
     #[error("the run is {status}: only a run that has ended can be taken back")]
-    NotEnded { status: &'static str },
+    NotEnded { status: RunStatus },
     #[error("nothing of this run can be taken back: no completed step says how")]
     NothingToUndo,
     #[error("the run was taken back already, by {run}")]
@@ -54,7 +58,7 @@ pub enum Refusal {
     #[error("{0} proposed the plan, and somebody else has to approve its calls")]
     FourEyes(Principal),
     #[error("the run is {status}, and nobody was asked how it stands")]
-    NothingToReflectOn { status: &'static str },
+    NothingToReflectOn { status: RunStatus },
     #[error("the approval of step `{step}` was asked for until {at}, and has expired")]
     ApprovalExpired { step: String, at: Timestamp },
 }
@@ -107,13 +111,19 @@ pub enum Corrupt {
         seq: u64,
         event: &'static str,
         step: String,
-        state: &'static str,
+        state: StepStatus,
     },
     #[error("entry {seq} ({event}) cannot follow: the run is {status}")]
     RunTransition {
         seq: u64,
         event: &'static str,
-        status: &'static str,
+        status: RunStatus,
+    },
+    #[error("entry {seq} ({event}) cannot follow: the plan is {status}")]
+    PlanTransition {
+        seq: u64,
+        event: &'static str,
+        status: PlanStatus,
     },
     #[error("entry {seq} records the state {recorded}, but the journal folds to {folded}")]
     StateMismatch {

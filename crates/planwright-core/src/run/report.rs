@@ -1,9 +1,10 @@
 //! What a run came to, as data.
 
-use super::{Run, RunState, StepError, StepState, StoredValue};
+use super::{Run, RunState, StepError, StepErrorCode, StepState, StoredValue};
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId, StepId};
 use crate::plan::StepIx;
+use crate::status::{RunStatus, StepStatus};
 use crate::time::Timestamp;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ pub struct RunReport {
     pub run: RunId,
     pub version: u32,
     pub digest: Digest,
-    pub status: &'static str,
+    pub status: RunStatus,
     pub success: bool,
     pub duration: Duration,
     pub steps: Vec<StepReport>,
@@ -26,7 +27,7 @@ pub struct StepReport {
     pub id: StepId,
     pub title: Option<String>,
     pub tool: String,
-    pub status: &'static str,
+    pub status: StepStatus,
     pub attempts: u32,
     pub duration: Duration,
     pub value: Option<StoredValue>,
@@ -41,7 +42,7 @@ pub struct StepReport {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ItemReport {
     pub index: u32,
-    pub status: &'static str,
+    pub status: StepStatus,
     pub attempts: u32,
     pub duration: Duration,
     pub value: Option<StoredValue>,
@@ -72,7 +73,7 @@ impl Run {
             id: self.step_id(ix).clone(),
             title: step.title.clone(),
             tool: step.action_label().to_owned(),
-            status: state.name(),
+            status: state.status(),
             attempts: state.tally().attempts,
             duration: duration(state, now),
             value: state.value().cloned(),
@@ -95,7 +96,7 @@ impl Run {
         let state = self.step(ix);
         ItemReport {
             index,
-            status: state.name(),
+            status: state.status(),
             attempts: state.tally().attempts,
             duration: duration(state, now),
             value: state.value().cloned(),
@@ -111,18 +112,25 @@ impl Run {
                 let step = self.step_id(*by);
                 let message = format!(
                     "step `{step}` {}, so this step cannot run",
-                    self.step(*by).name()
+                    self.step(*by).status()
                 );
-                Some(StepError::new(format!("dependency_failed:{step}"), message))
+                Some(StepError::new(
+                    StepErrorCode::dependency_failed(step),
+                    message,
+                ))
             }
-            StepState::Denied { reason } => Some(StepError::new("denied", &**reason)),
-            StepState::Skipped { reason } => Some(StepError::new("skipped", &**reason)),
-            StepState::Cancelled { reason, .. } => Some(StepError::new("cancelled", &**reason)),
+            StepState::Denied { reason } => Some(StepError::new(StepErrorCode::Denied, &**reason)),
+            StepState::Skipped { reason } => {
+                Some(StepError::new(StepErrorCode::Skipped, &**reason))
+            }
+            StepState::Cancelled { reason, .. } => {
+                Some(StepError::new(StepErrorCode::Cancelled, &**reason))
+            }
             StepState::OutcomeUnknown { reason, .. } => {
-                Some(StepError::new("outcome_unknown", &**reason))
+                Some(StepError::new(StepErrorCode::OutcomeUnknown, &**reason))
             }
             StepState::AwaitingPlan { run, .. } => Some(StepError::new(
-                "awaiting_plan",
+                StepErrorCode::AwaitingPlan,
                 format!("{run} waits for a person"),
             )),
             StepState::Pending { .. }

@@ -5,6 +5,7 @@ use super::{Asked, AskedCall, StepError, StoredValue};
 use crate::digest::Digest;
 use crate::id::{AttemptNo, RunId};
 use crate::plan::StepIx;
+use crate::status::StepStatus;
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
 use std::time::Duration;
@@ -420,7 +421,7 @@ impl StepState {
             {
                 Self::Cancelled {
                     tally: *tally,
-                    reason: "cancelled".into(),
+                    reason: StepStatus::Cancelled.as_str().into(),
                 }
             }
             (Self::Running { tally, .. }, E::OutcomeLost { attempt, reason })
@@ -600,24 +601,24 @@ impl StepState {
         }
     }
 
-    /// The word for this state in every output.
-    pub fn name(&self) -> &'static str {
+    /// Returns the status that every output shows for this state.
+    pub fn status(&self) -> StepStatus {
         match self {
-            Self::Pending { .. } => "pending",
-            Self::Blocked { .. } => "blocked",
-            Self::Ready { .. } => "ready",
-            Self::AwaitingApproval { .. } => "awaiting_approval",
-            Self::AwaitingInput { .. } => "awaiting_input",
-            Self::AwaitingPlan { .. } => "awaiting_plan",
-            Self::Running { .. } | Self::Looping { .. } => "running",
-            Self::RetryDue { .. } => "retry_due",
-            Self::Completed { .. } => "completed",
-            Self::Failed { .. } => "failed",
-            Self::Denied { .. } => "denied",
-            Self::Skipped { .. } => "skipped",
-            Self::Cancelled { .. } => "cancelled",
-            Self::OutcomeUnknown { .. } => "outcome_unknown",
-            Self::Undone { .. } => "undone",
+            Self::Pending { .. } => StepStatus::Pending,
+            Self::Blocked { .. } => StepStatus::Blocked,
+            Self::Ready { .. } => StepStatus::Ready,
+            Self::AwaitingApproval { .. } => StepStatus::AwaitingApproval,
+            Self::AwaitingInput { .. } => StepStatus::AwaitingInput,
+            Self::AwaitingPlan { .. } => StepStatus::AwaitingPlan,
+            Self::Running { .. } | Self::Looping { .. } => StepStatus::Running,
+            Self::RetryDue { .. } => StepStatus::RetryDue,
+            Self::Completed { .. } => StepStatus::Completed,
+            Self::Failed { .. } => StepStatus::Failed,
+            Self::Denied { .. } => StepStatus::Denied,
+            Self::Skipped { .. } => StepStatus::Skipped,
+            Self::Cancelled { .. } => StepStatus::Cancelled,
+            Self::OutcomeUnknown { .. } => StepStatus::OutcomeUnknown,
+            Self::Undone { .. } => StepStatus::Undone,
         }
     }
 

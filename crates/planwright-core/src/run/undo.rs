@@ -329,7 +329,7 @@ impl Run {
                 seq: entry.seq,
                 event: event_name(&StepEvent::Undone),
                 step: step.to_string(),
-                state: self.step(ix).name(),
+                state: self.step(ix).status(),
             });
         };
         self.replace(ix, next);

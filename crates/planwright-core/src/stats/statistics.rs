@@ -3,6 +3,7 @@
 use super::{Durations, ModelCosts, ReviewTally, RunTally};
 use crate::plan::Plan;
 use crate::run::estimates_by_tool;
+use crate::status::{CachedStatus, PlanStatus};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -92,7 +93,7 @@ pub struct PredictionStats {
 
 impl Statistics {
     /// Adds what was said about a plan.
-    pub fn add_review(&mut self, tally: &ReviewTally, status: &str) {
+    pub fn add_review(&mut self, tally: &ReviewTally, status: PlanStatus) {
         let figures = &mut self.reviews;
         figures.plans += 1;
         figures.versions += tally.versions;
@@ -107,7 +108,7 @@ impl Statistics {
             figures.time_to_approval.record(time);
         }
         self.models.merge(&tally.models);
-        *self.plans.entry(status.to_owned()).or_default() += 1;
+        *self.plans.entry(status.as_str().to_owned()).or_default() += 1;
     }
 
     /// Adds a portion of the calls of a run.
@@ -171,13 +172,13 @@ impl Statistics {
     }
 
     /// Adds a run whose journal was read to its end.
-    pub fn add_run(&mut self, tally: RunTally, status: &str, predicted: Option<Duration>) {
+    pub fn add_run(&mut self, tally: RunTally, status: &CachedStatus, predicted: Option<Duration>) {
         let completed = tally.completed;
         let actual = tally.active_duration();
         self.reflections += tally.reflections;
         self.adjustments += u64::from(tally.adjusted);
         self.add_call_run(tally);
-        *self.runs.entry(status.to_owned()).or_default() += 1;
+        *self.runs.entry(status.as_str().to_owned()).or_default() += 1;
         if let (true, Some(predicted), Some(actual)) = (completed, predicted, actual) {
             let figures = &mut self.predictions;
             figures.runs += 1;

@@ -1,9 +1,10 @@
 //! Sets of adjustments: made as a whole or not at all, and never to what was executed.
 
 use crate::run_world::Dice;
-use planwright_core::adjust::{Adjustable, Adjustment, Assessment, Reflected, Standing};
+use planwright_core::adjust::{Adjustable, Adjustment, Assessment, Reflected, StepProgress};
 use planwright_core::id::StepId;
 use planwright_core::plan::{Bounds, Document, Plan, Step};
+use planwright_core::status::StepStatus;
 use serde_json::{Value, json};
 
 fn document(steps: &Value) -> Document {
@@ -21,13 +22,13 @@ fn abc() -> Document {
 /// `a` completed, `b` failed, `c` has not run.
 fn state() -> Adjustable {
     standing(&[
-        ("a", Standing::Done("completed")),
-        ("b", Standing::Failed),
-        ("c", Standing::Open),
+        ("a", StepProgress::Done(StepStatus::Completed)),
+        ("b", StepProgress::Failed),
+        ("c", StepProgress::Open),
     ])
 }
 
-fn standing(steps: &[(&str, Standing)]) -> Adjustable {
+fn standing(steps: &[(&str, StepProgress)]) -> Adjustable {
     steps
         .iter()
         .map(|(id, standing)| (id.parse().unwrap(), *standing))
@@ -186,9 +187,9 @@ fn what_was_executed_cannot_be_changed_and_one_mistake_refuses_the_set() {
 #[test]
 fn what_was_partly_done_is_skipped_or_replaced_and_what_nobody_knows_waits_for_a_person() {
     let partly = standing(&[
-        ("a", Standing::Done("completed")),
-        ("b", Standing::Partial),
-        ("c", Standing::Open),
+        ("a", StepProgress::Done(StepStatus::Completed)),
+        ("b", StepProgress::Partial),
+        ("c", StepProgress::Open),
     ]);
     let make = |adjustments: Value, state: &Adjustable| {
         abc().adjusted(&read(&adjustments), state, &Bounds::default())
@@ -216,9 +217,9 @@ fn what_was_partly_done_is_skipped_or_replaced_and_what_nobody_knows_waits_for_a
         .is_ok()
     );
     let unknown = standing(&[
-        ("a", Standing::Unknown),
-        ("b", Standing::Failed),
-        ("c", Standing::Open),
+        ("a", StepProgress::Unknown),
+        ("b", StepProgress::Failed),
+        ("c", StepProgress::Open),
     ]);
     let error = make(json!([{"type": "retry", "step": "b"}]), &unknown).unwrap_err();
     assert!(
@@ -303,14 +304,14 @@ fn random_document(dice: &mut Dice) -> Document {
     document(&json!(steps))
 }
 
-fn random_standing(dice: &mut Dice) -> Standing {
+fn random_standing(dice: &mut Dice) -> StepProgress {
     match dice.below(20) {
-        0..8 => Standing::Done("completed"),
-        8..10 => Standing::Done("skipped"),
-        10..13 => Standing::Failed,
-        13 => Standing::Partial,
-        14 => Standing::Unknown,
-        _ => Standing::Open,
+        0..8 => StepProgress::Done(StepStatus::Completed),
+        8..10 => StepProgress::Done(StepStatus::Skipped),
+        10..13 => StepProgress::Failed,
+        13 => StepProgress::Partial,
+        14 => StepProgress::Unknown,
+        _ => StepProgress::Open,
     }
 }
 
@@ -370,13 +371,13 @@ fn random_sets_never_touch_what_was_executed_and_lead_to_a_sound_plan_or_nowhere
                 for old in &before.steps {
                     let id = old.id.as_ref().unwrap();
                     let now = step(&after, id.as_str());
-                    match state.standing(id) {
-                        Standing::Done(_) => assert_eq!(now, old, "seed {seed}"),
-                        Standing::Unknown => panic!("seed {seed}"),
-                        Standing::Partial => {
+                    match state.progress(id) {
+                        StepProgress::Done(_) => assert_eq!(now, old, "seed {seed}"),
+                        StepProgress::Unknown | StepProgress::Absent => panic!("seed {seed}"),
+                        StepProgress::Partial => {
                             assert!(now.skip || now.tool != old.tool, "seed {seed}");
                         }
-                        Standing::Open | Standing::Failed => {}
+                        StepProgress::Open | StepProgress::Failed => {}
                     }
                     let touched = adjustments.iter().any(|adjustment| {
                         adjustment.step() == id && adjustment.word() != "add_after"
@@ -403,7 +404,7 @@ fn random_sets_never_touch_what_was_executed_and_lead_to_a_sound_plan_or_nowhere
 
 #[test]
 fn a_step_that_nothing_is_known_about_cannot_be_changed() {
-    let nobody: Adjustable = std::iter::empty::<(StepId, Standing)>().collect();
+    let nobody: Adjustable = std::iter::empty::<(StepId, StepProgress)>().collect();
     let error = abc().adjusted(
         &read(&json!([{"type": "skip", "step": "c"}])),
         &nobody,

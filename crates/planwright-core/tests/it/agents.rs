@@ -160,7 +160,7 @@ pub(crate) fn story() -> (Document, History) {
 #[test]
 fn an_executor_is_told_what_it_may_not_call_and_goes_on_after_waiting() {
     let (_, history) = story();
-    assert_eq!(history.run.status(), "completed");
+    assert_eq!(history.run.status().as_str(), "completed");
     let CallFate::Refused(error) = &fates(&history)[0] else {
         panic!("it is outside the scope")
     };
@@ -268,7 +268,7 @@ fn the_budget_of_tokens_stops_an_executor_before_its_next_question() {
         error.message,
         "Guard blocked: the budget of 15 tokens is used up"
     );
-    assert_eq!(history.run.step(StepIx::new(0)).name(), "failed");
+    assert_eq!(history.run.step(StepIx::new(0)).status().as_str(), "failed");
 }
 
 /// A run has no values here: what is literal needs none.

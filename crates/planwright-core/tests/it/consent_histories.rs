@@ -716,7 +716,7 @@ impl<'a> Life<'a> {
     fn finish(&mut self, step: StepIx, attempt: u32) {
         let text = self.dice.pick(&["ok", "evil", "other"]).unwrap();
         let answer = match self.dice.below(6) {
-            0 => Answer::Failed(StepError::new("busy", "later")),
+            0 => Answer::Failed(StepError::new("busy".into(), "later")),
             1 => Answer::Lost {
                 reason: "gone".into(),
             },

@@ -104,7 +104,7 @@ fn code(history: &History, step: &str) -> String {
         .run
         .step_report(ix, history.now)
         .error
-        .map(|error| error.code)
+        .map(|error| error.code.to_string())
         .unwrap_or_default()
 }
 
@@ -125,7 +125,7 @@ fn a_tool_outside_the_scope_is_not_called() {
         .step_report(plan.find("a").unwrap(), history.now)
         .error
         .unwrap();
-    assert_eq!(error.code, "out_of_scope");
+    assert_eq!(error.code.as_str(), "out_of_scope");
     assert_eq!(
         error.message,
         "Tool w.write not available in plan scope. Only [w.write] are available."
@@ -190,7 +190,7 @@ fn a_run_that_only_policy_approved_asks_before_it_does_what_policy_asks_about() 
         )
         .unwrap();
     assert_eq!(
-        history.run.step(plan.find("a").unwrap()).name(),
+        history.run.step(plan.find("a").unwrap()).status().as_str(),
         "awaiting_approval"
     );
 }
@@ -291,7 +291,7 @@ pub(crate) fn asked_story() -> (History, Document) {
         .give(&approve(person(), Shown::Digest(digest)), Cause::Command)
         .unwrap();
     history.give(&call("x"), Cause::Schedule).unwrap();
-    let busy = planwright_core::run::StepError::new("busy", "later");
+    let busy = planwright_core::run::StepError::new("busy".into(), "later");
     done(&mut history, "b", 1, Answer::Failed(busy));
     // The same call again is the one that was approved; another one is not.
     history.advance(Duration::from_secs(60));
@@ -305,7 +305,7 @@ pub(crate) fn asked_story() -> (History, Document) {
     );
     let evil = history.run.decide(&call("evil"), history.now).unwrap();
     assert!(
-        matches!(&evil[..], [RunEvent::StepFailed { error, .. }] if error.code == "constraint_violated")
+        matches!(&evil[..], [RunEvent::StepFailed { error, .. }] if error.code.as_str() == "constraint_violated")
     );
     history.give(&call("x"), Cause::Schedule).unwrap();
     done(&mut history, "b", 2, Answer::Succeeded(said("y")));
@@ -331,5 +331,5 @@ pub(crate) fn asked_story() -> (History, Document) {
 fn an_approval_covers_one_call_through_retries_and_no_other() {
     let (history, _) = asked_story();
     assert_eq!(code(&history, "c"), "approval_expired");
-    assert_eq!(history.run.status(), "completed");
+    assert_eq!(history.run.status().as_str(), "completed");
 }

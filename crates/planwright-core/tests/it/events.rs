@@ -10,6 +10,7 @@ use planwright_core::journal::{Cause, Head, Record, StreamName, encode};
 use planwright_core::plan::{Bounds, Document};
 use planwright_core::principal::Principal;
 use planwright_core::review::Review;
+use planwright_core::status::StepStatus;
 use planwright_core::time::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -124,7 +125,7 @@ fn a_step_is_queued_before_it_runs_and_runs_before_it_ends_in_every_journal() {
             .filter(|event| event.run_id.is_some())
         {
             let Some(step) = &event.step else { continue };
-            let rank = rank(step.state);
+            let rank = rank(step.state.as_str());
             let before = last.insert(step.id.to_string(), rank).unwrap_or(0);
             assert!(
                 rank >= before,
@@ -145,7 +146,7 @@ fn every_step_of_an_ended_run_was_told_to_end_in_every_journal() {
         };
         let mut states: BTreeMap<String, &str> = BTreeMap::new();
         for step in events[..end].iter().filter_map(|event| event.step.as_ref()) {
-            states.insert(step.id.to_string(), step.state);
+            states.insert(step.id.to_string(), step.state.as_str());
         }
         let expected: Value = serde_json::from_str(&run_files::read(&format!(
             "journals/v1/{name}.expected.json"
@@ -205,7 +206,7 @@ fn dependants_of_a_failed_step_are_told_to_be_blocked() {
     let events = events_of("noncritical_failure");
     let blocked: Vec<_> = events
         .iter()
-        .filter(|event| event.state() == Some("blocked"))
+        .filter(|event| event.state() == Some(StepStatus::Blocked))
         .collect();
     assert!(!blocked.is_empty());
     let error = blocked[0].error.as_ref().unwrap();
@@ -217,7 +218,7 @@ fn a_retry_says_why() {
     let events = events_of("retry");
     let due = events
         .iter()
-        .find(|event| event.state() == Some("retry_due"))
+        .find(|event| event.state() == Some(StepStatus::RetryDue))
         .unwrap();
     assert!(due.error.is_some());
     assert_eq!(due.attempt, Some(1));

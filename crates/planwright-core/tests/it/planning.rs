@@ -10,6 +10,7 @@ use planwright_core::planning::{
     StepsSchemaRequest, WorkspaceSnapshot, build_prompt, estimate_tokens, merge_remaining,
     merge_steps, read_answer, repair_messages, steps_schema,
 };
+use planwright_core::status::StepStatus;
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -545,14 +546,14 @@ fn what_has_run_stays_and_the_rest_is_the_planners() {
         StepOutcome {
             step: "s1".parse().unwrap(),
             outcome: StepFate::Kept {
-                status: "completed",
+                status: StepStatus::Completed,
                 value: Some(json!("fine")),
             },
         },
         StepOutcome {
             step: "s2".parse().unwrap(),
             outcome: StepFate::Open {
-                status: "failed",
+                status: StepStatus::Failed,
                 error: Some("no".into()),
             },
         },

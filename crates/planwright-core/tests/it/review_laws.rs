@@ -10,6 +10,7 @@ use planwright_core::review::{
     BuildsOn, Command, Refusal, Review, ReviewEvent, ReviewState, Revision, Revocation, Terms,
 };
 use planwright_core::run::Shown;
+use planwright_core::status::PlanStatus;
 use planwright_core::time::Timestamp;
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any};
@@ -697,11 +698,14 @@ fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
     };
     assert_eq!(give(&again), Ok((1, ReviewState::Proposed)));
     assert_eq!(give(&again), Ok((0, ReviewState::Proposed)));
-    assert_eq!(give(&propose), Err(Refusal::NotADraft("proposed")));
+    assert_eq!(
+        give(&propose),
+        Err(Refusal::NotADraft(PlanStatus::Proposed))
+    );
     let draft = Command::Draft {
         document: document(0),
         digest,
         by,
     };
-    assert_eq!(give(&draft), Err(Refusal::NotADraft("proposed")));
+    assert_eq!(give(&draft), Err(Refusal::NotADraft(PlanStatus::Proposed)));
 }

@@ -11,6 +11,7 @@ use planwright_core::review::{
 };
 use planwright_core::run::Shown;
 use planwright_core::stats::{ReviewTally, Statistics};
+use planwright_core::status::RunStatus;
 use planwright_core::time::Timestamp;
 use proptest::prelude::{ProptestConfig, Strategy, any};
 use proptest::{prop_oneof, proptest};
@@ -453,13 +454,16 @@ fn only_a_plan_that_is_over_is_archived_and_an_archived_one_accepts_no_decision(
     life.send_back(ada()).unwrap();
     assert_eq!((life.archive(), life.archive()), (Ok(1), Ok(0)));
     assert_eq!(
-        (life.review.word(), life.review.is_archived()),
+        (
+            life.review.cached_status().as_str(),
+            life.review.is_archived()
+        ),
         ("archived", true)
     );
     assert_eq!(life.approve(json!({})), Err(Refusal::Archived));
     assert_eq!(life.send_back(ada()), Err(Refusal::Archived));
     life.give(&Command::Unarchive { by: ada() }).unwrap();
-    assert_eq!(life.review.word(), "changes_requested");
+    assert_eq!(life.review.cached_status().as_str(), "changes_requested");
     life.archive().unwrap();
     life.propose(&["c"]);
     assert!(!life.review.is_archived(), "a new version brings it back");
@@ -468,30 +472,36 @@ fn only_a_plan_that_is_over_is_archived_and_an_archived_one_accepts_no_decision(
 #[test]
 fn the_word_beside_the_journal_tells_what_waits_from_what_was_opened() {
     let mut life = Life::begin();
-    assert_eq!(life.review.word(), "proposed");
+    assert_eq!(life.review.cached_status().as_str(), "proposed");
     life.approve(json!({})).unwrap();
-    assert_eq!(life.review.word(), "approved");
+    assert_eq!(life.review.cached_status().as_str(), "approved");
     life.give(&Command::OpenRun {
         run: "run_x".parse().unwrap(),
         digest: digest(1),
     })
     .unwrap();
     assert_eq!(
-        (life.review.word(), life.review.state()),
+        (life.review.cached_status().as_str(), life.review.state()),
         ("opened", ReviewState::Proposed)
     );
     // The word stands exactly where the run says where the plan stands.
-    assert_eq!(life.review.status(Some("completed")).as_str(), "completed");
+    assert_eq!(
+        life.review.status(Some(RunStatus::Completed)).as_str(),
+        "completed"
+    );
     life.approve(json!({})).unwrap();
-    assert_eq!(life.review.word(), "approved");
+    assert_eq!(life.review.cached_status().as_str(), "approved");
     life.give(&Command::OpenRun {
         run: "run_y".parse().unwrap(),
         digest: digest(1),
     })
     .unwrap();
     life.propose(&["c"]);
-    assert_eq!(life.review.word(), "proposed");
-    assert_eq!(life.review.status(Some("completed")).as_str(), "proposed");
+    assert_eq!(life.review.cached_status().as_str(), "proposed");
+    assert_eq!(
+        life.review.status(Some(RunStatus::Completed)).as_str(),
+        "proposed"
+    );
 }
 
 #[test]
@@ -502,7 +512,7 @@ fn the_figures_say_what_was_decided() {
         .iter()
         .for_each(|record| tally.record(&decode(record).unwrap()));
     let mut figures = Statistics::default();
-    figures.add_review(&tally, review.word());
+    figures.add_review(&tally, review.status(None));
     let reviews = &figures.reviews;
     assert_eq!(
         (reviews.plans, reviews.versions, reviews.approvals),

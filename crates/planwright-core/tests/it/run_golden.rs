@@ -17,7 +17,7 @@ use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command, PlanningRecord, Refusal, Review, ReviewEvent, Revision};
 use planwright_core::run::{
     Answer, Command as RunCommand, CriterionCheck, Parent, Reflection, Run, RunEvent, Shown, Spent,
-    StepError, StoredValue, plan_undo, priorities, unit_estimate,
+    StepError, StepErrorCode, StoredValue, plan_undo, priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Catalog, EffectClass};
@@ -169,11 +169,11 @@ fn came_to(run: &Run) -> Value {
         .map(|ix| {
             (
                 run.plan().step_id(ix).to_string(),
-                json!(run.step(ix).name()),
+                json!(run.step(ix).status().as_str()),
             )
         })
         .collect();
-    json!({"status": run.status(), "stepsDigest": run.steps_digest(), "steps": steps})
+    json!({"status": run.status().as_str(), "stepsDigest": run.steps_digest(), "steps": steps})
 }
 
 fn review(name: &str) -> (Review, Vec<Entry<ReviewEvent>>) {
@@ -192,7 +192,7 @@ fn review_came_to(review: &Review) -> Value {
         .map(|r| json!({"version": r.version, "reason": r.reason}))
         .collect();
     json!({
-        "state": review.state().as_str(),
+        "state": review.state().status().as_str(),
         "version": review.current().number,
         "digest": review.current().digest,
         "rejections": rejections,
@@ -577,7 +577,7 @@ fn write_reflected_run() -> (Document, History) {
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     let answers = [
         Answer::Succeeded(StoredValue::Inline(Arc::new(json!("seen")))),
-        Answer::Failed(StepError::new("tool_error", "no")),
+        Answer::Failed(StepError::new(StepErrorCode::ToolError, "no")),
     ];
     for (ix, answer) in plan.indices().zip(answers) {
         let tool = plan.step(ix).tool.clone().unwrap().try_into().unwrap();

@@ -26,8 +26,8 @@ use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::{Bounds, Document, Input, OnFailure, Plan, Retry, Step, StepIx, Undo};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
-    Answer, Command, Fork, Refusal, Reply, Resolution, RunEvent, Shown, StepError, StepState,
-    StoredValue, reusable_results,
+    Answer, Command, Fork, Refusal, Reply, Resolution, RunEvent, Shown, StepError, StepErrorCode,
+    StepState, StoredValue, reusable_results,
 };
 use planwright_core::tool::{EffectClass, ToolName};
 use serde_json::{Map, json};
@@ -152,7 +152,7 @@ impl Story {
                 let history = self.history();
                 let again = history.fold(history.records.len());
                 assert_eq!(again.run.steps_digest(), history.run.steps_digest());
-                return format!("the same: {}", again.run.status());
+                return format!("the same: {}", again.run.status().as_str());
             }
             ["wait", ms] => {
                 let pause = Duration::from_millis(ms.parse().unwrap());
@@ -241,12 +241,13 @@ impl Story {
             }
             ["answer", step] => self.report(step, Answer::Succeeded(value_of(step))),
             ["fail", step, "retryable", message @ ..] => {
-                let error = StepError::new("tool_error", message.join(" ")).retryable(true);
+                let error =
+                    StepError::new(StepErrorCode::ToolError, message.join(" ")).retryable(true);
                 self.report(step, Answer::Failed(error))
             }
             ["fail", step, message @ ..] => self.report(
                 step,
-                Answer::Failed(StepError::new("tool_error", message.join(" "))),
+                Answer::Failed(StepError::new(StepErrorCode::ToolError, message.join(" "))),
             ),
             ["lose", step] => self.report(
                 step,
@@ -387,7 +388,7 @@ impl Story {
                     },
                     Extra { missing: true, .. } => Command::Fail {
                         step: ix,
-                        error: StepError::new("tool_unavailable", "unknown tool"),
+                        error: StepError::new(StepErrorCode::ToolUnavailable, "unknown tool"),
                     },
                     _ => self.start(ix),
                 };

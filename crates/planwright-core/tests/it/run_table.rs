@@ -12,7 +12,7 @@ use planwright_core::plan::StepIx;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{
     Answer, Asked, AskedCall, Command, Corrupt, Refusal, Reply, Resolution, RunEvent, RunState,
-    Shown, StepError, StepEvent, StepState, StoredValue, Tally,
+    Shown, StepError, StepErrorCode, StepEvent, StepState, StoredValue, Tally,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
@@ -38,7 +38,7 @@ fn value() -> StoredValue {
 
 fn states() -> Vec<(&'static str, StepState)> {
     let (tally, none) = (tally(2), Tally::default());
-    let error = Box::new(StepError::new("tool_error", "no"));
+    let error = Box::new(StepError::new(StepErrorCode::ToolError, "no"));
     let awaiting_input = |tally, attempt| StepState::AwaitingInput {
         tally,
         asked_at: BEGIN,
@@ -389,12 +389,16 @@ fn describe(state: &StepState) -> String {
     } else {
         format!(" [{attempts} attempts, {failures} failed, {interruptions} interrupted]")
     };
-    format!("{}{detail}{counts}", state.name())
+    format!("{}{detail}{counts}", state.status().as_str())
 }
 
 #[test]
 fn the_step_table_is_what_is_written_down() {
-    let (value, error, asked) = (value(), StepError::new("tool_error", "no"), asked());
+    let (value, error, asked) = (
+        value(),
+        StepError::new(StepErrorCode::ToolError, "no"),
+        asked(),
+    );
     let mut text = String::from(
         "What can happen to a step: state, event, the state that follows. Running states have made 2 attempts.\n\
          Every pair that is not listed cannot be in a journal. Rewritten with UPDATE_DOCS=1.\n",
@@ -417,7 +421,11 @@ fn the_step_table_is_what_is_written_down() {
 
 #[test]
 fn a_step_that_has_ended_accepts_nothing() {
-    let (value, error, asked) = (value(), StepError::new("tool_error", "no"), asked());
+    let (value, error, asked) = (
+        value(),
+        StepError::new(StepErrorCode::ToolError, "no"),
+        asked(),
+    );
     for (name, state) in states()
         .into_iter()
         .filter(|(_, state)| state.is_terminal())
@@ -454,7 +462,12 @@ fn seen_states() -> (BTreeSet<&'static str>, BTreeSet<String>) {
         world.undo(&mut history);
         for count in 1..=history.entries.len() {
             let prefix = history.fold(count);
-            steps.extend(prefix.run.indices().map(|ix| prefix.run.step(ix).name()));
+            steps.extend(
+                prefix
+                    .run
+                    .indices()
+                    .map(|ix| prefix.run.step(ix).status().as_str()),
+            );
             let state = format!("{:?}", prefix.run.state());
             runs.insert(
                 state
@@ -471,7 +484,10 @@ fn seen_states() -> (BTreeSet<&'static str>, BTreeSet<String>) {
 #[test]
 fn every_state_can_be_reached() {
     let (steps, runs) = seen_states();
-    let all: BTreeSet<&str> = states().iter().map(|(_, state)| state.name()).collect();
+    let all: BTreeSet<&str> = states()
+        .iter()
+        .map(|(_, state)| state.status().as_str())
+        .collect();
     let later = BTreeSet::new();
     assert_eq!(steps, &all - &later);
     let all = [
@@ -552,14 +568,14 @@ fn all_commands(step: StepIx) -> Vec<Command> {
         },
         Command::Fail {
             step,
-            error: StepError::new("x", "x"),
+            error: StepError::new("x".into(), "x"),
         },
         Command::Skip {
             step,
             reason: "x".into(),
         },
         report(Answer::Succeeded(value())),
-        report(Answer::Failed(StepError::new("x", "x"))),
+        report(Answer::Failed(StepError::new("x".into(), "x"))),
         report(Answer::NotMade),
         report(Answer::Lost { reason: "x".into() }),
         report(Answer::Asked(Box::new(asked()))),
@@ -614,7 +630,7 @@ fn all_commands(step: StepIx) -> Vec<Command> {
 fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
     let step = history.run.plan().step_id(ix).clone();
     let attempt = history.run.step(ix).tally().attempts;
-    let (by, error, reason) = (person(), StepError::new("x", "x"), "x".to_owned());
+    let (by, error, reason) = (person(), StepError::new("x".into(), "x"), "x".to_owned());
     let tool = ToolName {
         server: "w".into(),
         tool: "t0".into(),
@@ -781,7 +797,7 @@ fn no_event_can_follow_the_end_of_a_run() {
                 assert!(
                     applied.is_err(),
                     "{event:?} follows the end ({})",
-                    history.run.status()
+                    history.run.status().as_str()
                 );
                 assert_eq!(
                     after.run.seq(),
@@ -863,7 +879,7 @@ fn a_gated_step_that_is_ready_does_not_start_before_anybody_was_asked() {
     let mut spec = PlanSpec::of(vec![StepSpec::plain(&[])]);
     spec.steps[0].gated = true;
     let history = History::begin(&spec.plan(), true);
-    assert_eq!(history.run.step(StepIx::new(0)).name(), "ready");
+    assert_eq!(history.run.step(StepIx::new(0)).status().as_str(), "ready");
     let start = all_commands(StepIx::new(0)).remove(0);
     assert!(matches!(
         history.run.decide(&start, LATER),

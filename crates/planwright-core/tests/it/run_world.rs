@@ -11,7 +11,7 @@ use planwright_core::plan::{
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
     Answer, Asked, Command, Question, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError,
-    StepState, StoredValue, priorities, unit_estimate,
+    StepErrorCode, StepState, StoredValue, priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
@@ -530,7 +530,7 @@ impl History {
         let step = |ix| {
             (
                 plan.step_id(ix).to_string(),
-                self.run.step(ix).name(),
+                self.run.step(ix).status().as_str(),
                 self.run.step(ix).value().cloned(),
             )
         };
@@ -632,7 +632,7 @@ impl<'a> World<'a> {
             },
             (Condition::Undecidable, None) => Command::Fail {
                 step: ix,
-                error: StepError::new("condition_failed", "division by zero"),
+                error: StepError::new(StepErrorCode::ConditionFailed, "division by zero"),
             },
             (
                 Condition::Always
@@ -659,7 +659,7 @@ impl<'a> World<'a> {
             } else {
                 Command::Fail {
                     step: ix,
-                    error: StepError::new("tool_unavailable", reason),
+                    error: StepError::new(StepErrorCode::ToolUnavailable, reason),
                 }
             };
             history.give(&command, Cause::Schedule).unwrap();
@@ -713,7 +713,7 @@ impl<'a> World<'a> {
         Some(match self.of(run, ix).conduct {
             Conduct::Succeeds => value(),
             Conduct::FailsFirst(times) if made <= times => {
-                Answer::Failed(StepError::new("tool_error", "not yet").retryable(true))
+                Answer::Failed(StepError::new(StepErrorCode::ToolError, "not yet").retryable(true))
             }
             Conduct::LosesFirst(times) if made <= times => Answer::Lost {
                 reason: "the line broke".into(),
@@ -728,7 +728,7 @@ impl<'a> World<'a> {
             | Conduct::NotMadeFirst(_)
             | Conduct::AsksFirst(_)
             | Conduct::ParksFirst(_) => value(),
-            Conduct::FailsForGood => Answer::Failed(StepError::new("tool_error", "no")),
+            Conduct::FailsForGood => Answer::Failed(StepError::new(StepErrorCode::ToolError, "no")),
             Conduct::Hangs => return None,
         })
     }
@@ -825,7 +825,7 @@ impl<'a> World<'a> {
     }
 
     fn let_people_help(&self, history: &mut History) {
-        if history.run.status() == "paused" {
+        if history.run.status().as_str() == "paused" {
             history
                 .give(&Command::Resume { by: person() }, Cause::Command)
                 .unwrap();

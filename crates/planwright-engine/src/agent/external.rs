@@ -8,7 +8,7 @@ use super::unwanted;
 use crate::port::{BoxFuture, DelegateError, Delegation, Gateway, ProgressSink};
 use crate::run::child::ChildAnswer;
 use planwright_core::model::{OfferedTool, WantedCall};
-use planwright_core::run::{Answer, StepError, StoredValue};
+use planwright_core::run::{Answer, StepError, StepErrorCode, StoredValue};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -57,7 +57,10 @@ pub(crate) async fn delegate(
         Ok(value) if StoredValue::can_keep(&value) => value,
         Ok(_) => {
             return (
-                failed("value_too_deep", "the result nests too deep".to_owned()),
+                failed(
+                    StepErrorCode::ValueTooDeep,
+                    "the result nests too deep".to_owned(),
+                ),
                 None,
             );
         }
@@ -79,15 +82,17 @@ pub(crate) async fn delegate(
     }
 }
 
-fn failed(code: &str, message: String) -> Answer {
+fn failed(code: StepErrorCode, message: String) -> Answer {
     Answer::Failed(StepError::new(code, message))
 }
 
 fn refused(error: &DelegateError) -> Answer {
     match error {
-        DelegateError::Unknown(_) => failed("no_executor", error.to_string()),
-        DelegateError::Failed(_) => failed("executor_failed", error.to_string()),
-        DelegateError::NotStarted(_) => failed("executor_not_started", error.to_string()),
+        DelegateError::Unknown(_) => failed(StepErrorCode::NoExecutor, error.to_string()),
+        DelegateError::Failed(_) => failed(StepErrorCode::ExecutorFailed, error.to_string()),
+        DelegateError::NotStarted(_) => {
+            failed(StepErrorCode::ExecutorNotStarted, error.to_string())
+        }
         DelegateError::Lost(_) | DelegateError::Cancelled => Answer::Lost {
             reason: error.to_string(),
         },
@@ -115,7 +120,10 @@ impl Gateway for StepGateway {
             };
             let over = |answer| match answer {
                 Answer::Failed(error) => error,
-                _ => StepError::new("stopped", "the step is over: nothing is called any more"),
+                _ => StepError::new(
+                    StepErrorCode::Stopped,
+                    "the step is over: nothing is called any more",
+                ),
             };
             let turn = hands
                 .take_turn("", vec![wanted], None)
@@ -123,7 +131,7 @@ impl Gateway for StepGateway {
                 .map_err(over)?;
             let Some(call) = turn.calls.first() else {
                 return Err(StepError::new(
-                    "stopped",
+                    StepErrorCode::Stopped,
                     "the step is over: nothing is called any more",
                 ));
             };

@@ -16,7 +16,7 @@ use planwright_core::policy::Subject;
 use planwright_core::review::Pin;
 use planwright_core::run::{
     AgentCall, AgentTurn, Answer, CallFacts, CallFate, Command, Parent, Run, RunEvent, RunState,
-    StepError, StepState, StoredValue, Wanted, WantedCallFacts,
+    StepError, StepErrorCode, StepState, StoredValue, Wanted, WantedCallFacts,
 };
 use planwright_core::tool::{KnownTool, ToolName};
 use serde_json::{Map, Value};
@@ -59,7 +59,10 @@ impl Hands {
                 "{} calls were wanted at once, at most {MAX_WANTED} can be",
                 wanted.len()
             );
-            return Err(Answer::Failed(StepError::new("too_many_calls", message)));
+            return Err(Answer::Failed(StepError::new(
+                StepErrorCode::TooManyCalls,
+                message,
+            )));
         }
         let text = match text.is_empty() {
             true => None,
@@ -153,9 +156,9 @@ impl Hands {
     async fn known(&self, name: &str, args: &Value) -> Result<WantedCallFacts, StepError> {
         let catalog = self.runs.context.catalog();
         let resolved = catalog.resolve(name);
-        let tool =
-            resolved.map_err(|error| StepError::new("tool_unavailable", error.to_string()))?;
-        let invalid = |problem: String| Err(StepError::new("invalid_args", problem));
+        let tool = resolved
+            .map_err(|error| StepError::new(StepErrorCode::ToolUnavailable, error.to_string()))?;
+        let invalid = |problem: String| Err(StepError::new(StepErrorCode::InvalidArgs, problem));
         let Value::Object(map) = args else {
             return invalid(format!("`{}` takes an object of arguments", tool.name));
         };
@@ -248,13 +251,13 @@ impl Hands {
         let args = self.value(&call.args).await?;
         let (Some(tool), Value::Object(args)) = (&call.name, args) else {
             return Err(StepError::new(
-                "invalid_args",
+                StepErrorCode::InvalidArgs,
                 "the call cannot be made as it was wanted",
             ));
         };
         if parent.child() != *run {
             return Err(StepError::new(
-                "plan_unavailable",
+                StepErrorCode::PlanUnavailable,
                 format!("{run} is the run of something else"),
             ));
         }
@@ -270,7 +273,10 @@ impl Hands {
                     .first()
                     .map(ToString::to_string)
                     .unwrap_or_default();
-                StepError::new("invalid_args", format!("the call cannot be made: {why}"))
+                StepError::new(
+                    StepErrorCode::InvalidArgs,
+                    format!("the call cannot be made: {why}"),
+                )
             })?;
         let pin = self.new_pin(tool);
         Ok(ChildOrder {
@@ -342,7 +348,7 @@ impl Hands {
         }
         let Some(ix) = run.plan().find(WANTED_STEP) else {
             return Ok(Made::Failed(StepError::new(
-                "plan_unavailable",
+                StepErrorCode::PlanUnavailable,
                 "the call has no step",
             )));
         };
@@ -353,12 +359,16 @@ impl Hands {
             });
         }
         let report = run.step_report(ix, run.updated_at());
-        let unexplained =
-            || StepError::new(report.status, format!("the call is {}", report.status));
+        let unexplained = || {
+            StepError::new(
+                report.status.as_str().into(),
+                format!("the call is {}", report.status),
+            )
+        };
         let error = report.error.clone().unwrap_or_else(unexplained);
-        Ok(match error.code.as_str() {
-            "denied" => Made::Refused(StepError::new(
-                "denied",
+        Ok(match error.code {
+            StepErrorCode::Denied => Made::Refused(StepError::new(
+                StepErrorCode::Denied,
                 format!("a person said no: {}", error.message),
             )),
             _ => Made::Failed(error),
@@ -367,7 +377,7 @@ impl Hands {
 
     pub(crate) async fn value(&self, stored: &StoredValue) -> Result<Value, StepError> {
         let read = read_value(&*self.runs.context.ports.artifacts, stored).await;
-        read.map_err(|error| StepError::new("artifact_damaged", error.to_string()))
+        read.map_err(|error| StepError::new(StepErrorCode::ArtifactDamaged, error.to_string()))
     }
 
     pub(crate) async fn stored(&self, value: Value) -> Result<StoredValue, Answer> {
@@ -375,7 +385,10 @@ impl Hands {
         self.runs.context.redaction.redactor().value(&mut value);
         let stored = store_value(&*self.runs.context.ports.artifacts, value).await;
         let (stored, _) = stored.map_err(|error| {
-            Answer::Failed(StepError::new("value_not_stored", error.to_string()))
+            Answer::Failed(StepError::new(
+                StepErrorCode::ValueNotStored,
+                error.to_string(),
+            ))
         })?;
         Ok(stored)
     }

@@ -8,7 +8,9 @@ use crate::port::{ModelAnswer, ModelError, ModelRequest};
 use crate::run::child::ChildAnswer;
 use planwright_core::model::{Message, ModelRole, ModelUse, WantedCall};
 use planwright_core::planning::{CHAT, EXECUTOR};
-use planwright_core::run::{AgentTurn, Answer, Asked, Question, Reply, StepError, StoredValue};
+use planwright_core::run::{
+    AgentTurn, Answer, Asked, Question, Reply, StepError, StepErrorCode, StoredValue,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -68,8 +70,9 @@ impl Worker {
             (&self.hands.runs.context.settings.prompts, form),
             &order.tools,
         );
-        let system = system
-            .map_err(|error| Answer::Failed(StepError::new("bad_prompt", error.to_string())))?;
+        let system = system.map_err(|error| {
+            Answer::Failed(StepError::new(StepErrorCode::BadPrompt, error.to_string()))
+        })?;
         self.messages = vec![
             Message::system(system),
             Message::user(order.briefing.task(agent)),
@@ -126,7 +129,7 @@ impl Worker {
         };
         self.wasted.push(answer.used);
         Err(Answer::Failed(
-            StepError::new("no_answer", complaint).retryable(true),
+            StepError::new(StepErrorCode::NoAnswer, complaint).retryable(true),
         ))
     }
 
@@ -228,12 +231,14 @@ fn question(text: &str) -> Asked {
 pub(crate) fn model_failed(error: &ModelError) -> Answer {
     let (code, retryable) = match error {
         ModelError::Cancelled => return Answer::NotMade,
-        ModelError::NotConfigured { .. } | ModelError::Unknown { .. } => ("no_model", false),
-        ModelError::NoKey { .. } => ("no_model_key", false),
-        ModelError::Refused { .. } => ("model_refused", false),
-        ModelError::Unavailable { .. } => ("model_unavailable", true),
-        ModelError::TimedOut { .. } => ("model_timeout", true),
-        ModelError::Unreadable { .. } => ("model_unreadable", true),
+        ModelError::NotConfigured { .. } | ModelError::Unknown { .. } => {
+            (StepErrorCode::NoModel, false)
+        }
+        ModelError::NoKey { .. } => (StepErrorCode::NoModelKey, false),
+        ModelError::Refused { .. } => (StepErrorCode::ModelRefused, false),
+        ModelError::Unavailable { .. } => (StepErrorCode::ModelUnavailable, true),
+        ModelError::TimedOut { .. } => (StepErrorCode::ModelTimeout, true),
+        ModelError::Unreadable { .. } => (StepErrorCode::ModelUnreadable, true),
     };
     Answer::Failed(StepError::new(code, error.to_string()).retryable(retryable))
 }

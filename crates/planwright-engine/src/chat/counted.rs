@@ -7,7 +7,7 @@ use crate::port::{
     TextSink, Tools,
 };
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
-use planwright_core::run::GUARD_BLOCKED;
+use planwright_core::run::StepErrorCode;
 use planwright_core::tool::Catalog;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ impl Tools for CountedTools {
             Err(reason) => {
                 let message = format!("Guard blocked: {reason}");
                 let blocked = CallError::Failed {
-                    code: GUARD_BLOCKED.into(),
+                    code: StepErrorCode::GuardBlocked,
                     message,
                     retryable: false,
                 };

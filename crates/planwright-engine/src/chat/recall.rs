@@ -11,7 +11,7 @@ use crate::review::pins::CHILD_SERVER;
 use planwright_core::id::{PlanId, RunId, StepId, split_instance};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::model::ModelUse;
-use planwright_core::run::{AgentCall, CallFate, GUARD_BLOCKED, Parent, RunEvent, StoredValue};
+use planwright_core::run::{AgentCall, CallFate, Parent, RunEvent, StepErrorCode, StoredValue};
 use planwright_core::trace::TraceId;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -216,7 +216,7 @@ impl Noted {
                 self.plans.insert(step);
             }
             RunEvent::AttemptStarted { .. } => self.calls += 1,
-            RunEvent::AttemptFailed { error, .. } if error.code == GUARD_BLOCKED => {
+            RunEvent::AttemptFailed { error, .. } if error.code == StepErrorCode::GuardBlocked => {
                 self.calls = self.calls.saturating_sub(1);
             }
             _ => {}

@@ -81,7 +81,7 @@ pub async fn a_refused_append_changes_no_status(store: Subject) {
     };
     store.append(vec![change, impossible()]).await.unwrap_err();
     let info = store.info(&chain.stream).await.unwrap().unwrap();
-    assert_eq!(info.status.status, "draft");
+    assert_eq!(info.status.status.as_str(), "draft");
     let new = Chain::of("plan/new");
     let begin = Append {
         status: status("new", "draft"),

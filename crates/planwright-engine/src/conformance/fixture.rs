@@ -111,7 +111,7 @@ pub(super) fn owner(name: &str) -> OwnerId {
 pub(super) fn status(plan: &str, status: &str) -> Option<StreamStatus> {
     Some(StreamStatus {
         plan: plan.parse().unwrap(),
-        status: status.to_owned(),
+        status: status.into(),
         label: format!("{plan} label"),
     })
 }

@@ -2,6 +2,7 @@
 
 use super::fixture::{Chain, Subject, status};
 use crate::port::{Append, StreamCounts, StreamInfo};
+use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 
 async fn begin(store: &Subject, name: &str, plan: &str, at: i64) -> Chain {
@@ -13,6 +14,10 @@ async fn begin(store: &Subject, name: &str, plan: &str, at: i64) -> Chain {
     };
     store.append(vec![append]).await.unwrap();
     chain
+}
+
+fn statuses(words: &[&str]) -> Vec<CachedStatus> {
+    words.iter().map(|&word| word.into()).collect()
 }
 
 async fn change(store: &Subject, chain: &mut Chain, plan: &str, word: &str, at: i64) {
@@ -58,7 +63,7 @@ pub async fn the_status_is_replaced(store: Subject) {
             .unwrap()
             .status
             .status,
-        "approved"
+        CachedStatus::Approved
     );
     assert_eq!(store.plans().await.unwrap().len(), 1);
 }
@@ -68,7 +73,7 @@ pub async fn the_status_stays_when_none_is_given(store: Subject) {
     chain.at = Timestamp::from_millis(9_000);
     store.append(vec![chain.grow(&["two"])]).await.unwrap();
     let info = store.info(&chain.stream).await.unwrap().unwrap();
-    assert_eq!(info.status.status, "draft");
+    assert_eq!(info.status.status.as_str(), "draft");
     assert_eq!(info.updated_at, Timestamp::from_millis(5_000));
 }
 
@@ -156,7 +161,7 @@ pub async fn a_status_without_records_is_kept(store: Subject) {
             .unwrap()
             .status
             .status,
-        "imported"
+        CachedStatus::from("imported")
     );
 }
 
@@ -170,7 +175,7 @@ pub async fn a_word_alone_changes_no_time(store: Subject) {
         .await
         .unwrap();
     let info = store.info(&chain.stream).await.unwrap().unwrap();
-    assert_eq!(info.status.status, "opened");
+    assert_eq!(info.status.status.as_str(), "opened");
     assert_eq!(info.updated_at, Timestamp::from_millis(5_000));
 }
 
@@ -185,7 +190,8 @@ pub async fn plans_are_found_by_where_they_stand(store: Subject) {
     }
     begin(&store, "plan/d", "d", 1_000).await;
     begin(&store, "run/r", "a", 1_000).await;
-    let found = async |words: &[&str]| names(&store.plans_in(words, None).await.unwrap());
+    let found =
+        async |words: &[&str]| names(&store.plans_in(&statuses(words), None).await.unwrap());
     assert_eq!(found(&["proposed"]).await, ["plan/a"]);
     assert_eq!(
         found(&["proposed", "approved"]).await,
@@ -196,7 +202,10 @@ pub async fn plans_are_found_by_where_they_stand(store: Subject) {
     assert!(found(&["deleted"]).await.is_empty());
     assert!(found(&[]).await.is_empty());
     let all = store
-        .plans_in(&["draft", "approved", "archived", "proposed"], None)
+        .plans_in(
+            &statuses(&["draft", "approved", "archived", "proposed"]),
+            None,
+        )
         .await
         .unwrap();
     assert_eq!(all, store.plans().await.unwrap());
@@ -209,7 +218,7 @@ pub async fn plans_are_found_by_how_long_nothing_happened(store: Subject) {
     let found = async |until: i64| {
         names(
             &store
-                .plans_in(&["draft"], Some(Timestamp::from_millis(until)))
+                .plans_in(&statuses(&["draft"]), Some(Timestamp::from_millis(until)))
                 .await
                 .unwrap(),
         )
@@ -224,7 +233,7 @@ pub async fn runs_of_all_plans_are_found_by_where_they_stand(store: Subject) {
     begin(&store, "run/z", "q", 1_000).await;
     begin(&store, "run/a", "p", 2_000).await;
     begin(&store, "plan/p", "p", 1_000).await;
-    let found = async |words: &[&str]| names(&store.runs_in(words).await.unwrap());
+    let found = async |words: &[&str]| names(&store.runs_in(&statuses(words)).await.unwrap());
     assert_eq!(
         found(&["draft"]).await,
         ["run/m", "run/z", "run/a"],
@@ -238,7 +247,12 @@ pub async fn runs_of_all_plans_are_found_by_where_they_stand(store: Subject) {
     );
     assert!(found(&["waiting"]).await.is_empty());
     assert!(found(&[]).await.is_empty());
-    let of_plan = store.runs_in(&["draft"]).await.unwrap().pop().unwrap();
+    let of_plan = store
+        .runs_in(&statuses(&["draft"]))
+        .await
+        .unwrap()
+        .pop()
+        .unwrap();
     assert_eq!(of_plan.status.plan.as_str(), "p");
 }
 
@@ -254,13 +268,13 @@ pub async fn streams_are_counted_by_where_they_stand(store: Subject) {
         .unwrap();
     change(&store, &mut second, "b", "approved", 2_000).await;
     let counts = store.counts().await.unwrap();
-    let listed = |words: &std::collections::BTreeMap<String, u64>| {
+    let listed = |words: &std::collections::BTreeMap<CachedStatus, u64>| {
         words
             .iter()
             .map(|(word, count)| format!("{word} {count}"))
             .collect::<Vec<_>>()
     };
-    assert_eq!(listed(&counts.plans), ["approved 1", "draft 2"]);
+    assert_eq!(listed(&counts.plans), ["draft 2", "approved 1"]);
     assert_eq!(listed(&counts.runs), ["draft 1"]);
 }
 

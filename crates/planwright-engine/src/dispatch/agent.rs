@@ -10,7 +10,9 @@ use crate::run::child::Wish;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Expectation, StepIx};
-use planwright_core::run::{CallFacts, Command, RunEvent, StepError, StepState, agent_tool};
+use planwright_core::run::{
+    CallFacts, Command, RunEvent, StepError, StepErrorCode, StepState, agent_tool,
+};
 use planwright_core::tool::EffectClass;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -87,7 +89,7 @@ impl RunLoop {
             "tools": order.tools,
         }) else {
             return Err(StepError::new(
-                "invalid_args",
+                StepErrorCode::InvalidArgs,
                 "the instruction cannot be written down",
             ));
         };
@@ -103,7 +105,9 @@ impl RunLoop {
     ) -> Result<(CallFacts, Option<Expectation>), StepError> {
         let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
         plan.check_constraints(own, &args, &[], &self.values(step))
-            .map_err(|error| StepError::new("constraint_violated", error.to_string()))?;
+            .map_err(|error| {
+                StepError::new(StepErrorCode::ConstraintViolated, error.to_string())
+            })?;
         let expectation = plan.expectation(own, &args, &self.values(step));
         let args = Arc::new(Value::Object(args));
         let call = call_digest(tool, &args);
@@ -127,12 +131,15 @@ impl RunLoop {
             self.run.plan_step(step),
         );
         let unresolved = |error: planwright_core::plan::ResolveError| {
-            StepError::new("unresolved_reference", error.to_string())
+            StepError::new(StepErrorCode::UnresolvedReference, error.to_string())
         };
         let values = self.values(step);
         let definition = run.definition(step).clone();
         let Some(agent) = definition.agent.as_deref() else {
-            return Err(StepError::new("no_action", "the step has no instruction"));
+            return Err(StepError::new(
+                StepErrorCode::NoAction,
+                "the step has no instruction",
+            ));
         };
         let document = plan.document();
         let briefing = Briefing {
@@ -149,8 +156,9 @@ impl RunLoop {
             self.known_model(model.as_deref(), agent.converse)?;
         }
         let inbox = self.runs.context.active.get(run.id());
-        let inbox =
-            inbox.ok_or_else(|| StepError::new("stopped", "the run is not executed any more"))?;
+        let inbox = inbox.ok_or_else(|| {
+            StepError::new(StepErrorCode::Stopped, "the run is not executed any more")
+        })?;
         let consent = run.start().consent.clone();
         let late = consent
             .as_deref()

@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Expectation, StepIx};
-use planwright_core::run::{Answer, StepError, StoredValue};
+use planwright_core::run::{Answer, StepError, StepErrorCode, StoredValue};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -91,7 +91,10 @@ pub(super) fn make(
 fn expect(expectation: Option<&Expectation>, outcome: &Outcome) -> Option<StepError> {
     let value = outcome.as_ref().ok()?;
     let error = expectation?.check(value).err()?;
-    Some(StepError::new("expect_failed", error.to_string()))
+    Some(StepError::new(
+        StepErrorCode::ExpectFailed,
+        error.to_string(),
+    ))
 }
 
 /// A tool that panics costs its own call, never the run. Nobody knows how far it got.
@@ -111,7 +114,7 @@ async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<
     match outcome {
         // The tool did answer, and would answer the same again.
         Ok(value) if !StoredValue::can_keep(&value) => (
-            Answer::Failed(StepError::new("value_too_deep", too_deep())),
+            Answer::Failed(StepError::new(StepErrorCode::ValueTooDeep, too_deep())),
             None,
         ),
         Ok(value) => match store_value(artifacts, value).await {
@@ -136,7 +139,7 @@ async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<
             None,
         ),
         Err(CallError::Unavailable(message)) => (
-            Answer::Failed(StepError::new("tool_unavailable", message).retryable(true)),
+            Answer::Failed(StepError::new(StepErrorCode::ToolUnavailable, message).retryable(true)),
             None,
         ),
         Err(CallError::Cancelled) => (Answer::NotMade, None),

@@ -6,7 +6,7 @@ use crate::review::pins::since_pinned;
 use planwright_core::digest::Digest;
 use planwright_core::plan::StepIx;
 use planwright_core::policy::{Subject, late_arguments};
-use planwright_core::run::{CallFacts, StepError, StoredValue};
+use planwright_core::run::{CallFacts, StepError, StepErrorCode, StoredValue};
 use planwright_core::tool::KnownTool;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -55,7 +55,10 @@ impl RunLoop {
     pub(super) async fn shown(&mut self, args: &Value) -> Result<StoredValue, StepError> {
         let stored = store_value(&*self.context.ports.artifacts, args.clone()).await;
         let (stored, _) = stored.map_err(|error| {
-            StepError::new("not_shown", format!("the call cannot be shown: {error}"))
+            StepError::new(
+                StepErrorCode::NotShown,
+                format!("the call cannot be shown: {error}"),
+            )
         })?;
         Ok(stored)
     }

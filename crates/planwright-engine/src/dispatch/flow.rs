@@ -5,7 +5,7 @@ use super::values::{RunValues, load_stored};
 use crate::journal::stored_value::store_value;
 use planwright_core::journal::Cause;
 use planwright_core::plan::{ResolveError, StepIx};
-use planwright_core::run::{Command, Run, StepError, StepState, StoredValue};
+use planwright_core::run::{Command, Run, StepError, StepErrorCode, StepState, StoredValue};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl RunLoop {
             Err(error) => Err(error),
             Ok(()) => plan
                 .check_when(own, &self.values(step))
-                .map_err(|error| StepError::new("condition_failed", error.to_string())),
+                .map_err(|error| StepError::new(StepErrorCode::ConditionFailed, error.to_string())),
         };
         match decided {
             Ok(true) => {
@@ -111,8 +111,8 @@ impl RunLoop {
             return Ok((StoredValue::Inline(Arc::new(Value::Null)), count));
         }
         let stored = store_value(&*self.context.ports.artifacts, Value::Array(list)).await;
-        let (items, list) =
-            stored.map_err(|error| StepError::new("value_not_stored", error.to_string()))?;
+        let (items, list) = stored
+            .map_err(|error| StepError::new(StepErrorCode::ValueNotStored, error.to_string()))?;
         self.large.keep_list(step, list);
         Ok((items, count))
     }
@@ -153,17 +153,18 @@ impl RunLoop {
             if bytes > limit {
                 let message =
                     format!("the values of all elements together have more than {limit} bytes");
-                return Err(StepError::new("value_too_large", message));
+                return Err(StepError::new(StepErrorCode::ValueTooLarge, message));
             }
             let value = value.clone();
             let loaded = load_stored(&*self.context.ports.artifacts, &value).await;
-            let value =
-                loaded.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
+            let value = loaded.map_err(|error| {
+                StepError::new(StepErrorCode::ArtifactDamaged, error.to_string())
+            })?;
             list.push(Arc::unwrap_or_clone(value));
         }
         let stored = store_value(&*self.context.ports.artifacts, Value::Array(list)).await;
-        let (stored, value) =
-            stored.map_err(|error| StepError::new("value_not_stored", error.to_string()))?;
+        let (stored, value) = stored
+            .map_err(|error| StepError::new(StepErrorCode::ValueNotStored, error.to_string()))?;
         if let StoredValue::Artifact(_) = stored {
             self.large.keep(step, value);
         }
@@ -194,7 +195,7 @@ impl RunLoop {
             .large
             .load(&*self.context.ports.artifacts, &self.run, &needed, step)
             .await;
-        loaded.map_err(|error| StepError::new("artifact_damaged", error.to_string()))
+        loaded.map_err(|error| StepError::new(StepErrorCode::ArtifactDamaged, error.to_string()))
     }
 
     /// What references of the step see. Large values have to be [loaded](Self::load) before.
@@ -204,7 +205,7 @@ impl RunLoop {
 }
 
 fn unresolved(error: &ResolveError) -> StepError {
-    StepError::new("unresolved_reference", error.to_string())
+    StepError::new(StepErrorCode::UnresolvedReference, error.to_string())
 }
 
 fn not_a_list(value: &Value) -> StepError {
@@ -217,7 +218,7 @@ fn not_a_list(value: &Value) -> StepError {
         Value::Object(_) => "an object",
     };
     StepError::new(
-        "not_a_list",
+        StepErrorCode::NotAList,
         format!("`forEach` runs over a list, and this is {kind}"),
     )
 }

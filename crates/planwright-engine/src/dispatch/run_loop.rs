@@ -26,7 +26,7 @@ use planwright_core::journal::{Cause, Entry, Head, StreamName};
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::principal::Principal;
-use planwright_core::run::{Command, Corrupt, Effect, Run, RunEvent, RunState};
+use planwright_core::run::{Command, Corrupt, Effect, Run, RunEvent, RunState, StepErrorCode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -196,7 +196,7 @@ impl RunLoop {
         // Whatever is still in flight is not wanted any more; its tools are told, and get the time
         // to stop.
         for flight in self.in_flight.values() {
-            flight.stop("stopped");
+            flight.stop(StepErrorCode::Stopped.as_str());
         }
         self.children.clear();
         while self.calls.next().await.is_some() {}
@@ -454,7 +454,7 @@ impl RunLoop {
                         if let Effect::CancelCall { step, .. } = effect
                             && let Some(flight) = self.in_flight.get(&step)
                         {
-                            flight.stop("cancelled");
+                            flight.stop(StepErrorCode::Cancelled.as_str());
                         }
                     }
                 }
@@ -538,8 +538,8 @@ impl RunLoop {
 /// Why the answer of a call is not wanted any more.
 fn reason(event: &RunEvent) -> &str {
     if let RunEvent::AttemptFailed { error, .. } = event {
-        &error.code
+        error.code.as_str()
     } else {
-        "outcome_lost"
+        StepErrorCode::OutcomeLost.as_str()
     }
 }

@@ -7,7 +7,9 @@ use crate::port::Call;
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Expectation, StepIx};
-use planwright_core::run::{CallFacts, Command, RunEvent, StepError, idempotency_key};
+use planwright_core::run::{
+    CallFacts, Command, RunEvent, StepError, StepErrorCode, idempotency_key,
+};
 use planwright_core::tool::{EffectClass, KnownTool, ToolName};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -112,7 +114,10 @@ impl RunLoop {
                 return Ok(Started::Yes);
             }
             Err(error) => {
-                return self.fail(step, StepError::new("tool_unavailable", error.to_string()));
+                return self.fail(
+                    step,
+                    StepError::new(StepErrorCode::ToolUnavailable, error.to_string()),
+                );
             }
         };
         let demand = Demand {
@@ -130,7 +135,7 @@ impl RunLoop {
         if let Err(error) = plan.check_constraints(own, &args, &[], &self.values(step)) {
             return self.fail(
                 step,
-                StepError::new("constraint_violated", error.to_string()),
+                StepError::new(StepErrorCode::ConstraintViolated, error.to_string()),
             );
         }
         let expectation = plan.expectation(own, &args, &self.values(step));
@@ -208,7 +213,9 @@ impl RunLoop {
             .run
             .plan()
             .resolve_args(self.run.plan_step(step), &values)
-            .map_err(|error| StepError::new("unresolved_reference", error.to_string()))?;
+            .map_err(|error| {
+                StepError::new(StepErrorCode::UnresolvedReference, error.to_string())
+            })?;
         if let (EffectClass::Keyed, Some(argument)) = (tool.class, &tool.key_argument)
             && !args.contains_key(argument)
         {
@@ -300,7 +307,7 @@ fn check_args(
 ) -> Result<Map<String, Value>, StepError> {
     let validator = tool.input_validator().map_err(|error| {
         StepError::new(
-            "invalid_schema",
+            StepErrorCode::InvalidSchema,
             format!(
                 "the input schema of `{}` cannot be used: {error}",
                 tool.name
@@ -318,7 +325,7 @@ fn check_args(
             "`{}` does not take these arguments: at {place}: {problem}",
             tool.name
         );
-        return Err(StepError::new("invalid_args", message));
+        return Err(StepError::new(StepErrorCode::InvalidArgs, message));
     }
     let Value::Object(args) = args else {
         return Ok(Map::new());

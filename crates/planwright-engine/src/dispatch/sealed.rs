@@ -4,7 +4,7 @@
 use crate::context::Context;
 use crate::redaction::learning::{learn_secrets, read_secret};
 use planwright_core::plan::Plan;
-use planwright_core::run::StepError;
+use planwright_core::run::{StepError, StepErrorCode};
 use planwright_core::secret::SecretName;
 use planwright_core::tool::ToolName;
 use serde_json::Value;
@@ -55,11 +55,13 @@ impl Context {
         for name in names {
             if !self.ports.secrets.allows(name, tool) {
                 let message = format!("the tool `{tool}` may not have the secret `{name}`");
-                return Err(StepError::new("secret_not_allowed", message));
+                return Err(StepError::new(StepErrorCode::SecretNotAllowed, message));
             }
             let secret = read_secret(&*self.ports.secrets, &self.redaction, name)
                 .await
-                .map_err(|error| StepError::new("secret_unavailable", error.to_string()))?;
+                .map_err(|error| {
+                    StepError::new(StepErrorCode::SecretUnavailable, error.to_string())
+                })?;
             values.insert(name.clone(), Value::String(secret.expose().to_owned()));
         }
         Ok(SecretValues(values))

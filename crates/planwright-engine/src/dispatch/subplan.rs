@@ -12,7 +12,9 @@ use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::policy::late_arguments;
 use planwright_core::principal::Principal;
-use planwright_core::run::{Answer, CallFacts, Command, RunEvent, StepError, StoredValue};
+use planwright_core::run::{
+    Answer, CallFacts, Command, RunEvent, StepError, StepErrorCode, StoredValue,
+};
 use planwright_core::tool::EffectClass;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -45,7 +47,7 @@ impl RunLoop {
         };
         let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
         if let Err(error) = plan.check_constraints(own, &order.variables, &[], &self.values(step)) {
-            let error = StepError::new("constraint_violated", error.to_string());
+            let error = StepError::new(StepErrorCode::ConstraintViolated, error.to_string());
             self.execute(&Command::Fail { step, error }, Cause::Schedule)?;
             return Ok(());
         }
@@ -118,7 +120,7 @@ impl RunLoop {
         let plan = Arc::clone(self.run.plan());
         let Some(subplan) = plan.subplan_of(self.run.plan_step(step)) else {
             return Err(StepError::new(
-                "plan_unavailable",
+                StepErrorCode::PlanUnavailable,
                 "the plan that this step runs is not there",
             ));
         };
@@ -137,7 +139,7 @@ impl RunLoop {
                     subplan.plan.id(),
                     said.join("; ")
                 );
-                StepError::new("invalid_inputs", message)
+                StepError::new(StepErrorCode::InvalidInputs, message)
             })?;
         Ok(ChildOrder {
             parent: self.run.child_place(step),
@@ -158,7 +160,8 @@ impl RunLoop {
             .run
             .plan()
             .resolve_inputs(self.run.plan_step(step), &self.values(step));
-        resolved.map_err(|error| StepError::new("unresolved_reference", error.to_string()))
+        resolved
+            .map_err(|error| StepError::new(StepErrorCode::UnresolvedReference, error.to_string()))
     }
 
     pub(super) fn dispatch_child(&mut self, prepared: PreparedChild) {
@@ -248,7 +251,10 @@ pub(super) fn expected(
         .and_then(|(expectation, value)| expectation.check(value).err())
     {
         Some(error) => (
-            Answer::Failed(StepError::new("expect_failed", error.to_string())),
+            Answer::Failed(StepError::new(
+                StepErrorCode::ExpectFailed,
+                error.to_string(),
+            )),
             None,
         ),
         None => (answer, large),

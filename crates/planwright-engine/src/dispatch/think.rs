@@ -14,7 +14,9 @@ use planwright_core::journal::Cause;
 use planwright_core::json::check_against_schema;
 use planwright_core::model::{AnswerSchema, Message, ModelRole, ModelUse};
 use planwright_core::plan::{Expectation, StepIx};
-use planwright_core::run::{Answer, Command, RunEvent, StepError, StoredValue, think_tool};
+use planwright_core::run::{
+    Answer, Command, RunEvent, StepError, StepErrorCode, StoredValue, think_tool,
+};
 use planwright_core::tool::EffectClass;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -54,7 +56,7 @@ impl RunLoop {
         let known = self.context.ports.model.resolve(role, model);
         known
             .map(|_| ())
-            .map_err(|error| StepError::new("no_model", error.to_string()))
+            .map_err(|error| StepError::new(StepErrorCode::NoModel, error.to_string()))
     }
 
     /// Journals the start of a step that asks a model. It takes no permit: it calls no tool.
@@ -103,11 +105,15 @@ impl RunLoop {
         self.load(step).await?;
         let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
         let Some(think) = plan.step(own).think.as_deref() else {
-            return Err(StepError::new("no_action", "the step has no prompt"));
+            return Err(StepError::new(
+                StepErrorCode::NoAction,
+                "the step has no prompt",
+            ));
         };
         let prompt = plan.resolve_prompt(own, &self.values(step));
-        let prompt =
-            prompt.map_err(|error| StepError::new("unresolved_reference", error.to_string()))?;
+        let prompt = prompt.map_err(|error| {
+            StepError::new(StepErrorCode::UnresolvedReference, error.to_string())
+        })?;
         let model = think
             .model
             .clone()
@@ -168,7 +174,7 @@ async fn stored(context: &Context, mut value: Value) -> ChildAnswer {
             StoredValue::MAX_DEPTH
         );
         return (
-            Answer::Failed(StepError::new("value_too_deep", message)),
+            Answer::Failed(StepError::new(StepErrorCode::ValueTooDeep, message)),
             None,
         );
     }
@@ -215,7 +221,7 @@ async fn think(
                 "the model said nothing"
             };
             return Err(Answer::Failed(
-                StepError::new("no_answer", complaint).retryable(true),
+                StepError::new(StepErrorCode::NoAnswer, complaint).retryable(true),
             ));
         }
         let Some(schema) = &question.schema else {
@@ -228,7 +234,7 @@ async fn think(
         if repairs == REPAIRS {
             let message = format!("the answer does not fit the schema: {problem}");
             return Err(Answer::Failed(
-                StepError::new("bad_answer", message).retryable(true),
+                StepError::new(StepErrorCode::BadAnswer, message).retryable(true),
             ));
         }
         repairs += 1;

@@ -13,6 +13,7 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Entry, Head, Journaled, Record, StreamName};
 use planwright_core::review::Review;
 use planwright_core::run::StoredValue;
+use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use serde_json::Value;
 use std::sync::Arc;
@@ -120,7 +121,7 @@ impl Journals {
     }
 
     /// Lists the run streams of all plans whose cached status is one of these, oldest first.
-    pub async fn runs_in(&self, statuses: &[&str]) -> Result<Vec<StreamInfo>, StoreError> {
+    pub async fn runs_in(&self, statuses: &[CachedStatus]) -> Result<Vec<StreamInfo>, StoreError> {
         self.context.ports.store.runs_in(statuses).await
     }
 

@@ -6,8 +6,9 @@ use planwright_core::journal::{
     DecodeEntryError, Entry, Head, Journaled, Record, StreamName, check_chain, decode,
 };
 use planwright_core::plan::{Bounds, Finding, Plan};
-use planwright_core::review::{PlanStatus, Review, ReviewEvent};
+use planwright_core::review::{Review, ReviewEvent};
 use planwright_core::run::{Corrupt, Run, RunEvent, priorities, unit_estimate};
+use planwright_core::status::{PlanStatus, RunStatus};
 use std::sync::Arc;
 
 /// Records read at a time: bounds memory whatever the length of a run.
@@ -142,16 +143,35 @@ fn run_plan(
     Plan::compile(found.document.with_variables(variables), bounds).map_err(LoadError::Plan)
 }
 
-/// The status of a plan, over its review and its latest run.
+/// Returns the status of a plan, over its review and its latest run.
 pub(crate) async fn plan_status(
     store: &dyn Store,
     review: &Review,
+    bounds: &Bounds,
 ) -> Result<PlanStatus, LoadError> {
+    Ok(review.status(latest_run_status(store, review, bounds).await?))
+}
+
+/// Returns the status of the plan's latest run.
+pub(crate) async fn latest_run_status(
+    store: &dyn Store,
+    review: &Review,
+    bounds: &Bounds,
+) -> Result<Option<RunStatus>, LoadError> {
     let Some(opened) = review.runs().last() else {
-        return Ok(review.status(None));
+        return Ok(None);
     };
-    let info = store.info(&StreamName::Run(opened.run.clone())).await?;
-    Ok(review.status(info.as_ref().map(|info| info.status.status.as_str())))
+    let stream = StreamName::Run(opened.run.clone());
+    let Some(info) = store.info(&stream).await? else {
+        return Ok(None);
+    };
+    if let Some(status) = info.status.status.run_status() {
+        return Ok(Some(status));
+    }
+    // A word of a newer version: the journal says where the run stands, or is refused by the
+    // fold. Taking the run for ended would let another one start beside it.
+    let (run, _) = load_run(store, &opened.run, review, bounds).await?;
+    Ok(Some(run.status()))
 }
 
 /// The plan a run belongs to, from its first entry.

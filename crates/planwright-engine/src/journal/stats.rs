@@ -8,6 +8,7 @@ use planwright_core::plan::{Document, Plan};
 use planwright_core::review::{Review, ReviewEvent, ReviewState};
 use planwright_core::run::RunEvent;
 use planwright_core::stats::{ReviewTally, RunTally, Statistics};
+use planwright_core::status::PlanStatus;
 use planwright_core::time::Timestamp;
 use planwright_core::tool::ResolveToolError;
 use std::collections::BTreeSet;
@@ -42,14 +43,16 @@ impl Journals {
             Ok(())
         })
         .await?;
-        let (review, _) = load_review(&*self.context.ports.store, plan).await?;
-        let word = plan_status(&*self.context.ports.store, &review).await?;
+        let store = &*self.context.ports.store;
+        let bounds = &self.context.settings.bounds;
+        let (review, _) = load_review(store, plan).await?;
+        let status = plan_status(store, &review, bounds).await?;
         figures.add_review(
             &tally,
             if review.is_archived() {
-                "archived"
+                PlanStatus::Archived
             } else {
-                word.as_str()
+                status
             },
         );
         if review.state() != ReviewState::Deleted {

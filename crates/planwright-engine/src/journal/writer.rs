@@ -13,6 +13,7 @@ use planwright_core::id::PlanId;
 use planwright_core::journal::{Cause, Entry, Head, Journaled, Record, StreamName, encode};
 use planwright_core::review::{self, Review, ReviewEvent};
 use planwright_core::run::{self, Corrupt, Run, RunEvent};
+use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 
 /// What a journal tells the life of: a plan's review or a run.
@@ -31,8 +32,8 @@ pub(crate) trait JournalState {
 
     fn plan_id(&self) -> &PlanId;
 
-    /// The word that is cached beside the journal.
-    fn cached_word(&self) -> &'static str;
+    /// Returns the status that is cached beside the journal.
+    fn cached_status(&self) -> CachedStatus;
 
     /// The short text that lists show beside that word.
     fn cached_label(&self) -> &str;
@@ -59,8 +60,8 @@ impl JournalState for Review {
         self.id()
     }
 
-    fn cached_word(&self) -> &'static str {
-        self.word()
+    fn cached_status(&self) -> CachedStatus {
+        Self::cached_status(self)
     }
 
     fn cached_label(&self) -> &str {
@@ -89,8 +90,8 @@ impl JournalState for Run {
         self.plan().id()
     }
 
-    fn cached_word(&self) -> &'static str {
-        self.status()
+    fn cached_status(&self) -> CachedStatus {
+        self.status().into()
     }
 
     fn cached_label(&self) -> &str {
@@ -121,7 +122,7 @@ pub(crate) struct JournalWriter<E> {
     entries: Vec<Entry<E>>,
     answers: Vec<(MessageId, Result<(), String>)>,
     /// What the store caches about the stream, if that is known.
-    cached: Option<(&'static str, String)>,
+    cached: Option<(CachedStatus, String)>,
 }
 
 impl<E: Journaled + EntryText> JournalWriter<E> {
@@ -144,7 +145,7 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
     /// last entry wrote that of `state`.
     #[must_use]
     pub(crate) fn knowing_status_of<S: JournalState<Event = E>>(mut self, state: &S) -> Self {
-        self.cached = Some((state.cached_word(), state.cached_label().to_owned()));
+        self.cached = Some((state.cached_status(), state.cached_label().to_owned()));
         self
     }
 
@@ -271,17 +272,17 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
     }
 
     fn changed_status<S: JournalState>(&mut self, state: &S, label: &str) -> Option<StreamStatus> {
-        let word = state.cached_word();
-        if let Some((cached_word, cached_label)) = &self.cached
-            && *cached_word == word
+        let status = state.cached_status();
+        if let Some((cached_status, cached_label)) = &self.cached
+            && *cached_status == status
             && cached_label == label
         {
             return None;
         }
-        self.cached = Some((word, label.to_owned()));
+        self.cached = Some((status.clone(), label.to_owned()));
         Some(StreamStatus {
             plan: state.plan_id().clone(),
-            status: word.to_owned(),
+            status,
             label: label.to_owned(),
         })
     }

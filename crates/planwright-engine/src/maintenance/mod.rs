@@ -18,7 +18,8 @@ use crate::review::plans::{Plans, ReviewError};
 use crate::run::runs::Runs;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::principal::{Principal, PrincipalKind};
-use planwright_core::review::{Command, Review, ReviewEvent, ReviewState};
+use planwright_core::review::{Command, Review, ReviewEvent};
+use planwright_core::status::{CachedStatus, RunStatus};
 use planwright_core::time::Timestamp;
 use std::fmt;
 use std::sync::Arc;
@@ -118,13 +119,13 @@ impl Tended {
     }
 }
 
-/// The words of plans that can be over. Whether one is, the core knows.
-const OVER: [&str; 5] = [
-    "opened",
-    "rejected",
-    "needs_review",
-    "changes_requested",
-    "expired",
+/// Cached statuses of plans that can be over; the fold says which of them are.
+const OVER: [CachedStatus; 5] = [
+    CachedStatus::Opened,
+    CachedStatus::Rejected,
+    CachedStatus::NeedsReview,
+    CachedStatus::ChangesRequested,
+    CachedStatus::Expired,
 ];
 
 /// The rule that puts plans away and deletes them.
@@ -197,7 +198,7 @@ impl Maintenance {
             .context
             .ports
             .store
-            .plans_in(&["proposed", "approved"], None)
+            .plans_in(&[CachedStatus::Proposed, CachedStatus::Approved], None)
             .await?
         {
             if let Err(error) = self.expire_waiting(&info, tended).await {
@@ -213,7 +214,7 @@ impl Maintenance {
         tended: &mut Tended,
     ) -> Result<(), ReviewError> {
         let (plan, now) = (&info.status.plan, self.context.ports.clock.now());
-        let approved = info.status.status == ReviewState::Approved.as_str();
+        let approved = info.status.status == CachedStatus::Approved;
         if approved && self.expire_approvals(plan, tended).await? {
             return Ok(());
         }
@@ -240,7 +241,10 @@ impl Maintenance {
                 not_noted(&plan, &error);
             }
         }
-        for plan in self.untouched(&["archived"], delete_after_days).await? {
+        for plan in self
+            .untouched(&[CachedStatus::Archived], delete_after_days)
+            .await?
+        {
             if let Err(error) = self.delete_archived(&plan, tended).await {
                 not_noted(&plan, &error);
             }
@@ -248,12 +252,16 @@ impl Maintenance {
         Ok(())
     }
 
-    async fn untouched(&self, words: &[&str], after_days: u32) -> Result<Vec<PlanId>, LoadError> {
+    async fn untouched(
+        &self,
+        statuses: &[CachedStatus],
+        after_days: u32,
+    ) -> Result<Vec<PlanId>, LoadError> {
         if after_days == 0 {
             return Ok(Vec::new());
         }
         self.untouched_since(
-            words,
+            statuses,
             self.context.ports.clock.now().minus(days(after_days)),
         )
         .await
@@ -268,7 +276,7 @@ impl Maintenance {
 
     async fn untouched_since(
         &self,
-        words: &[&str],
+        statuses: &[CachedStatus],
         since: Timestamp,
     ) -> Result<Vec<PlanId>, LoadError> {
         let mut plans = Vec::new();
@@ -276,7 +284,7 @@ impl Maintenance {
             .context
             .ports
             .store
-            .plans_in(words, Some(since))
+            .plans_in(statuses, Some(since))
             .await?
         {
             let plan = info.status.plan;
@@ -368,10 +376,10 @@ impl Maintenance {
     async fn note_due(
         &self,
         plan: &PlanId,
-        command: impl FnOnce(Option<String>) -> Command,
+        command: impl FnOnce(Option<RunStatus>) -> Command,
     ) -> Result<Option<Review>, ReviewError> {
         let (review, head) = load_review(&*self.context.ports.store, plan).await?;
-        let latest_run = self.plans().latest_status(&review).await?;
+        let latest_run = self.plans().latest_run_status(&review).await?;
         let now = self.context.ports.clock.now();
         let events: Vec<ReviewEvent> = review.decide(&command(latest_run), now)?;
         if events.is_empty() {

@@ -8,17 +8,21 @@ use crate::review::plans::ReviewError;
 use crate::run::undo::load_any_run;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
-use planwright_core::review::ReviewState;
 use planwright_core::run::{Command as RunCommand, RunEvent, RunState};
+use planwright_core::status::{CachedStatus, RunStatus};
+
+const EXECUTING: CachedStatus = CachedStatus::Run(RunStatus::Executing);
+const WAITING: CachedStatus = CachedStatus::Run(RunStatus::Waiting);
 
 impl Maintenance {
     /// Runs without an owner stall, and what nobody approved in time fails.
     pub(super) async fn tend_runs(&self, tended: &mut Tended) -> Result<(), LoadError> {
-        let words: &[&str] = match self.context.settings.policy.approval.step_expires_after {
-            Some(_) => &["executing", "waiting"],
-            None => &["executing"],
-        };
-        for info in self.context.ports.store.runs_in(words).await? {
+        let statuses: &[CachedStatus] =
+            match self.context.settings.policy.approval.step_expires_after {
+                Some(_) => &[EXECUTING, WAITING],
+                None => &[EXECUTING],
+            };
+        for info in self.context.ports.store.runs_in(statuses).await? {
             if let Err(error) = self.tend_run(&info, tended).await {
                 not_noted(&info.status.plan, &error);
             }
@@ -36,7 +40,7 @@ impl Maintenance {
             .info(&stream)
             .await
             .map_err(LoadError::from)?;
-        Ok(info.is_none_or(|info| info.status.status == ReviewState::Deleted.as_str()))
+        Ok(info.is_none_or(|info| info.status.status == CachedStatus::Deleted))
     }
 
     async fn tend_run(&self, info: &StreamInfo, tended: &mut Tended) -> Result<(), ReviewError> {
@@ -44,8 +48,8 @@ impl Maintenance {
             return Ok(());
         };
         let now = self.context.ports.clock.now();
-        match info.status.status.as_str() {
-            "executing" => {
+        match info.status.status {
+            EXECUTING => {
                 let at = info
                     .updated_at
                     .plus(self.context.settings.keeping.stalled_after);
@@ -58,7 +62,7 @@ impl Maintenance {
                 }
                 self.note_stalled(run, info, tended).await
             }
-            "waiting" => {
+            WAITING => {
                 let Some(span) = self.context.settings.policy.approval.step_expires_after else {
                     return Ok(());
                 };

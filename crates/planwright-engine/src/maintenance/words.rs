@@ -5,6 +5,7 @@ use crate::journal::load::{LoadError, load_review};
 use crate::journal::writer::JournalWriter;
 use crate::maintenance::Maintenance;
 use crate::port::{Append, AppendError, LeaseRule, StreamInfo};
+use planwright_core::status::CachedStatus;
 use std::sync::atomic::Ordering;
 
 /// Words that are written in one commit.
@@ -23,7 +24,7 @@ impl Maintenance {
             .context
             .ports
             .store
-            .plans_in(&["proposed"], None)
+            .plans_in(&[CachedStatus::Proposed], None)
             .await?
         {
             match self.corrected(info).await {
@@ -56,7 +57,7 @@ impl Maintenance {
             return Ok(None);
         }
         let (review, head) = load_review(&*self.context.ports.store, &status.plan).await?;
-        if review.word() == status.status {
+        if review.cached_status() == status.status {
             return Ok(None);
         }
         let mut journal = JournalWriter::new(&self.context.redaction, stream, head, 0);

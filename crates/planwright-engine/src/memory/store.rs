@@ -8,6 +8,7 @@ use crate::port::{
 };
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -321,11 +322,11 @@ impl MemoryStore {
             let Some(StreamStatus { status, .. }) = &stream.status else {
                 continue;
             };
-            let words = match name {
+            let by_status = match name {
                 StreamName::Plan(_) => &mut counts.plans,
                 StreamName::Run(_) => &mut counts.runs,
             };
-            *words.entry(status.clone()).or_default() += 1;
+            *by_status.entry(status.clone()).or_default() += 1;
         }
         counts
     }
@@ -441,22 +442,22 @@ impl Store for MemoryStore {
 
     fn plans_in<'a>(
         &'a self,
-        words: &'a [&'a str],
+        statuses: &'a [CachedStatus],
         until: Option<Timestamp>,
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
         let untouched = |info: &StreamInfo| until.is_none_or(|until| info.updated_at <= until);
         ready(Ok(self.plans_now(|info| {
-            words.contains(&info.status.status.as_str()) && untouched(info)
+            statuses.contains(&info.status.status) && untouched(info)
         })))
     }
 
     fn runs_in<'a>(
         &'a self,
-        words: &'a [&'a str],
+        statuses: &'a [CachedStatus],
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        ready(Ok(self.runs_now(|info| {
-            words.contains(&info.status.status.as_str())
-        })))
+        ready(Ok(
+            self.runs_now(|info| statuses.contains(&info.status.status))
+        ))
     }
 
     fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {

@@ -81,7 +81,7 @@ impl PlanTools {
         }
         match review.state() {
             ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => {}
-            other => return Err(Problem::new(format!("the plan is {}", other.as_str()))),
+            other => return Err(Problem::new(format!("the plan is {}", other.status()))),
         }
         let now = self.engine.context.ports.clock.now();
         if review.usable_approvals(&candidate.digest, now).is_some() {

@@ -6,6 +6,7 @@ use crate::journal::stored_value::read_value;
 use planwright_core::digest::Digest;
 use planwright_core::review::Review;
 use planwright_core::run::{Run, RunReport, StoredValue};
+use planwright_core::status::StepStatus;
 use serde_json::{Map, Value, json};
 
 /// The most bytes of one step's value in a result.
@@ -36,7 +37,7 @@ pub(super) fn created(review: &Review) -> Value {
         "success": true,
         "planId": review.id(),
         "title": document.title,
-        "status": review.state().as_str(),
+        "status": review.state().status(),
         "steps": document.steps.iter().map(step).collect::<Vec<_>>(),
     })
 }
@@ -94,15 +95,19 @@ fn why(report: &RunReport) -> Option<String> {
     if report.success {
         return None;
     }
-    let step = report
-        .steps
-        .iter()
-        .find(|step| matches!(step.status, "failed" | "denied" | "outcome_unknown"));
+    let step = report.steps.iter().find(|step| {
+        matches!(
+            step.status,
+            StepStatus::Failed | StepStatus::Denied | StepStatus::OutcomeUnknown
+        )
+    });
     let waits = || {
-        report
-            .steps
-            .iter()
-            .find(|step| step.status.starts_with("awaiting"))
+        report.steps.iter().find(|step| {
+            matches!(
+                step.status,
+                StepStatus::AwaitingApproval | StepStatus::AwaitingInput | StepStatus::AwaitingPlan
+            )
+        })
     };
     Some(match step.or_else(waits) {
         Some(step) => match &step.error {
@@ -110,7 +115,11 @@ fn why(report: &RunReport) -> Option<String> {
                 "step `{}` {}: {}: {}",
                 step.id, step.status, error.code, error.message
             ),
-            None => format!("step `{}` is {}", step.id, step.status.replace('_', " ")),
+            None => format!(
+                "step `{}` is {}",
+                step.id,
+                step.status.as_str().replace('_', " ")
+            ),
         },
         None => format!("the run is {}", report.status),
     })

@@ -83,7 +83,7 @@ impl Planner {
 
     async fn outcome(&self, run: &Run, ix: StepIx) -> Result<StepFate, CreateError> {
         let state = run.step(ix);
-        let status = state.name();
+        let status = state.status();
         Ok(match state {
             StepState::Completed { value, .. } => {
                 let value = read_value(&*self.context.ports.artifacts, value).await?;

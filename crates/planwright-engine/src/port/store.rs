@@ -3,6 +3,7 @@
 use super::BoxFuture;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{ChainError, Head, Record, StreamName};
+use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,12 +38,12 @@ pub enum LeaseRule {
     Release { epoch: u64 },
 }
 
-/// A cached word about a stream, for lists. Rebuildable from the journal.
+/// The cached status of a stream, for lists. Rebuildable from the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamStatus {
     /// The plan a run belongs to; the plan itself for plan streams.
     pub plan: PlanId,
-    pub status: String,
+    pub status: CachedStatus,
     /// A short text for lists, such as the title.
     pub label: String,
 }
@@ -81,11 +82,11 @@ pub struct StreamInfo {
     pub updated_at: Timestamp,
 }
 
-/// How many streams there are, by the word of their status.
+/// Numbers of streams by their cached status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StreamCounts {
-    pub plans: BTreeMap<String, u64>,
-    pub runs: BTreeMap<String, u64>,
+    pub plans: BTreeMap<CachedStatus, u64>,
+    pub runs: BTreeMap<CachedStatus, u64>,
 }
 
 /// A place in the order in which a store committed its records, over all streams. The first record
@@ -208,21 +209,21 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The run streams of a plan, oldest first.
     fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
 
-    /// The plan streams whose status is one of these words, most recently updated first. With
+    /// The plan streams with one of these cached statuses, most recently updated first. With
     /// `until`, only those that were not updated after it. What is not asked for costs nothing,
     /// however much of it there is. A stream of which nothing can be trusted is left out, and does
     /// not hide the others.
     fn plans_in<'a>(
         &'a self,
-        words: &'a [&'a str],
+        statuses: &'a [CachedStatus],
         until: Option<Timestamp>,
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
 
-    /// The run streams of all plans whose status is one of these words, oldest first. Otherwise as
+    /// The run streams of all plans with one of these cached statuses, oldest first. Otherwise as
     /// [`Store::plans_in`].
     fn runs_in<'a>(
         &'a self,
-        words: &'a [&'a str],
+        statuses: &'a [CachedStatus],
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
 
     /// How many streams there are of each status.

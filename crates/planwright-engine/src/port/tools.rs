@@ -3,6 +3,7 @@
 use super::BoxFuture;
 use planwright_core::digest::Digest;
 use planwright_core::id::{AttemptNo, PlanId, RunId, StepId};
+use planwright_core::run::StepErrorCode;
 use planwright_core::run::{Answered, Asked};
 use planwright_core::tool::{Catalog, ToolName};
 use planwright_core::trace::TraceParent;
@@ -90,7 +91,7 @@ pub enum CallError {
     /// The tool answered that it failed: nothing is unknown.
     #[error("{message}")]
     Failed {
-        code: String,
+        code: StepErrorCode,
         message: String,
         retryable: bool,
     },
@@ -113,7 +114,7 @@ impl CallError {
     /// A failure that will not go away by trying again.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::Failed {
-            code: "tool_error".into(),
+            code: StepErrorCode::ToolError,
             message: message.into(),
             retryable: false,
         }
@@ -122,7 +123,7 @@ impl CallError {
     /// A failure that may go away by trying again.
     pub fn transient(message: impl Into<String>) -> Self {
         Self::Failed {
-            code: "tool_error".into(),
+            code: StepErrorCode::ToolError,
             message: message.into(),
             retryable: true,
         }

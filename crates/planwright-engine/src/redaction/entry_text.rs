@@ -31,7 +31,9 @@ impl EntryText for RunEvent {
         match self {
             Self::AttemptFailed { error, .. } | Self::StepFailed { error, .. } => {
                 let StepError { code, message, .. } = error;
-                mask(code);
+                if let Cow::Owned(masked) = redactor.text(code.as_str()) {
+                    *code = masked.into();
+                }
                 mask(message);
             }
             Self::AttemptInterrupted { reason, .. }

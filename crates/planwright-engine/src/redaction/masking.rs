@@ -34,7 +34,7 @@ fn mask_error(redactor: &Redactor, error: CallError) -> CallError {
             message,
             retryable,
         } => CallError::Failed {
-            code: text(&code),
+            code: text(code.as_str()).into(),
             message: text(&message),
             retryable,
         },

@@ -7,13 +7,14 @@ use crate::planner::{PlannerEvent, PlannerOptions, PlannerSink, Replanned};
 use crate::port::{Append, AppendError};
 use crate::review::plans::ReviewError;
 use crate::run::runs::Runs;
-use planwright_core::adjust::Standing;
+use planwright_core::adjust::StepProgress;
 use planwright_core::journal::{Cause, StreamName};
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, Finding};
 use planwright_core::principal::Principal;
 use planwright_core::review::{Command as ReviewCommand, Review, Revision};
 use planwright_core::run::{Command, Run};
+use planwright_core::status::StepStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -260,7 +261,7 @@ impl Runs {
 /// Whether everything that was executed is in the revised plan just as it was.
 fn kept(run: &Run, before: &Document, revised: &Document) -> Result<(), String> {
     let state = run.adjustable();
-    for (step, standing) in state.iter() {
+    for (step, progress) in state.iter() {
         let find = |document: &Document| {
             document
                 .steps
@@ -268,23 +269,27 @@ fn kept(run: &Run, before: &Document, revised: &Document) -> Result<(), String> 
                 .find(|found| found.id.as_ref() == Some(step))
                 .cloned()
         };
-        match standing {
-            Standing::Unknown => {
+        match progress {
+            StepProgress::Unknown => {
                 return Err(format!("nobody knows whether step `{step}` happened"));
             }
             // What a person said no to may be done in another way.
-            Standing::Done("denied") => {}
-            Standing::Done(_) if find(before) != find(revised) => {
+            StepProgress::Done(StepStatus::Denied) => {}
+            StepProgress::Done(_) | StepProgress::Absent if find(before) != find(revised) => {
                 return Err(format!(
                     "step `{step}` was executed, and is not in the new plan as it was"
                 ));
             }
-            Standing::Partial if find(before) == find(revised) => {
+            StepProgress::Partial if find(before) == find(revised) => {
                 return Err(format!(
                     "part of step `{step}` was done, and it would be done again"
                 ));
             }
-            Standing::Done(_) | Standing::Partial | Standing::Open | Standing::Failed => {}
+            StepProgress::Done(_)
+            | StepProgress::Absent
+            | StepProgress::Partial
+            | StepProgress::Open
+            | StepProgress::Failed => {}
         }
     }
     Ok(())

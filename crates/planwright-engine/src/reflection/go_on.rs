@@ -16,6 +16,7 @@ use planwright_core::review::{BuildsOn, Review, already_agreed};
 use planwright_core::run::{
     Fork, Reflection, Run, RunEvent, RunState, Shown, StepState, continued,
 };
+use planwright_core::status::{CachedStatus, RunStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a run begins with besides its plan.
@@ -248,7 +249,7 @@ impl Runs {
         let stream = planwright_core::journal::StreamName::Run(opened.run.clone());
         let info = self.context.ports.store.info(&stream).await?;
         Ok(info
-            .filter(|info| info.status.status == "adjusted")
+            .filter(|info| info.status.status == CachedStatus::Run(RunStatus::Adjusted))
             .map(|_| opened.run.clone()))
     }
 }

@@ -4,7 +4,6 @@ use crate::journal::load::load_review;
 use crate::review::plans::Plans;
 use crate::review::plans::ReviewError;
 use planwright_core::id::{CommentId, PlanId};
-use planwright_core::journal::StreamName;
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{Command, CommentCommand, Refusal, Review};
@@ -117,7 +116,7 @@ impl Plans {
     pub async fn archive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Permission::Delete)?;
         let (review, head) = load_review(&*self.context.ports.store, plan).await?;
-        let latest_run = self.latest_status(&review).await?;
+        let latest_run = self.latest_run_status(&review).await?;
         self.write_review(
             review,
             head,
@@ -135,23 +134,5 @@ impl Plans {
         let (review, head) = load_review(&*self.context.ports.store, plan).await?;
         self.write_review(review, head, &Command::Unarchive { by: by.clone() })
             .await
-    }
-
-    /// The status of a plan's latest run.
-    pub(crate) async fn latest_status(
-        &self,
-        review: &Review,
-    ) -> Result<Option<String>, ReviewError> {
-        let Some(opened) = review.runs().last() else {
-            return Ok(None);
-        };
-        let info = self
-            .context
-            .ports
-            .store
-            .info(&StreamName::Run(opened.run.clone()))
-            .await;
-        let info = info.map_err(crate::journal::load::LoadError::from)?;
-        Ok(info.map(|info| info.status.status))
     }
 }

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::port::{StoreError, StreamInfo};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
-use planwright_core::review::PlanStatus;
+use planwright_core::status::{CachedStatus, PlanStatus, RunStatus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -50,20 +50,27 @@ impl Inbox {
         // What was adjusted without a new version waits for consent like a plan that was proposed.
         let (mut adjusted, mut of_runs) = (BTreeSet::new(), BTreeSet::new());
         for info in store
-            .runs_in(&["waiting", "executing", "paused", "adjusted"])
+            .runs_in(&[
+                RunStatus::Waiting.into(),
+                RunStatus::Executing.into(),
+                RunStatus::Paused.into(),
+                RunStatus::Adjusted.into(),
+            ])
             .await?
         {
             let StreamName::Run(run) = info.stream else {
                 continue;
             };
-            if info.status.status == "adjusted" {
+            if info.status.status == CachedStatus::Run(RunStatus::Adjusted) {
                 adjusted.insert(info.status.plan);
             } else {
                 of_runs.insert(info.status.plan.clone());
                 found.runs.entry(info.status.plan).or_default().push(run);
             }
         }
-        found.plans = store.plans_in(&["proposed", "needs_review"], None).await?;
+        found.plans = store
+            .plans_in(&[CachedStatus::Proposed, CachedStatus::NeedsReview], None)
+            .await?;
         for info in &found.plans {
             of_runs.remove(&info.status.plan);
             adjusted.remove(&info.status.plan);
@@ -72,9 +79,9 @@ impl Inbox {
             let Some(info) = store.info(&StreamName::Plan(plan.clone())).await? else {
                 continue;
             };
-            let waits = match info.status.status.as_str() {
-                "deleted" | "archived" | "draft" => false,
-                word => of_runs.contains(plan) || word == "opened",
+            let waits = match &info.status.status {
+                CachedStatus::Deleted | CachedStatus::Archived | CachedStatus::Draft => false,
+                status => of_runs.contains(plan) || *status == CachedStatus::Opened,
             };
             if waits {
                 found.plans.push(info);
@@ -83,39 +90,40 @@ impl Inbox {
         Ok(found)
     }
 
-    /// The plans that may stand at this word, in no order. Whether they do, their journals say.
-    pub async fn may_stand(&self, word: &str) -> Result<Vec<StreamInfo>, StoreError> {
+    /// Plans whose status may be `status`; unordered, may contain false positives, which the
+    /// journals rule out.
+    pub async fn may_stand(&self, status: PlanStatus) -> Result<Vec<StreamInfo>, StoreError> {
         let store = &self.context.ports.store;
-        let of_run = if word == "proposed" { "adjusted" } else { word };
-        let runs = store.runs_in(&[of_run]).await?;
-        let with_run: BTreeSet<PlanId> = runs.into_iter().map(|info| info.status.plan).collect();
-        if PlanStatus::means_executing(word) {
-            // A run that goes on is shown whatever was decided about its plan meanwhile.
+        let of_run = match status {
+            PlanStatus::Proposed => Some(RunStatus::Adjusted),
+            other => other.run_status(),
+        };
+        let mut with_run = BTreeSet::new();
+        if let Some(of_run) = of_run {
+            let runs = store.runs_in(&[of_run.into()]).await?;
+            with_run.extend(runs.into_iter().map(|info| info.status.plan));
+        }
+        if status.is_executing() {
+            // A run that has not ended is shown whatever was decided about its plan meanwhile.
             let mut plans = Vec::new();
             for plan in with_run {
                 plans.extend(store.info(&StreamName::Plan(plan)).await?);
             }
             return Ok(plans);
         }
-        // Only what is over is in the archive, and there the word no longer tells how it ended.
+        let wanted = CachedStatus::from(status);
         // Earlier releases kept what was opened as `proposed`.
-        let words = [
-            word,
-            "opened",
-            "proposed",
-            if PlanStatus::means_over(word) {
-                "archived"
-            } else {
-                word
-            },
-        ];
-        let mut plans = store.plans_in(&words, None).await?;
-        let kept = |info: &StreamInfo| match info.status.status.as_str() {
-            found if found == word => true,
-            "opened" | "proposed" => with_run.contains(&info.status.plan),
-            _ => true,
-        };
-        plans.retain(kept);
+        let mut statuses = vec![wanted.clone(), CachedStatus::Opened, CachedStatus::Proposed];
+        // Only what is over is in the archive, and there the word no longer tells how it ended.
+        if status.is_over() {
+            statuses.push(CachedStatus::Archived);
+        }
+        let mut plans = store.plans_in(&statuses, None).await?;
+        plans.retain(|info| {
+            let found = &info.status.status;
+            let says_its_run = matches!(found, CachedStatus::Opened | CachedStatus::Proposed);
+            *found == wanted || !says_its_run || with_run.contains(&info.status.plan)
+        });
         Ok(plans)
     }
 }

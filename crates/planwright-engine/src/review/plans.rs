@@ -1,7 +1,7 @@
 //! Proposing, approving, rejecting and deleting plans, and looking at them.
 
 use crate::context::Context;
-use crate::journal::load::{LoadError, load_review, plan_status};
+use crate::journal::load::{LoadError, latest_run_status, load_review, plan_status};
 use crate::port::{AppendError, ArtifactError};
 use crate::review::given_approval::GivenApproval;
 use planwright_core::digest::Digest;
@@ -14,9 +14,10 @@ use planwright_core::plan::{
 use planwright_core::policy::{JudgedPlan, JudgedStep, Permission, PolicyDenial};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Command, Offer, PlanStatus, PlanningRecord, Refusal, Review, ReviewEvent, ReviewState,
+    Command, Offer, PlanningRecord, Refusal, Review, ReviewEvent, ReviewState,
 };
 use planwright_core::run::Shown;
+use planwright_core::status::{PlanStatus, RunStatus};
 use planwright_core::trace::TraceId;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -456,7 +457,21 @@ impl Plans {
 
     /// Where a plan stands, over its review and its latest run.
     pub async fn status(&self, review: &Review) -> Result<PlanStatus, LoadError> {
-        plan_status(&*self.context.ports.store, review).await
+        let Context {
+            ports, settings, ..
+        } = &*self.context;
+        plan_status(&*ports.store, review, &settings.bounds).await
+    }
+
+    /// Returns the status of the plan's latest run.
+    pub(crate) async fn latest_run_status(
+        &self,
+        review: &Review,
+    ) -> Result<Option<RunStatus>, LoadError> {
+        let Context {
+            ports, settings, ..
+        } = &*self.context;
+        latest_run_status(&*ports.store, review, &settings.bounds).await
     }
 
     pub async fn load_review(&self, id: &PlanId) -> Result<(Review, Head), LoadError> {

@@ -14,9 +14,10 @@ use planwright_core::journal::{Head, StreamName, decode};
 use planwright_core::policy::Permission;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Access, Approval, Command, Refusal, Review, ReviewEvent, ReviewState, Revocation, access_holds,
+    Access, Approval, Command, Refusal, Review, ReviewEvent, Revocation, access_holds,
 };
 use planwright_core::run::{Run, RunEvent};
+use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -118,7 +119,7 @@ impl Plans {
             return Ok(swept);
         };
         for info in self.context.ports.store.plans().await? {
-            if info.status.status == ReviewState::Deleted.as_str() {
+            if info.status.status == CachedStatus::Deleted {
                 continue;
             }
             let plan = info.status.plan;
@@ -246,17 +247,8 @@ impl Plans {
         {
             return Ok(None);
         }
-        let info = self
-            .context
-            .ports
-            .store
-            .info(&StreamName::Run(opened.run.clone()))
-            .await?;
-        let status = info.map(|info| info.status.status).unwrap_or_default();
-        let goes_on = matches!(
-            status.as_str(),
-            "executing" | "waiting" | "paused" | "stalled"
-        );
+        let status = self.latest_run_status(review).await?;
+        let goes_on = status.is_some_and(|status| !status.is_terminal());
         Ok(goes_on.then(|| opened.run.clone()))
     }
 

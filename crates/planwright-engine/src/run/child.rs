@@ -18,7 +18,8 @@ use planwright_core::policy::LateChoice;
 use planwright_core::principal::Principal;
 use planwright_core::review::Pin;
 use planwright_core::run::{
-    Answer, Consent, Parent, Run, RunEvent, RunState, StepError, StepState, StoredValue,
+    Answer, Consent, Parent, Run, RunEvent, RunState, StepError, StepErrorCode, StepState,
+    StoredValue,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -174,7 +175,10 @@ impl Runs {
             .map_err(|error| lost(&error))?;
         if run.start().parent.as_ref() != Some(&order.parent) {
             let message = format!("{id} is the run of something else");
-            return Err(Answer::Failed(StepError::new("plan_unavailable", message)));
+            return Err(Answer::Failed(StepError::new(
+                StepErrorCode::PlanUnavailable,
+                message,
+            )));
         }
         if run.state().is_terminal() {
             return Ok(Begun::Ended(Box::new(run)));
@@ -236,8 +240,9 @@ impl Runs {
     }
 
     async fn open_child(&self, id: &RunId, order: &ChildOrder) -> Result<RunHandle, Answer> {
-        let unavailable =
-            |message: String| Answer::Failed(StepError::new("plan_unavailable", message));
+        let unavailable = |message: String| {
+            Answer::Failed(StepError::new(StepErrorCode::PlanUnavailable, message))
+        };
         let document = order
             .subplan
             .plan
@@ -294,8 +299,12 @@ impl Runs {
     /// What the step that ran this child came to. `on_request` says that the parent wanted it
     /// cancelled.
     async fn answer_of(&self, run: &Run, on_request: bool) -> ChildAnswer {
-        let failed =
-            |message: String| (Answer::Failed(StepError::new("plan_failed", message)), None);
+        let failed = |message: String| {
+            (
+                Answer::Failed(StepError::new(StepErrorCode::PlanFailed, message)),
+                None,
+            )
+        };
         let (id, plan) = (run.id(), run.plan().id());
         match run.state() {
             RunState::Completed => match self.results(run).await {
@@ -305,7 +314,7 @@ impl Runs {
             RunState::Failed { failed: step } => {
                 let report = run.step_report(*step, run.updated_at());
                 let why = report.error.map_or_else(
-                    || report.status.to_owned(),
+                    || report.status.to_string(),
                     |error| format!("{}: {}", error.code, error.message),
                 );
                 failed(format!(
@@ -344,11 +353,12 @@ impl Runs {
                     "the values of plan `{}` are larger than {limit} bytes",
                     plan.id()
                 );
-                return Err(StepError::new("value_too_large", message));
+                return Err(StepError::new(StepErrorCode::ValueTooLarge, message));
             }
             let read = read_value(&*self.context.ports.artifacts, value).await;
-            let value =
-                read.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
+            let value = read.map_err(|error| {
+                StepError::new(StepErrorCode::ArtifactDamaged, error.to_string())
+            })?;
             let name = plan
                 .step(ix)
                 .result
@@ -359,7 +369,7 @@ impl Runs {
         let value = Value::Object(results);
         if !StoredValue::can_keep(&value) {
             return Err(StepError::new(
-                "value_too_deep",
+                StepErrorCode::ValueTooDeep,
                 "the values of the sub-plan nest too deep",
             ));
         }
@@ -409,10 +419,11 @@ impl Runs {
             .store
             .info(&StreamName::Run(child.clone()))
             .await
-            && !matches!(
-                info.status.status.as_str(),
-                "completed" | "failed" | "cancelled" | "adjusted"
-            )
+            && info
+                .status
+                .status
+                .run_status()
+                .is_none_or(|status| !status.is_terminal())
         {
             let by = run.start().by.clone();
             if let Err(refusal) = self.command(child, RunCommand::Cancel { by }).await {

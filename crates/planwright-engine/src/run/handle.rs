@@ -58,10 +58,8 @@ impl RunHandle {
     pub async fn command(&self, command: RunCommand) -> Result<(), Refusal> {
         let (reply, answer) = oneshot::channel();
         let request = Request::here(command.into_command(), reply);
-        let ended = || Refusal::RunEnded {
-            status: "not executing any more",
-        };
-        self.inbox.send(request).await.map_err(|_| ended())?;
-        answer.await.map_err(|_| ended())?
+        let sent = self.inbox.send(request).await;
+        sent.map_err(|_| Refusal::NotExecuting)?;
+        answer.await.map_err(|_| Refusal::NotExecuting)?
     }
 }

@@ -16,6 +16,7 @@ use planwright_core::plan::Subplans;
 use planwright_core::policy::Permission;
 use planwright_core::review::Review;
 use planwright_core::run::{Command, Run, RunState, StepState};
+use planwright_core::status::RunStatus;
 use tokio::sync::oneshot;
 
 /// A run that was taken over, and everything that executing it needs.
@@ -106,10 +107,10 @@ impl Runs {
         let Some(info) = info else {
             return Err(LoadError::NoSuchRun(id.clone()).into());
         };
-        match info.status.status.as_str() {
-            "executing" => {}
-            "waiting" if self.waits_for_moving_children(id).await? => {}
-            "adjusted" => return self.carry_on_adjusted(id).await,
+        match info.status.status.run_status() {
+            Some(RunStatus::Executing) => {}
+            Some(RunStatus::Waiting) if self.waits_for_moving_children(id).await? => {}
+            Some(RunStatus::Adjusted) => return self.carry_on_adjusted(id).await,
             _ => return Ok(Continued::Nothing),
         }
         let executing = self.execute_again(id, First::Nothing).await?;
@@ -205,7 +206,8 @@ impl Runs {
                 .await
                 .map_err(LoadError::from)?;
             let stands = child
-                .is_some_and(|info| matches!(info.status.status.as_str(), "waiting" | "paused"));
+                .and_then(|info| info.status.status.run_status())
+                .is_some_and(|status| matches!(status, RunStatus::Waiting | RunStatus::Paused));
             if !stands {
                 return Ok(true);
             }

@@ -25,6 +25,7 @@ use planwright_core::run::{
     Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, estimates_by_tool,
     priorities, reusable_results,
 };
+use planwright_core::status::RunStatus;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -77,7 +78,7 @@ pub enum StartRunError {
     #[error("plan `{plan}` is already executing as {run}")]
     AlreadyExecuting { plan: PlanId, run: RunId },
     #[error("run {run} has already ended ({status})")]
-    Ended { run: RunId, status: &'static str },
+    Ended { run: RunId, status: RunStatus },
     #[error("{run} of plan `{plan}` is being taken back")]
     BeingUndone { plan: PlanId, run: RunId },
     #[error("{run} is the work of step `{}` of {}: that one is resumed", .parent.step, .parent.run)]

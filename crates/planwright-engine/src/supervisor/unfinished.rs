@@ -4,13 +4,17 @@ use super::crew::Order;
 use super::follow::{FAILED_PAUSE, root_of};
 use crate::engine::Engine;
 use planwright_core::journal::StreamName;
+use planwright_core::status::{CachedStatus, RunStatus};
 use std::collections::BTreeSet;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Where runs stand that may go on by themselves. What was adjusted may have been agreed to
 /// meanwhile.
-const UNFINISHED: [&str; 2] = ["executing", "adjusted"];
+const UNFINISHED: [CachedStatus; 2] = [
+    CachedStatus::Run(RunStatus::Executing),
+    CachedStatus::Run(RunStatus::Adjusted),
+];
 
 /// Sends an order for every run that has not ended and does not wait for anybody.
 pub(super) async fn find(engine: Engine, orders: mpsc::Sender<Order>, stopping: CancellationToken) {

@@ -61,10 +61,36 @@ pub struct About {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<&'static str>,
+    pub status: Option<NoticeStatus>,
     /// What a child run belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Belongs>,
+}
+
+/// What happened to what a notice is about. The words are promised to other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeStatus {
+    Adjusted,
+    Approved,
+    Archived,
+    Cancelled,
+    ChangesRequested,
+    Commented,
+    Completed,
+    Deleted,
+    Expired,
+    Failed,
+    OutcomeUnknown,
+    Paused,
+    Proposed,
+    Rejected,
+    Requested,
+    Resumed,
+    Revoked,
+    Stalled,
+    Started,
+    Undoing,
 }
 
 /// Longer titles are cut: a notice is small.
@@ -199,45 +225,47 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
                 version: Some(version),
                 digest: Some(digest),
                 title: Some(title),
-                status: Some("proposed"),
+                status: Some(NoticeStatus::Proposed),
                 ..About::default()
             };
             let asked = About {
-                status: Some("requested"),
+                status: Some(NoticeStatus::Requested),
                 ..about.clone()
             };
             vec![("plan.proposed", about), ("approval.requested", asked)]
         }
         E::PlanApproved {
             version, digest, ..
-        } => vec![decided(version, Some(digest), "approved")],
-        E::PlanRejected { version, .. } => vec![decided(version, None, "rejected")],
+        } => vec![decided(version, Some(digest), NoticeStatus::Approved)],
+        E::PlanRejected { version, .. } => vec![decided(version, None, NoticeStatus::Rejected)],
         E::DraftProposed { version, .. } => {
             let about = About {
                 version: Some(version),
                 ..About::default()
             };
             let asked = About {
-                status: Some("requested"),
+                status: Some(NoticeStatus::Requested),
                 ..about.clone()
             };
             vec![
                 (
                     "plan.proposed",
                     About {
-                        status: Some("proposed"),
+                        status: Some(NoticeStatus::Proposed),
                         ..about
                     },
                 ),
                 ("approval.requested", asked),
             ]
         }
-        E::ChangesRequested { version, .. } => vec![decided(version, None, "changes_requested")],
+        E::ChangesRequested { version, .. } => {
+            vec![decided(version, None, NoticeStatus::ChangesRequested)]
+        }
         E::ApprovalExpired { version, digest } => {
             let about = About {
                 version: Some(version),
                 digest: Some(digest),
-                status: Some("expired"),
+                status: Some(NoticeStatus::Expired),
                 ..About::default()
             };
             vec![("approval.expired", about)]
@@ -245,7 +273,7 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
         E::ApprovalRevoked { version, .. } => {
             let about = About {
                 version: Some(version),
-                status: Some("revoked"),
+                status: Some(NoticeStatus::Revoked),
                 ..About::default()
             };
             vec![("approval.revoked", about)]
@@ -253,14 +281,14 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
         E::PlanExpired { version, .. } => {
             let about = About {
                 version: Some(version),
-                status: Some("expired"),
+                status: Some(NoticeStatus::Expired),
                 ..About::default()
             };
             vec![("plan.expired", about)]
         }
-        E::PlanDeleted { .. } => plain("plan.deleted", "deleted"),
-        E::PlanArchived { .. } => plain("plan.archived", "archived"),
-        E::CommentAdded { .. } => plain("plan.commented", "commented"),
+        E::PlanDeleted { .. } => plain("plan.deleted", NoticeStatus::Deleted),
+        E::PlanArchived { .. } => plain("plan.archived", NoticeStatus::Archived),
+        E::CommentAdded { .. } => plain("plan.commented", NoticeStatus::Commented),
         E::RunOpened { .. }
         | E::PlanUnarchived { .. }
         | E::CommentResolved { .. }
@@ -286,7 +314,7 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
             let about = About {
                 version: Some(version),
                 digest: Some(digest),
-                ..run("started")
+                ..run(NoticeStatus::Started)
             };
             ("run.started", about)
         }
@@ -296,7 +324,7 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
                 "approval.requested",
                 About {
                     digest,
-                    ..step(id, "requested")
+                    ..step(id, NoticeStatus::Requested)
                 },
             )
         }
@@ -304,36 +332,42 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
             "approval.decided",
             About {
                 digest: call,
-                ..step(id, "approved")
+                ..step(id, NoticeStatus::Approved)
             },
         ),
-        E::ApprovalDenied { step: id, .. } => ("approval.decided", step(id, "rejected")),
-        E::InputRequested { step: id, .. } => ("input.requested", step(id, "requested")),
-        E::OutcomeLost { step: id, .. } => ("outcome.unknown", step(id, "outcome_unknown")),
+        E::ApprovalDenied { step: id, .. } => {
+            ("approval.decided", step(id, NoticeStatus::Rejected))
+        }
+        E::InputRequested { step: id, .. } => {
+            ("input.requested", step(id, NoticeStatus::Requested))
+        }
+        E::OutcomeLost { step: id, .. } => {
+            ("outcome.unknown", step(id, NoticeStatus::OutcomeUnknown))
+        }
         E::AttemptFailed {
             step: id,
             retry_at: None,
             ..
         }
-        | E::StepFailed { step: id, .. } => ("step.failed", step(id, "failed")),
-        E::RunPaused { .. } => ("run.paused", run("paused")),
-        E::RunResumed { .. } => ("run.resumed", run("resumed")),
-        E::RunCompleted { .. } => ("run.ended", run("completed")),
-        E::RunStalled { .. } => ("run.stalled", run("stalled")),
-        E::RunFailed { .. } | E::RunGivenUp { .. } => ("run.ended", run("failed")),
-        E::RunCancelled { .. } => ("run.ended", run("cancelled")),
+        | E::StepFailed { step: id, .. } => ("step.failed", step(id, NoticeStatus::Failed)),
+        E::RunPaused { .. } => ("run.paused", run(NoticeStatus::Paused)),
+        E::RunResumed { .. } => ("run.resumed", run(NoticeStatus::Resumed)),
+        E::RunCompleted { .. } => ("run.ended", run(NoticeStatus::Completed)),
+        E::RunStalled { .. } => ("run.stalled", run(NoticeStatus::Stalled)),
+        E::RunFailed { .. } | E::RunGivenUp { .. } => ("run.ended", run(NoticeStatus::Failed)),
+        E::RunCancelled { .. } => ("run.ended", run(NoticeStatus::Cancelled)),
         E::RunAdjusted { version, .. } => (
             "run.adjusted",
             About {
                 version: Some(version),
-                ..run("adjusted")
+                ..run(NoticeStatus::Adjusted)
             },
         ),
         E::UndoOpened { run: id, .. } => (
             "run.undo_started",
             About {
                 run_id: Some(id),
-                ..run("undoing")
+                ..run(NoticeStatus::Undoing)
             },
         ),
         E::ResultReused { .. }

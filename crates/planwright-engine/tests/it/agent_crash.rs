@@ -184,7 +184,7 @@ fn whenever_the_process_dies_every_effect_happens_once_or_a_person_is_asked() {
             .iter()
             .filter(|made| made.args["value"] == 1 && made.args.get("key").is_none())
             .count();
-        match run.status() {
+        match run.status().as_str() {
             "completed" => {
                 completed += 1;
                 assert!(
@@ -196,7 +196,7 @@ fn whenever_the_process_dies_every_effect_happens_once_or_a_person_is_asked() {
             "waiting" => {
                 asked += 1;
                 let StepState::AwaitingPlan { .. } = run.step(run.find("work").unwrap()) else {
-                    panic!("after {ms} ms: {}", run.status())
+                    panic!("after {ms} ms: {}", run.status().as_str())
                 };
                 assert_eq!(
                     writes, 1,

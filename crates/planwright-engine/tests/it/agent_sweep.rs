@@ -140,7 +140,7 @@ async fn work(engine: &Engine, id: &PlanId) -> Option<Run> {
         )
         .await;
     let first = begun.ok()?.wait().await.ok()?;
-    assert_eq!(first.status(), "adjusted");
+    assert_eq!(first.status().as_str(), "adjusted");
     approve(engine, id).await;
     engine
         .runs()
@@ -255,7 +255,7 @@ async fn die_at(at: usize, written: bool, asked: &mut usize) -> bool {
     approve(&dying, &id).await;
     let untouched = work(&dying, &id)
         .await
-        .is_some_and(|run| run.status() == "completed");
+        .is_some_and(|run| run.status().as_str() == "completed");
     world.store.kill_owner(&OwnerId("one".into()));
     let expected = begun_writes(&world, &id).await;
     let builder = with_model(world.builder("two"));
@@ -272,7 +272,11 @@ async fn die_at(at: usize, written: bool, asked: &mut usize) -> bool {
         );
         return untouched;
     };
-    assert_eq!(run.status(), "completed", "commit {at} ({written})");
+    assert_eq!(
+        run.status().as_str(),
+        "completed",
+        "commit {at} ({written})"
+    );
     assert_eq!(
         unknown, expected,
         "commit {at} ({written}): asked about, and begun without an end"

@@ -132,7 +132,7 @@ async fn a_think_step_asks_the_model_and_its_answer_is_its_value() {
     ]});
     let run = run(&engine, plan).await;
     assert_eq!(
-        (run.status(), value_of(&run, "b")),
+        (run.status().as_str(), value_of(&run, "b")),
         ("completed", json!("forty-two!"))
     );
     let asked = model.asked();
@@ -162,7 +162,7 @@ async fn an_answer_that_does_not_fit_its_schema_is_sent_back_once() {
         .says("```json\n{\"n\": 7}\n```");
     let run_once = run(&engine(&world, &model), plan.clone()).await;
     assert_eq!(
-        (run_once.status(), value_of(&run_once, "t")),
+        (run_once.status().as_str(), value_of(&run_once, "t")),
         ("completed", json!({"n": 7}))
     );
     assert_eq!((model.asked().len(), run_once.tokens()), (2, 30));
@@ -173,7 +173,7 @@ async fn an_answer_that_does_not_fit_its_schema_is_sent_back_once() {
         .says("eight")
         .says("{\"n\": 1}");
     let failed = run(&engine(&world, &model), plan).await;
-    assert_eq!(failed.status(), "failed");
+    assert_eq!(failed.status().as_str(), "failed");
     assert_eq!(
         (model.asked().len(), failed.tokens()),
         (2, 30),
@@ -194,7 +194,10 @@ async fn a_model_that_is_not_there_fails_the_step_and_is_asked_again_by_its_retr
     let retried =
         json!({"id": "p", "steps": [{"id": "t", "think": {"prompt": "?"}, "retry": {"max": 1}}]});
     assert_eq!(
-        run(&engine(&world, &model), retried).await.status(),
+        run(&engine(&world, &model), retried)
+            .await
+            .status()
+            .as_str(),
         "completed"
     );
 
@@ -203,7 +206,7 @@ async fn a_model_that_is_not_there_fails_the_step_and_is_asked_again_by_its_retr
     let failed = run(&engine(&world, &model), agent_plan(&["r.read"])).await;
     assert_eq!(
         (
-            failed.status(),
+            failed.status().as_str(),
             report_of(&failed, "work").error.unwrap().code.as_str()
         ),
         ("failed", "model_unavailable")
@@ -242,7 +245,7 @@ async fn an_agent_that_fails_sees_the_error_and_corrects_its_arguments() {
         .says("it says found");
     let run = run(&engine(&world, &model), agent_plan(&["r.read"])).await;
     assert_eq!(
-        (run.status(), value_of(&run, "after")),
+        (run.status().as_str(), value_of(&run, "after")),
         ("completed", json!("it says found"))
     );
     assert_eq!(world.calls_of("call"), 2);
@@ -281,7 +284,10 @@ async fn what_is_outside_the_scope_is_refused_with_the_list_and_never_called() {
         .wants(wants("nonsense", json!({})))
         .says("could not");
     let run = run_any(&engine(&world, &model), agent_plan(&["r.read", "r.look"])).await;
-    assert_eq!((run.status(), world.calls_of("call")), ("completed", 0));
+    assert_eq!(
+        (run.status().as_str(), world.calls_of("call")),
+        ("completed", 0)
+    );
     let expected = |name| {
         format!("Tool {name} not available in plan scope. Only [r.read, r.look] are available.")
     };
@@ -320,7 +326,7 @@ async fn in_observe_mode_what_is_outside_the_scope_is_noted_and_asked_about_unle
     let run = run_any(&engine, agent_plan(&["r.read"])).await;
     assert_eq!(
         (
-            run.status(),
+            run.status().as_str(),
             status_of(&run, "work"),
             world.calls_of("call")
         ),
@@ -335,7 +341,10 @@ async fn in_observe_mode_what_is_outside_the_scope_is_noted_and_asked_about_unle
         .wait()
         .await
         .unwrap();
-    assert_eq!((run.status(), world.calls_of("call")), ("completed", 2));
+    assert_eq!(
+        (run.status().as_str(), world.calls_of("call")),
+        ("completed", 2)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -355,7 +364,10 @@ async fn what_was_said_about_a_steps_calls_is_not_about_tools_outside_the_scope(
     });
     let engine = builder.model(Arc::new(model)).build();
     let run = run_any(&engine, agent_plan(&["r.read"])).await;
-    assert_eq!((run.status(), world.calls_of("call")), ("waiting", 0));
+    assert_eq!(
+        (run.status().as_str(), world.calls_of("call")),
+        ("waiting", 0)
+    );
     approve_call(&engine, &run).await;
     let run = engine
         .runs()
@@ -365,7 +377,10 @@ async fn what_was_said_about_a_steps_calls_is_not_about_tools_outside_the_scope(
         .wait()
         .await
         .unwrap();
-    assert_eq!((run.status(), world.calls_of("call")), ("completed", 1));
+    assert_eq!(
+        (run.status().as_str(), world.calls_of("call")),
+        ("completed", 1)
+    );
 }
 
 /// Agrees to the call that the step `work` waits for.
@@ -379,7 +394,7 @@ async fn approve_call(engine: &Engine, run: &Run) -> Run {
         call: Some(call), ..
     } = waiting.step(waiting.find("call").unwrap())
     else {
-        panic!("nothing is asked: {}", waiting.status());
+        panic!("nothing is asked: {}", waiting.status().as_str());
     };
     let shown = ShownText::Digest(call.digest);
     let (step, assurance) = ("call".to_owned(), Assurance::Terminal);
@@ -411,7 +426,10 @@ async fn a_guarded_call_waits_for_a_person_and_goes_on_where_it_was() {
         .says("written");
     let engine = engine(&world, &model);
     let waiting = run(&engine, agent_plan(&["r.read", "w.write"])).await;
-    assert_eq!((waiting.status(), world.calls_of("call")), ("waiting", 1));
+    assert_eq!(
+        (waiting.status().as_str(), world.calls_of("call")),
+        ("waiting", 1)
+    );
     let child = approve_call(&engine, &waiting).await;
     assert!(child.is_agent_call());
     let run = engine
@@ -423,7 +441,7 @@ async fn a_guarded_call_waits_for_a_person_and_goes_on_where_it_was() {
         .await
         .unwrap();
     assert_eq!(
-        (run.status(), value_of(&run, "work")),
+        (run.status().as_str(), value_of(&run, "work")),
         ("completed", json!("written"))
     );
     let made = world.made();
@@ -479,7 +497,10 @@ async fn a_call_that_a_person_denies_is_told_to_the_model_as_refused() {
         .wait()
         .await
         .unwrap();
-    assert_eq!((run.status(), world.calls_of("call")), ("completed", 0));
+    assert_eq!(
+        (run.status().as_str(), world.calls_of("call")),
+        ("completed", 0)
+    );
     assert!(
         format!("{:?}", model.asked()[1].messages.last()).contains("a person said no: not today")
     );
@@ -508,7 +529,10 @@ async fn a_constraint_of_the_approver_holds_for_what_would_be_asked_about() {
         .wait()
         .await
         .unwrap();
-    assert_eq!((run.status(), world.calls_of("call")), ("completed", 2));
+    assert_eq!(
+        (run.status().as_str(), world.calls_of("call")),
+        ("completed", 2)
+    );
     assert!(format!("{:?}", model.asked()[3].messages.last()).contains("not what was agreed to"));
 }
 
@@ -572,7 +596,7 @@ async fn turns_calls_tokens_and_repetition_are_bounded() {
         .await;
         let error = report_of(&run, "work").error.unwrap();
         let found = (
-            run.status(),
+            run.status().as_str(),
             error.code.as_str(),
             world.calls_of("call"),
             model.asked().len(),
@@ -622,7 +646,7 @@ async fn a_conversation_asks_for_the_next_message_and_ends_when_nothing_more_is_
             .unwrap();
     }
     assert_eq!(
-        (run.status(), value_of(&run, "work")),
+        (run.status().as_str(), value_of(&run, "work")),
         ("completed", json!("answer 14"))
     );
     let last = model.asked().pop().unwrap();
@@ -643,7 +667,11 @@ async fn cancelling_stops_the_executor_and_the_call_it_waits_for() {
     handle.cancel(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
     assert_eq!(
-        (run.status(), status_of(&run, "work"), model.asked().len()),
+        (
+            run.status().as_str(),
+            status_of(&run, "work"),
+            model.asked().len()
+        ),
         ("cancelled", "cancelled", 1)
     );
     assert_eq!(world.told_to_stop().len(), 1);
@@ -660,7 +688,7 @@ async fn a_step_that_takes_too_long_fails_and_its_call_is_stopped() {
     let run = run(&engine(&world, &model), plan).await;
     assert_eq!(
         (
-            run.status(),
+            run.status().as_str(),
             report_of(&run, "work").error.unwrap().code.as_str()
         ),
         ("failed", "timeout")
@@ -682,7 +710,7 @@ async fn a_step_that_works_once_per_element_keeps_the_calls_of_its_elements_apar
     ]});
     let run = run(&engine(&world, &model), plan).await;
     assert_eq!(
-        (run.status(), value_of(&run, "work")),
+        (run.status().as_str(), value_of(&run, "work")),
         ("completed", json!(["said 0", "said 1"]))
     );
     assert_eq!(world.calls_of("call"), 2);
@@ -711,7 +739,7 @@ async fn an_answer_that_was_cut_off_is_no_turn_and_its_tokens_count() {
     plan["steps"][1]["retry"] = json!({"max": 1});
     let run = run(&engine(&world, &model), plan).await;
     assert_eq!(
-        (run.status(), value_of(&run, "work")),
+        (run.status().as_str(), value_of(&run, "work")),
         ("completed", json!("done"))
     );
     // What the script says by itself costs 15.

@@ -132,7 +132,7 @@ async fn two_starts_at_once_spend_one_approval_once() {
     let started = [first, second].into_iter().flatten().collect::<Vec<_>>();
     assert_eq!(started.len(), 1);
     for mut handle in started {
-        assert_eq!(handle.wait().await.unwrap().status(), "completed");
+        assert_eq!(handle.wait().await.unwrap().status().as_str(), "completed");
     }
     assert_eq!(world.made().len(), 1);
 }
@@ -169,7 +169,7 @@ async fn a_guard_says_why_and_the_call_is_not_made() {
         );
         assert_eq!(
             (
-                run.status(),
+                run.status().as_str(),
                 world.made().len(),
                 report_of(&run, "s2").attempts
             ),
@@ -190,7 +190,7 @@ async fn a_guard_says_why_and_the_call_is_not_made() {
             .await
             .unwrap();
         assert_eq!(
-            (run.status(), world.made().len()),
+            (run.status().as_str(), world.made().len()),
             ("completed", 2),
             "guards can be off"
         );

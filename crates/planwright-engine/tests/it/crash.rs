@@ -95,7 +95,7 @@ fn after_k_of_n_safe_steps_exactly_the_rest_runs() {
         assert_eq!(crashed.before as u64, k + 1);
         let run = crashed.resume();
         assert_eq!(
-            (run.status(), crashed.calls_after() as u64),
+            (run.status().as_str(), crashed.calls_after() as u64),
             ("completed", n - k),
             "crash in step {}",
             k + 1
@@ -107,7 +107,10 @@ fn after_k_of_n_safe_steps_exactly_the_rest_runs() {
 fn a_keyed_call_is_repeated_with_the_same_key() {
     let crashed = Crashed::after(50, chain(2, "k.put", 100));
     let run = crashed.resume();
-    assert_eq!((run.status(), crashed.calls_after()), ("completed", 2));
+    assert_eq!(
+        (run.status().as_str(), crashed.calls_after()),
+        ("completed", 2)
+    );
     let made = crashed.world.made();
     assert_eq!((made[0].step.as_str(), made[1].step.as_str()), ("s1", "s1"));
     assert_eq!(made[0].key, made[1].key);
@@ -124,12 +127,16 @@ fn an_unsafe_call_is_not_repeated_by_itself() {
     let crashed = Crashed::after(50, chain(2, "w.write", 100));
     let run = crashed.resume();
     assert_eq!(
-        (run.status(), status_of(&run, "s1"), crashed.calls_after()),
+        (
+            run.status().as_str(),
+            status_of(&run, "s1"),
+            crashed.calls_after()
+        ),
         ("waiting", "outcome_unknown", 0)
     );
     let again = crashed.resume();
     assert_eq!(
-        (again.status(), crashed.calls_after()),
+        (again.status().as_str(), crashed.calls_after()),
         ("waiting", 0),
         "resuming is not an answer"
     );
@@ -169,7 +176,7 @@ fn a_person_says_what_became_of_a_lost_call() {
         } else {
             crashed.resume()
         };
-        assert_eq!(run.status(), status);
+        assert_eq!(run.status().as_str(), status);
         assert_eq!(crashed.world.calls_of("s1"), 1 + repeated);
         let found = report_of(&run, "s1").value.map(|value| match value {
             StoredValue::Inline(value) => (*value).clone(),
@@ -189,7 +196,7 @@ fn a_step_that_waits_for_approval_still_waits_after_a_crash() {
     let run = crashed.resume();
     assert_eq!(
         (
-            run.status(),
+            run.status().as_str(),
             status_of(&run, "gated"),
             crashed.world.calls_of("gated")
         ),
@@ -207,7 +214,7 @@ fn a_step_that_waits_for_approval_still_waits_after_a_crash() {
     assert_eq!(crashed.world.calls_of("gated"), 0);
     let run = crashed.resume();
     assert_eq!(
-        (run.status(), crashed.world.calls_of("gated")),
+        (run.status().as_str(), crashed.world.calls_of("gated")),
         ("completed", 1)
     );
 }
@@ -219,7 +226,10 @@ fn guards_are_not_reset_by_a_restart() {
     let crashed = Crashed::after(150, plan);
     let run = crashed.resume();
     let error = report_of(&run, "s3").error.unwrap();
-    assert_eq!((run.status(), crashed.world.made().len()), ("failed", 3));
+    assert_eq!(
+        (run.status().as_str(), crashed.world.made().len()),
+        ("failed", 3)
+    );
     assert_eq!(
         error.message,
         "Guard blocked: the budget of 3 calls is used up"
@@ -275,7 +285,7 @@ fn a_step_that_kills_its_process_every_time_is_given_up() {
         if let Some(run) = ended {
             assert_eq!(
                 (
-                    run.status(),
+                    run.status().as_str(),
                     report_of(&run, "s1").error.unwrap().code.as_str()
                 ),
                 ("failed", "interrupted")
@@ -301,7 +311,7 @@ fn five_megabytes_survive_a_crash_byte_for_byte() {
     let crashed = Crashed::after(50, plan);
     let run = crashed.resume();
     assert_eq!(
-        (run.status(), crashed.world.calls_of("big")),
+        (run.status().as_str(), crashed.world.calls_of("big")),
         ("completed", 1)
     );
     let stored = report_of(&run, "copy").value.unwrap();

@@ -20,7 +20,7 @@ async fn a_diamond_of_200_ms_tools_ends_after_600_ms() {
             ("4", &["2", "3"], ms()),
         ]))
         .await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert!((600..620).contains(&millis(&run)), "{} ms", millis(&run));
 }
 
@@ -45,7 +45,7 @@ async fn three_unbalanced_lanes_with_three_slots_end_after_800_ms() {
     let run = world
         .run(json!({"id": "p", "steps": steps, "limits": {"maxConcurrency": 3}}))
         .await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert!((800..820).contains(&millis(&run)), "{} ms", millis(&run));
     assert!(world.peak("") <= 3);
 }
@@ -53,7 +53,7 @@ async fn three_unbalanced_lanes_with_three_slots_end_after_800_ms() {
 #[tokio::test(start_paused = true)]
 async fn a_plan_without_steps_completes_at_once() {
     let run = World::new().run(json!({"id": "p", "steps": []})).await;
-    assert_eq!((run.status(), millis(&run)), ("completed", 0));
+    assert_eq!((run.status().as_str(), millis(&run)), ("completed", 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,7 +65,7 @@ async fn retries_pause_longer_each_time_and_end() {
             "retry": {"max": 3, "backoff": 1.0, "factor": 2.0},
         }]}))
         .await;
-    assert_eq!(run.status(), "failed");
+    assert_eq!(run.status().as_str(), "failed");
     let at: Vec<i64> = world
         .made()
         .iter()
@@ -84,7 +84,7 @@ async fn an_error_that_is_not_worth_a_retry_is_called_once() {
             {"id": "a", "tool": "r.read", "args": {"fail": "never"}, "retry": {"max": 3}},
         ]}))
         .await;
-    assert_eq!((run.status(), world.made().len()), ("failed", 1));
+    assert_eq!((run.status().as_str(), world.made().len()), ("failed", 1));
     let error = report_of(&run, "a").error.unwrap();
     assert_eq!(
         (error.code.as_str(), error.message.as_str()),
@@ -100,7 +100,10 @@ async fn a_retry_that_succeeds_completes_the_step() {
             {"id": "a", "tool": "r.read", "args": {"fail": "twice", "times": 2, "retryable": true}, "retry": {"max": 3}},
         ]}))
         .await;
-    assert_eq!((run.status(), world.made().len()), ("completed", 3));
+    assert_eq!(
+        (run.status().as_str(), world.made().len()),
+        ("completed", 3)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,7 +116,7 @@ async fn a_timeout_fails_the_step_and_stops_the_call() {
         ]}))
         .await;
     let error = report_of(&run, "a").error.unwrap();
-    assert_eq!(error.code, "timeout");
+    assert_eq!(error.code.as_str(), "timeout");
     assert!(error.message.starts_with("timeout"));
     assert!((50..60).contains(&millis(&run)), "{} ms", millis(&run));
     let told = world.told_to_stop();
@@ -135,7 +138,7 @@ async fn a_call_that_timed_out_is_told_to_stop_while_the_run_goes_on() {
         ]}))
         .await;
     assert_eq!(
-        (run.status(), status_of(&run, "slow")),
+        (run.status().as_str(), status_of(&run, "slow")),
         ("completed", "failed")
     );
     let told = world.told_to_stop();
@@ -152,7 +155,11 @@ async fn an_unsafe_call_that_timed_out_has_an_unknown_outcome_and_is_not_repeate
         ]}))
         .await;
     assert_eq!(
-        (run.status(), status_of(&run, "a"), world.made().len()),
+        (
+            run.status().as_str(),
+            status_of(&run, "a"),
+            world.made().len()
+        ),
         ("waiting", "outcome_unknown", 1)
     );
 }
@@ -170,12 +177,16 @@ async fn a_failure_that_is_not_critical_blocks_its_dependants_only() {
         ]}))
         .await;
     assert_eq!(
-        (run.status(), status_of(&run, "4"), status_of(&run, "5")),
+        (
+            run.status().as_str(),
+            status_of(&run, "4"),
+            status_of(&run, "5")
+        ),
         ("completed", "completed", "blocked")
     );
     assert_eq!(
         report_of(&run, "5").error.unwrap().code,
-        "dependency_failed:3"
+        "dependency_failed:3".into()
     );
 }
 
@@ -192,7 +203,7 @@ async fn after_a_critical_failure_nothing_starts_and_what_is_in_flight_finishes(
             ("after", &["fails"], json!({})),
         ]))
         .await;
-    assert_eq!(run.status(), "failed");
+    assert_eq!(run.status().as_str(), "failed");
     let steps = ["long", "next", "never", "after"].map(|step| status_of(&run, step));
     assert_eq!(steps, ["completed", "completed", "cancelled", "blocked"]);
     let why = report_of(&run, "never").error.unwrap().message;
@@ -220,7 +231,10 @@ async fn a_panicking_observer_changes_nothing() {
         .wait()
         .await
         .unwrap();
-    assert_eq!((run.status(), world.made().len()), ("completed", 5));
+    assert_eq!(
+        (run.status().as_str(), world.made().len()),
+        ("completed", 5)
+    );
     let expected: Vec<u64> = (2..=run.seq()).collect();
     assert_eq!(
         *seen.lock().unwrap(),
@@ -278,7 +292,7 @@ async fn cancelling_in_flight_stops_the_calls_and_the_rest_never_runs() {
     handle.cancel(person()).await.unwrap();
     handle.cancel(person()).await.unwrap_or(());
     let run = handle.wait().await.unwrap();
-    assert_eq!(run.status(), "cancelled");
+    assert_eq!(run.status().as_str(), "cancelled");
     let steps = ["done", "stops", "lost", "clean", "never"].map(|step| status_of(&run, step));
     assert_eq!(
         steps,
@@ -312,7 +326,7 @@ async fn a_call_that_does_not_stop_is_given_up_after_a_grace() {
     handle.cancel(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
     assert_eq!(
-        (run.status(), status_of(&run, "a")),
+        (run.status().as_str(), status_of(&run, "a")),
         ("cancelled", "outcome_unknown")
     );
     assert!(millis(&run) < 10_000);
@@ -327,7 +341,7 @@ async fn pausing_lets_calls_in_flight_finish_and_resuming_goes_on() {
     after(150).await;
     handle.pause(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
-    assert_eq!((run.status(), world.called().len()), ("paused", 2));
+    assert_eq!((run.status().as_str(), world.called().len()), ("paused", 2));
     let steps = ["s1", "s2", "s3"].map(|step| status_of(&run, step));
     assert_eq!(steps, ["completed", "completed", "ready"]);
     let run = engine
@@ -339,7 +353,7 @@ async fn pausing_lets_calls_in_flight_finish_and_resuming_goes_on() {
         .await
         .unwrap();
     assert_eq!(
-        (run.status(), world.called()),
+        (run.status().as_str(), world.called()),
         ("completed", ["s1", "s2", "s3"].map(String::from).to_vec())
     );
 }
@@ -354,7 +368,7 @@ async fn a_chain_costs_one_commit_per_step_and_one() {
         let mut handle = engine.runs().start(&id, options()).await.unwrap();
         let opened = faulty.appends();
         let run = handle.wait().await.unwrap();
-        assert_eq!(run.status(), "completed");
+        assert_eq!(run.status().as_str(), "completed");
         assert_eq!(faulty.appends() - opened, n + 1, "chain of {n}");
     }
 }

@@ -4,6 +4,7 @@ use crate::world::{World, approved, chain, entries, options, status_of};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::run::RunEvent;
+use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore};
 use planwright_engine::port::{
@@ -158,7 +159,7 @@ impl Store for FaultyStore {
 
     fn plans_in<'a>(
         &'a self,
-        words: &'a [&'a str],
+        words: &'a [CachedStatus],
         until: Option<Timestamp>,
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
         self.inner.plans_in(words, until)
@@ -166,7 +167,7 @@ impl Store for FaultyStore {
 
     fn runs_in<'a>(
         &'a self,
-        words: &'a [&'a str],
+        words: &'a [CachedStatus],
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
         self.inner.runs_in(words)
     }
@@ -248,7 +249,7 @@ async fn fail_and_restart(k: usize, written: bool, plan: serde_json::Value) -> b
     let failed = match engine.runs().start(&id, options()).await {
         Ok(mut handle) => match handle.wait().await {
             Ok(run) => {
-                assert_eq!(run.status(), "completed");
+                assert_eq!(run.status().as_str(), "completed");
                 return false;
             }
             Err(RunError::Append(AppendError::Store(_))) => true,
@@ -296,7 +297,7 @@ async fn fail_and_restart(k: usize, written: bool, plan: serde_json::Value) -> b
     }
     let unsafe_lost = status_of(&run, "s2") == "outcome_unknown";
     assert_eq!(
-        run.status(),
+        run.status().as_str(),
         if unsafe_lost { "waiting" } else { "completed" }
     );
     true

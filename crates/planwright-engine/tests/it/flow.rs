@@ -14,7 +14,7 @@ async fn value_of(world: &World, run: &Run, step: &str) -> Value {
 
 fn error_of(run: &Run, step: &str) -> (String, String) {
     let error = report_of(run, step).error.unwrap();
-    (error.code, error.message)
+    (error.code.to_string(), error.message)
 }
 
 /// The answer to what a step asks.
@@ -49,7 +49,7 @@ async fn a_condition_skips_runs_or_fails_a_step_and_dependants_go_on() {
             {"id": "blocked", "tool": "r.read", "dependsOn": ["broken"]},
         ]}))
         .await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert_eq!(
         error_of(&run, "no"),
         ("skipped".into(), "when: found.n < limit is false".into())
@@ -89,7 +89,7 @@ async fn what_is_not_expected_is_a_failure_and_retried_only_if_the_plan_says_so(
             {"id": "nothing", "tool": "r.read", "args": {"value": null}, "critical": false, "expect": "result.x == 1"},
         ]}))
         .await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     let (code, message) = error_of(&run, "bad");
     assert_eq!(code, "expect_failed");
     assert!(
@@ -135,7 +135,7 @@ async fn a_loop_runs_once_per_element_and_gathers_in_order() {
             {"id": "end", "tool": "r.read", "args": {"value": "${values}", "first": "${values[0]}"}},
         ]}))
         .await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert_eq!(
         value_of(&world, &run, "end").await,
         json!(["a0", "b1", "c2"])
@@ -149,7 +149,7 @@ async fn a_loop_runs_once_per_element_and_gathers_in_order() {
     assert_eq!(
         items
             .iter()
-            .map(|item| (item.index, item.status))
+            .map(|item| (item.index, item.status.as_str()))
             .collect::<Vec<_>>(),
         [(0, "completed"), (1, "completed"), (2, "completed"),]
     );
@@ -175,7 +175,7 @@ async fn the_elements_in_flight_are_bounded_by_the_loop_and_by_the_run() {
         let run = world
             .run(json!({"id": "p", "limits": {"maxConcurrency": limit}, "steps": [step]}))
             .await;
-        assert_eq!(run.status(), "completed");
+        assert_eq!(run.status().as_str(), "completed");
         assert_eq!(world.peak("r.read"), peak);
     }
 }
@@ -192,7 +192,7 @@ async fn conditions_expectations_and_constraints_see_the_element() {
              "args": {"value": "${item}"}, "expect": "result != 2"},
         ]}))
         .await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert_eq!(value_of(&world, &run, "each").await, json!([1, 2, null, 4]));
     assert_eq!(status_of(&run, "none"), "skipped");
     let (code, message) = error_of(&run, "bad");
@@ -216,7 +216,7 @@ async fn loops_over_nothing_over_no_list_and_over_too_much() {
             ]}),
         )
         .await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert_eq!(value_of(&world, &run, "nothing").await, json!([]));
     assert_eq!(error_of(&run, "text").0, "not_a_list");
     assert_eq!(error_of(&run, "null").0, "not_a_list");
@@ -243,7 +243,7 @@ async fn large_lists_and_large_values_are_artifacts_and_come_back() {
             {"id": "end", "tool": "r.read", "args": {"value": ["${each[39]}", "${big[1].n}"]}, "when": "size(big) == 2"},
         ]}))
         .await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert!(matches!(
         report_of(&run, "each").value,
         Some(StoredValue::Artifact(_))
@@ -271,7 +271,7 @@ async fn a_person_is_asked_and_only_a_fitting_answer_of_a_person_counts() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(run.status(), "waiting");
+    assert_eq!(run.status().as_str(), "waiting");
     let StepState::AwaitingInput { asked, .. } = run.step(run.find("ask").unwrap()) else {
         panic!("it asks")
     };
@@ -364,7 +364,7 @@ async fn a_person_is_asked_and_only_a_fitting_answer_of_a_person_counts() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert_eq!(value_of(&world, &run, "use").await, json!([3, 7]));
 }
 
@@ -387,7 +387,7 @@ async fn what_a_tool_asks_waits_for_a_person_and_reaches_the_next_attempt() {
         .unwrap();
     for reply in [number(1), Reply::Decline] {
         assert_eq!(
-            (run.status(), status_of(&run, "a")),
+            (run.status().as_str(), status_of(&run, "a")),
             ("waiting", "awaiting_input")
         );
         // Another engine: the question is in the journal, not in anybody's memory.
@@ -406,7 +406,7 @@ async fn what_a_tool_asks_waits_for_a_person_and_reaches_the_next_attempt() {
             .await
             .unwrap();
     }
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     let made = world.made();
     assert_eq!(made.len(), 4);
     assert_eq!(made[0].answered, json!([]));
@@ -463,7 +463,7 @@ async fn a_fork_takes_over_what_a_loop_came_to() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(fork.status(), "completed");
+    assert_eq!(fork.status().as_str(), "completed");
     assert_eq!(value_of(&world, &fork, "end").await, json!([1, 2]));
     assert_eq!(world.calls_of("each[0]"), 1);
 }
@@ -477,6 +477,6 @@ async fn many_elements_are_no_trouble() {
             {"id": "each", "tool": "r.read", "forEach": "${many}", "maxParallel": 50, "args": {"value": "${item}"}},
         ]}))
         .await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert_eq!(value_of(&world, &run, "each").await, json!(many));
 }

@@ -305,7 +305,7 @@ fn a_run_that_nobody_executes_is_stalled_and_resuming_clears_it() {
             .wait()
             .await
             .unwrap();
-        assert_eq!(resumed.status(), "completed");
+        assert_eq!(resumed.status().as_str(), "completed");
         let resumed = entries(&*world.store, &run);
         assert!(
             resumed
@@ -336,7 +336,7 @@ fn a_stalled_run_can_be_failed_or_cancelled() {
             let ended = reload(&two, &run).await;
             assert!(ended.state().is_terminal());
             let unfinished = report_of(&ended, "s3");
-            assert_eq!(unfinished.status, "cancelled");
+            assert_eq!(unfinished.status.as_str(), "cancelled");
             if ends == "failed" {
                 let reason = unfinished.error.unwrap().message;
                 assert_eq!(
@@ -380,7 +380,7 @@ async fn a_run_in_flight_is_not_given_up_under_its_owner() {
         refused,
         "the run is being executed (1 call is in flight): cancel it instead"
     );
-    assert_eq!(handle.wait().await.unwrap().status(), "completed");
+    assert_eq!(handle.wait().await.unwrap().status().as_str(), "completed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -402,7 +402,7 @@ async fn a_run_with_a_living_owner_is_never_stalled() {
                 .is_empty()
         );
     }
-    assert_eq!(handle.wait().await.unwrap().status(), "completed");
+    assert_eq!(handle.wait().await.unwrap().status().as_str(), "completed");
 }
 
 #[test]
@@ -420,7 +420,10 @@ fn an_unsafe_call_of_a_stalled_run_is_not_made_again_by_itself() {
             .await
             .unwrap();
         assert_eq!(
-            (resumed.status(), report_of(&resumed, "s2").status),
+            (
+                resumed.status().as_str(),
+                report_of(&resumed, "s2").status.as_str()
+            ),
             ("waiting", "outcome_unknown")
         );
         assert_eq!(world.calls_of("s2"), 1);
@@ -442,7 +445,7 @@ async fn a_step_that_nobody_approved_in_time_fails_although_nobody_executes_the_
         .wait()
         .await
         .unwrap();
-    assert_eq!(run.status(), "waiting");
+    assert_eq!(run.status().as_str(), "waiting");
     after(2 * HOUR).await;
     let notices = engine.maintenance().tend().await.unwrap().notices;
     let expected = Notice::StepExpired {
@@ -455,7 +458,11 @@ async fn a_step_that_nobody_approved_in_time_fails_although_nobody_executes_the_
     let error = report_of(&reload(&engine, run.id()).await, "gate")
         .error
         .unwrap();
-    assert_eq!(error.code, "approval_expired", "which is not `denied`");
+    assert_eq!(
+        error.code.as_str(),
+        "approval_expired",
+        "which is not `denied`"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -502,7 +509,7 @@ async fn what_is_over_is_put_away_and_deleted_when_its_time_has_come() {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(info.status.status, "archived");
+    assert_eq!(info.status.status.as_str(), "archived");
     let refused = engine.runs().start(&plan, options()).await.unwrap_err();
     assert_eq!(refused.to_string(), "the plan is archived");
     engine.plans().unarchive(&plan, &person()).await.unwrap();

@@ -18,7 +18,7 @@ async fn ten_ready_steps_with_a_limit_of_four_are_never_five_in_flight() {
     let world = World::new();
     let run = world.run(fan("p", 10, "r.read", 4)).await;
     assert_eq!(
-        (run.status(), world.peak(""), millis(&run)),
+        (run.status().as_str(), world.peak(""), millis(&run)),
         ("completed", 4, 300)
     );
 }
@@ -138,7 +138,7 @@ async fn limits_of_the_operator_hold_over_all_runs() {
             handles.push(engine.runs().start(&id, options()).await.unwrap());
         }
         for handle in &mut handles {
-            assert_eq!(handle.wait().await.unwrap().status(), "completed");
+            assert_eq!(handle.wait().await.unwrap().status().as_str(), "completed");
         }
         assert_eq!((world.peak(name), world.made().len()), (most, 15));
     }

@@ -319,7 +319,7 @@ async fn of_a_child_run_only_what_people_decide_is_told_with_the_run_they_starte
         .wait()
         .await
         .unwrap();
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     carry(&mut courier).await;
 
     assert_eq!(

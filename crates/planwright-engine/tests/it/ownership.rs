@@ -50,7 +50,7 @@ async fn a_second_engine_takes_over_once_the_lease_ran_out_and_the_first_is_fenc
     assert_eq!(world.calls_of("next"), 0, "a fenced owner starts nothing");
 
     let run = second.wait().await.unwrap();
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert_eq!(
         ["short", "long", "next"].map(|step| world.calls_of(step)),
         [2, 2, 1]
@@ -104,7 +104,7 @@ async fn a_lease_is_kept_while_a_long_call_goes_on() {
             .unwrap_err();
         assert!(matches!(held, StartRunError::Acquire(_)), "{held}");
     }
-    assert_eq!(first.wait().await.unwrap().status(), "completed");
+    assert_eq!(first.wait().await.unwrap().status().as_str(), "completed");
     assert!(
         world.store.lease(first.run_id()).await.unwrap().is_none(),
         "an ended run has no owner"

@@ -540,7 +540,7 @@ async fn the_rest_of_a_failed_run_is_planned_again_around_what_was_done() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(run.status(), "failed");
+    assert_eq!(run.status().as_str(), "failed");
     let replanned = engine
         .planner()
         .replan(&run, &PlannerOptions::default())

@@ -55,7 +55,7 @@ async fn the_calls_of_sub_plans_and_executors_count_and_the_steps_that_run_them_
         ]}),
     )
     .await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     let spending = Spending::default();
     engine.recall_spending(run.id(), &spending).await.unwrap();
     assert_eq!(spending.calls(), world.called().len() as u64);

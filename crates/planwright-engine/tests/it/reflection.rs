@@ -9,6 +9,7 @@ use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{Refusal, ReviewState};
 use planwright_core::run::{Reflection, Run, RunEvent, RunState, Shown};
+use planwright_core::status::PlanStatus;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
 use planwright_engine::port::{ModelError, OwnerId, Store as _};
 use planwright_engine::{
@@ -136,7 +137,7 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
     let run = start(&engine, failing("w.write"), reflecting(3)).await;
     assert_eq!(
         (
-            run.status(),
+            run.status().as_str(),
             *run.state() == RunState::Adjusted { version: 2 }
         ),
         ("adjusted", true)
@@ -198,7 +199,7 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
         .wait()
         .await
         .unwrap();
-    assert_eq!(went_on.status(), "completed");
+    assert_eq!(went_on.status().as_str(), "completed");
     assert_eq!(world.called(), ["a", "b", "b", "c"]);
     assert_eq!(world.made()[3].args["value"], "got found");
     // It completed after an adjustment: nobody looks again.
@@ -224,7 +225,7 @@ async fn what_went_well_is_looked_at_once_and_complete_ends_it() {
     let plan = json!({"id": "p", "steps": [{"id": "a", "tool": "r.read"}]});
     let run = start(&engine, plan, reflecting(3)).await;
     assert_eq!(
-        (run.status(), kinds(&world, run.id())),
+        (run.status().as_str(), kinds(&world, run.id())),
         ("completed", vec!["used", "reflected", "completed"])
     );
     assert_eq!(run.looked_at().unwrap().assessment, Assessment::Complete);
@@ -241,7 +242,7 @@ async fn whatever_the_model_says_a_failed_step_stays_a_failure() {
         let engine = engine(&world, "one", &model);
         let run = start(&engine, failing("w.write"), reflecting(3)).await;
         assert_eq!(
-            (run.status(), kinds(&world, run.id())[1..].to_vec()),
+            (run.status().as_str(), kinds(&world, run.id())[1..].to_vec()),
             ("failed", vec!["reflected", "failed"])
         );
     }
@@ -267,7 +268,7 @@ async fn nonsense_and_silence_after_a_failed_step_are_never_a_success() {
         let world = World::new();
         let engine = engine(&world, "one", &model);
         let run = start(&engine, failing("w.write"), reflecting(3)).await;
-        assert_eq!(run.status(), "failed");
+        assert_eq!(run.status().as_str(), "failed");
         assert_eq!(run.looked_at().unwrap().assessment, Assessment::Unknown);
         assert_eq!(world.called(), ["a", "b"]);
     }
@@ -276,7 +277,7 @@ async fn nonsense_and_silence_after_a_failed_step_are_never_a_success() {
     let engine = engine(&world, "one", &ScriptedModel::default());
     let plan = json!({"id": "p", "steps": [{"id": "a", "tool": "r.read"}]});
     assert_eq!(
-        start(&engine, plan, reflecting(3)).await.status(),
+        start(&engine, plan, reflecting(3)).await.status().as_str(),
         "completed"
     );
 }
@@ -297,7 +298,7 @@ async fn off_track_without_adjustments_fails_with_the_reasoning() {
         let engine = engine(&world, "one", &model);
         let run = start(&engine, plan, reflecting(3)).await;
         assert_eq!(
-            (run.status(), given_up(&world, &run)),
+            (run.status().as_str(), given_up(&world, &run)),
             ("failed", expected.to_owned())
         );
     }
@@ -308,7 +309,7 @@ async fn a_run_that_nobody_wants_looked_at_asks_no_model() {
     let (world, model) = (World::new(), ScriptedModel::default());
     let engine = engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), options()).await;
-    assert_eq!((run.status(), model.asked().len()), ("failed", 0));
+    assert_eq!((run.status().as_str(), model.asked().len()), ("failed", 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -321,12 +322,12 @@ async fn a_plan_can_ask_for_it_itself() {
     let mut plan = failing("w.write");
     plan["limits"] = json!({"onFailure": "reflect", "maxCycles": 2});
     let run = start(&engine, plan, options()).await;
-    assert_eq!((run.status(), model.asked().len()), ("failed", 1));
+    assert_eq!((run.status().as_str(), model.asked().len()), ("failed", 1));
     assert_eq!(run.start().reflection.as_ref().unwrap().max_cycles, 2);
     let well = json!({"id": "q", "limits": {"onFailure": "reflect"}, "steps": [{"id": "a", "tool": "r.read"}]});
     assert_eq!(
         (
-            start(&engine, well, options()).await.status(),
+            start(&engine, well, options()).await.status().as_str(),
             model.asked().len()
         ),
         ("completed", 1)
@@ -367,7 +368,7 @@ async fn cycles_never_exceed_the_maximum() {
             (max as usize + 1, max as usize)
         );
         assert_eq!(
-            (runs.last().unwrap().status(), world.calls_of("a")),
+            (runs.last().unwrap().status().as_str(), world.calls_of("a")),
             ("failed", 1)
         );
     }
@@ -385,7 +386,7 @@ async fn the_same_idea_twice_is_no_progress() {
     let runs = cycle(&world, &engine, failing("w.write"), reflecting(10)).await;
     assert_eq!((runs.len(), world.calls_of("b")), (2, 2));
     let last = runs.last().unwrap();
-    assert_eq!(last.status(), "failed");
+    assert_eq!(last.status().as_str(), "failed");
     assert!(
         given_up(&world, last).contains("no progress"),
         "{}",
@@ -424,12 +425,19 @@ async fn a_step_that_is_tried_again_as_it_is_needs_consent_too() {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(info.status.status, "opened");
+    assert_eq!(info.status.status.as_str(), "opened");
     assert_eq!(
         engine.inbox().may_wait().await.unwrap().plans,
         std::slice::from_ref(&info)
     );
-    assert_eq!(engine.inbox().may_stand("proposed").await.unwrap(), [info]);
+    assert_eq!(
+        engine
+            .inbox()
+            .may_stand(PlanStatus::Proposed)
+            .await
+            .unwrap(),
+        [info]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -445,7 +453,7 @@ async fn tokens_bound_the_whole_work() {
         (
             runs.len(),
             model.asked().len(),
-            runs.last().unwrap().status()
+            runs.last().unwrap().status().as_str()
         ),
         (4, 3, "failed")
     );
@@ -460,7 +468,7 @@ async fn budgets_hold_over_all_runs_of_the_same_work() {
     plan["limits"] = json!({"budget": {"calls": 3}});
     let runs = cycle(&world, &engine, plan, reflecting(10)).await;
     assert_eq!(world.called().len(), 3);
-    assert_eq!(runs.last().unwrap().status(), "failed");
+    assert_eq!(runs.last().unwrap().status().as_str(), "failed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -482,7 +490,7 @@ async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_aga
         {"id": "c", "tool": "w.write", "dependsOn": ["slow"]},
     ]});
     let run = start(&engine, plan, reflecting(3)).await;
-    assert_eq!(run.status(), "adjusted");
+    assert_eq!(run.status().as_str(), "adjusted");
     let went_on = engine
         .runs()
         .resume(run.plan().id(), options())
@@ -492,7 +500,7 @@ async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_aga
         .await
         .unwrap();
     assert_eq!(
-        went_on.status(),
+        went_on.status().as_str(),
         "completed",
         "{:?}",
         went_on.report(went_on.updated_at())
@@ -561,7 +569,7 @@ async fn one_of_two_people_and_policy_are_not_two_people() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(run.status(), "adjusted");
+    assert_eq!(run.status().as_str(), "adjusted");
     // One says yes to the change and to any value. Policy agrees too, and what the two had said
     // before still holds.
     agree("bob", "any").await;
@@ -616,7 +624,7 @@ async fn what_policy_agrees_to_after_an_adjustment_begins_no_other_run() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(went_on.status(), "completed");
+    assert_eq!(went_on.status().as_str(), "completed");
     let refused = engine
         .runs()
         .start(went_on.plan().id(), options())
@@ -655,7 +663,7 @@ async fn policy_never_agrees_to_tools_that_an_added_step_brings_to_an_executor()
         let mut plan = plan.clone();
         plan["toolsRequired"] = listed;
         let run = start(&engine, plan, reflecting(3)).await;
-        assert_eq!(run.status(), "adjusted");
+        assert_eq!(run.status().as_str(), "adjusted");
         let continuation = engine.runs().continuation(run.id()).await.unwrap().unwrap();
         assert_eq!(continuation.by_policy, by_policy);
         assert_eq!(
@@ -682,7 +690,7 @@ async fn policy_never_agrees_to_a_write() {
         let world = World::new();
         let engine = engine_auto(&world, "one", &model);
         let run = start(&engine, failing("r.read"), reflecting(3)).await;
-        assert_eq!(run.status(), "adjusted", "{adjustment}");
+        assert_eq!(run.status().as_str(), "adjusted", "{adjustment}");
         assert!(
             !engine
                 .runs()
@@ -722,7 +730,11 @@ async fn what_cannot_be_adjusted_is_refused_as_a_whole_and_the_run_fails() {
         let world = World::new();
         let engine = engine(&world, "one", &model);
         let run = start(&engine, failing("w.write"), reflecting(3)).await;
-        assert_eq!((run.status(), model.asked().len()), ("failed", 2), "{bad}");
+        assert_eq!(
+            (run.status().as_str(), model.asked().len()),
+            ("failed", 2),
+            "{bad}"
+        );
         assert!(
             given_up(&world, &run).contains("cannot be made"),
             "{}",
@@ -751,7 +763,7 @@ async fn the_model_may_say_it_again_if_it_cannot_be_used() {
     let engine = engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), reflecting(3)).await;
     assert_eq!(
-        (run.status(), kinds(&world, run.id())),
+        (run.status().as_str(), kinds(&world, run.id())),
         ("adjusted", vec!["used", "used", "reflected", "adjusted"])
     );
 }
@@ -770,7 +782,7 @@ async fn nothing_that_was_executed_after_a_skipped_step_is_executed_again() {
     let engine = engine(&world, "one", &model);
     let runs = cycle(&world, &engine, plan, reflecting(3)).await;
     assert_eq!(
-        (runs[1].status(), world.called()),
+        (runs[1].status().as_str(), world.called()),
         (
             "completed",
             vec!["write".to_owned(), "b".to_owned(), "b".to_owned()]
@@ -796,7 +808,7 @@ async fn an_unknown_outcome_is_for_people_and_not_for_a_model() {
     let engine = engine(&world, "one", &model);
     let run = start(&engine, plan, reflecting(3)).await;
     if status_of(&run, "u") == "outcome_unknown" {
-        assert_eq!(run.status(), "failed");
+        assert_eq!(run.status().as_str(), "failed");
         assert!(
             given_up(&world, &run).contains("nobody knows"),
             "{}",
@@ -830,7 +842,7 @@ async fn a_plan_that_somebody_edits_meanwhile_is_not_adjusted() {
         .await
         .unwrap();
     let run = handle.wait().await.unwrap();
-    assert_eq!(run.status(), "failed");
+    assert_eq!(run.status().as_str(), "failed");
     assert!(
         given_up(&world, &run).contains("somebody made version 2"),
         "{}",
@@ -869,7 +881,7 @@ async fn a_run_can_be_cancelled_while_it_is_looked_at() {
     let mut handle = engine.runs().start(&id, reflecting(3)).await.unwrap();
     after(100).await;
     handle.cancel(person()).await.unwrap();
-    assert_eq!(handle.wait().await.unwrap().status(), "cancelled");
+    assert_eq!(handle.wait().await.unwrap().status().as_str(), "cancelled");
 }
 
 #[tokio::test(start_paused = true)]
@@ -921,7 +933,11 @@ async fn whenever_the_store_dies_the_work_goes_on_once() {
                     .await
                     .unwrap();
             }
-            assert_eq!(run.status(), "completed", "crash at {at} ({written})");
+            assert_eq!(
+                run.status().as_str(),
+                "completed",
+                "crash at {at} ({written})"
+            );
             let (review, _) = next.plans().load_review(&id).await.unwrap();
             assert_eq!(
                 (review.versions().len(), review.runs().len()),
@@ -985,7 +1001,8 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
             .unwrap()
             .unwrap()
             .status
-            .status,
+            .status
+            .as_str(),
         "completed"
     );
 }
@@ -1015,7 +1032,7 @@ async fn an_adjustment_can_be_approved_with_the_order_to_go_on() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(went_on.status(), "completed");
+    assert_eq!(went_on.status().as_str(), "completed");
     // It went on once: nothing is left to go on with.
     assert!(
         engine
@@ -1042,7 +1059,7 @@ async fn criteria_are_decided_by_steps_that_say_so_and_asked_about_otherwise() {
     let checked = engine.runs().check_criteria(run.id(), None).await.unwrap();
     let holds: Vec<Option<bool>> = checked.criteria().iter().map(|check| check.holds).collect();
     assert_eq!(holds, [Some(true), Some(false), None]);
-    assert_eq!(checked.status(), "completed");
+    assert_eq!(checked.status().as_str(), "completed");
     // It is in the journal, with what it took.
     let (review, _) = engine.plans().load_review(run.plan().id()).await.unwrap();
     let (read, _) = engine.runs().load_run(run.id(), &review).await.unwrap();
@@ -1106,7 +1123,7 @@ async fn the_remaining_work_is_planned_anew_once_and_what_was_done_stays_done() 
     let engine = engine(&world, "one", &model);
     let runs = cycle(&world, &engine, failing("w.write"), replanning(2)).await;
     assert_eq!(
-        (runs.len(), runs[1].status()),
+        (runs.len(), runs[1].status().as_str()),
         (2, "completed"),
         "{:?}",
         world.called()
@@ -1126,13 +1143,13 @@ async fn the_remaining_work_is_planned_anew_once_and_what_was_done_stays_done() 
     let engine = self::engine(&world, "one", &model);
     let runs = cycle(&world, &engine, failing("w.write"), replanning(5)).await;
     assert_eq!(
-        (runs.len(), runs[1].status(), model.asked().len()),
+        (runs.len(), runs[1].status().as_str(), model.asked().len()),
         (2, "failed", 1)
     );
     let (world, model) = (World::new(), ScriptedModel::default());
     let engine = self::engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), replanning(5)).await;
-    assert_eq!(run.status(), "failed");
+    assert_eq!(run.status().as_str(), "failed");
     assert!(
         given_up(&world, &run).contains("could not be planned anew"),
         "{}",

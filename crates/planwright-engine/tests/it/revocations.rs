@@ -127,7 +127,7 @@ impl Office {
             .wait()
             .await
             .unwrap();
-        run.status() == "completed"
+        run.status().as_str() == "completed"
     }
 
     /// Who revoked whose approval of this plan, in order.
@@ -298,7 +298,7 @@ async fn what_goes_on_is_named_and_goes_on() {
         .command(&run, RunCommand::Cancel { by: person() })
         .await
         .unwrap();
-    assert_eq!(handle.wait().await.unwrap().status(), "cancelled");
+    assert_eq!(handle.wait().await.unwrap().status().as_str(), "cancelled");
     assert!(office.sweep().await.running.is_empty());
 }
 
@@ -356,7 +356,7 @@ async fn an_approval_is_taken_back_by_whoever_gave_it_or_by_an_admin() {
             .revoke_approval(&plan, &bob(), &by, Some("no".into()))
             .await
             .unwrap();
-        assert_eq!(review.state().as_str(), "proposed");
+        assert_eq!(review.state().status().as_str(), "proposed");
         let again = office
             .engine
             .plans()
@@ -458,7 +458,10 @@ async fn the_work_of_an_adjusted_run_does_not_go_on_by_what_they_had_agreed_to()
         .wait()
         .await
         .unwrap();
-    assert_eq!((first.status(), second.status()), ("adjusted", "adjusted"));
+    assert_eq!(
+        (first.status().as_str(), second.status().as_str()),
+        ("adjusted", "adjusted")
+    );
     let how = office
         .engine
         .runs()

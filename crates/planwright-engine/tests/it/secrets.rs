@@ -75,7 +75,7 @@ async fn the_tool_gets_the_secret_and_the_journal_does_not() {
         ]),
     )
     .await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     let made = world.made();
     assert_eq!(made[0].args["value"]["echo"], format!("Bearer {KEY}"));
     // What comes back is masked, and that is what later steps see.
@@ -164,7 +164,7 @@ async fn a_step_without_its_secret_fails_and_its_start_is_not_recorded() {
     .await;
     assert_eq!(status_of(&run, "a"), "failed");
     let error = report_of(&run, "a").error.unwrap();
-    assert_eq!(error.code, "secret_unavailable");
+    assert_eq!(error.code.as_str(), "secret_unavailable");
     assert!(error.message.contains("OTHER"), "{}", error.message);
     assert!(!journal(&world, &run).contains("AttemptStarted"));
     assert!(world.made().is_empty());

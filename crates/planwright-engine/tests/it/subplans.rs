@@ -77,7 +77,7 @@ async fn a_step_runs_another_plan_with_inputs_and_gets_its_results() {
     let engine = world.engine("one");
     propose(&engine, child()).await;
     let run = run(&engine, parent(&json!({"word": "${before}"}))).await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert_eq!(world.called(), ["before", "one", "two", "after"]);
     let report = report_of(&run, "sub");
     let Some(StoredValue::Inline(value)) = report.value else {
@@ -87,7 +87,7 @@ async fn a_step_runs_another_plan_with_inputs_and_gets_its_results() {
     assert_eq!(world.made()[3].args["value"], json!("hello!"));
     let child = reload(&engine, &child_of(run.id(), "sub")).await;
     assert_eq!(
-        (child.status(), child.plan().id().as_str()),
+        (child.status().as_str(), child.plan().id().as_str()),
         ("completed", "child")
     );
     assert_eq!(
@@ -114,9 +114,9 @@ async fn a_child_that_fails_fails_the_step_that_runs_it() {
         json!({"id": "p", "steps": [{"id": "sub", "plan": {"id": "child"}}]}),
     )
     .await;
-    assert_eq!(run.status(), "failed");
+    assert_eq!(run.status().as_str(), "failed");
     let error = report_of(&run, "sub").error.unwrap();
-    assert_eq!(error.code, "plan_failed");
+    assert_eq!(error.code.as_str(), "plan_failed");
     assert!(
         error.message.contains("`bad`") && error.message.contains("no disk"),
         "{}",
@@ -132,7 +132,10 @@ async fn inputs_that_do_not_fit_stop_the_step_before_the_child_begins() {
     let mut plan = parent(&json!({"word": "${before}"}));
     plan["steps"][0]["args"]["value"] = json!(7);
     let run = run(&engine, plan).await;
-    assert_eq!(report_of(&run, "sub").error.unwrap().code, "invalid_inputs");
+    assert_eq!(
+        report_of(&run, "sub").error.unwrap().code.as_str(),
+        "invalid_inputs"
+    );
     let stream = StreamName::Run(child_of(run.id(), "sub"));
     assert!(world.store.info(&stream).await.unwrap().is_none());
 }
@@ -162,7 +165,7 @@ async fn a_run_in_progress_is_not_resumed_with_another_sub_plan() {
     let mut plan = parent(&json!({"word": "x"}));
     plan["steps"][0]["approvalRequired"] = json!(true);
     let waiting = run(&engine, plan).await;
-    assert_eq!(waiting.status(), "waiting");
+    assert_eq!(waiting.status().as_str(), "waiting");
     let mut changed = child();
     changed["steps"][1]["tool"] = json!("w.erase");
     propose(&engine, changed).await;
@@ -215,7 +218,7 @@ async fn a_child_that_waits_for_a_person_parks_its_parent_until_it_is_resumed() 
         propose(&engine, gated_child()).await;
         let run = run(&engine, plain_parent()).await;
         assert_eq!(
-            (run.status(), status_of(&run, "sub")),
+            (run.status().as_str(), status_of(&run, "sub")),
             ("waiting", "awaiting_plan")
         );
         let child = child_of(run.id(), "sub");
@@ -237,7 +240,7 @@ async fn a_child_that_waits_for_a_person_parks_its_parent_until_it_is_resumed() 
             .await
             .unwrap();
         assert_eq!(
-            (still.status(), world.called().len()),
+            (still.status().as_str(), world.called().len()),
             ("waiting", 0),
             "resuming is not an answer"
         );
@@ -253,7 +256,10 @@ async fn a_child_that_waits_for_a_person_parks_its_parent_until_it_is_resumed() 
             .wait()
             .await
             .unwrap();
-        assert_eq!(run.status(), if yes { "completed" } else { "failed" });
+        assert_eq!(
+            run.status().as_str(),
+            if yes { "completed" } else { "failed" }
+        );
         assert_eq!(world.called().len(), if yes { 2 } else { 0 });
         let opened = entries(&*world.store, &child);
         let starts = opened
@@ -276,7 +282,7 @@ async fn a_run_that_stays_is_moved_on_by_an_answer_to_its_child() {
     after(100).await;
     let child = reload(&engine, &child_of(handle.run_id(), "sub")).await;
     decide(&world.engine("two"), &child, true).await;
-    assert_eq!(handle.wait().await.unwrap().status(), "completed");
+    assert_eq!(handle.wait().await.unwrap().status().as_str(), "completed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -290,11 +296,11 @@ async fn pausing_and_cancelling_reach_the_child() {
     handle.pause(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
     assert_eq!(
-        (run.status(), status_of(&run, "sub")),
+        (run.status().as_str(), status_of(&run, "sub")),
         ("paused", "awaiting_plan")
     );
     let child = child_of(run.id(), "sub");
-    assert_eq!(reload(&engine, &child).await.status(), "paused");
+    assert_eq!(reload(&engine, &child).await.status().as_str(), "paused");
     assert_eq!(
         world.called(),
         ["before", "one"],
@@ -306,10 +312,10 @@ async fn pausing_and_cancelling_reach_the_child() {
     handle.cancel(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
     assert_eq!(
-        (run.status(), status_of(&run, "sub")),
+        (run.status().as_str(), status_of(&run, "sub")),
         ("cancelled", "cancelled")
     );
-    assert_eq!(reload(&engine, &child).await.status(), "cancelled");
+    assert_eq!(reload(&engine, &child).await.status().as_str(), "cancelled");
     assert_eq!(world.told_to_stop().len(), 1);
 }
 
@@ -324,9 +330,15 @@ async fn a_parked_run_that_is_cancelled_takes_its_child_with_it() {
         .command(run.id(), RunCommand::Cancel { by: person() })
         .await
         .unwrap();
-    assert_eq!(reload(&engine, run.id()).await.status(), "cancelled");
     assert_eq!(
-        reload(&engine, &child_of(run.id(), "sub")).await.status(),
+        reload(&engine, run.id()).await.status().as_str(),
+        "cancelled"
+    );
+    assert_eq!(
+        reload(&engine, &child_of(run.id(), "sub"))
+            .await
+            .status()
+            .as_str(),
         "cancelled"
     );
 }
@@ -339,9 +351,15 @@ async fn a_child_that_takes_too_long_is_cancelled() {
     let mut plan = parent(&json!({"word": "x", "ms": 5000}));
     plan["steps"][1]["timeoutSeconds"] = json!(1);
     let run = run(&engine, plan).await;
-    assert_eq!(report_of(&run, "sub").error.unwrap().code, "timeout");
     assert_eq!(
-        reload(&engine, &child_of(run.id(), "sub")).await.status(),
+        report_of(&run, "sub").error.unwrap().code.as_str(),
+        "timeout"
+    );
+    assert_eq!(
+        reload(&engine, &child_of(run.id(), "sub"))
+            .await
+            .status()
+            .as_str(),
         "cancelled"
     );
 }
@@ -371,7 +389,10 @@ async fn plans_nest_and_the_limit_over_all_runs_cannot_block_them() {
         ]}),
     )
     .await;
-    assert_eq!((run.status(), world.calls_of("deep")), ("completed", 2));
+    assert_eq!(
+        (run.status().as_str(), world.calls_of("deep")),
+        ("completed", 2)
+    );
     let Some(StoredValue::Inline(value)) = report_of(&run, "y").value else {
         panic!("a small value")
     };
@@ -423,7 +444,7 @@ fn resume(world: &World, at: Timestamp) -> Run {
 fn a_crash_in_a_safe_step_of_the_child_costs_one_repeated_call() {
     let (world, run, at) = killed_after(50);
     let run_after = resume(&world, at);
-    assert_eq!(run_after.status(), "completed");
+    assert_eq!(run_after.status().as_str(), "completed");
     assert_eq!(world.called(), ["before", "one", "one", "two", "after"]);
     let starts = entries(&*world.store, &child_of(&run, "sub"));
     assert_eq!(
@@ -440,7 +461,7 @@ fn a_crash_in_an_unsafe_step_of_the_child_waits_for_a_person() {
     let (world, run, at) = killed_after(150);
     let waiting = resume(&world, at);
     assert_eq!(
-        (waiting.status(), status_of(&waiting, "sub")),
+        (waiting.status().as_str(), status_of(&waiting, "sub")),
         ("waiting", "awaiting_plan")
     );
     assert_eq!(world.calls_of("two"), 1, "not repeated by itself");
@@ -461,7 +482,7 @@ fn a_crash_in_an_unsafe_step_of_the_child_waits_for_a_person() {
             .unwrap();
     });
     let done = resume(&world, at);
-    assert_eq!(done.status(), "completed");
+    assert_eq!(done.status().as_str(), "completed");
     assert_eq!(
         (
             world.calls_of("two"),
@@ -500,7 +521,7 @@ async fn the_run_of_a_child_can_be_taken_back_by_itself() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(undo.status(), "completed");
+    assert_eq!(undo.status().as_str(), "completed");
     assert_eq!(world.made().last().unwrap().args["of"], json!("x!"));
 }
 
@@ -514,7 +535,7 @@ async fn every_element_of_a_loop_has_a_child_of_its_own_and_its_result_is_expect
         {"id": "after", "tool": "r.read", "args": {"value": "${all[1].two}"}},
     ]});
     let run = run(&engine, plan).await;
-    assert_eq!(run.status(), "completed");
+    assert_eq!(run.status().as_str(), "completed");
     assert_eq!(world.made().last().unwrap().args["value"], json!("b!"));
     let step = || "each".parse().unwrap();
     for index in 0..2 {
@@ -525,7 +546,10 @@ async fn every_element_of_a_loop_has_a_child_of_its_own_and_its_result_is_expect
             call: None,
             outside: false,
         };
-        assert_eq!(reload(&engine, &place.child()).await.status(), "completed");
+        assert_eq!(
+            reload(&engine, &place.child()).await.status().as_str(),
+            "completed"
+        );
     }
 }
 
@@ -537,5 +561,8 @@ async fn what_a_child_returns_must_be_what_the_plan_expects() {
     let mut plan = parent(&json!({"word": "x"}));
     plan["steps"][1]["expect"] = json!("result.two == 'something else'");
     let run = run(&engine, plan).await;
-    assert_eq!(report_of(&run, "sub").error.unwrap().code, "expect_failed");
+    assert_eq!(
+        report_of(&run, "sub").error.unwrap().code.as_str(),
+        "expect_failed"
+    );
 }

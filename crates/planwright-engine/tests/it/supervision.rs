@@ -34,6 +34,7 @@ async fn status(world: &World, run: &RunId) -> String {
         .unwrap()
         .status
         .status
+        .to_string()
 }
 
 fn approval(step: &str, version: u32) -> RunCommand {
@@ -501,7 +502,7 @@ async fn a_conversation_at_a_terminal_is_left_to_that_terminal() {
         .await
         .unwrap();
     let StepState::AwaitingInput { asked, .. } = run.step(run.find("chat").unwrap()) else {
-        panic!("nothing is asked: {}", run.status());
+        panic!("nothing is asked: {}", run.status().as_str());
     };
     let said = Map::from_iter([("message".to_owned(), json!("how are you?"))]);
     let (step, question, replies) = ("chat".to_owned(), asked.digest(), vec![Reply::Values(said)]);
@@ -532,6 +533,6 @@ async fn a_conversation_at_a_terminal_is_left_to_that_terminal() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(run.status(), "waiting");
+    assert_eq!(run.status().as_str(), "waiting");
     drop(supervisor);
 }

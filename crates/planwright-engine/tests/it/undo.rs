@@ -78,7 +78,7 @@ async fn a_run_is_taken_back_last_step_first_with_the_values_it_had() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(undo.status(), "completed");
+    assert_eq!(undo.status().as_str(), "completed");
     assert_eq!(undo.start().undoes.as_ref(), Some(original.id()));
     assert_eq!(world.called()[3..], ["undo-s3", "undo-s2", "undo-s1"]);
     let sent: Vec<Value> = world.made()[3..]
@@ -87,7 +87,11 @@ async fn a_run_is_taken_back_last_step_first_with_the_values_it_had() {
         .collect();
     assert_eq!(sent, [json!(3), json!(2), json!(1)]);
     let original = reload(&engine, original.id()).await;
-    assert_eq!(original.status(), "completed", "what the run came to stays");
+    assert_eq!(
+        original.status().as_str(),
+        "completed",
+        "what the run came to stays"
+    );
     assert!(
         ["s1", "s2", "s3"]
             .iter()
@@ -145,7 +149,7 @@ async fn an_undo_stops_at_the_first_failure_and_another_goes_on_there() {
         .await
         .unwrap();
     assert_eq!(
-        (first.status(), status_of(&first, "undo-s2")),
+        (first.status().as_str(), status_of(&first, "undo-s2")),
         ("failed", "failed")
     );
     let half = reload(&engine, original.id()).await;
@@ -157,7 +161,7 @@ async fn an_undo_stops_at_the_first_failure_and_another_goes_on_there() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(second.status(), "completed");
+    assert_eq!(second.status().as_str(), "completed");
     assert_eq!(
         world.called()[3..],
         ["undo-s3", "undo-s2", "undo-s2", "undo-s1"]
@@ -176,7 +180,7 @@ async fn a_failed_run_is_taken_back_as_far_as_it_came() {
         .unwrap()
         .push(json!({"id": "free", "tool": "w.write"}));
     let original = run(&engine, plan).await;
-    assert_eq!(original.status(), "failed");
+    assert_eq!(original.status().as_str(), "failed");
     let candidate = engine.runs().plan_undo(original.id()).await.unwrap();
     let Undo::Fresh { kept, steps, .. } = candidate.undo else {
         panic!("nothing is open")
@@ -192,7 +196,7 @@ async fn a_failed_run_is_taken_back_as_far_as_it_came() {
         .wait()
         .await
         .unwrap();
-    assert_eq!(undo.status(), "completed");
+    assert_eq!(undo.status().as_str(), "completed");
     let original = reload(&engine, original.id()).await;
     let states = ["s1", "s2", "s3", "free"].map(|step| status_of(&original, step));
     assert_eq!(states, ["undone", "undone", "failed", "completed"]);
@@ -237,7 +241,7 @@ async fn a_run_that_goes_on_is_not_taken_back_and_one_being_taken_back_is_not_ru
         matches!(twice, Err(UndoRunError::Start(StartRunError::Acquire(_)))),
         "{twice:?}"
     );
-    assert_eq!(undo.wait().await.unwrap().status(), "completed");
+    assert_eq!(undo.wait().await.unwrap().status().as_str(), "completed");
     assert_eq!(
         engine
             .runs()
@@ -247,7 +251,8 @@ async fn a_run_that_goes_on_is_not_taken_back_and_one_being_taken_back_is_not_ru
             .wait()
             .await
             .unwrap()
-            .status(),
+            .status()
+            .as_str(),
         "completed"
     );
 }
@@ -369,7 +374,12 @@ fn an_undo_that_was_killed_goes_on_where_it_was() {
     for k in 0..3 {
         let crashed = Crashed::after(100 * k + 50, undoable(3, "s.save"));
         let (undo, original) = crashed.go_on();
-        assert_eq!(undo.status(), "completed", "killed in call {}", k + 1);
+        assert_eq!(
+            undo.status().as_str(),
+            "completed",
+            "killed in call {}",
+            k + 1
+        );
         assert!(
             ["s1", "s2", "s3"]
                 .iter()
@@ -397,7 +407,7 @@ fn an_unsafe_undo_in_flight_is_unknown_until_a_person_says() {
         let crashed = Crashed::after(150, undoable(3, "w.erase"));
         let (undo, half) = crashed.go_on();
         assert_eq!(
-            (undo.status(), status_of(&undo, "undo-s2")),
+            (undo.status().as_str(), status_of(&undo, "undo-s2")),
             ("waiting", "outcome_unknown")
         );
         assert_eq!(
@@ -435,7 +445,7 @@ fn an_unsafe_undo_in_flight_is_unknown_until_a_person_says() {
         } else {
             crashed.go_on().0
         };
-        assert_eq!(ended.status(), status, "{resolution:?}");
+        assert_eq!(ended.status().as_str(), status, "{resolution:?}");
         assert_eq!(crashed.world.calls_of("undo-s2"), 1 + repeated);
     }
 }
@@ -460,7 +470,7 @@ async fn an_undo_is_folded_from_its_own_journal_whatever_becomes_of_the_plan() {
         .unwrap();
     let again = reload(&engine, undo.id()).await;
     assert_eq!(again.steps_digest(), undo.steps_digest());
-    assert_eq!(report_of(&again, "undo-s2").status, "completed");
+    assert_eq!(report_of(&again, "undo-s2").status.as_str(), "completed");
     let events = crate::world::entries(&*world.store, original.id());
     let undone = events
         .iter()

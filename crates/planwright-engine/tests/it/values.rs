@@ -2,6 +2,7 @@
 
 use crate::world::{World, entries, reads, report_of, status_of};
 use planwright_core::run::StoredValue;
+use planwright_core::status::StepStatus;
 use planwright_engine::read_value;
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ async fn results_keep_their_type_and_shape() {
         ]);
         plan["variables"] = json!({"given": value});
         let run = world.run(plan).await;
-        assert_eq!(run.status(), "completed");
+        assert_eq!(run.status().as_str(), "completed");
         let (a, b) = (
             value_of(&world, &run, "a").await,
             value_of(&world, &run, "b").await,
@@ -63,7 +64,7 @@ async fn a_value_over_64_kib_is_an_artifact_and_comes_back() {
                 ("b", &["a"], json!({"value": {"of": "${a}"}})),
             ]))
             .await;
-        assert_eq!(run.status(), "completed");
+        assert_eq!(run.status().as_str(), "completed");
         let stored = report_of(&run, "a").value.unwrap();
         assert_eq!(
             matches!(stored, StoredValue::Artifact(_)),
@@ -88,7 +89,7 @@ async fn a_path_that_is_missing_in_a_result_fails_the_step_without_a_call() {
         .await;
     assert_eq!((status_of(&run, "b"), world.calls_of("b")), ("failed", 0));
     let error = report_of(&run, "b").error.unwrap();
-    assert_eq!(error.code, "unresolved_reference");
+    assert_eq!(error.code.as_str(), "unresolved_reference");
     for part in ["a.title", "id", "name"] {
         assert!(error.message.contains(part), "{}", error.message);
     }
@@ -103,14 +104,14 @@ async fn a_value_that_nests_too_deep_to_be_read_back_fails_its_step() {
         steps.push(json!({"id": format!("s{at}"), "tool": "r.read", "args": {"value": [before]}}));
     }
     let run = world.run(json!({"id": "p", "steps": steps})).await;
-    assert_eq!(run.status(), "failed");
+    assert_eq!(run.status().as_str(), "failed");
     let failed = run
         .report(run.updated_at())
         .steps
         .into_iter()
-        .find(|step| step.status == "failed")
+        .find(|step| step.status == StepStatus::Failed)
         .unwrap();
-    assert_eq!(failed.error.unwrap().code, "value_too_deep");
+    assert_eq!(failed.error.unwrap().code.as_str(), "value_too_deep");
     // What was written can be read.
     entries(&*world.store, run.id());
 }

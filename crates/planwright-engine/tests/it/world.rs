@@ -475,7 +475,7 @@ pub(crate) fn report_of(run: &Run, step: &str) -> StepReport {
 }
 
 pub(crate) fn status_of(run: &Run, step: &str) -> &'static str {
-    report_of(run, step).status
+    report_of(run, step).status.as_str()
 }
 
 pub(crate) fn millis(run: &Run) -> u128 {

@@ -8,6 +8,7 @@ use planwright_core::id::RunId;
 use planwright_core::journal::{StreamName, decode};
 use planwright_core::review::Review;
 use planwright_core::run::RunEvent;
+use planwright_core::status::CachedStatus;
 use planwright_engine::port::{StoreError, StreamInfo};
 use planwright_engine::{Candidate, Engine, LoadError, Reapproval, ReviewError};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Lists the runs of a plan, oldest first, then those that belong to other runs.
 pub async fn load_run_lines(engine: &Engine, review: &Review) -> Result<Vec<RunLine>, StoreError> {
     let infos = engine.journals().runs(review.id()).await?;
-    let statuses: HashMap<&StreamName, &String> = infos
+    let statuses: HashMap<&StreamName, &CachedStatus> = infos
         .iter()
         .map(|info| (&info.stream, &info.status.status))
         .collect();
@@ -25,7 +26,7 @@ pub async fn load_run_lines(engine: &Engine, review: &Review) -> Result<Vec<RunL
         RunLine {
             id: opened.run.to_string(),
             version: opened.version,
-            status: status.map_or_else(|| "unknown".to_owned(), |status| (*status).clone()),
+            status: status.map_or_else(|| "unknown".to_owned(), |status| status.to_string()),
             started_at: opened.at.to_string(),
             undoes: None,
             parent: None,
@@ -65,7 +66,7 @@ async fn load_dependent_run(
     Ok(RunLine {
         id: id.to_string(),
         version,
-        status: info.status.status.clone(),
+        status: info.status.status.to_string(),
         started_at: info.created_at.to_string(),
         undoes: undoes.map(|run| run.to_string()),
         parent: parent.map(|parent| parent.run.to_string()),

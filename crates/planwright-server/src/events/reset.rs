@@ -41,7 +41,7 @@ pub(super) async fn snapshot(
         let ids = run
             .plan()
             .indices()
-            .map(|ix| (run.step_id(ix), run.step(ix).name()));
+            .map(|ix| (run.step_id(ix), run.step(ix).status()));
         ids.map(|(id, state)| json!({ "id": id, "state": state }))
             .collect::<Vec<_>>()
     });

@@ -288,6 +288,7 @@ impl From<Refusal> for Problem {
             | Refusal::MayNot { .. }
             | Refusal::FourEyes(_) => StatusCode::FORBIDDEN,
             Refusal::RunEnded { .. }
+            | Refusal::NotExecuting
             | Refusal::NotPaused
             | Refusal::CannotPause { .. }
             | Refusal::NothingToApprove { .. }

@@ -2,6 +2,7 @@
 //! than needed.
 
 use super::prometheus::name;
+use planwright_core::status::CachedStatus;
 use planwright_engine::Engine;
 use planwright_engine::port::StreamCounts;
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use tokio::sync::Mutex;
 /// Counts older than this are counted again.
 const FRESH: Duration = Duration::from_secs(10);
 
-type ByStatus = BTreeMap<String, u64>;
+type ByStatus = BTreeMap<CachedStatus, u64>;
 
 /// Remembers what was shown: a status that nothing has any more is shown as 0.
 #[derive(Debug, Default)]
@@ -32,18 +33,18 @@ impl Counts {
             return;
         };
         // The review of a plan that was opened says no more than that it was proposed.
-        if let Some(opened) = plans.remove("opened") {
-            *plans.entry("proposed".to_owned()).or_default() += opened;
+        if let Some(opened) = plans.remove(&CachedStatus::Opened) {
+            *plans.entry(CachedStatus::Proposed).or_default() += opened;
         }
         if let Some((_, shown_plans, shown_runs)) = known.take() {
             keep_shown(&mut plans, shown_plans);
             keep_shown(&mut runs, shown_runs);
         }
         for (status, count) in &plans {
-            metrics::gauge!(name::PLANS, "review" => status.clone()).set(as_float(*count));
+            metrics::gauge!(name::PLANS, "review" => status.to_string()).set(as_float(*count));
         }
         for (status, count) in &runs {
-            metrics::gauge!(name::RUNS, "status" => status.clone()).set(as_float(*count));
+            metrics::gauge!(name::RUNS, "status" => status.to_string()).set(as_float(*count));
         }
         *known = Some((Instant::now(), plans, runs));
     }

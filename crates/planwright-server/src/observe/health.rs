@@ -4,6 +4,7 @@ use super::counts::Counts;
 use super::prometheus::{Metrics, name};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
+use planwright_core::status::RunStatus;
 use planwright_engine::{Engine, Standing};
 use serde::Serialize;
 use std::fmt;
@@ -100,7 +101,7 @@ impl Health {
     /// The answer of `/metrics`. Who may see it is decided by the caller.
     pub async fn metrics(&self, standing: Standing) -> Response {
         let supervised = [
-            ("executing", standing.executing),
+            (RunStatus::Executing.as_str(), standing.executing),
             ("queued", standing.queued),
             ("troubled", standing.troubled),
         ];

@@ -4,6 +4,7 @@ use super::prometheus::{name, tool_label};
 use planwright_core::id::{AttemptNo, RunId, StepId};
 use planwright_core::journal::Entry;
 use planwright_core::run::{Run, RunEvent};
+use planwright_core::status::StepStatus;
 use planwright_core::time::Timestamp;
 use planwright_engine::Observer;
 use std::collections::BTreeMap;
@@ -81,7 +82,7 @@ impl Observer for RunMetrics {
             E::AttemptStarted { .. } => "started",
             E::AttemptSucceeded { step, attempt, .. } => {
                 ended(step, *attempt, "ok");
-                "completed"
+                StepStatus::Completed.as_str()
             }
             E::AttemptFailed {
                 step,
@@ -89,11 +90,11 @@ impl Observer for RunMetrics {
                 retry_at,
                 ..
             } => {
-                ended(step, *attempt, "failed");
+                ended(step, *attempt, StepStatus::Failed.as_str());
                 if retry_at.is_some() {
-                    "retry_due"
+                    StepStatus::RetryDue.as_str()
                 } else {
-                    "failed"
+                    StepStatus::Failed.as_str()
                 }
             }
             E::AttemptInterrupted { step, attempt, .. } => {
@@ -101,31 +102,32 @@ impl Observer for RunMetrics {
                 "interrupted"
             }
             E::AttemptCancelled { step, attempt } => {
-                ended(step, *attempt, "cancelled");
-                "cancelled"
+                ended(step, *attempt, StepStatus::Cancelled.as_str());
+                StepStatus::Cancelled.as_str()
             }
             E::OutcomeLost { step, attempt, .. } => {
                 ended(step, *attempt, "lost");
-                "outcome_unknown"
+                StepStatus::OutcomeUnknown.as_str()
             }
             E::InputRequested { step, attempt, .. } => {
                 if let Some(attempt) = attempt {
                     ended(step, *attempt, "asked");
                 }
-                "awaiting_input"
+                StepStatus::AwaitingInput.as_str()
             }
             E::ChildParked { step, attempt, .. } => {
                 ended(step, *attempt, "parked");
                 "awaiting_child"
             }
-            E::StepFailed { .. } => "failed",
-            E::StepSkipped { .. } => "skipped",
-            E::ApprovalRequested { .. } => "awaiting_approval",
-            E::ApprovalDenied { .. } => "denied",
-            E::StepUndone { .. } => "undone",
+            E::StepFailed { .. } => StepStatus::Failed.as_str(),
+            E::StepSkipped { .. } => StepStatus::Skipped.as_str(),
+            E::ApprovalRequested { .. } => StepStatus::AwaitingApproval.as_str(),
+            E::ApprovalDenied { .. } => StepStatus::Denied.as_str(),
+            E::StepUndone { .. } => StepStatus::Undone.as_str(),
             E::RunCompleted { .. } | E::RunFailed { .. } | E::RunCancelled { .. } => {
                 if run.start().parent.is_none() {
-                    metrics::counter!(name::RUNS_ENDED, "status" => run.status()).increment(1);
+                    metrics::counter!(name::RUNS_ENDED, "status" => run.status().as_str())
+                        .increment(1);
                 }
                 return;
             }

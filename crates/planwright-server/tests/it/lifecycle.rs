@@ -439,6 +439,23 @@ fn plans_are_listed_where_they_stand_whatever_became_of_them() {
 }
 
 #[test]
+fn a_status_that_no_plan_can_have_lists_an_empty_page() {
+    let service = Service::new();
+    service.plan("over", json!([echo("a", 1, &[])]));
+    service.approve("over");
+    service.run("over");
+    service.wait_for("over", "completed");
+    // `opened` stands beside the journal of this very plan, and `adjusted` is the word of a run:
+    // neither is the status of a plan.
+    for status in ["nosuch", "opened", "adjusted", "Completed"] {
+        let path = format!("/plan?status={status}");
+        let page = service.get(&path).ends(200).json();
+        assert_eq!(page, json!({ "items": [] }), "{status}");
+    }
+    assert_eq!(listed(&service, "completed"), ["over"]);
+}
+
+#[test]
 fn of_six_who_create_one_plan_at_once_one_succeeds() {
     let service = Service::new();
     for round in 0..5 {

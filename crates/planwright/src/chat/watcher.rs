@@ -4,6 +4,7 @@ use super::screen::Screen;
 use planwright_core::id::RunId;
 use planwright_core::journal::Entry;
 use planwright_core::run::{AgentCall, CallFate, Run, RunEvent, StoredValue};
+use planwright_core::status::StepStatus;
 use planwright_core::time::Timestamp;
 use planwright_engine::Observer;
 use serde_json::{Value, json};
@@ -105,7 +106,9 @@ impl Watcher {
             RunEvent::ApprovalDenied { reason, .. } => {
                 self.ended(call, entry.at, Some(&format!("denied: {reason}")));
             }
-            RunEvent::AttemptCancelled { .. } => self.ended(call, entry.at, Some("cancelled")),
+            RunEvent::AttemptCancelled { .. } => {
+                self.ended(call, entry.at, Some(StepStatus::Cancelled.as_str()));
+            }
             RunEvent::OutcomeLost { reason, .. } => {
                 self.ended(
                     call,

@@ -4,11 +4,12 @@ use crate::exit::Failure;
 use crate::workspace::app::App;
 use crate::workspace::maintenance::stalled_hint;
 use planwright_core::review::Review;
+use planwright_core::status::PlanStatus;
 
 /// The status of a plan as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanStatusLine {
-    pub(crate) status: String,
+    pub(crate) status: PlanStatus,
     /// Set when no process executes the run: the commands that continue or end it.
     pub(crate) note: Option<String>,
 }
@@ -18,15 +19,19 @@ pub(crate) async fn load_status_line(
     app: &App,
     review: &Review,
 ) -> Result<PlanStatusLine, Failure> {
-    let status = app.engine.plans().status(review).await?.as_str().to_owned();
+    let status = app.engine.plans().status(review).await?;
     let id = review.id().as_str();
-    if status == "stalled" {
+    if status == PlanStatus::Stalled {
         return Ok(PlanStatusLine {
             status,
             note: Some(format!("no process executes it: {}", stalled_hint(id))),
         });
     }
-    let Some(opened) = review.runs().last().filter(|_| status == "executing") else {
+    let Some(opened) = review
+        .runs()
+        .last()
+        .filter(|_| status == PlanStatus::Executing)
+    else {
         return Ok(PlanStatusLine { status, note: None });
     };
     if app.engine.runs().is_executed(&opened.run).await? {

@@ -182,7 +182,7 @@ fn describe_event(printer: Printer, run: &Run, event: &RunEvent) -> Option<Strin
             } else {
                 ""
             };
-            let text = format!("{}: {}", line(&error.code), line(&error.message));
+            let text = format!("{}: {}", line(error.code.as_str()), line(&error.message));
             format!(
                 "{} {}  {text}{next}",
                 printer.err(RED, &sign(Glyph::Failed)),
@@ -190,7 +190,7 @@ fn describe_event(printer: Printer, run: &Run, event: &RunEvent) -> Option<Strin
             )
         }
         RunEvent::StepFailed { step, error } => {
-            let text = format!("{}: {}", line(&error.code), line(&error.message));
+            let text = format!("{}: {}", line(error.code.as_str()), line(&error.message));
             format!(
                 "{} {}  {text}",
                 printer.err(RED, &sign(Glyph::Failed)),

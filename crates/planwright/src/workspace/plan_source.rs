@@ -8,6 +8,7 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::{Bounds, Document, ReadPlanError, validate};
 use planwright_core::review::{Review, ReviewState};
+use planwright_core::status::CachedStatus;
 use planwright_core::text::nearest_names;
 use planwright_engine::LoadError;
 use planwright_engine::port::Tools as _;
@@ -173,7 +174,7 @@ async fn list_plan_ids(app: &App) -> Result<Vec<PlanId>, Failure> {
     let plans = app.engine.journals().plans().await?;
     let kept = plans
         .into_iter()
-        .filter(|info| info.status.status != ReviewState::Deleted.as_str());
+        .filter(|info| info.status.status != CachedStatus::Deleted);
     Ok(kept.map(|info| info.status.plan).collect())
 }
 

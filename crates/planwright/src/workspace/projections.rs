@@ -8,6 +8,7 @@ use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
 use planwright_core::plan::{MarkdownMeta, MarkdownRejection, stored_part_file, to_markdown};
 use planwright_core::review::{Review, ReviewState, Version};
+use planwright_core::status::RunStatus;
 use planwright_engine::Engine;
 use planwright_engine::port::{BoxFuture, PlanFiles};
 use std::collections::BTreeSet;
@@ -194,8 +195,8 @@ pub(crate) async fn render_markdown(
     };
     let ended = info.filter(|info| {
         matches!(
-            info.status.status.as_str(),
-            "completed" | "failed" | "cancelled"
+            info.status.status.run_status(),
+            Some(RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled)
         )
     });
     let status = engine
@@ -229,7 +230,7 @@ pub(crate) async fn render_markdown(
             .map(|_| format!(".plans/{archive}{}/{}", review.id(), Projection::SESSION)),
         execution_started_at: opened.map(|opened| opened.at),
         execution_ended_at: ended.as_ref().map(|info| info.updated_at),
-        result_summary: ended.map(|info| info.status.status),
+        result_summary: ended.map(|info| info.status.status.to_string()),
         rejections: rejections.collect(),
     };
     Ok(to_markdown(&version.document, &meta))

@@ -6,11 +6,11 @@ use crate::id::AttemptNo;
 use crate::model::ModelUse;
 use crate::plan::{Agent, StepIx};
 use crate::policy::Verdict;
-use crate::run::guard::{GUARD_BLOCKED, Usage};
+use crate::run::guard::Usage;
 use crate::run::scope::Scope;
 use crate::run::{
     AgentCall, AgentWork, CallFate, GuardBlock, Refusal, Run, RunEvent, RunState, StepError,
-    StoredValue, Wanted,
+    StepErrorCode, StoredValue, Wanted,
 };
 use crate::time::Timestamp;
 
@@ -100,7 +100,7 @@ impl Run {
                 "step `{}` failed, so nothing else is called",
                 self.step_id(failed)
             );
-            return Some(StepError::new("stopped", message));
+            return Some(StepError::new(StepErrorCode::Stopped, message));
         }
         let used = turn.used?;
         let (asked, tokens) = self
@@ -111,7 +111,7 @@ impl Run {
                 "its model may be asked {} times, and has been",
                 agent.max_turns()
             );
-            return Some(StepError::new("too_many_turns", message));
+            return Some(StepError::new(StepErrorCode::TooManyTurns, message));
         }
         let tokens = tokens.saturating_add(used.usage.total());
         let of_step = agent.max_tokens.filter(|&limit| tokens >= limit);
@@ -185,7 +185,7 @@ impl Run {
         let limit = weighing.agent.max_calls();
         if weighing.before >= limit {
             let message = format!("the step may make {limit} calls, and has made them");
-            return Err(StepError::new("too_many_calls", message));
+            return Err(StepError::new(StepErrorCode::TooManyCalls, message));
         }
         let named = wanted.known.as_ref().map(|known| known.tool.to_string());
         let full = named.as_deref().unwrap_or(&wanted.tool);
@@ -205,7 +205,7 @@ impl Run {
             let (name, only) = (&wanted.tool, listed(&names));
             let message =
                 format!("Tool {name} not available in plan scope. Only [{only}] are available.");
-            return Err(StepError::new("out_of_scope", message));
+            return Err(StepError::new(StepErrorCode::OutOfScope, message));
         }
         let known = wanted.known.as_ref().map_err(StepError::clone)?;
         let consent = self.start.consent.as_deref().filter(|_| in_scope);
@@ -230,5 +230,8 @@ impl Run {
 
 /// What a step says that a guard stopped.
 pub(super) fn blocked(block: &GuardBlock) -> StepError {
-    StepError::new(GUARD_BLOCKED, format!("Guard blocked: {block}"))
+    StepError::new(
+        StepErrorCode::GuardBlocked,
+        format!("Guard blocked: {block}"),
+    )
 }

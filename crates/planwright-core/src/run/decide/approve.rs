@@ -97,7 +97,7 @@ impl Run {
             shown.check(self.start.version, self.start.digest)?;
             return Err(Refusal::NothingToApprove {
                 step: step.to_owned(),
-                state: self.step(ix).name(),
+                state: self.step(ix).status(),
             });
         };
         let call = call.as_ref().map(|call| call.digest);

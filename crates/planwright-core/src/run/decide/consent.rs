@@ -4,7 +4,7 @@
 use crate::digest::Digest;
 use crate::plan::StepIx;
 use crate::policy::{LateChoice, Verdict};
-use crate::run::{AskedCall, CallFacts, Consent, Run, StepError, StoredValue};
+use crate::run::{AskedCall, CallFacts, Consent, Run, StepError, StepErrorCode, StoredValue};
 use crate::tool::ToolName;
 use std::sync::Arc;
 
@@ -188,7 +188,7 @@ impl Run {
             "Tool {name} not available in plan scope. Only [{}] are available.",
             listed(scope)
         );
-        Some(StepError::new("out_of_scope", message))
+        Some(StepError::new(StepErrorCode::OutOfScope, message))
     }
 }
 
@@ -196,7 +196,7 @@ impl Run {
 fn unjudged(consent: Option<&Consent>) -> Covered {
     match consent {
         Some(_) => Covered::No(StepError::new(
-            "policy_denied",
+            StepErrorCode::PolicyDenied,
             "Policy denied: the call was not judged",
         )),
         None => Covered::Yes,
@@ -231,7 +231,7 @@ pub(super) fn refused_by_consent(
 fn denied(facts: &CallFacts) -> Option<StepError> {
     let denied = facts.judgement.verdict == Verdict::Deny;
     let message = || format!("Policy denied: {}", facts.judgement.explain());
-    denied.then(|| StepError::new("policy_denied", message()))
+    denied.then(|| StepError::new(StepErrorCode::PolicyDenied, message()))
 }
 
 /// The names of a scope; of a long one, the first.
@@ -257,7 +257,7 @@ fn changed(consent: &Consent, tool: &ToolName, facts: &CallFacts) -> Option<Step
         }
         None => format!("`{tool}` is not one of the tools the plan was approved with"),
     };
-    Some(StepError::new("tool_changed", message))
+    Some(StepError::new(StepErrorCode::ToolChanged, message))
 }
 
 fn violated(constraint: &crate::plan::Condition, facts: &CallFacts) -> Option<StepError> {
@@ -272,5 +272,5 @@ fn violated(constraint: &crate::plan::Condition, facts: &CallFacts) -> Option<St
             constraint.source()
         ),
     };
-    Some(StepError::new("constraint_violated", message))
+    Some(StepError::new(StepErrorCode::ConstraintViolated, message))
 }

@@ -6,8 +6,8 @@ use crate::json::compile_schema;
 use crate::plan::{Action, StepIx};
 use crate::principal::{Principal, PrincipalKind};
 use crate::run::{
-    Asked, Question, Refusal, Reply, Run, RunEvent, RunState, StepError, StepState, StoredValue,
-    Tally,
+    Asked, Question, Refusal, Reply, Run, RunEvent, RunState, StepError, StepErrorCode, StepState,
+    StoredValue, Tally,
 };
 use crate::time::Timestamp;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ impl Run {
         let step = self.step_id(ix).clone();
         let refused = || Refusal::CannotStart {
             step: self.step_id(ix).to_string(),
-            state: self.step(ix).name(),
+            state: self.step(ix).status(),
         };
         let Some(Action::Input(input)) = self.definition(ix).action() else {
             return Err(refused());
@@ -59,7 +59,7 @@ impl Run {
             }]),
             Some(problem) => Ok(vec![RunEvent::StepFailed {
                 step,
-                error: StepError::new("bad_question", problem),
+                error: StepError::new(StepErrorCode::BadQuestion, problem),
             }]),
         }
     }
@@ -86,12 +86,17 @@ impl Run {
             return self.failed(
                 ix,
                 tally,
-                StepError::new("too_many_questions", message),
+                StepError::new(StepErrorCode::TooManyQuestions, message),
                 now,
             );
         }
         if let Some(problem) = too_large(asked) {
-            return self.failed(ix, tally, StepError::new("bad_question", problem), now);
+            return self.failed(
+                ix,
+                tally,
+                StepError::new(StepErrorCode::BadQuestion, problem),
+                now,
+            );
         }
         RunEvent::InputRequested {
             step,
@@ -114,7 +119,7 @@ impl Run {
         let StepState::AwaitingInput { attempt, asked, .. } = self.step(ix) else {
             return Err(Refusal::NothingToAnswer {
                 step: step.to_owned(),
-                state: self.step(ix).name(),
+                state: self.step(ix).status(),
             });
         };
         if asked.digest() != question {

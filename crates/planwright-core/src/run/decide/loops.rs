@@ -1,7 +1,9 @@
 //! Opening a step that runs once per element, and closing it with the values of all of them.
 
 use crate::plan::StepIx;
-use crate::run::{Refusal, Run, RunEvent, RunState, StepError, StepState, StoredValue};
+use crate::run::{
+    Refusal, Run, RunEvent, RunState, StepError, StepErrorCode, StepState, StoredValue,
+};
 
 impl Run {
     pub(super) fn decide_open_loop(
@@ -15,7 +17,7 @@ impl Run {
         if self.state != RunState::Running || !self.loops(ix) || !ready || self.is_left_out(ix) {
             return Err(Refusal::CannotStart {
                 step: step.to_string(),
-                state: self.step(ix).name(),
+                state: self.step(ix).status(),
             });
         }
         let room = Self::MAX_INSTANCES.saturating_sub(self.instances());
@@ -29,7 +31,7 @@ impl Run {
             Ok(_) | Err(_) => {
                 let message =
                     format!("the list has {count} elements, at most {limit} can be run over here");
-                let error = StepError::new("too_many_elements", message);
+                let error = StepError::new(StepErrorCode::TooManyElements, message);
                 Ok(vec![RunEvent::StepFailed { step, error }])
             }
         }
@@ -44,7 +46,7 @@ impl Run {
         if !self.is_closable(ix) {
             return Err(Refusal::CannotStart {
                 step: step.to_string(),
-                state: self.step(ix).name(),
+                state: self.step(ix).status(),
             });
         }
         Ok(vec![RunEvent::LoopClosed {

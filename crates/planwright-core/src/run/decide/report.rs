@@ -4,7 +4,7 @@ use super::Answer;
 use crate::digest::Digest;
 use crate::id::AttemptNo;
 use crate::plan::StepIx;
-use crate::run::{Refusal, Run, RunEvent, RunState, StepError, StepState, Tally};
+use crate::run::{Refusal, Run, RunEvent, RunState, StepError, StepErrorCode, StepState, Tally};
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
 
@@ -96,7 +96,7 @@ impl Run {
         let worth_it = if retry.on.is_empty() {
             error.retryable
         } else {
-            retry.on.contains(&error.code)
+            retry.on.iter().any(|word| word == error.code.as_str())
         };
         if !worth_it || u32::from(tally.failures) >= retry.max {
             return None;
@@ -151,7 +151,7 @@ impl Run {
                             "interrupted {} times, last: {reason}",
                             tally.interruptions + 1
                         );
-                        let error = StepError::new("interrupted", message);
+                        let error = StepError::new(StepErrorCode::Interrupted, message);
                         RunEvent::AttemptFailed {
                             step,
                             attempt,

@@ -1,7 +1,7 @@
 //! A person says what became of a call whose outcome was lost.
 
 use crate::principal::Principal;
-use crate::run::{Refusal, Resolution, Run, RunEvent, StepError, StepState};
+use crate::run::{Refusal, Resolution, Run, RunEvent, StepError, StepErrorCode, StepState};
 use crate::time::Timestamp;
 
 impl Run {
@@ -19,7 +19,7 @@ impl Run {
         let StepState::OutcomeUnknown { tally, .. } = self.step(ix) else {
             return Err(Refusal::NothingToResolve {
                 step: step.to_owned(),
-                state: self.step(ix).name(),
+                state: self.step(ix).status(),
             });
         };
         let resolved = RunEvent::OutcomeResolved {
@@ -31,7 +31,7 @@ impl Run {
             Resolution::Happened { .. } | Resolution::RunAgain => vec![resolved],
             Resolution::DidNotHappen => {
                 let message = format!("{by} says that the call had no effect");
-                let error = StepError::new("did_not_happen", message).retryable(true);
+                let error = StepError::new(StepErrorCode::DidNotHappen, message).retryable(true);
                 vec![resolved, self.failed(ix, *tally, error, now)]
             }
         })

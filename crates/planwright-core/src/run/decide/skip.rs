@@ -15,7 +15,7 @@ impl Run {
             }]),
             None => Err(Refusal::CannotStart {
                 step: step.to_string(),
-                state: self.step(ix).name(),
+                state: self.step(ix).status(),
             }),
         }
     }
@@ -47,7 +47,7 @@ impl Run {
             }
             None => Err(Refusal::CannotSkip {
                 step: step.to_owned(),
-                state: self.step(ix).name(),
+                state: self.step(ix).status(),
             }),
         }
     }

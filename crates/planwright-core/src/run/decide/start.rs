@@ -20,7 +20,7 @@ impl Run {
         if !self.may_start(ix, now) {
             return Err(Refusal::CannotStart {
                 step: step.to_string(),
-                state: self.step(ix).name(),
+                state: self.step(ix).status(),
             });
         }
         let covered = self.check_consent(ix, tool, call, facts);
@@ -64,7 +64,7 @@ impl Run {
             }]),
             None => Err(Refusal::CannotStart {
                 step: step.to_string(),
-                state: self.step(ix).name(),
+                state: self.step(ix).status(),
             }),
         }
     }

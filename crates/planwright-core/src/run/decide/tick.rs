@@ -1,7 +1,7 @@
 //! Time passed: calls that took too long end here, whatever they report later, and approvals that
 //! nobody gave.
 
-use crate::run::{Run, RunEvent, StepError, StepState};
+use crate::run::{Run, RunEvent, StepError, StepErrorCode, StepState};
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
 
@@ -14,7 +14,7 @@ impl Run {
             .take_while(|&&(at, _)| at <= now)
             .map(|&(at, ix)| {
                 let error = StepError::new(
-                    "approval_expired",
+                    StepErrorCode::ApprovalExpired,
                     format!("nobody approved it before {at}"),
                 );
                 RunEvent::StepFailed {
@@ -33,7 +33,7 @@ impl Run {
                 EffectClass::Safe | EffectClass::Keyed => self.failed(
                     ix,
                     *tally,
-                    StepError::new("timeout", message).retryable(true),
+                    StepError::new(StepErrorCode::Timeout, message).retryable(true),
                     now,
                 ),
                 EffectClass::Unsafe => self.interrupted(ix, *tally, *class, &message),

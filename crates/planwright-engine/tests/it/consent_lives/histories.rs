@@ -73,11 +73,11 @@ impl Tally {
             RunEvent::AgentTurn { calls, .. } => {
                 for call in calls {
                     if let CallFate::Refused(error) = &call.fate {
-                        refuse(&error.code);
+                        refuse(error.code.as_str());
                     }
                 }
             }
-            RunEvent::StepFailed { error, .. } => refuse(&error.code),
+            RunEvent::StepFailed { error, .. } => refuse(error.code.as_str()),
             RunEvent::ApprovalDenied { .. } => self.denied += 1,
             _ => {}
         }

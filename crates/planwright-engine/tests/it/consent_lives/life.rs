@@ -283,7 +283,7 @@ impl Life {
             tokio::select! {
                 biased;
                 ended = &mut waited => {
-                    let words = ended.map_or_else(|error| error.to_string(), |run| run.status().to_owned());
+                    let words = ended.map_or_else(|error| error.to_string(), |run| run.status().as_str().to_owned());
                     return self.stage.tell(format!("it is {words}"));
                 }
                 () = after(3_000) => self.answer_all().await,

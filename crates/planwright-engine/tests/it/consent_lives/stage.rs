@@ -296,10 +296,7 @@ impl Tools for Stage {
             .map(|tool| tool.digest)
             .ok();
         if call.definition.is_some() && call.definition != now {
-            let (code, message) = (
-                "tool_changed".to_owned(),
-                "it is another one by now".to_owned(),
-            );
+            let (code, message) = ("tool_changed".into(), "it is another one by now".to_owned());
             return Box::pin(async move {
                 Err(CallError::Failed {
                     code,
@@ -323,7 +320,7 @@ impl Tools for Stage {
                 return Err(CallError::Lost("the line broke".to_owned()));
             }
             if args["fail"] == true {
-                let (code, message) = ("tool_error".to_owned(), "no such file".to_owned());
+                let (code, message) = ("tool_error".into(), "no such file".to_owned());
                 return Err(CallError::Failed {
                     code,
                     message,

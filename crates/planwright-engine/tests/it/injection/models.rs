@@ -22,7 +22,7 @@ async fn what_a_model_thinks_is_text_whatever_it_was_told() {
         let besieged = Besieged::new();
         let injected = besieged.corpus[page].clone();
         let run = besieged.run(thinking(page), &[("send", "any")]).await;
-        assert_eq!(run.status(), "completed", "{}", injected.attack);
+        assert_eq!(run.status().as_str(), "completed", "{}", injected.attack);
         assert_eq!(besieged.model.asked(ModelRole::Executor), 1);
         let said = format!("{} {}", injected.wants.says, injected.text);
         besieged.holds(
@@ -59,7 +59,7 @@ async fn an_agent_that_obeys_stays_in_its_scope() {
             run.state().is_terminal(),
             "{}: {}",
             injected.attack,
-            run.status()
+            run.status().as_str()
         );
         assert!(besieged.model.asked(ModelRole::Executor) > 0);
         besieged.holds(&injected, &[]);
@@ -82,7 +82,7 @@ async fn an_agent_that_obeys_makes_no_call_that_the_approver_ruled_out() {
             run.state().is_terminal(),
             "{}: {}",
             injected.attack,
-            run.status()
+            run.status().as_str()
         );
         besieged.holds(&injected, &[]);
     }

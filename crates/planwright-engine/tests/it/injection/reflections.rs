@@ -97,7 +97,7 @@ async fn a_reflector_that_obeys_changes_nothing_that_nobody_agreed_to() {
                 injected.attack
             );
             assert_ne!(
-                run.status(),
+                run.status().as_str(),
                 "completed",
                 "{}: a failed step is no success",
                 injected.attack
@@ -153,14 +153,14 @@ async fn criteria_that_an_attack_says_are_met_change_no_run() {
         let besieged = Besieged::new();
         let injected = besieged.corpus[page].clone();
         let run = besieged.run(failing(page), &[("send", "any")]).await;
-        assert_eq!(run.status(), "failed");
+        assert_eq!(run.status().as_str(), "failed");
         let checked = besieged
             .engine
             .runs()
             .check_criteria(run.id(), None)
             .await
             .unwrap();
-        assert_eq!(checked.status(), "failed", "{}", injected.attack);
+        assert_eq!(checked.status().as_str(), "failed", "{}", injected.attack);
         besieged.holds(&injected, &[sent(&besieged, page)]);
     }
 }

@@ -23,7 +23,7 @@ async fn what_a_tool_returns_arrives_as_it_is_and_is_never_expanded() {
         let run = besieged
             .run(sending(page), &[("send", "any"), ("quote", "any")])
             .await;
-        assert_eq!(run.status(), "completed", "{}", injected.attack);
+        assert_eq!(run.status().as_str(), "completed", "{}", injected.attack);
         let send = json!({"to": "team@example.org", "text": injected.text});
         let quote = json!({"to": "team@example.org", "text": format!("They say: {}", injected.text), "sent": "send"});
         assert_eq!(besieged.made().0.len(), 2);
@@ -40,7 +40,7 @@ async fn what_a_tool_returns_agrees_to_nothing() {
             .run(sending(page), &[("send", "ask"), ("quote", "ask")])
             .await;
         assert_eq!(
-            (run.status(), status_of(&run, "send")),
+            (run.status().as_str(), status_of(&run, "send")),
             ("waiting", "awaiting_approval"),
             "{}",
             injected.attack

@@ -13,6 +13,7 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::plan::StepIx;
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::{Run, StepState};
+use planwright_core::status::PlanStatus;
 use planwright_engine::MayWait;
 use planwright_engine::chat::listens;
 use serde::Deserialize;
@@ -82,7 +83,7 @@ async fn waiting(
     let (review, _) = engine.plans().load_review(plan).await?;
     let mut waiting = Vec::new();
     let status = engine.plans().status(&review).await?;
-    if matches!(status.as_str(), "proposed" | "needs_review")
+    if matches!(status, PlanStatus::Proposed | PlanStatus::NeedsReview)
         && review.state() != ReviewState::Deleted
     {
         waiting.push(of_plan(http, &review).await?);

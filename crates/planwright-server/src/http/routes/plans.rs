@@ -17,6 +17,7 @@ use planwright_api::{Created, CreatedPlan, Page, PlanLine};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document, Edit};
 use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_core::status::{CachedStatus, UnknownStatus};
 use planwright_engine::chat::is_listed;
 use planwright_engine::port::StreamInfo;
 use planwright_engine::{Editing, LoadError, ReviewError};
@@ -156,8 +157,12 @@ async fn list_plans(
         cursor: params.cursor.clone(),
     };
     if let Some(wanted) = &params.status {
-        let (mut page, plans) =
-            PageBuilder::begin(&which, engine.inbox().may_stand(wanted).await?)?;
+        // No plan has a status that there is not.
+        let found = match wanted.parse() {
+            Ok(status) => engine.inbox().may_stand(status).await?,
+            Err(UnknownStatus(_)) => Vec::new(),
+        };
+        let (mut page, plans) = PageBuilder::begin(&which, found)?;
         put_lines(&http, &plans, &params, &mut page).await;
         return Ok(Json(page.finish()));
     }
@@ -182,7 +187,7 @@ async fn put_lines(
     page: &mut PageBuilder<PlanLine>,
 ) -> bool {
     for info in plans {
-        let deleted = info.status.status == ReviewState::Deleted.as_str();
+        let deleted = info.status.status == CachedStatus::Deleted;
         if deleted && wanted.status.is_none() && !wanted.all {
             continue;
         }

@@ -19,6 +19,7 @@ use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::model::ModelRole;
 use planwright_core::plan::Limits;
 use planwright_core::run::{Kept, Reflection, ReflectionWish, Run};
+use planwright_core::status::{CachedStatus, RunStatus};
 use planwright_engine::port::AcquireError;
 use planwright_engine::{
     GivenApproval, RunCommand, RunOptions, StartRunError, Undo, UndoCandidate,
@@ -146,12 +147,14 @@ pub(super) async fn accepted(
     http.service.write_files(plan).await;
     let stream = planwright_core::journal::StreamName::Run(run.clone());
     let info = http.service.engine.journals().info(&stream).await?;
-    let status = info.map_or_else(|| "executing".to_owned(), |info| info.status.status);
+    let status = info.map_or(CachedStatus::Run(RunStatus::Executing), |info| {
+        info.status.status
+    });
     let location = format!("/plan/{plan}/runs/{run}");
     let body = RunAccepted {
         plan_id: plan.to_string(),
         run_id: run.to_string(),
-        status,
+        status: status.to_string(),
         trace_id,
     };
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(body)).into_response())

@@ -15,6 +15,7 @@ use planwright_api::{RunAccepted, StepDecided};
 use planwright_core::id::PlanId;
 use planwright_core::review::Review;
 use planwright_core::run::{Asked, Reply, Resolution, Run, StepState};
+use planwright_core::status::StepStatus;
 use planwright_engine::RunCommand;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -84,10 +85,10 @@ async fn decide(
         run_id: run.id().to_string(),
         state: run
             .find(&step)
-            .map_or("pending", |ix| run.step(ix).name())
-            .to_owned(),
+            .map_or(StepStatus::Pending, |ix| run.step(ix).status())
+            .to_string(),
         step,
-        status: run.status().to_owned(),
+        status: run.status().to_string(),
         trace_id,
     }))
 }
@@ -223,7 +224,7 @@ async fn retry_step(
         let state = target
             .run
             .find(&target.step)
-            .map_or("pending", |ix| target.run.step(ix).name());
+            .map_or(StepStatus::Pending, |ix| target.run.step(ix).status());
         return Err(Problem::conflict(format!("step `{step}` is {state} and its run has not ended")).hint(
             "a step is retried by itself as its plan says; once the run has ended it can be run again",
         ));

@@ -5,6 +5,7 @@ use crate::terminal::printer::{DIM, GREEN, Printer, RED, YELLOW, line};
 use crate::workspace::app::{Access, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_core::event::{EventName, PlanEvent, PlanEvents};
+use planwright_core::status::StepStatus;
 use planwright_engine::port::{FeedOf, Position};
 use std::time::Duration;
 
@@ -69,13 +70,27 @@ fn print_event(printer: Printer, event: &PlanEvent) -> Result<(), Failure> {
         return printer.data(&text.map_err(|error| Failure::new(Exit::Store, error.to_string()))?);
     }
     let at = printer.out(DIM, &event.occurred_at.to_string());
-    let name = event.state().unwrap_or(event.event.as_str());
-    let style = match (event.event, name) {
-        (EventName::RunFailed, _) | (_, "failed" | "denied" | "blocked" | "outcome_unknown") => RED,
-        (EventName::RunCompleted, _) | (_, "completed") => GREEN,
-        (_, "awaiting_approval" | "awaiting_input" | "retry_due") => YELLOW,
+    let style = match (event.event, event.state()) {
+        (EventName::RunFailed, _)
+        | (
+            _,
+            Some(
+                StepStatus::Failed
+                | StepStatus::Denied
+                | StepStatus::Blocked
+                | StepStatus::OutcomeUnknown,
+            ),
+        ) => RED,
+        (EventName::RunCompleted, _) | (_, Some(StepStatus::Completed)) => GREEN,
+        (
+            _,
+            Some(StepStatus::AwaitingApproval | StepStatus::AwaitingInput | StepStatus::RetryDue),
+        ) => YELLOW,
         _ => DIM,
     };
+    let name = event
+        .state()
+        .map_or(event.event.as_str(), StepStatus::as_str);
     let name = printer.out(style, &format!("{name:22}"));
     printer.data(&format!(
         "{:>5}  {at}  {name}  {}",

@@ -3,6 +3,7 @@
 use crate::command::execution::pause;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{CommandContext, user};
+use planwright_core::status::RunStatus;
 use planwright_engine::RunCommand;
 
 #[derive(Debug, clap::Args)]
@@ -17,7 +18,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         context,
         &args.plan,
         RunCommand::Cancel { by: user() },
-        "cancelled",
+        RunStatus::Cancelled,
     )
     .await
 }

@@ -3,6 +3,7 @@
 use crate::command::execution::pause;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{CommandContext, user};
+use planwright_core::status::RunStatus;
 use planwright_engine::RunCommand;
 
 #[derive(Debug, clap::Args)]
@@ -20,5 +21,5 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         by: user(),
         reason: args.reason.clone(),
     };
-    pause::send_command(context, &args.plan, command, "failed").await
+    pause::send_command(context, &args.plan, command, RunStatus::Failed).await
 }

@@ -55,7 +55,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let Some((ix, asked)) = waiting else {
         let state = run
             .find(step)
-            .map_or("not there yet", |ix| run.step(ix).name());
+            .map_or("not there yet", |ix| run.step(ix).status().as_str());
         return Err(Failure::refused(format!(
             "step `{}` is {state}: it has no open question",
             line(step)

@@ -6,6 +6,7 @@ use crate::workspace::plan_source::{load_plan, parse_id};
 use crate::workspace::run_selector::{RunTarget, find_run};
 use planwright_core::id::RunId;
 use planwright_core::review::Review;
+use planwright_core::status::RunStatus;
 use planwright_engine::RunCommand;
 use serde_json::json;
 
@@ -21,7 +22,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         context,
         &args.plan,
         RunCommand::Pause { by: user() },
-        "paused",
+        RunStatus::Paused,
     )
     .await
 }
@@ -31,7 +32,7 @@ pub(crate) async fn send_command(
     context: &CommandContext,
     plan: &str,
     command: RunCommand,
-    word: &str,
+    reached: RunStatus,
 ) -> Result<Exit, Failure> {
     let app = context.open_existing()?;
     let (review, run) = match find_run(&app, plan).await? {
@@ -49,7 +50,7 @@ pub(crate) async fn send_command(
         app.printer()
             .document(&json!({ "planId": id, "runId": run, "status": run_after.status() }))?;
     } else {
-        app.printer().data(&format!("{id}  {run}  {word}"))?;
+        app.printer().data(&format!("{id}  {run}  {reached}"))?;
     }
     Ok(Exit::Done)
 }

@@ -10,6 +10,7 @@ use crate::workspace::app::App;
 use crate::workspace::run_selector::{resume_command, selector_of};
 use crate::workspace::variables::quoted;
 use planwright_core::run::{Run, RunState, StepState};
+use planwright_core::status::{RunStatus, StepStatus};
 use planwright_server::documents::read_run_result;
 
 /// Prints the outcome of the run and the next commands.
@@ -39,11 +40,12 @@ fn print_summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> 
     if report.steps.len() <= MAX_ROWS {
         for (step, ix) in report.steps.iter().zip(run.plan().indices()) {
             let style = match step.status {
-                "completed" => GREEN,
-                "failed" | "denied" => RED,
-                "outcome_unknown" | "awaiting_approval" | "awaiting_input" | "awaiting_plan" => {
-                    YELLOW
-                }
+                StepStatus::Completed => GREEN,
+                StepStatus::Failed | StepStatus::Denied => RED,
+                StepStatus::OutcomeUnknown
+                | StepStatus::AwaitingApproval
+                | StepStatus::AwaitingInput
+                | StepStatus::AwaitingPlan => YELLOW,
                 _ => DIM,
             };
             let sign = printer.out(style, &dag::glyph(run.step(ix)).as_char().to_string());
@@ -60,12 +62,18 @@ fn print_summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> 
             if let Some(items) = &step.items {
                 let done = items
                     .iter()
-                    .filter(|item| matches!(item.status, "completed" | "skipped"))
+                    .filter(|item| {
+                        matches!(item.status, StepStatus::Completed | StepStatus::Skipped)
+                    })
                     .count();
                 row = format!("{row}  {done} of {} elements", items.len());
             }
             if let Some(error) = &step.error {
-                row = format!("{row}  {}: {}", line(&error.code), line(&error.message));
+                row = format!(
+                    "{row}  {}: {}",
+                    line(error.code.as_str()),
+                    line(&error.message)
+                );
             }
             printer.data(&row)?;
         }
@@ -76,11 +84,12 @@ fn print_summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> 
     {
         printer.data(&text)?;
     }
-    let word = match report.status {
-        "completed" => printer.out(GREEN, report.status),
-        "failed" | "cancelled" => printer.out(RED, report.status),
-        other => printer.out(YELLOW, other),
+    let style = match report.status {
+        RunStatus::Completed => GREEN,
+        RunStatus::Failed | RunStatus::Cancelled => RED,
+        _ => YELLOW,
     };
+    let word = printer.out(style, report.status.as_str());
     let done = format!(
         "{} of {} steps in {}",
         run.completed_steps(),

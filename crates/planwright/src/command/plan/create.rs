@@ -94,7 +94,7 @@ async fn print_created_plan(app: &App, created: &Created) -> Result<(), Failure>
         return printer.document(&CreateResult {
             id,
             version: current.number,
-            status: &status,
+            status: status.as_str(),
             digest: candidate.digest,
             plan: &current.document,
             findings: &created.findings,

@@ -46,7 +46,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     update_plan_files(&app, &review).await;
     if app.printer().json {
         app.printer()
-            .document(&json!({ "id": id, "status": review.state().as_str() }))?;
+            .document(&json!({ "id": id, "status": review.state().status() }))?;
     } else {
         app.printer().data(&format!("{id}  deleted"))?;
     }

@@ -397,7 +397,7 @@ pub(crate) async fn report_stored_version(
         return printer.document(&EditedPlan {
             id,
             version,
-            status,
+            status: status.to_string(),
             digest,
             changed,
             diff,

@@ -62,7 +62,7 @@ async fn import(app: &App, plan: PlanFile, draft: bool) -> Result<(), Failure> {
     let imported = Imported {
         id: review.id().clone(),
         version: current.number,
-        status: load_status_line(app, &review).await?.status,
+        status: load_status_line(app, &review).await?.status.to_string(),
         digest: app
             .engine
             .plans()

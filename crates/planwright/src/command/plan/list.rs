@@ -6,7 +6,7 @@ use crate::terminal::printer::{DIM, line};
 use crate::workspace::app::{Access, CommandContext};
 use crate::workspace::maintenance::run_due_maintenance;
 use planwright_api::PlanLine;
-use planwright_core::review::ReviewState;
+use planwright_core::status::CachedStatus;
 use planwright_engine::chat::is_listed;
 
 #[derive(Debug, clap::Args)]
@@ -25,8 +25,9 @@ pub(crate) struct Args {
 
 impl Args {
     /// Whether plans that stand there are listed. The others are not even read.
-    fn includes_status(&self, word: &str) -> bool {
-        self.all || word != ReviewState::Deleted.as_str() && (word == "archived") == self.archived
+    fn includes_status(&self, status: &CachedStatus) -> bool {
+        let is_archived = *status == CachedStatus::Archived;
+        self.all || *status != CachedStatus::Deleted && is_archived == self.archived
     }
 }
 
@@ -52,7 +53,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             continue;
         }
         let status_line = load_status_line(&app, &review).await?;
-        lines.push(PlanLine::new(&review, &status_line.status));
+        lines.push(PlanLine::new(&review, status_line.status.as_str()));
         notes.push(status_line.note);
     }
     if printer.json {

@@ -31,7 +31,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         app.printer().document(&Imported {
             id,
             version,
-            status,
+            status: status.to_string(),
             digest,
         })?;
         return Ok(Exit::Done);

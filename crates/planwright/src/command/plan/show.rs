@@ -45,8 +45,13 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let runs = load_run_lines(&app.engine, &review).await?;
     let since = diff::load_changes_since_approval(&app, &review, &candidate).await?;
     if context.printer.json {
-        let details =
-            load_plan_details(&app.engine, &review, &candidate, &status_line.status).await?;
+        let details = load_plan_details(
+            &app.engine,
+            &review,
+            &candidate,
+            status_line.status.as_str(),
+        )
+        .await?;
         context.printer.document(&details)?;
     } else {
         print_details(&app, &review, &status_line, &candidate, &runs).await?;

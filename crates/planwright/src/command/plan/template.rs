@@ -142,7 +142,7 @@ async fn store_plan(app: &App, document: Document) -> Result<Exit, Failure> {
         app.printer().document(&Imported {
             id,
             version,
-            status,
+            status: status.to_string(),
             digest,
         })?;
     } else {

@@ -5,6 +5,7 @@ use crate::terminal::printer::{DIM, line};
 use crate::workspace::app::{Access, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_api::VersionLine;
+use planwright_core::status::PlanStatus;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -31,7 +32,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         } = version;
         let mut notes = Vec::new();
         if version.approved {
-            notes.push("approved".to_owned());
+            notes.push(PlanStatus::Approved.to_string());
         }
         if version.current {
             notes.push("current".to_owned());

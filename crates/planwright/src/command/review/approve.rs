@@ -16,6 +16,7 @@ use planwright_core::journal::Head;
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
 use planwright_core::run::{Shown, StepState};
+use planwright_core::status::{PlanStatus, StepStatus};
 use planwright_engine::{GivenApproval, RunCommand, ShownPlan};
 use serde_json::json;
 
@@ -139,14 +140,14 @@ async fn approve_plan(app: &App, review: Review, head: Head, args: &Args) -> Res
     if app.printer().json {
         let version = review.current().number;
         return app.printer().document(&json!({
-            "id": id, "version": version, "status": review.state().as_str(), "digest": digest,
+            "id": id, "version": version, "status": review.state().status(), "digest": digest,
             "approvals": count, "required": required,
         }));
     }
     let word = if count < required {
         format!("{count} of {required} approvals")
     } else {
-        "approved".to_owned()
+        PlanStatus::Approved.to_string()
     };
     app.printer().data(&format!(
         "{id}  version {}  {word}  {digest}",
@@ -175,7 +176,7 @@ async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure>
         shown: shown.into(),
     };
     app.engine.runs().command(target.run.id(), command).await?;
-    report_decision(app, &target, "approved").await
+    report_decision(app, &target, StepStatus::Approved.as_str()).await
 }
 
 /// Returns the given and the required number of approvals.
@@ -203,7 +204,7 @@ pub(crate) fn step_version_and_digest(target: &StepTarget) -> (u32, Digest) {
 pub(crate) async fn report_decision(
     app: &App,
     target: &StepTarget,
-    word: &str,
+    decision: &str,
 ) -> Result<(), Failure> {
     let StepTarget { review, run, step } = target;
     let id = review.id();
@@ -211,11 +212,12 @@ pub(crate) async fn report_decision(
     let status = run.status();
     if app.printer().json {
         return app.printer().document(&json!({
-            "planId": id, "runId": run.id(), "step": step, "decision": word, "status": status,
+            "planId": id, "runId": run.id(), "step": step, "decision": decision, "status": status,
         }));
     }
-    app.printer()
-        .data(&format!("{id}  step {step}  {word}  (the run is {status})"))?;
+    app.printer().data(&format!(
+        "{id}  step {step}  {decision}  (the run is {status})"
+    ))?;
     if let Some(how) = resume_command(app, run).await? {
         app.printer().hint(&how);
     }

@@ -8,6 +8,7 @@ use crate::workspace::projections::update_plan_files;
 use crate::workspace::run_selector::select_step;
 use crate::workspace::servers::Need;
 use planwright_core::review::{Review, ReviewState};
+use planwright_core::status::StepStatus;
 use planwright_engine::RunCommand;
 use serde_json::{Map, json};
 
@@ -61,7 +62,7 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
         .reject(id, shown, &user(), &args.reason)
         .await?;
     update_plan_files(app, &review).await;
-    let (version, status) = (review.current().number, review.state().as_str());
+    let (version, status) = (review.current().number, review.state().status());
     if app.printer().json {
         return app.printer().document(
             &json!({ "id": id, "version": version, "status": status, "digest": digest }),
@@ -92,5 +93,5 @@ async fn reject_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> 
         reason: args.reason.clone(),
     };
     app.engine.runs().command(target.run.id(), command).await?;
-    report_decision(app, &target, "denied").await
+    report_decision(app, &target, StepStatus::Denied.as_str()).await
 }

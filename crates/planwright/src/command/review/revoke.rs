@@ -47,7 +47,7 @@ pub(crate) async fn revoke_approval(
         .revoke_approval(id, &of, &by, reason)
         .await?;
     update_plan_files(app, &review).await;
-    let (version, status) = (review.current().number, review.state().as_str());
+    let (version, status) = (review.current().number, review.state().status());
     if printer.json {
         return printer
             .document(&json!({ "id": id, "version": version, "status": status, "revoked": of }));

@@ -9,6 +9,7 @@ use crate::workspace::servers::Servers;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::id::PlanId;
 use planwright_core::review::ReviewState;
+use planwright_core::status::RunStatus;
 use planwright_engine::Redaction;
 use planwright_engine::port::Model as _;
 use planwright_engine::with_causes;
@@ -343,7 +344,7 @@ async fn check_abandoned_runs(diagnosis: &mut Diagnosis, app: &App) -> Result<()
     let runs = app
         .engine
         .journals()
-        .runs_in(&["executing", "stalled"])
+        .runs_in(&[RunStatus::Executing.into(), RunStatus::Stalled.into()])
         .await?;
     let plans: BTreeSet<PlanId> = runs.into_iter().map(|info| info.status.plan).collect();
     let mut left = Vec::new();

@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::printer::line;
 use crate::workspace::app::{Access, App, CommandContext, Workspace, user};
 use planwright_adapters::sqlite::{Options, Restore, Restored, read_manifest, restore};
+use planwright_core::status::RunStatus;
 use planwright_engine::memory::SystemClock;
 use planwright_engine::port::Clock as _;
 use planwright_engine::{CommandError, RunCommand, Sweep, Swept};
@@ -78,7 +79,11 @@ async fn pause_runs(app: &App) -> Result<Vec<String>, Failure> {
             let planwright_core::journal::StreamName::Run(id) = &run.stream else {
                 continue;
             };
-            if !matches!(run.status.status.as_str(), "executing" | "waiting") {
+            if !matches!(
+                run.status.status.run_status(),
+                // A word of a newer version may mean anything: it is paused too.
+                None | Some(RunStatus::Executing | RunStatus::Waiting)
+            ) {
                 continue;
             }
             match app
