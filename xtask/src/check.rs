@@ -23,15 +23,10 @@ const FORMAT: Step = Step {
     environment: &[],
 };
 
-/// The programs that the tests start, and those of developers.
+/// Everything at once: a build of the programs alone would choose other features for the
+/// dependencies, and compile them a second time.
 const BUILD: Step = Step {
     name: "lints and build",
-    args: &["build", "--workspace", "--bins"],
-    environment: &[],
-};
-
-const BUILD_TESTS: Step = Step {
-    name: "lints and build of the tests",
     args: &[
         "test",
         "--workspace",
@@ -55,7 +50,7 @@ const BESIDE: &[Step] = &[
         args: &["doc", "--workspace", "--no-deps"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
     },
-    // A clock, a file or a socket in the core would not compile there.
+    // A dependency that needs an operating system does not compile there.
     Step {
         name: "core for WebAssembly",
         args: &["check", "-p", "planwright-core", "--target", WASM],
@@ -149,8 +144,7 @@ pub(crate) fn run() -> Result<()> {
     let lints = Lints::find()?;
     let messages = std::thread::scope(|scope| {
         let tools = scope.spawn(install_tools);
-        lints.run(&BUILD)?;
-        let messages = lints.read_output(&BUILD_TESTS)?;
+        let messages = lints.read_output(&BUILD)?;
         tools
             .join()
             .map_err(|_| anyhow!("the installation of the peers panicked"))??;
@@ -239,10 +233,6 @@ impl Lints {
                 "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__",
             );
         command
-    }
-
-    fn run(&self, step: &Step) -> Result<()> {
-        step.finish(&mut self.command(step))
     }
 
     /// Runs a call and returns its standard output.
