@@ -4,7 +4,7 @@
 //! `cargo run --release -p planwright-adapters --example commit_rate [directory]`
 
 use planwright_adapters::sqlite::{IdleStore, Options, Protection, SqliteStore};
-use planwright_adapters::vault::{Cost, Passphrase};
+use planwright_adapters::vault::{Passphrase, StretchCost};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{Append, AppendError, LeaseRule, OwnerId, Store as _, StoreError};
@@ -85,7 +85,7 @@ fn sealed(path: &Path) -> Result<Options, Failure> {
 fn encrypt(path: &Path) -> Result<Duration, Failure> {
     let protection = Protection::Sealed {
         passphrase: Passphrase::new("correct horse".to_owned())?,
-        cost: Cost::DEFAULT,
+        cost: StretchCost::DEFAULT,
     };
     let artifacts = path.with_extension("artifacts");
     let started = Instant::now();

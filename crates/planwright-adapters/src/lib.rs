@@ -6,7 +6,7 @@ pub mod files;
 pub mod local;
 pub mod mcp;
 pub mod model;
-mod reach;
+mod outbound;
 pub mod secrets;
 pub mod sqlite;
 mod tls;

@@ -2,8 +2,8 @@
 //! tell it.
 
 use super::atomic::{WriteFileError, atomic_write};
-use crate::sqlite::{Progress, Tell};
-use crate::vault::{Cipher, Place};
+use crate::sqlite::{RewriteProgress, Tell};
+use crate::vault::{Cipher, SealedPlace};
 use planwright_core::digest::Digest;
 use planwright_engine::port::{ArtifactError, ArtifactRef, Artifacts, BoxFuture};
 use std::error::Error as _;
@@ -157,7 +157,7 @@ impl FileArtifacts {
         let total = names.len() as u64;
         for (name, done) in names.iter().zip(1..) {
             other.put_now(&self.read_named(name)?)?;
-            tell(Progress {
+            tell(RewriteProgress {
                 what: "large values",
                 done,
                 total,
@@ -192,7 +192,7 @@ impl FileArtifacts {
         let mut problems = Vec::new();
         for (name, done) in names.iter().zip(1..) {
             problems.extend(self.read_named(name).err().map(|error| error.to_string()));
-            tell(Progress {
+            tell(RewriteProgress {
                 what: "large values",
                 done,
                 total,
@@ -231,8 +231,8 @@ impl FileArtifacts {
     }
 }
 
-fn place<'a>(row: &'a [&'a [u8]]) -> Place<'a> {
-    Place {
+fn place<'a>(row: &'a [&'a [u8]]) -> SealedPlace<'a> {
+    SealedPlace {
         table: "artifacts",
         column: "content",
         row,

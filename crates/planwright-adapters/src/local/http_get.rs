@@ -2,7 +2,7 @@
 
 use super::off_thread::parse;
 use super::server::SERVER;
-use crate::reach::{AllowList, Range, Refused, client, refused, why};
+use crate::outbound::{AllowList, Range, Refused, build_client, describe_failure, find_refusal};
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{Call, CallError, Outcome};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -142,8 +142,8 @@ impl HttpGet {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let client = client(range, tls, None).map_err(|error| {
-            CallError::Unavailable(format!("no {SERVER}.{NAME}: {}", why(&error)))
+        let client = build_client(range, tls, None).map_err(|error| {
+            CallError::Unavailable(format!("no {SERVER}.{NAME}: {}", describe_failure(&error)))
         })?;
         Ok(slot.get_or_init(|| client))
     }
@@ -283,12 +283,12 @@ fn header_values(headers: &HeaderMap) -> Map<String, Value> {
 }
 
 fn unanswered(url: &Url, error: &reqwest::Error) -> CallError {
-    if let Some(refused) = refused(error) {
+    if let Some(refused) = find_refusal(error) {
         return forbidden(refused);
     }
     failed(
         "http_error",
-        format!("{} gave no answer: {}", shown(url), why(error)),
+        format!("{} gave no answer: {}", shown(url), describe_failure(error)),
         true,
     )
 }

@@ -3,9 +3,9 @@
 use super::Era;
 use super::answer::failed;
 use super::connection::Connection;
+use super::exchange::{Exchange, RpcReply, broken, refusal, settle_exchange, too_large};
 use super::questions;
 use super::server::Server;
-use super::settle::{Answer, Exchange, broken, refusal, settle, too_large};
 use super::wire::End;
 use planwright_core::run::{Answered, Asked};
 use planwright_core::tool::KnownTool;
@@ -193,7 +193,7 @@ async fn exchange(
                 ticket.was_answered();
                 return Exchange::Forgotten(refusal(error));
             }
-            settle(server, connection, tool, &ticket, *answer).await
+            settle_exchange(server, connection, tool, &ticket, *answer).await
         }
         Waited::TooLarge => Exchange::Done(Err(too_large("the answer is too large"))),
         Waited::Broken => broken(connection, &ticket).await,
@@ -210,14 +210,14 @@ async fn exchange(
 
 /// What the wait for an answer came to.
 enum Waited {
-    Answered(Box<Answer>),
+    Answered(Box<RpcReply>),
     TooLarge,
     Broken,
     Unstoppable,
 }
 
 impl Waited {
-    fn answered(answer: Answer) -> Self {
+    fn answered(answer: RpcReply) -> Self {
         Self::Answered(Box::new(answer))
     }
 }

@@ -4,8 +4,8 @@ use super::child::{self, Launch};
 use super::client::Client;
 use super::http;
 use super::lines::Lines;
+use super::message_filter::FilteredTransport;
 use super::server::Server;
-use super::watched::Watched;
 use super::wire::{End, Wire};
 use super::{Era, Transport};
 use planwright_core::text::sanitize_line;
@@ -165,7 +165,7 @@ async fn negotiate(
                 Arc::clone(wire),
                 started.reaped,
             );
-            let transport = Watched::new(lines, Arc::clone(wire), patient);
+            let transport = FilteredTransport::new(lines, Arc::clone(wire), patient);
             Box::pin(serve_client_with_lifecycle(
                 client,
                 transport,
@@ -174,8 +174,11 @@ async fn negotiate(
             .await
         }
         Transport::Http { url, headers } => {
-            let transport =
-                Watched::new(http::transport(url, headers, wire)?, Arc::clone(wire), true);
+            let transport = FilteredTransport::new(
+                http::transport(url, headers, wire)?,
+                Arc::clone(wire),
+                true,
+            );
             Box::pin(serve_client_with_lifecycle(
                 client,
                 transport,

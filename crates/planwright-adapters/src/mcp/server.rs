@@ -2,7 +2,7 @@
 //! again.
 
 use super::connection::{self, Connection, Peer};
-use super::era::EraMemory;
+use super::era_memory::EraMemory;
 use super::listing::{self, Listed};
 use super::stderr_log::StderrLog;
 use super::watchdog::Watchdog;

@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// What came of one question.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ProviderReply {
     pub(super) text: String,
     pub(super) calls: Vec<WantedCall>,
     /// Absent where the provider does not count.
@@ -58,7 +58,7 @@ pub(super) struct Progress {
 
 impl Reader<'_> {
     /// Reads to the end. What is told is told once: after that, a failure is final.
-    pub(super) async fn read(mut self, mut stream: ChatStream) -> Result<Answer, Failure> {
+    pub(super) async fn read(mut self, mut stream: ChatStream) -> Result<ProviderReply, Failure> {
         let deadline = Instant::now() + self.provider.timeout;
         let ended = loop {
             match self.next(&mut stream, deadline).await {
@@ -197,7 +197,7 @@ impl Reader<'_> {
         }
     }
 
-    fn finish(mut self, end: &StreamEnd) -> Result<Answer, Failure> {
+    fn finish(mut self, end: &StreamEnd) -> Result<ProviderReply, Failure> {
         let held = std::mem::take(&mut self.progress.held);
         self.pass_on(&held);
         let Progress {
@@ -241,7 +241,7 @@ impl Reader<'_> {
             self.judge.redactor.value(&mut call.args);
         }
         let usage = end.captured_usage.as_ref().and_then(counted);
-        Ok(Answer {
+        Ok(ProviderReply {
             text,
             calls,
             usage,

@@ -1,6 +1,6 @@
 //! Asks until there is an answer or a reason why there is none.
 
-use super::answer::{Answer, Progress, Reader};
+use super::answer::{Progress, ProviderReply, Reader};
 use super::dialect::Dialect;
 use super::failure::{Failure, Judge, Remedy};
 use super::models::{Shared, Target};
@@ -52,7 +52,7 @@ fn counted(
     shared: &Shared,
     target: &Target<'_>,
     request: &ModelRequest,
-    answer: Answer,
+    answer: ProviderReply,
 ) -> ModelAnswer {
     let usage = answer
         .usage
@@ -75,7 +75,7 @@ struct Question<'a> {
 
 impl Question<'_> {
     /// Asks again where that can help.
-    async fn ask_on(&self) -> Result<Answer, ModelError> {
+    async fn ask_on(&self) -> Result<ProviderReply, ModelError> {
         let provider = self.target.provider;
         let mut pauses = ExponentialBuilder::default()
             .with_min_delay(provider.pause)
@@ -120,7 +120,7 @@ impl Question<'_> {
         }
     }
 
-    async fn ask_once(&self, dialect: Dialect) -> Result<Answer, Failure> {
+    async fn ask_once(&self, dialect: Dialect) -> Result<ProviderReply, Failure> {
         let (request, target) = (self.request, &self.target);
         let redactor = self.shared.redaction.redactor();
         let structured = request.schema.is_some();

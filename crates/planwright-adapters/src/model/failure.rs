@@ -3,7 +3,7 @@
 //! What the library says about errors is not passed on: it may repeat the prompt. What a provider
 //! says is, in short, as one line, and without anything secret.
 
-use crate::reach::why;
+use crate::outbound::describe_failure;
 use genai::Error;
 use planwright_core::secret::Redactor;
 use planwright_core::text::sanitize_line;
@@ -119,7 +119,7 @@ impl Judge<'_> {
         } else {
             "the connection broke"
         };
-        let message = self.clean(&format!("{what}: {}", why(error)));
+        let message = self.clean(&format!("{what}: {}", describe_failure(error)));
         if error.is_builder() {
             // A header or URL that cannot be sent, such as a key with a line break in it.
             return Failure::final_(ModelError::Refused {

@@ -178,7 +178,7 @@ impl Shared {
         }
         let client = build(encrypted).map_err(|error| ModelError::Unavailable {
             model: target.model.to_owned(),
-            message: crate::reach::why(&error),
+            message: crate::outbound::describe_failure(&error),
         })?;
         Ok(place.get_or_init(|| client))
     }

@@ -5,7 +5,7 @@
 //! database is copied first: whatever it refers to was there before it, and nothing that is
 //! referred to is ever removed.
 
-use super::idle::{Progress, RewriteStoreError, Tell};
+use super::idle::{RewriteProgress, RewriteStoreError, Tell};
 use super::open;
 use super::recode::{check_rows, verify_journal};
 use super::store::SqliteStore;
@@ -116,7 +116,7 @@ impl SqliteStore {
                     progress.pagecount.unsigned_abs(),
                 );
                 let done = total.saturating_sub(left);
-                tell(Progress {
+                tell(RewriteProgress {
                     what: "copying",
                     done: done.into(),
                     total: total.into(),
@@ -169,7 +169,7 @@ fn copy_values(
             bytes,
             digest,
         });
-        tell(Progress {
+        tell(RewriteProgress {
             what: "large values",
             done,
             total,

@@ -11,7 +11,7 @@ use super::open::{self, OpenStoreError, Options, checkpoint};
 use super::recode::{self, Recoded};
 use super::{schema, vault};
 use crate::files::FileArtifacts;
-use crate::vault::{Cipher, Cost, DataKey, LockedKey, Passphrase, UnlockError};
+use crate::vault::{Cipher, DataKey, LockedKey, Passphrase, StretchCost, UnlockError};
 use planwright_engine::crash;
 use planwright_engine::port::{ArtifactError, StoreError};
 use rusqlite::{Connection, OpenFlags};
@@ -24,20 +24,23 @@ use std::time::{Duration, Instant};
 
 /// How far long work has come.
 #[derive(Debug, Clone, Copy)]
-pub struct Progress {
+pub struct RewriteProgress {
     pub what: &'static str,
     pub done: u64,
     pub total: u64,
 }
 
 /// Who is told about it.
-pub type Tell<'a> = &'a mut dyn FnMut(Progress);
+pub type Tell<'a> = &'a mut dyn FnMut(RewriteProgress);
 
 /// How a store is kept from now on.
 #[derive(Debug, Clone)]
 pub enum Protection {
     Plain,
-    Sealed { passphrase: Passphrase, cost: Cost },
+    Sealed {
+        passphrase: Passphrase,
+        cost: StretchCost,
+    },
 }
 
 /// What was rewritten.
@@ -134,7 +137,7 @@ impl IdleStore {
         self,
         old: &Passphrase,
         new: &Passphrase,
-        cost: Cost,
+        cost: StretchCost,
     ) -> Result<(), RewriteStoreError> {
         let locked = vault::read(&self.connection)?.ok_or(OpenStoreError::NotEncrypted)?;
         let key = locked.unlock(old)?;

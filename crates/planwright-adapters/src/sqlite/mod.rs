@@ -32,7 +32,7 @@ mod writer;
 
 pub use anchor::Loss;
 pub use backup::{BackedFile, Manifest};
-pub use idle::{IdleStore, Progress, Protection, RewriteStoreError, Rewritten, Tell};
+pub use idle::{IdleStore, Protection, RewriteProgress, RewriteStoreError, Rewritten, Tell};
 pub use open::{OpenStoreError, Options, is_encrypted};
 pub use restore::{Restore, Restored, read_manifest, restore};
 pub use store::SqliteStore;

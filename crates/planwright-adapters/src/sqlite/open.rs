@@ -3,7 +3,7 @@
 
 use super::fault::describe;
 use super::{schema, vault};
-use crate::vault::{Cipher, Cost, Passphrase, ReadPassphraseError, UnlockError};
+use crate::vault::{Cipher, Passphrase, ReadPassphraseError, StretchCost, UnlockError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{DirBuilder, OpenOptions};
@@ -30,7 +30,7 @@ pub struct Options {
     /// Opens an encrypted store, or makes a new one encrypted. Forgotten as soon as that is done.
     pub passphrase: Option<Passphrase>,
     /// What it costs to try a passphrase of a store that is made.
-    pub cost: Cost,
+    pub cost: StretchCost,
 }
 
 impl Options {
@@ -41,7 +41,7 @@ impl Options {
             queue: 1024,
             max_heads_bytes: 4 * 1024 * 1024,
             passphrase: None,
-            cost: Cost::DEFAULT,
+            cost: StretchCost::DEFAULT,
         }
     }
 

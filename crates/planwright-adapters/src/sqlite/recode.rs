@@ -3,7 +3,7 @@
 
 use super::entry_index;
 use super::fault::describe;
-use super::idle::{Progress, RewriteStoreError, Tell};
+use super::idle::{RewriteProgress, RewriteStoreError, Tell};
 use super::sealing::{
     LabelRow, mask_request, open_answer, open_entry, open_message, open_refusal, seal_answer,
     seal_entry, seal_message, seal_refusal, token_mark,
@@ -77,7 +77,7 @@ pub(super) fn copy(
             if is_journal {
                 recoded.entries = done;
                 if done % TOLD_EVERY == 0 || done == total {
-                    tell(Progress {
+                    tell(RewriteProgress {
                         what: "writing",
                         done,
                         total,
@@ -363,7 +363,7 @@ pub(super) fn compare(
             head = check_chain(head, &stream, &two)
                 .map_err(|error| RewriteStoreError::Damaged(format!("{name}: {error}")))?;
             done += two.len() as u64;
-            tell(Progress {
+            tell(RewriteProgress {
                 what: "comparing",
                 done,
                 total,
@@ -405,7 +405,7 @@ pub(super) fn verify_journal(
                 .map_err(|error| damaged(describe(&error)))?;
             head = check_chain(head, &stream, &page).map_err(|error| damaged(error.to_string()))?;
             done += page.len() as u64;
-            tell(Progress {
+            tell(RewriteProgress {
                 what: "reading",
                 done,
                 total,

@@ -9,7 +9,7 @@ use super::backup::{
     ARTIFACTS, BackedFile, DATABASE, FORMAT, MANIFEST, Manifest, check_copy, copy_file,
     create_directory, failed, hash_file, sync_directory,
 };
-use super::idle::{Progress, RewriteStoreError, Tell, lock_alone, replace};
+use super::idle::{RewriteProgress, RewriteStoreError, Tell, lock_alone, replace};
 use super::open::{self, Options};
 use super::sealing::{seal_refusal, token_mark};
 use super::tokens::all as all_tokens;
@@ -169,7 +169,7 @@ fn check_files(from: &Path, manifest: &Manifest, tell: Tell<'_>) -> Result<(), R
                 file.path
             )));
         }
-        tell(Progress {
+        tell(RewriteProgress {
             what: "checking",
             done,
             total,
@@ -276,7 +276,7 @@ fn copy_values(
             }
             std::fs::rename(&draft, &target).map_err(failed(&target))?;
         }
-        tell(Progress {
+        tell(RewriteProgress {
             what: "large values",
             done,
             total,

@@ -4,7 +4,7 @@
 //! taken over what is sealed, so they are masked: a hash of something that could be guessed would
 //! confirm the guess. Names of streams, statuses, times and sizes stay as they are.
 
-use crate::vault::{Cipher, OpenSealedError, Place, SealError};
+use crate::vault::{Cipher, OpenSealedError, SealError, SealedPlace};
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, Record};
 use planwright_engine::port::{StoreError, Token};
@@ -74,7 +74,7 @@ pub(super) fn seal_entry<'a>(
     whole.extend_from_slice(&length.to_le_bytes());
     whole.extend_from_slice(key.as_deref().unwrap_or_default().as_bytes());
     whole.extend_from_slice(body);
-    let place = Place {
+    let place = SealedPlace {
         table: "entries",
         column: "body",
         row: &[stream.as_bytes(), &seq.to_le_bytes()],
@@ -106,7 +106,7 @@ pub(super) fn open_entry(
         body,
         hash,
     } = kept;
-    let place = Place {
+    let place = SealedPlace {
         table: "entries",
         column: "body",
         row: &[stream.as_bytes(), &seq.to_le_bytes()],
@@ -160,7 +160,7 @@ pub(super) struct LabelRow<'a> {
 }
 
 impl LabelRow<'_> {
-    fn with<T>(&self, work: impl FnOnce(Place<'_>) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(SealedPlace<'_>) -> T) -> T {
         let Self {
             stream,
             plan,
@@ -176,7 +176,7 @@ impl LabelRow<'_> {
             &times.0,
             &times.1,
         ];
-        work(Place {
+        work(SealedPlace {
             table: "streams",
             column: "label",
             row: &row,
@@ -204,7 +204,7 @@ pub(super) fn seal_message(
     hash: Digest,
 ) -> Result<(Vec<u8>, Digest), SealError> {
     let id = id.to_le_bytes();
-    let place = Place {
+    let place = SealedPlace {
         table: "messages",
         column: "body",
         row: &[&id, run.as_bytes()],
@@ -222,7 +222,7 @@ pub(super) fn open_message(
     hash: Digest,
 ) -> Result<(Vec<u8>, Digest), OpenSealedError> {
     let id = id.to_le_bytes();
-    let place = Place {
+    let place = SealedPlace {
         table: "messages",
         column: "body",
         row: &[&id, run.as_bytes()],
@@ -240,7 +240,7 @@ pub(super) fn seal_refusal<'a>(
 ) -> Result<Cow<'a, str>, SealError> {
     let id = id.to_le_bytes();
     cipher.seal_text(
-        Place {
+        SealedPlace {
             table: "messages",
             column: "refusal",
             row: &[&id],
@@ -256,7 +256,7 @@ pub(super) fn open_refusal(
 ) -> Result<String, OpenSealedError> {
     let id = id.to_le_bytes();
     cipher.open_text(
-        Place {
+        SealedPlace {
             table: "messages",
             column: "refusal",
             row: &[&id],
@@ -271,7 +271,7 @@ pub(super) fn seal_answer(
     key: &Digest,
     answer: &[u8],
 ) -> Result<Vec<u8>, SealError> {
-    let place = Place {
+    let place = SealedPlace {
         table: "answers",
         column: "answer",
         row: &[key.as_bytes()],
@@ -285,7 +285,7 @@ pub(super) fn open_answer(
     kept: Vec<u8>,
 ) -> Result<Vec<u8>, OpenSealedError> {
     cipher.open(
-        Place {
+        SealedPlace {
             table: "answers",
             column: "answer",
             row: &[key.as_bytes()],
@@ -322,7 +322,7 @@ pub(super) fn check_token_mark(
     })
 }
 
-fn with_token_place<T>(token: &Token, work: impl FnOnce(Place<'_>) -> T) -> T {
+fn with_token_place<T>(token: &Token, work: impl FnOnce(SealedPlace<'_>) -> T) -> T {
     let Token {
         id,
         hash,
@@ -351,7 +351,7 @@ fn with_token_place<T>(token: &Token, work: impl FnOnce(Place<'_>) -> T) -> T {
         &expires,
         &revoked,
     ];
-    work(Place {
+    work(SealedPlace {
         table: "tokens",
         column: "mark",
         row: &row,

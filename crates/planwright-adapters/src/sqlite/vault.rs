@@ -2,7 +2,7 @@
 //! opened.
 
 use super::open::OpenStoreError;
-use crate::vault::{Cipher, Cost, DataKey, LockedKey, Passphrase};
+use crate::vault::{Cipher, DataKey, LockedKey, Passphrase, StretchCost};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 /// The lock, if the store has one. A database from before there were locks has none.
@@ -14,7 +14,7 @@ pub(super) fn read(connection: &Connection) -> Result<Option<LockedKey>, OpenSto
     let row = connection.query_row(sql, [], |row| {
         Ok(LockedKey {
             format: row.get(0)?,
-            cost: Cost {
+            cost: StretchCost {
                 memory_kib: row.get(1)?,
                 passes: row.get(2)?,
                 lanes: row.get(3)?,
@@ -49,7 +49,7 @@ pub(super) fn write(
         nonce,
         wrapped,
     } = locked;
-    let Cost {
+    let StretchCost {
         memory_kib,
         passes,
         lanes,
@@ -105,7 +105,7 @@ fn is_empty(connection: &Connection) -> Result<bool, rusqlite::Error> {
 pub(super) fn create(
     connection: &mut Connection,
     passphrase: &Passphrase,
-    cost: Cost,
+    cost: StretchCost,
 ) -> Result<Cipher, OpenStoreError> {
     passphrase.check_strength()?;
     let locked = LockedKey::lock(&DataKey::random()?, passphrase, cost)?;

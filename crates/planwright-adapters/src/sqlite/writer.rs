@@ -149,6 +149,8 @@ pub(super) struct Writer {
     wrote: bool,
     groups: u32,
     cut_heads_at: u64,
+    /// A caller has asked the writer's thread for maintenance, and it has not come to it yet.
+    maintenance_asked: bool,
 }
 
 /// Waits for a request, at first without going to sleep: in a chain the next one comes a few
@@ -193,6 +195,7 @@ impl Writer {
             wrote: false,
             groups: 0,
             cut_heads_at: options.max_heads_bytes,
+            maintenance_asked: false,
             options,
         };
         writer.logged_pages = writer.log_bytes() / PAGE_BYTES;
@@ -227,7 +230,7 @@ impl Writer {
 
     /// Commits one request on the caller's thread, unless that would have to wait: for another
     /// commit of this process, for another process, or for a disk that is slow. Then the request
-    /// comes back, to be queued. Returns whether maintenance is due.
+    /// comes back, to be queued. Returns whether the thread has to be asked for maintenance.
     pub(super) fn try_commit_now(writer: &Mutex<Self>, request: Request) -> Result<bool, Request> {
         let Ok(mut writer) = writer.try_lock() else {
             return Err(request);
@@ -239,7 +242,10 @@ impl Writer {
             return Err(request);
         }
         writer.commit_begun(&mut vec![request], Ok(()));
-        Ok(writer.is_maintenance_due())
+        // Asked for once: a thread that is woken after every commit competes with the next one.
+        let wanted = writer.is_maintenance_due() && !writer.maintenance_asked;
+        writer.maintenance_asked |= wanted;
+        Ok(wanted)
     }
 
     /// Commits a group and answers it. A request that is refused does not spoil the others.
@@ -501,12 +507,26 @@ impl Writer {
             .map(|_| ())
     }
 
-    fn is_maintenance_due(&self) -> bool {
-        self.logged_pages >= CHECKPOINT_PAGES || self.groups >= GROUPS_PER_LOOK
+    fn is_maintenance_due(&mut self) -> bool {
+        self.logged_pages >= CHECKPOINT_PAGES || self.is_heads_file_long()
+    }
+
+    /// Looks at the size of the heads file after every so many groups.
+    fn is_heads_file_long(&mut self) -> bool {
+        if self.groups < GROUPS_PER_LOOK {
+            return false;
+        }
+        let bytes = self.heads.bytes();
+        let long = bytes.is_ok_and(|bytes| bytes >= self.cut_heads_at);
+        if !long {
+            self.groups = 0;
+        }
+        long
     }
 
     /// Keeps the log and the heads file short, after the answers were given.
     fn maintain(&mut self) {
+        self.maintenance_asked = false;
         if self.broken.is_some() {
             return;
         }
@@ -515,15 +535,9 @@ impl Writer {
             let result = checkpoint(&self.connection, "PASSIVE");
             self.note_checkpoint(result);
         }
-        if self.groups >= GROUPS_PER_LOOK {
+        if self.is_heads_file_long() {
             self.groups = 0;
-            if self
-                .heads
-                .bytes()
-                .is_ok_and(|bytes| bytes >= self.cut_heads_at)
-            {
-                self.cut_heads();
-            }
+            self.cut_heads();
         }
     }
 

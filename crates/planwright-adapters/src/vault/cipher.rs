@@ -17,7 +17,7 @@ const FORMAT: &[u8] = b"planwright sealed 1";
 
 /// Where something belongs. What was sealed for one place does not open in another.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct SealedPlace<'a> {
     /// The table, or whatever else it is kept in.
     pub table: &'static str,
     pub column: &'static str,
@@ -25,7 +25,7 @@ pub struct Place<'a> {
     pub row: &'a [&'a [u8]],
 }
 
-impl Place<'_> {
+impl SealedPlace<'_> {
     /// The parts with their lengths, so that no two places are the same bytes.
     fn bytes(&self) -> Vec<u8> {
         let fixed = [FORMAT, self.table.as_bytes(), self.column.as_bytes()];
@@ -107,7 +107,11 @@ impl Cipher {
     }
 
     /// What is kept in place of `bytes`: a random nonce, the ciphertext, the tag.
-    pub fn seal<'a>(&self, place: Place<'_>, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, SealError> {
+    pub fn seal<'a>(
+        &self,
+        place: SealedPlace<'_>,
+        bytes: &'a [u8],
+    ) -> Result<Cow<'a, [u8]>, SealError> {
         let Self::Sealed(keys) = self else {
             return Ok(Cow::Borrowed(bytes));
         };
@@ -126,7 +130,7 @@ impl Cipher {
     }
 
     /// What was sealed for this place.
-    pub fn open(&self, place: Place<'_>, kept: Vec<u8>) -> Result<Vec<u8>, OpenSealedError> {
+    pub fn open(&self, place: SealedPlace<'_>, kept: Vec<u8>) -> Result<Vec<u8>, OpenSealedError> {
         let Self::Sealed(keys) = self else {
             return Ok(kept);
         };
@@ -145,7 +149,7 @@ impl Cipher {
     /// As [`Cipher::seal`], for columns that hold text.
     pub fn seal_text<'a>(
         &self,
-        place: Place<'_>,
+        place: SealedPlace<'_>,
         text: &'a str,
     ) -> Result<Cow<'a, str>, SealError> {
         if !self.is_sealed() {
@@ -156,7 +160,11 @@ impl Cipher {
         ))
     }
 
-    pub fn open_text(&self, place: Place<'_>, kept: String) -> Result<String, OpenSealedError> {
+    pub fn open_text(
+        &self,
+        place: SealedPlace<'_>,
+        kept: String,
+    ) -> Result<String, OpenSealedError> {
         if !self.is_sealed() {
             return Ok(kept);
         }
@@ -211,8 +219,8 @@ mod tests {
         Cipher::sealed(&DataKey::random().unwrap())
     }
 
-    fn place<'a>(row: &'a [&'a [u8]]) -> Place<'a> {
-        Place {
+    fn place<'a>(row: &'a [&'a [u8]]) -> SealedPlace<'a> {
+        SealedPlace {
             table: "entries",
             column: "body",
             row,
@@ -242,7 +250,7 @@ mod tests {
             for row in rows {
                 assert!(cipher.open(place(row), kept.clone()).is_err());
             }
-            let other = Place {
+            let other = SealedPlace {
                 column: "label",
                 ..place(&[b"run/a", b"1"])
             };

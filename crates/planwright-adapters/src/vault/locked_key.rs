@@ -41,13 +41,13 @@ fn fill(bytes: &mut [u8]) -> Result<(), UnlockError> {
 
 /// What it costs to try one passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cost {
+pub struct StretchCost {
     pub memory_kib: u32,
     pub passes: u32,
     pub lanes: u32,
 }
 
-impl Cost {
+impl StretchCost {
     /// What new locks cost: 64 MiB and three passes, a fifth of a second.
     pub const DEFAULT: Self = Self {
         memory_kib: 64 * 1024,
@@ -96,7 +96,7 @@ pub enum UnlockError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockedKey {
     pub(crate) format: u32,
-    pub(crate) cost: Cost,
+    pub(crate) cost: StretchCost,
     pub(crate) salt: Vec<u8>,
     pub(crate) nonce: Vec<u8>,
     pub(crate) wrapped: Vec<u8>,
@@ -107,7 +107,7 @@ impl LockedKey {
     pub(crate) fn lock(
         key: &DataKey,
         passphrase: &Passphrase,
-        cost: Cost,
+        cost: StretchCost,
     ) -> Result<Self, UnlockError> {
         if !cost.is_acceptable() {
             return Err(UnlockError::Damaged(
@@ -172,7 +172,7 @@ impl LockedKey {
     }
 
     fn stretch(&self, passphrase: &Passphrase) -> Result<XChaCha20Poly1305, UnlockError> {
-        let Cost {
+        let StretchCost {
             memory_kib,
             passes,
             lanes,
@@ -188,7 +188,7 @@ impl LockedKey {
 
     /// Everything about the lock but what it holds: none of it can be changed unnoticed.
     fn description(&self) -> Vec<u8> {
-        let Cost {
+        let StretchCost {
             memory_kib,
             passes,
             lanes,
@@ -213,7 +213,8 @@ mod tests {
     #[test]
     fn only_the_passphrase_opens_the_lock() {
         let key = DataKey::random().unwrap();
-        let locked = LockedKey::lock(&key, &passphrase("correct horse"), Cost::FLOOR).unwrap();
+        let locked =
+            LockedKey::lock(&key, &passphrase("correct horse"), StretchCost::FLOOR).unwrap();
         assert_eq!(
             *locked.unlock(&passphrase("correct horse")).unwrap().0,
             *key.0
@@ -236,7 +237,7 @@ mod tests {
     fn a_lock_with_any_byte_changed_or_cut_does_not_open() {
         let key = DataKey::random().unwrap();
         let word = passphrase("correct horse");
-        let locked = LockedKey::lock(&key, &word, Cost::FLOOR).unwrap();
+        let locked = LockedKey::lock(&key, &word, StretchCost::FLOOR).unwrap();
         type Field = fn(&mut LockedKey) -> &mut Vec<u8>;
         let fields: [Field; 3] = [
             |key| &mut key.salt,
@@ -255,9 +256,9 @@ mod tests {
             }
         }
         let dearer = LockedKey {
-            cost: Cost {
+            cost: StretchCost {
                 passes: 3,
-                ..Cost::FLOOR
+                ..StretchCost::FLOOR
             },
             ..locked
         };
@@ -271,27 +272,27 @@ mod tests {
     fn a_lock_below_the_floor_or_above_the_ceiling_is_not_tried() {
         let key = DataKey::random().unwrap();
         let word = passphrase("correct horse");
-        let locked = LockedKey::lock(&key, &word, Cost::FLOOR).unwrap();
+        let locked = LockedKey::lock(&key, &word, StretchCost::FLOOR).unwrap();
         let costs = [
-            Cost {
+            StretchCost {
                 memory_kib: 8,
-                ..Cost::FLOOR
+                ..StretchCost::FLOOR
             },
-            Cost {
+            StretchCost {
                 passes: 1,
-                ..Cost::FLOOR
+                ..StretchCost::FLOOR
             },
-            Cost {
+            StretchCost {
                 lanes: 0,
-                ..Cost::FLOOR
+                ..StretchCost::FLOOR
             },
-            Cost {
+            StretchCost {
                 memory_kib: u32::MAX,
-                ..Cost::FLOOR
+                ..StretchCost::FLOOR
             },
-            Cost {
+            StretchCost {
                 passes: u32::MAX,
-                ..Cost::FLOOR
+                ..StretchCost::FLOOR
             },
         ];
         for cost in costs {

@@ -9,8 +9,8 @@ mod cipher;
 mod locked_key;
 mod passphrase;
 
-pub use cipher::{Cipher, OpenSealedError, Place, SealError};
-pub use locked_key::{Cost, LockedKey, UnlockError};
+pub use cipher::{Cipher, OpenSealedError, SealError, SealedPlace};
+pub use locked_key::{LockedKey, StretchCost, UnlockError};
 pub use passphrase::{Passphrase, ReadPassphraseError};
 
 pub(crate) use locked_key::DataKey;

@@ -3,7 +3,7 @@
 use super::body::body;
 use super::options::{InvalidWebhook, WebhookOptions, explain};
 use super::sign::{Key, signatures};
-use crate::reach::{check_target, client, refused, why};
+use crate::outbound::{build_client, check_target, describe_failure, find_refusal};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{BoxFuture, Clock, Secrets};
 use planwright_engine::webhooks::Notice;
@@ -122,8 +122,8 @@ impl HttpWebhook {
         }
         let range = check_target(&self.url, self.options.allow_private)
             .map_err(|refused| failed(explain(&refused)))?;
-        let made = client(range, self.url.scheme() == "https", Some(TIMEOUT));
-        let client = made.map_err(|error| failed(why(&error)))?;
+        let made = build_client(range, self.url.scheme() == "https", Some(TIMEOUT));
+        let client = made.map_err(|error| failed(describe_failure(&error)))?;
         Ok(self.client.get_or_init(|| client))
     }
 
@@ -166,10 +166,10 @@ impl HttpWebhook {
     }
 
     fn unanswered(&self, error: &reqwest::Error) -> String {
-        let reason = match refused(error) {
+        let reason = match find_refusal(error) {
             Some(refused) => explain(refused),
             None if error.is_timeout() => format!("no answer within {} s", TIMEOUT.as_secs()),
-            None => format!("no answer: {}", why(error)),
+            None => format!("no answer: {}", describe_failure(error)),
         };
         self.redaction.redactor().text(&reason).into_owned()
     }

@@ -1,7 +1,7 @@
 //! What the operator says about an endpoint, and why it cannot be used.
 
 use super::body::Format;
-use crate::reach::{Refused, check_target};
+use crate::outbound::{Refused, check_target};
 use planwright_core::secret::SecretName;
 use planwright_engine::webhooks::KINDS;
 use reqwest::Url;

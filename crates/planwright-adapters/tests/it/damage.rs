@@ -183,6 +183,23 @@ async fn the_heads_file_is_cut_and_losses_are_remembered() {
     );
 }
 
+/// The caller commits on its own thread here, and the writer's thread has to be asked.
+#[tokio::test]
+async fn the_log_stays_short_while_a_run_is_alone() {
+    let scene = Scene::new();
+    let store = scene.open();
+    let mut chain = Chain::of("run/r");
+    let body = "x".repeat(60_000);
+    let mut largest = 0;
+    // 15 pages each. Without a checkpoint the log would end with 6,000 of them.
+    for _ in 0..400 {
+        chain.put(&store, &body).await;
+        largest = largest.max(std::fs::metadata(scene.file("-wal")).unwrap().len());
+    }
+    let pages = largest / (4096 + 24);
+    assert!((500..3_000).contains(&pages), "{pages} pages");
+}
+
 /// Streams of several sizes, half of them in the main file, half in the log.
 async fn original() -> (Scene, Vec<Chain>) {
     let scene = Scene::new();

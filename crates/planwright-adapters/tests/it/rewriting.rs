@@ -6,7 +6,7 @@ use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::sqlite::{
     IdleStore, OpenStoreError, Options, Protection, RewriteStoreError, SqliteStore, is_encrypted,
 };
-use planwright_adapters::vault::Cost;
+use planwright_adapters::vault::StretchCost;
 use planwright_core::journal::{Head, check_chain};
 use planwright_core::policy::{Role, Roles};
 use planwright_core::principal::Principal;
@@ -24,7 +24,7 @@ const LARGE: &[u8] = b"a large value, canary and all";
 fn protection() -> Protection {
     Protection::Sealed {
         passphrase: passphrase("correct horse"),
-        cost: Cost::FLOOR,
+        cost: StretchCost::FLOOR,
     }
 }
 
@@ -192,7 +192,7 @@ async fn a_store_is_encrypted_rekeyed_and_decrypted_without_losing_anything() {
     // Another passphrase for the same key.
     let new = passphrase("battery staple");
     let idle = IdleStore::open(sealed(scene.path())).unwrap();
-    idle.relock(&passphrase("correct horse"), &new, Cost::FLOOR)
+    idle.relock(&passphrase("correct horse"), &new, StretchCost::FLOOR)
         .unwrap();
     assert!(SqliteStore::open_with(sealed(scene.path())).is_err());
     let options = || Options {

@@ -1,7 +1,7 @@
 //! What the tests of the SQLite store play with: a directory, and streams that know their head.
 
 use planwright_adapters::sqlite::{Options, SqliteStore};
-use planwright_adapters::vault::{Cost, Passphrase};
+use planwright_adapters::vault::{Passphrase, StretchCost};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
@@ -57,7 +57,7 @@ pub(crate) fn passphrase(text: &str) -> Passphrase {
 pub(crate) fn sealed(path: PathBuf) -> Options {
     Options {
         passphrase: Some(passphrase("correct horse")),
-        cost: Cost::FLOOR,
+        cost: StretchCost::FLOOR,
         ..Options::new(path)
     }
 }

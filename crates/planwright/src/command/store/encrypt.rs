@@ -7,7 +7,7 @@ use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::printer::line;
 use crate::workspace::app::CommandContext;
 use planwright_adapters::sqlite::{IdleStore, Protection, Rewritten, is_encrypted};
-use planwright_adapters::vault::Cost;
+use planwright_adapters::vault::StretchCost;
 use serde_json::json;
 use std::io;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(crate) async fn encrypt(context: &CommandContext, args: &Args) -> Result<Exi
     let passphrase = context.unlock.new_one(context)?;
     let protection = Protection::Sealed {
         passphrase,
-        cost: Cost::DEFAULT,
+        cost: StretchCost::DEFAULT,
     };
     let (from, artifacts) = (
         open_options(context, None),

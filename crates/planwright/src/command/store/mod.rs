@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::printer::Printer;
 use crate::workspace::app::CommandContext;
 use indicatif::{ProgressBar, ProgressStyle};
-use planwright_adapters::sqlite::{Options, Progress, RewriteStoreError};
+use planwright_adapters::sqlite::{Options, RewriteProgress, RewriteStoreError};
 use planwright_adapters::vault::Passphrase;
 use planwright_engine::with_causes;
 
@@ -77,7 +77,7 @@ fn open_options(context: &CommandContext, passphrase: Option<Passphrase>) -> Opt
 /// Does work that takes long on a thread of its own, and shows how far it has come.
 async fn run_with_progress<T: Send + 'static>(
     printer: Printer,
-    work: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, RewriteStoreError> + Send + 'static,
+    work: impl FnOnce(&mut dyn FnMut(RewriteProgress)) -> Result<T, RewriteStoreError> + Send + 'static,
 ) -> Result<T, Failure> {
     let bar = if printer.is_live() && !printer.json {
         ProgressBar::new(0)
@@ -89,7 +89,7 @@ async fn run_with_progress<T: Send + 'static>(
     }
     let shown = bar.clone();
     let done = tokio::task::spawn_blocking(move || {
-        work(&mut |Progress { what, done, total }| {
+        work(&mut |RewriteProgress { what, done, total }| {
             shown.set_message(what);
             shown.set_length(total);
             shown.set_position(done);

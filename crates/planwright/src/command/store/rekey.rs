@@ -5,7 +5,7 @@ use crate::config::passphrase::ask_new;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::CommandContext;
 use planwright_adapters::sqlite::{IdleStore, Protection};
-use planwright_adapters::vault::{Cost, Passphrase};
+use planwright_adapters::vault::{Passphrase, StretchCost};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         let artifacts = context.workspace.artifacts.clone();
         let protection = Protection::Sealed {
             passphrase: new,
-            cost: Cost::DEFAULT,
+            cost: StretchCost::DEFAULT,
         };
         run_with_progress(context.printer, move |tell| {
             let (idle, _) = idle.rewrite(&protection, &artifacts, tell)?;
@@ -51,7 +51,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         })
         .await?;
     } else {
-        idle.relock(&old, &new, Cost::DEFAULT)?;
+        idle.relock(&old, &new, StretchCost::DEFAULT)?;
     }
     let what = if args.data_key {
         "passphrase and key"

@@ -31,7 +31,7 @@ pub(crate) enum Refused {
 }
 
 /// What refused a request on its way, if that is why it gave no answer.
-pub(crate) fn refused(error: &reqwest::Error) -> Option<&Refused> {
+pub(crate) fn find_refusal(error: &reqwest::Error) -> Option<&Refused> {
     let first: &(dyn Error + 'static) = error;
     std::iter::successors(Some(first), |error| (*error).source())
         .find_map(|error| error.downcast_ref())
@@ -39,7 +39,7 @@ pub(crate) fn refused(error: &reqwest::Error) -> Option<&Refused> {
 
 /// A client that connects to nothing but what was checked, with certificates or without any
 /// encryption.
-pub(crate) fn client(
+pub(crate) fn build_client(
     range: Range,
     tls: bool,
     timeout: Option<Duration>,
@@ -65,7 +65,7 @@ pub(crate) fn client(
 
 /// Why a request gave no answer, down to the first cause. The outermost message repeats the URL, so
 /// it is left out.
-pub(crate) fn why(error: &reqwest::Error) -> String {
+pub(crate) fn describe_failure(error: &reqwest::Error) -> String {
     let causes: Vec<String> = std::iter::successors(error.source(), |error| (*error).source())
         .map(ToString::to_string)
         .collect();

@@ -24,7 +24,7 @@ const LATE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many requests of the server may wait for our answers.
 const MAX_UNANSWERED: usize = 64;
 
-pub(super) struct Watched<T> {
+pub(super) struct FilteredTransport<T> {
     inner: T,
     wire: Arc<Wire>,
     discover: Option<Discover>,
@@ -39,7 +39,7 @@ struct Discover {
     deadline: Option<Instant>,
 }
 
-impl<T> Watched<T> {
+impl<T> FilteredTransport<T> {
     /// `patient` for a server that is known to be modern: it gets all the time it needs.
     pub(super) fn new(inner: T, wire: Arc<Wire>, patient: bool) -> Self {
         let patience = (!patient).then_some(DISCOVER_TIMEOUT);
@@ -121,7 +121,7 @@ impl<T> Watched<T> {
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for FilteredTransport<T> {
     type Error = T::Error;
 
     fn send(

@@ -23,7 +23,7 @@ const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 const URL_ELICITATION_REQUIRED: i32 = -32042;
 
 /// What came of a request, as the machinery says.
-pub(super) type Answer =
+pub(super) type RpcReply =
     Result<Result<ServerResult, ServiceError>, tokio::sync::oneshot::error::RecvError>;
 
 /// How one exchange with the server went.
@@ -38,12 +38,12 @@ pub(super) enum Exchange {
 }
 
 /// Reads the answer, or finds out what is known without one.
-pub(super) async fn settle(
+pub(super) async fn settle_exchange(
     server: &Server,
     connection: &Connection,
     tool: &KnownTool,
     ticket: &Ticket,
-    answer: Answer,
+    answer: RpcReply,
 ) -> Exchange {
     let error = match answer {
         Ok(Ok(result)) => {
