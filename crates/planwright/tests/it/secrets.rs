@@ -320,9 +320,10 @@ fn no_spelling_of_a_secret_is_in_anything_that_is_kept_or_shown() {
     // `hold` waits for all steps but those that fail, so these may still be at work when it starts.
     let only_holds = || {
         let log = bench.log("p");
-        let of = |kind: &str| log.iter().filter(move |entry| entry["kind"] == kind);
-        of("attempt_started").any(|entry| entry["step"] == "hold")
-            && of("attempt_succeeded").count() + of("attempt_failed").count() == count
+        let is = |entry: &Value, kind: &str| entry["kind"] == kind;
+        let ended = |entry: &&Value| is(entry, "attempt_succeeded") || is(entry, "attempt_failed");
+        let holds = |entry: &Value| is(entry, "attempt_started") && entry["step"] == "hold";
+        log.iter().any(holds) && log.iter().filter(ended).count() == count
     };
     // Hundreds of processes, and none of them hurried by being watched too closely.
     let since = Instant::now();
