@@ -49,7 +49,7 @@ fn with_article(kind: PrincipalKind) -> &'static str {
 
 impl Roles {
     /// Returns whether `by` may give `to` this role. What kind of principal it is comes first, as
-    /// it does in [`Roles::may`].
+    /// it does in [`Roles::permits`].
     pub fn check_grant(
         &self,
         by: &Principal,

@@ -1,6 +1,6 @@
 //! The operator's policy: calls that are allowed, asked about or denied, approvers, and limits.
 //!
-//! [`Policy::judge`] says what the policy thinks of one call. It is asked when a plan is reviewed,
+//! [`Policy::judge_call`] says what the policy thinks of one call. It is asked when a plan is reviewed,
 //! about what is known by then, and again about every call on the arguments that are sent, in the
 //! transaction that records its start. The policy decides nothing about runs by itself: that is
 //! `decide`'s.

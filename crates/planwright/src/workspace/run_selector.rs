@@ -55,7 +55,7 @@ pub(crate) async fn select_run(app: &App, text: &str) -> Result<RunTarget, Failu
     Ok(RunTarget { review, run })
 }
 
-/// As [`run_target`], for reading: the beginning of a plan's id is enough, and one of its runs may
+/// As [`select_run`], for reading: the beginning of a plan's id is enough, and one of its runs may
 /// be named beside it.
 pub(crate) async fn select_run_for_reading(
     app: &App,
