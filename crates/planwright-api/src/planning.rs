@@ -80,7 +80,7 @@ impl ModelCostLine {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "nobody spends 2^52 millionths of a dollar"
+    reason = "no plan costs 2^52 millionths of a dollar"
 )]
 fn dollars(cost: Cost) -> f64 {
     cost.0 as f64 / 1_000_000.0

@@ -38,7 +38,7 @@ impl ReflectionWire {
 #[serde(rename_all = "camelCase")]
 pub struct CriterionWire {
     pub criterion: String,
-    /// Null when nobody could tell.
+    /// Null when neither the model nor a step could tell.
     pub holds: Option<bool>,
     pub evidence: String,
 }

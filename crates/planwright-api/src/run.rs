@@ -33,7 +33,7 @@ pub struct RunResult<S = StepResult> {
     /// What came of looking at it before its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reflection: Option<ReflectionWire>,
-    /// Why somebody declared it failed.
+    /// Why a person declared it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Whether the success criteria hold, once that was asked.

@@ -22,7 +22,7 @@ pub struct StatsResult {
     pub tools: Vec<ToolLatency>,
     pub approvals: ApprovalStats,
     pub prediction: Prediction,
-    /// Tools that plans ask for and nobody offers at this moment, the most wanted first.
+    /// Tools that plans ask for and no server offers at this moment, the most wanted first.
     pub tool_gaps: Vec<ToolGap>,
     /// What asking models took, by model, and together.
     pub models: Vec<ModelCostLine>,
@@ -71,11 +71,12 @@ pub struct ApprovalStats {
     pub most_rejections: u64,
     pub change_requests: u64,
     pub comments: u64,
-    /// Plans and approvals that nobody touched in time.
+    /// Plans and approvals that were not touched in time.
     pub expired: u64,
 }
 
-/// How long completed runs were expected to take, against how long they took without waiting for people.
+/// How long completed runs were expected to take, against how long they took without waiting
+/// for people.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Prediction {

@@ -21,7 +21,8 @@ impl ValidationResult {
     pub fn new(plan: Option<&Plan>, digest: Option<Digest>, findings: Vec<Finding>) -> Self {
         let ok = !findings.iter().any(Finding::is_error);
         let name = |plan: &Plan, ix: &StepIx| plan.step_id(*ix).to_string();
-        let (mut levels, mut critical_path) = (Vec::new(), Vec::new());
+        let mut levels = Vec::new();
+        let mut critical_path = Vec::new();
         if let Some(plan) = plan {
             let names = |level: &Vec<StepIx>| level.iter().map(|ix| name(plan, ix)).collect();
             levels = plan.graph().levels().iter().map(names).collect();

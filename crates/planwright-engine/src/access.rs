@@ -23,7 +23,7 @@ const ENCODED_CHARS: usize = 43;
 /// More than this many tokens are not kept: revoked ones are of no use, and lists have an end.
 pub const MAX_TOKENS: usize = 10_000;
 
-/// What somebody is given.
+/// The access that a principal is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     pub to: Principal,
@@ -55,7 +55,7 @@ pub enum GrantError {
     Store(#[from] StoreError),
 }
 
-/// Makes a token nobody has seen. It opens nothing before it is added to the tokens of a service.
+/// Makes a new, secret token. It opens nothing before it is added to the tokens of a service.
 pub fn mint(grant: &Grant, now: Timestamp) -> Result<Minted, GrantError> {
     let random = |error: getrandom::Error| GrantError::Random(error.to_string());
     let mut bytes = Zeroizing::new([0; RANDOM_BYTES]);
@@ -77,7 +77,7 @@ pub fn mint(grant: &Grant, now: Timestamp) -> Result<Minted, GrantError> {
     Ok(Minted { token, text })
 }
 
-/// Gives somebody access, if `by` may.
+/// Gives the principal of `grant` access, if `by` may.
 pub async fn create(
     tokens: &dyn Tokens,
     roles: &Roles,
@@ -116,7 +116,8 @@ pub async fn rotate(
         lifetime,
     };
     let minted = create(tokens, roles, by, &grant, now).await?;
-    // A crash in between leaves both valid, and the command can be repeated: nobody is locked out.
+    // A crash in between leaves both valid, and the command can be repeated: the principal is not
+    // locked out.
     tokens.revoke(id, now).await?;
     Ok(minted)
 }
@@ -130,7 +131,7 @@ pub async fn revoke(
     now: Timestamp,
 ) -> Result<bool, GrantError> {
     let token = find(tokens, id).await?;
-    // Whoever may not give access may still give up their own.
+    // A principal who may not give access may still give up their own.
     if token.principal != *by {
         roles.check_revoke(by)?;
     }
@@ -187,11 +188,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_token_opens_the_door_until_it_expires_or_is_revoked() {
-        let (tokens, roles, ada) = (
-            MemoryTokens::new(),
-            Roles::default(),
-            Principal::person("ada"),
-        );
+        let tokens = MemoryTokens::new();
+        let roles = Roles::default();
+        let ada = Principal::person("ada");
         let short = create(&tokens, &roles, &ada, &grant(Some(HOUR)), at(0))
             .await
             .unwrap();
@@ -221,11 +220,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_text_that_is_no_token_opens_nothing() {
-        let (tokens, roles, ada) = (
-            MemoryTokens::new(),
-            Roles::default(),
-            Principal::person("ada"),
-        );
+        let tokens = MemoryTokens::new();
+        let roles = Roles::default();
+        let ada = Principal::person("ada");
         let minted = create(&tokens, &roles, &ada, &grant(None), at(0))
             .await
             .unwrap();
@@ -254,11 +251,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_rotated_token_is_replaced_with_the_same_lifetime() {
-        let (tokens, roles, ada) = (
-            MemoryTokens::new(),
-            Roles::default(),
-            Principal::person("ada"),
-        );
+        let tokens = MemoryTokens::new();
+        let roles = Roles::default();
+        let ada = Principal::person("ada");
         let old = create(&tokens, &roles, &ada, &grant(Some(HOUR)), at(0))
             .await
             .unwrap();
@@ -284,11 +279,9 @@ mod tests {
 
     #[tokio::test]
     async fn agents_take_no_access_away_but_their_own() {
-        let (tokens, roles, ada) = (
-            MemoryTokens::new(),
-            Roles::default(),
-            Principal::person("ada"),
-        );
+        let tokens = MemoryTokens::new();
+        let roles = Roles::default();
+        let ada = Principal::person("ada");
         let own = create(&tokens, &roles, &ada, &grant(None), at(0))
             .await
             .unwrap();

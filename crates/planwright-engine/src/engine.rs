@@ -188,7 +188,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Whoever approves with a token needs one that is not taken away before the run begins.
+    /// Sets the tokens. An approver who uses a token needs one that is not revoked before the run
+    /// begins.
     #[must_use]
     pub fn tokens(mut self, tokens: Arc<dyn Tokens>) -> Self {
         self.tokens = Some(tokens);

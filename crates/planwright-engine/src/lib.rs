@@ -14,27 +14,30 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let greet = ToolDefinition::new("text", "greet", "Greets somebody.", json!({
+//! let greet = ToolDefinition::new("text", "greet", "Greets a person.", json!({
 //!     "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"],
 //! }))
 //! .with_annotations(Annotations::read_only());
 //! let tools = FunctionTools::new()
-//!     .with(greet, |call| async move { Ok(json!(format!("Hello {}", call.args["name"].as_str().unwrap_or("?")))) });
+//!     .with(greet, |call| async move {
+//!         Ok(json!(format!("Hello {}", call.args["name"].as_str().unwrap_or("?"))))
+//!     });
 //! let engine = Engine::builder(Arc::new(tools)).build();
 //!
 //! let document = Document::read(br#"{
 //!     "title": "Two greetings",
-//!     "variables": { "who": "nobody" },
+//!     "variables": { "who": "reader" },
 //!     "steps": [
 //!         { "id": "first", "tool": "greet", "args": { "name": "${who}" }, "result": "greeting" },
-//!         { "id": "second", "tool": "greet", "args": { "name": "whoever heard: ${greeting}" } }
+//!         { "id": "second", "tool": "greet", "args": { "name": "all who heard: ${greeting}" } }
 //!     ]
 //! }"#, &Bounds::default())?;
 //!
 //! // A dry run: every call as it would be made, and none made.
 //! let candidate = engine.plans().tolerant_candidate(document.clone()).await?;
-//! let paper = preview(&candidate.plan, &engine.catalog(), engine.policy(), Engine::DEFAULT_POLICY);
-//! assert_eq!(paper.steps[1].args["name"], "whoever heard: <tool result>");
+//! let (catalog, policy) = (engine.catalog(), engine.policy());
+//! let paper = preview(&candidate.plan, &catalog, policy, Engine::DEFAULT_POLICY);
+//! assert_eq!(paper.steps[1].args["name"], "all who heard: <tool result>");
 //!
 //! // A real one, with variables given at run time, a limit, guards, and callbacks.
 //! let mut options = RunOptions::new(Principal::person("ada"));

@@ -1,6 +1,6 @@
-//! What a run tells tracing systems: one span for the run, one for each call below it.
+//! The spans of a run for tracing systems: one for the run, one for each call below it.
 //!
-//! Without anybody who listens it costs nothing: a span that nobody wants is never filled in. The
+//! Without a subscriber it costs nothing: a span that no subscriber wants is never filled in. The
 //! names follow OpenTelemetry's conventions for agents and MCP.
 
 use crate::port::{Call, CallError, Outcome};
@@ -19,7 +19,7 @@ pub trait Propagation: Send + Sync {
     /// Where this span is, for those who are told to go on below it.
     fn place(&self, span: &Span) -> Option<TraceParent>;
 
-    /// Puts a span below a place that somebody else told of. Only for spans that have not been
+    /// Puts a span below a place that another process told of. Only for spans that have not been
     /// entered yet.
     fn adopt(&self, span: &Span, parent: &TraceParent);
 }
@@ -44,7 +44,7 @@ pub fn content_wanted() -> bool {
     CONTENT.load(Ordering::Relaxed)
 }
 
-/// Where a span is; `None` if nobody records it.
+/// The place of a span; `None` if no subscriber records it.
 pub fn place(span: &Span) -> Option<TraceParent> {
     if span.is_disabled() {
         None
@@ -60,8 +60,8 @@ pub fn adopt(span: &Span, parent: &TraceParent) {
     }
 }
 
-/// The span of a run. It begins a tree of its own, so that it may outlive whoever ordered it; its
-/// place is below whoever orders it now, or in the trace of the order that started it.
+/// The span of a run. It begins a tree of its own, so that it may outlive the span of its order;
+/// its place is below the span that orders it now, or in the trace of the order that started it.
 pub(crate) fn run_span(run: &Run) -> Span {
     let plan = run.plan();
     let parent = place(&Span::current()).or_else(|| {
@@ -148,8 +148,8 @@ pub(crate) fn call_span(call: &Call, redaction: &Redaction) -> Span {
     span
 }
 
-/// Notes what came of a call, after it was masked. Why a call was stopped is known to whoever
-/// stopped it.
+/// Notes what came of a call, after it was masked. Why a call was stopped is known to the code
+/// that stopped it.
 pub(crate) fn call_ended(span: &Span, outcome: &Outcome, stopped: bool) {
     if span.is_disabled() {
         return;

@@ -300,7 +300,8 @@ impl From<ReviewError> for Failure {
                 Self::usage("the plan is not valid").findings(findings)
             }
             ReviewError::Edit(error) => {
-                let (failure, hint) = (Self::from_error(Exit::Usage, &error), error.hint());
+                let failure = Self::from_error(Exit::Usage, &error);
+                let hint = error.hint();
                 Self { hint, ..failure }
             }
             ReviewError::OtherPlan { .. } => Self::from_error(Exit::Usage, &error)

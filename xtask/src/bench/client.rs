@@ -92,7 +92,9 @@ impl Served {
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Value> {
-        let (address, token, body) = (&self.address, &self.token, body.to_string());
+        let address = &self.address;
+        let token = &self.token;
+        let body = body.to_string();
         let request = format!(
             "POST {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -107,7 +109,8 @@ impl Served {
     }
 
     pub(crate) fn get(&self, path: &str) -> Result<Value> {
-        let (address, token) = (&self.address, &self.token);
+        let address = &self.address;
+        let token = &self.token;
         let request = format!(
             "GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n"
         );
@@ -121,7 +124,8 @@ impl Served {
 
     /// A stream of events.
     pub(crate) fn listen(&self, path: &str) -> Result<Listener> {
-        let (address, token) = (&self.address, &self.token);
+        let address = &self.address;
+        let token = &self.token;
         let request = format!(
             "GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nAccept: text/event-stream\r\n\r\n"
         );

@@ -42,7 +42,8 @@ pub(crate) struct Looks {
 
 /// The same looks at a store with only what waits, and at one with all that is over too.
 pub(crate) fn measure(binary: &Path, dir: &Path) -> Result<(Looks, Looks)> {
-    let (few, many) = (dir.join("inbox-few"), dir.join("inbox-many"));
+    let few = dir.join("inbox-few");
+    let many = dir.join("inbox-many");
     Ok((looks(binary, &few, 0)?, looks(binary, &many, OVER)?))
 }
 
@@ -98,7 +99,8 @@ async fn fill(engine: &Engine, over: usize) -> Result<()> {
     let next = Arc::new(AtomicUsize::new(0));
     let mut hands = tokio::task::JoinSet::new();
     for _ in 0..HANDS {
-        let (engine, next) = (engine.clone(), Arc::clone(&next));
+        let engine = engine.clone();
+        let next = Arc::clone(&next);
         hands.spawn(async move {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);

@@ -41,7 +41,8 @@ pub(crate) fn round_trips(dir: &Path) -> Result<RoundTrips> {
         .build()?;
     let mut by_hand = ByHand::start()?;
     let servers = runtime.block_on(connect(dir))?;
-    let (mut hand, mut client) = (Vec::new(), Vec::new());
+    let mut hand = Vec::new();
+    let mut client = Vec::new();
     for round in 0..=ROUNDS {
         let measured = (
             by_hand.calls()?,

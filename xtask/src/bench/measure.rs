@@ -80,7 +80,8 @@ async fn execute_all(plans: Vec<String>, dir: &Path) -> Result<Measured> {
     let tools = Arc::new(Toolbox::new(servers, ToolboxOptions::default())?);
     let engine = Engine::builder(tools).store(store, artifacts).build();
     let person = Principal::person("bench");
-    let (mut ids, mut steps) = (Vec::new(), 0);
+    let mut ids = Vec::new();
+    let mut steps = 0;
     for plan in plans {
         let id = prepare(&engine, plan, &person).await?;
         steps += id.1;

@@ -106,7 +106,7 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
     table.finish()
 }
 
-/// Only what is done before a planner is asked, for whoever works on it.
+/// Only what is done before a planner is asked, for a developer who works on it.
 pub(crate) fn run_planning() -> Result<()> {
     let mut table = Table::default();
     prompts_of_planners(&mut table)?;
@@ -126,7 +126,7 @@ fn prompts_of_planners(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Only the service, for whoever works on it.
+/// Only the service, for a developer who works on it.
 pub(crate) fn run_service() -> Result<()> {
     let work = tempfile::tempdir_in(".")?;
     let limit = disk::commits_per_second(work.path(), 1000)?;
@@ -159,7 +159,7 @@ fn service_under_load(table: &mut Table, dir: &Path, commits_per_second: f64) ->
     Ok(())
 }
 
-/// Only what looking costs when most plans are over, for whoever works on it.
+/// Only what looking costs when most plans are over, for a developer who works on it.
 pub(crate) fn run_inbox() -> Result<()> {
     let work = tempfile::tempdir_in(".")?;
     let mut table = Table::default();
@@ -193,7 +193,8 @@ fn looks_at_many_plans(table: &mut Table, dir: &Path) -> Result<()> {
             Bar::AtMost(millis(many.rows).max(5.0)),
         );
     }
-    let (alone, beside) = (millis(few.ready), millis(many.ready));
+    let alone = millis(few.ready);
+    let beside = millis(many.ready);
     table.note(
         &named("start to ready"),
         format!("{beside:.2} ms, alone {alone:.2} ms"),
@@ -216,7 +217,7 @@ fn program() -> Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name("planwright"))
 }
 
-/// Only what an MCP server's calls cost, for whoever works on them.
+/// Only what an MCP server's calls cost, for a developer who works on them.
 pub(crate) fn run_mcp() -> Result<()> {
     let mut table = Table::default();
     calls_of_a_server(&mut table, tempfile::tempdir()?.path())?;

@@ -28,7 +28,8 @@ pub(crate) fn measure() -> Result<Prompting> {
     let tools: Vec<Arc<KnownTool>> = catalog().iter().cloned().collect();
     ensure!(tools.len() == TOOLS, "there are {} tools", tools.len());
     let prompts = Prompts::default();
-    let (mut prompting, mut writing) = (Vec::new(), Vec::new());
+    let mut prompting = Vec::new();
+    let mut writing = Vec::new();
     let mut bytes = 0;
     for _ in 0..ROUNDS {
         let started = Instant::now();
@@ -82,7 +83,8 @@ fn catalog() -> Catalog {
         "invoice",
     ];
     let tool = |number: usize| {
-        let (noun, verb) = (NOUNS[number / VERBS.len()], VERBS[number % VERBS.len()]);
+        let noun = NOUNS[number / VERBS.len()];
+        let verb = VERBS[number % VERBS.len()];
         let description = format!(
             "{verb} one or more of the {noun}s of a workspace. Takes the {noun} by its path or its number and returns \
              it as structured content, with everything that refers to it. Use this instead of guessing what a {noun} \

@@ -17,7 +17,7 @@ struct Clock {
     changed: Condvar,
 }
 
-/// Takes the alarm back if nobody waits for it any more.
+/// Takes the alarm back once the future that waits for it is dropped.
 struct Pending((Instant, u64));
 
 static CLOCK: OnceLock<Option<&'static Clock>> = OnceLock::new();

@@ -25,7 +25,7 @@ const MAX_REQUESTS: usize = 16;
 /// How long a request may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long it waits when nobody can be let in.
+/// The pause after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// An open door. Dropping closes it.
@@ -104,7 +104,7 @@ async fn serve(listener: TcpListener, guard: Arc<Guard>) {
         };
         let guard = Arc::clone(&guard);
         requests.spawn(async move {
-            // Whoever breaks a request off gets no answer.
+            // A client that breaks a request off gets no answer.
             drop(answer(stream, &guard).await);
             drop(slot);
         });
@@ -219,7 +219,8 @@ type Problem = (u16, &'static str);
 impl Request {
     async fn read(stream: &mut TcpStream) -> Result<Self, Problem> {
         const BROKEN: Problem = (400, "the request cannot be read");
-        let (mut bytes, mut buffer) = (Vec::new(), vec![0; 16 << 10]);
+        let mut bytes = Vec::new();
+        let mut buffer = vec![0; 16 << 10];
         let end = loop {
             if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at;

@@ -17,8 +17,11 @@ pub(super) async fn read(
     mut stream: impl AsyncRead + Unpin,
     progress: &ProgressSink,
 ) -> Result<Option<String>, String> {
-    let (mut buffer, mut line, mut last) = (vec![0; 16 << 10], Vec::new(), None::<String>);
-    let (mut total, mut count) = (0, 0);
+    let mut buffer = vec![0; 16 << 10];
+    let mut line = Vec::new();
+    let mut last = None::<String>;
+    let mut total = 0;
+    let mut count = 0;
     while let Ok(n @ 1..) = stream.read(&mut buffer).await {
         total += n;
         if total > MAX_TOTAL {

@@ -33,7 +33,9 @@ pub(super) async fn execute(
         .ok_or_else(|| not_started("it has no command".to_owned()))?
         .spawn()
         .map_err(|error| not_started(error.to_string()))?;
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let stdin = child.stdin.take();
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
     let mut group = ProcessGroup::of(child);
     let text = format!("{}\n\n{}\n", delegation.instruction, delegation.context);
     let mut errors = Capture::default();
@@ -80,7 +82,8 @@ pub(super) async fn execute(
     }
     let status = group.kill().await;
     drop(streams);
-    // Whatever it wanted last is not called any more: the door closes with the attempt.
+    // A call that the executor asked for last is not made any more: the door closes with the
+    // attempt.
     drop(door);
     if let Some(why) = stopped {
         let message = format!("`{name}` {why} and was stopped; what it did until then is unknown");

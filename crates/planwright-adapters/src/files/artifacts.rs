@@ -301,7 +301,8 @@ impl Artifacts for FileArtifacts {
         &'a self,
         artifact: &'a ArtifactRef,
     ) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>> {
-        let (artifacts, artifact) = (self.clone(), artifact.clone());
+        let artifacts = self.clone();
+        let artifact = artifact.clone();
         Box::pin(blocking(move || artifacts.read_checked(&artifact)))
     }
 }

@@ -61,7 +61,7 @@ fn replace(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// A file nobody else knows the name of; removed unless it was renamed.
+/// A file whose name no other process knows; removed unless it was renamed.
 struct Temporary {
     path: PathBuf,
     file: File,

@@ -175,7 +175,7 @@ fn remove_file(path: &Path) -> io::Result<()> {
 
 fn remove_directory(path: &Path) -> io::Result<()> {
     match std::fs::remove_dir(path) {
-        // Somebody else's files stay.
+        // Files that the projection did not write stay.
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
         done => done,
     }
@@ -291,7 +291,8 @@ mod tests {
 
     #[test]
     fn links_are_not_followed() {
-        let (plans, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let plans = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
         symlink(outside.path(), plans.path().join("p")).unwrap();
         assert!(
             projection(plans.path())

@@ -1,8 +1,8 @@
 //! Looking around in the workspace for a planner: names and sizes of files, and how the workspace
 //! describes itself.
 //!
-//! What git ignores, hidden files and whatever looks like a secret stay out, by name: nothing but
-//! the description is opened.
+//! Files that git ignores, hidden files and files that look like a secret stay out, by name:
+//! nothing but the description is opened.
 
 use ignore::{DirEntry, WalkBuilder};
 use planwright_core::planning::{SnapshotFile, WorkspaceSnapshot};
@@ -74,7 +74,8 @@ impl Surroundings for WorkspaceSurroundings {
 }
 
 fn look(root: &Path) -> WorkspaceSnapshot {
-    let (begun, mut snapshot) = (Instant::now(), WorkspaceSnapshot::default());
+    let begun = Instant::now();
+    let mut snapshot = WorkspaceSnapshot::default();
     let walk = WalkBuilder::new(root)
         .require_git(false)
         .follow_links(false)

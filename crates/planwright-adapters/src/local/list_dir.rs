@@ -18,7 +18,7 @@ pub(super) const NAME: &str = "list_dir";
 /// Without a limit of the caller's own, more entries than this are an error: a list that silently
 /// lacks some is worse.
 const DEFAULT_MAX_ENTRIES: usize = 10_000;
-/// What is looked at, whatever the limit. A list can only be cut after it is sorted.
+/// The most entries looked at, regardless of the limit. A list can only be cut after it is sorted.
 const MOST_ENTRIES: usize = 100_000;
 /// Each level holds a directory open.
 const MAX_DEPTH: usize = 64;

@@ -55,7 +55,8 @@ impl ProcessGroup {
     pub(crate) async fn kill(mut self) -> std::io::Result<ExitStatus> {
         self.signal(Signal::KILL);
         self.ended().await;
-        // Whoever the child started between the signal and its own end is caught by the second one.
+        // A process that the child started between the signal and its own end is caught by the
+        // second one.
         self.signal(Signal::KILL);
         self.id = None;
         self.child.wait().await
@@ -64,7 +65,7 @@ impl ProcessGroup {
     fn signal(&self, signal: Signal) {
         let Some(id) = self.id else { return };
         match kill_process_group(id, signal) {
-            // Nobody is left to hear it.
+            // No process is left to hear it.
             Ok(()) | Err(Errno::SRCH | Errno::PERM) => {}
             Err(error) => tracing::warn!(%error, "a process group could not be signalled"),
         }

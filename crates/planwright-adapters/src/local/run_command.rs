@@ -189,9 +189,12 @@ async fn see_through(
     limit: Duration,
     cancelled: &CancellationToken,
 ) -> Outcome {
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let stdin = child.stdin.take();
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
     let mut group = ProcessGroup::of(child);
-    let (mut out, mut err) = (Capture::default(), Capture::default());
+    let mut out = Capture::default();
+    let mut err = Capture::default();
     let mut all_read = false;
     let wait;
     let status;
@@ -230,8 +233,8 @@ async fn see_through(
                 GRACE
             }
         };
-        // Whoever still writes is given time; whoever has closed its output and goes on is not
-        // waited for.
+        // A process that still writes is given time; one that has closed its output and goes on is
+        // not waited for.
         let calm = async {
             if !all_read {
                 streams.as_mut().await;

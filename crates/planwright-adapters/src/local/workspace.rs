@@ -22,8 +22,8 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Where Planwright keeps plans, journals and approvals. No tool reads or writes there, whatever
-/// the path.
+/// Where Planwright keeps plans, journals and approvals. No tool reads or writes there, regardless
+/// of the path.
 const PLANS: &str = ".plans";
 /// The operator's rules. Tools may read them, as they may be part of a project, but never write
 /// them.
@@ -292,8 +292,8 @@ impl<'w> Walk<'w> {
                     }
                 }
                 Err(Errno::NOENT) if self.ahead.is_empty() => return self.arrive(Some(name)),
-                // `missing/../x` is refused rather than leaving a directory behind that nobody
-                // asked for.
+                // `missing/../x` is refused rather than leaving a directory behind that the caller
+                // did not ask for.
                 Err(Errno::NOENT)
                     if self.make_directories && !self.ahead.iter().any(|name| name == "..") =>
                 {

@@ -68,7 +68,8 @@ impl Tools for AllTools {
         let changes = self.remote.changes();
         let mut cached = self.catalog.lock().unwrap_or_else(PoisonError::into_inner);
         if cached.0 != changes {
-            let (local, remote) = (self.local.catalog(), self.remote.catalog());
+            let local = self.local.catalog();
+            let remote = self.remote.catalog();
             *cached = (
                 changes,
                 local.iter().chain(remote.iter()).cloned().collect(),

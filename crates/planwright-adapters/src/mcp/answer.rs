@@ -169,7 +169,7 @@ async fn put_away(
         )
     })?;
     let size = bytes.len();
-    // The call happened, and its outcome cannot be kept: nobody may take it for failed.
+    // The call happened, and its outcome cannot be kept: it must not be taken for failed.
     let artifact = artifacts
         .put(bytes)
         .await

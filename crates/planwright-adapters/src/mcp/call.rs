@@ -23,7 +23,7 @@ use tracing::Span;
 
 /// How long a call may go on after its server was told to stop it.
 const AFTER_CANCEL: Duration = Duration::from_secs(2);
-/// How long a call may go on after its server was told that nobody answers its question now.
+/// The time a call may go on after its server was told that no person answers its question now.
 const AFTER_QUESTION: Duration = Duration::from_secs(10);
 /// How often a server may ask to be asked again before it answers.
 const MAX_ROUNDS: usize = 3;

@@ -59,8 +59,8 @@ pub(super) struct Started {
     pub(super) reaped: CancellationToken,
 }
 
-/// Starts the child in a process group of its own. From here on somebody watches it: it ends with
-/// the connection, and the connection with it.
+/// Starts the child in a process group of its own. From here on a task watches it: it ends with the
+/// connection, and the connection with it.
 pub(super) fn start(
     launch: &Launch<'_>,
     log: &StderrLog,
@@ -73,7 +73,8 @@ pub(super) fn start(
         .env_clear()
         .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_inherited)))
         .envs(launch.env)
-        // Whatever a server starts is not the person at the keyboard, and must not approve as them.
+        // A process that a server starts is not the person at the keyboard, and must not approve as
+        // them.
         .env("PLANWRIGHT_AGENT", launch.name)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -106,7 +107,7 @@ fn is_inherited(name: &str) -> bool {
     INHERITED.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_")
 }
 
-/// Dropping the group kills it, so whatever ends this task ends the process.
+/// Dropping the group kills it, so the process ends with this task, however the task ends.
 async fn watch(
     mut group: ProcessGroup,
     watchdog: Watchdog,

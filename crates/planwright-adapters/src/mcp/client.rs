@@ -37,7 +37,7 @@ impl Client {
             .ok_or_else(|| {
                 ErrorData::new(
                     ErrorCode::INVALID_REQUEST,
-                    "nobody can tell which call asks",
+                    "it does not say which call asks",
                     None,
                 )
             })

@@ -68,7 +68,7 @@ impl Drop for Connection {
     }
 }
 
-/// Whatever stops the opening stops the process too.
+/// Stops the process if the opening stops, for any reason.
 struct EndUnlessOpen(Arc<Wire>, bool);
 
 impl Drop for EndUnlessOpen {

@@ -80,8 +80,7 @@ pub(super) fn transport(
         .max_concurrent_requests(MAX_CONCURRENT)
         .control_request_timeout(Duration::from_secs(2))
         .max_sse_event_size(MAX_BYTES)
-        // The machinery would answer calls under way as failed, though nobody knows what became of
-        // them.
+        // The machinery would answer calls under way as failed, though their outcome is unknown.
         .reinit_on_expired_session(false);
     let mut retry = FixedInterval::default();
     retry.max_times = Some(3);
@@ -138,8 +137,8 @@ fn custom_headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, String>
     Ok(headers)
 }
 
-/// A redirect that keeps the method and the origin, such as to a path with a slash at its end,
-/// harms nobody.
+/// A redirect that keeps the method and the origin, such as to a path with a slash at its end, does
+/// no harm.
 fn same_origin_only(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps_method = matches!(
         attempt.status(),
@@ -333,7 +332,7 @@ async fn send(
 }
 
 /// An answer that is no success may still hold the server's own error. It belongs to the request,
-/// whatever number it has.
+/// regardless of the number it has.
 async fn refused(
     response: Response,
     message: &ClientJsonRpcMessage,

@@ -84,7 +84,7 @@ impl Transport<RoleClient> for Lines {
         if !self.wire.silent.is_cancelled() {
             self.wire.end(End::Closed);
         }
-        // An elapsed timeout changes nothing: whoever watches the process goes on.
+        // An elapsed timeout changes nothing: the task that watches the process goes on.
         tokio::time::timeout(CLOSE_TIMEOUT, self.reaped.cancelled())
             .await
             .unwrap_or_default();
@@ -105,7 +105,7 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Vec<u8>>, wire: 
         }
     };
     tokio::select! {
-        // After the end nothing more is sent: whoever waits was told so.
+        // After the end nothing more is sent: the callers that wait were told so.
         biased;
         () = wire.ended() => {}
         () = writing => {}

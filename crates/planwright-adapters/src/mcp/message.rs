@@ -14,7 +14,8 @@ pub(super) const MAX_BYTES: usize = 16 << 20;
 /// A value takes many times the memory of the text `1,`, so values are counted too.
 const MAX_VALUES: usize = 1_000_000;
 const MAX_DEPTH: usize = 100;
-/// Up to here a message cannot cost much, whatever is in it: the parser itself stops at 128 levels.
+/// Up to here a message cannot cost much, regardless of its content: the parser itself stops at 128
+/// levels.
 const SMALL: usize = 16 << 10;
 /// The notifications something is done about.
 const NOTIFICATIONS: [&str; 2] = ["notifications/progress", "notifications/tools/list_changed"];
@@ -103,7 +104,7 @@ fn answer(id: RequestId, mut value: Value, handshake: bool) -> Heard {
     Heard::Message(Box::new(ServerJsonRpcMessage::response(result, id)))
 }
 
-/// An error keeps whatever of it can be read: that it is one is what counts.
+/// An error keeps the parts of it that can be read: that it is one is what counts.
 fn error_answer(id: RequestId, error: &Value) -> Heard {
     let code = error
         .get("code")
@@ -143,7 +144,10 @@ fn malformed(id: RequestId) -> Heard {
 
 /// Checks what a text would become as values, without making them.
 pub(super) fn measure(text: &[u8]) -> Result<(), &'static str> {
-    let (mut depth, mut values, mut in_string, mut escaped) = (0usize, 0usize, false, false);
+    let mut depth = 0usize;
+    let mut values = 0usize;
+    let mut in_string = false;
+    let mut escaped = false;
     for byte in text {
         if in_string {
             in_string = escaped || *byte != b'"';

@@ -1,8 +1,8 @@
 //! The filter between a transport and the protocol machinery.
 //!
 //! It bounds what a server can make us do. Notifications never reach the machinery, which would
-//! start a task for each. Answers nobody waits for are dropped. A server that does not know
-//! `server/discover`, in whatever way it shows that, is taken for one of the earlier era.
+//! start a task for each. Answers that no request waits for are dropped. A server that does not
+//! know `server/discover`, regardless of how it shows that, is taken for one of the earlier era.
 
 use super::wire::{End, Wire};
 use rmcp::RoleClient;

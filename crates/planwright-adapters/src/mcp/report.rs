@@ -13,7 +13,7 @@ pub struct ServerStatus {
 /// Where the connection to a server stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerState {
-    /// Nobody needed it yet, or it was closed.
+    /// No caller needed it yet, or it was closed.
     Idle,
     Connected(Connected),
     /// It could not be started or reached, or the connection broke. The next call tries again.

@@ -92,8 +92,8 @@ impl Server {
         }
     }
 
-    /// The connection, opened if there is none. Whoever comes while it is being opened waits for
-    /// the same one.
+    /// The connection, opened if there is none. A caller that comes while it is being opened waits
+    /// for the same one.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, Arc<Failure>> {
         let opening = {
             let mut slot = lock(&self.slot);
@@ -113,7 +113,8 @@ impl Server {
         opening.await
     }
 
-    /// Opens in a task of its own, so that whoever gives up waiting does not leave it half open.
+    /// Opens in a task of its own, so that a caller that gives up waiting does not leave it half
+    /// open.
     fn start_opening(self: &Arc<Self>, backoff: Duration) -> (Opening, AbortHandle) {
         let server = Arc::clone(self);
         let task = tokio::spawn(async move {
@@ -279,7 +280,7 @@ impl Server {
         let state = std::mem::take(&mut lock(&self.slot).state);
         let connection = match state {
             State::Open(connection) => connection,
-            // Whoever waits for it is told; the process ends with the task.
+            // The callers that wait for it are told; the process ends with the task.
             State::Opening(opening, abort) => {
                 abort.abort();
                 match opening.await {
@@ -327,7 +328,8 @@ async fn keep_listed(server: Arc<Server>, connection: std::sync::Weak<Connection
         let Some(open) = connection.upgrade() else {
             return;
         };
-        let (wire, peer) = (Arc::clone(&open.wire), open.peer.clone());
+        let wire = Arc::clone(&open.wire);
+        let peer = open.peer.clone();
         drop(open);
         tokio::select! {
             () = wire.ended() => return,

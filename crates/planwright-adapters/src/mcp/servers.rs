@@ -102,8 +102,8 @@ impl McpServers {
             .collect()
     }
 
-    /// Whether the operator's settings fit the servers that were connected: a decision about a tool
-    /// that does not exist protects nobody.
+    /// Checks that the operator's settings fit the servers that were connected: a decision about a
+    /// tool that does not exist protects nothing.
     pub fn check_settings(&self) -> Result<(), BuildToolboxError> {
         let settings = &self.0.options.tools;
         for named in settings.classes.keys().chain(settings.key_arguments.keys()) {

@@ -62,8 +62,8 @@ impl StderrLog {
         Self { kept, ..self }
     }
 
-    /// A pipe for a child's standard error. A thread of its own empties it, whatever the runtime
-    /// does.
+    /// A pipe for a child's standard error. A thread of its own empties it, regardless of what the
+    /// runtime does.
     pub(super) fn pipe(&self) -> std::io::Result<Stdio> {
         let (reader, writer) = std::io::pipe()?;
         let log = self.clone();

@@ -1,8 +1,8 @@
 //! Ends the servers when this process cannot do it itself, because it was killed.
 //!
-//! A pipe tells: the shell that reads it learns of our end from the kernel, whatever ended us, and
-//! kills the process groups it was told about. A child cannot be given a parent-death signal
-//! without unsafe code, and stdin's end alone does not impress a server that hangs.
+//! A pipe tells: the shell that reads it learns of our end from the kernel, regardless of what
+//! ended us, and kills the process groups it was told about. A child cannot be given a parent-death
+//! signal without unsafe code, and stdin's end alone does not impress a server that hangs.
 
 use rustix::process::Pid;
 use std::io::Write as _;
@@ -84,8 +84,8 @@ impl Shell {
 impl Drop for Shell {
     fn drop(&mut self) {
         drop(self.orders.take());
-        // It ends at once now that nobody gives orders; killing it only spares the wait for a stuck
-        // one.
+        // It ends at once now that it gets no more orders; killing it only spares the wait for a
+        // stuck one.
         if self.process.kill().is_ok() {
             self.process.wait().map(drop).unwrap_or_default();
         }

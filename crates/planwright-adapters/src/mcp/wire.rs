@@ -133,7 +133,7 @@ impl Wire {
         }
     }
 
-    /// A request is on its way: from here on nobody knows whether the server acts on it.
+    /// A request is on its way: from here on it is unknown whether the server acts on it.
     pub(super) fn handed_over(&self, id: &RequestId) {
         self.state().outstanding.insert(id.clone());
     }
@@ -247,7 +247,7 @@ impl Wire {
 
 impl State {
     /// The call that asks. Over a pipe nothing says which one it is; with several under way it is
-    /// the only one that is not read-only, and with several of those nobody can tell.
+    /// the only one that is not read-only, and with several of those it is unknown.
     fn asking(&mut self, during: Option<&RequestId>) -> Option<&mut InFlight> {
         if let Some(id) = during {
             return self
@@ -289,7 +289,7 @@ impl Ticket {
         self.too_large.cancelled().await;
     }
 
-    /// What the server asked during the call and nobody answered yet.
+    /// The questions that the server asked during the call and that have no answer yet.
     pub(super) fn asked(&self) -> Vec<Question> {
         self.wire
             .state()

@@ -52,7 +52,7 @@ pub(super) struct Progress {
     thoughts: usize,
     /// The beginning of the key, perhaps: what comes next decides whether it is told.
     held: String,
-    /// Somebody knows a part of the answer.
+    /// The caller knows a part of the answer.
     told: bool,
 }
 
@@ -276,7 +276,8 @@ fn counted(usage: &Usage) -> Option<TokenUsage> {
             .and_then(|count| u64::try_from(count).ok())
             .unwrap_or(0)
     };
-    let (input, output) = (tokens(usage.prompt_tokens), tokens(usage.completion_tokens));
+    let input = tokens(usage.prompt_tokens);
+    let output = tokens(usage.completion_tokens);
     let cached = tokens(
         usage
             .prompt_tokens_details

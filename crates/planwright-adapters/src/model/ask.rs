@@ -15,7 +15,7 @@ use tracing::Instrument as _;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
 
-/// No pause between two attempts is longer, whatever the provider wants.
+/// No pause between two attempts is longer, regardless of what the provider wants.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 /// Between two looks at a server that loads its model.
 const LOADING_PAUSE: Duration = Duration::from_millis(500);
@@ -121,7 +121,8 @@ impl Question<'_> {
     }
 
     async fn ask_once(&self, dialect: Dialect) -> Result<ProviderReply, Failure> {
-        let (request, target) = (self.request, &self.target);
+        let request = self.request;
+        let target = &self.target;
         let redactor = self.shared.redaction.redactor();
         let structured = request.schema.is_some();
         let judge = Judge {

@@ -66,7 +66,7 @@ impl Failure {
         })
     }
 
-    /// Part of the answer is known to somebody already: it cannot be asked for again.
+    /// The caller knows a part of the answer already: it cannot be asked for again.
     pub(super) fn begun(self) -> Self {
         let error = match self.error {
             ModelError::Unavailable { model, message } => ModelError::Unreadable { model, message },
@@ -76,7 +76,7 @@ impl Failure {
     }
 }
 
-/// Whoever judges an error: which model it is about, and what must not be repeated.
+/// The judge of an error: which model it is about, and what must not be repeated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Judge<'a> {
     pub(super) model: &'a str,

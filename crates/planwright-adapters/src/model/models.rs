@@ -20,8 +20,8 @@ use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The models of a workspace. Making it costs nothing: keys are read and connections made when
-/// somebody asks.
+/// The models of a workspace. Making it costs nothing: keys are read and connections made when a
+/// caller asks a model.
 #[derive(Clone)]
 pub struct Models(Arc<Shared>);
 
@@ -65,7 +65,8 @@ impl Models {
             Some((key_name(name)?, spec))
         };
         let keys = ConfiguredSecrets::new(options.providers.iter().filter_map(key).collect());
-        let (clients, learned) = (Default::default(), Mutex::default());
+        let clients = Default::default();
+        let learned = Mutex::default();
         Self(Arc::new(Shared {
             options,
             keys,

@@ -64,7 +64,7 @@ pub struct ProviderOptions {
     pub answer_tokens: Option<u32>,
     /// Plain http, also to other machines.
     pub insecure: bool,
-    /// Why it must not be asked, if somebody decided that.
+    /// The reason why it must not be asked, if the caller has one.
     pub obstacle: Option<String>,
 }
 
@@ -174,7 +174,7 @@ pub enum InvalidModels {
         "`{0}` is no name of a model: write provider/name, such as `anthropic/claude-sonnet-4-5`"
     )]
     ModelName(String),
-    #[error("the model `{model}` is of the provider `{provider}`, which nobody described")]
+    #[error("the model `{model}` is of the provider `{provider}`, which is not configured")]
     UnknownProvider { model: String, provider: String },
     #[error("the price of `{0}` is not a number of dollars")]
     Price(String),
@@ -198,7 +198,8 @@ impl ModelOptions {
             let (provider, _) =
                 split(model).ok_or_else(|| InvalidModels::ModelName(model.clone()))?;
             if !self.providers.contains_key(provider) {
-                let (model, provider) = (model.clone(), provider.to_owned());
+                let model = model.clone();
+                let provider = provider.to_owned();
                 return Err(InvalidModels::UnknownProvider { model, provider });
             }
         }

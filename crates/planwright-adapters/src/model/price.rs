@@ -11,8 +11,8 @@ pub struct Price {
     pub cached: Option<f64>,
 }
 
-/// List prices as they were published at the end of 2025, by the beginning of a model's name.
-/// Whoever pays other prices writes them down.
+/// List prices as they were published at the end of 2025, by the beginning of a model's name. An
+/// operator who pays other prices writes them down.
 const KNOWN: [(&str, Price); 14] = [
     ("anthropic/claude-opus-4-5", price(5.0, 25.0, 0.5)),
     ("anthropic/claude-opus-4", price(15.0, 75.0, 1.5)),

@@ -7,7 +7,7 @@ use planwright_engine::telemetry;
 use tracing::Span;
 use tracing::field::{Empty, display};
 
-/// The span of one question. Nobody who listens: it costs nothing.
+/// The span of one question. Without a subscriber it costs nothing.
 pub(super) fn span(
     request: &ModelRequest,
     provider: &ProviderOptions,

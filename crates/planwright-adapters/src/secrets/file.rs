@@ -21,7 +21,7 @@ pub(super) fn read(name: &SecretName, path: &Path) -> Result<Zeroizing<String>, 
         io::ErrorKind::NotFound => missing(name, format!("there is no file {shown}")),
         _ => unreadable(name, format!("{shown}: {error}")),
     };
-    // What is checked is the file that was opened, whatever the path leads to by then.
+    // What is checked is the file that was opened, regardless of where the path leads by then.
     let file = File::open(&path).map_err(failed)?;
     let found = file.metadata().map_err(failed)?;
     if !found.is_file() {
@@ -38,7 +38,7 @@ pub(super) fn read(name: &SecretName, path: &Path) -> Result<Zeroizing<String>, 
     if found.uid() != user && found.uid() != 0 {
         return Err(unreadable(
             name,
-            format!("{shown} belongs to somebody else (user {})", found.uid()),
+            format!("{shown} belongs to another user ({})", found.uid()),
         ));
     }
     let limit = SecretText::MAX_BYTES as u64 + 3;

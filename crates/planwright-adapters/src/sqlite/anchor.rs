@@ -25,7 +25,8 @@ pub struct Loss {
 impl Loss {
     fn reason(&self) -> String {
         if self.present < self.promised {
-            let (first, last) = (self.present + 1, self.promised);
+            let first = self.present + 1;
+            let last = self.promised;
             format!(
                 "entry {last} was acknowledged, but the last one present is {}: {first} to {last} are lost",
                 self.present

@@ -83,7 +83,8 @@ impl Answers for SqliteStore {
         asking: &'a Asking,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<Claim, StoreError>> {
-        let (asking, cipher) = (asking.clone(), Arc::clone(self.cipher()));
+        let asking = asking.clone();
+        let cipher = Arc::clone(self.cipher());
         Box::pin(self.write(move |connection| claim(connection, &cipher, &asking, now)))
     }
 
@@ -92,7 +93,8 @@ impl Answers for SqliteStore {
         key: &'a Digest,
         answer: Vec<u8>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        let (key, cipher) = (*key, Arc::clone(self.cipher()));
+        let key = *key;
+        let cipher = Arc::clone(self.cipher());
         Box::pin(self.write(move |connection| {
             let answer = seal_answer(&cipher, &key, &answer)
                 .map_err(|error| Stop::failed(error.to_string()))?;

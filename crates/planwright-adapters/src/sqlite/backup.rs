@@ -2,7 +2,7 @@
 //!
 //! A backup is a directory: the database as SQLite copies it at one moment, the large values, and a
 //! list of all files with their digests, written last. What is encrypted stays encrypted. The
-//! database is copied first: whatever it refers to was there before it, and nothing that is
+//! database is copied first: everything it refers to was there before it, and nothing that is
 //! referred to is ever removed.
 
 use super::idle::{RewriteProgress, RewriteStoreError, Tell};
@@ -111,10 +111,8 @@ impl SqliteStore {
             loop {
                 let step = backup.step(PAGES)?;
                 let progress = backup.progress();
-                let (left, total) = (
-                    progress.remaining.unsigned_abs(),
-                    progress.pagecount.unsigned_abs(),
-                );
+                let left = progress.remaining.unsigned_abs();
+                let total = progress.pagecount.unsigned_abs();
                 let done = total.saturating_sub(left);
                 tell(RewriteProgress {
                     what: "copying",
@@ -160,7 +158,8 @@ fn copy_values(
     let names = values.own_names()?;
     let directory = to.join(ARTIFACTS);
     create_directory(&directory)?;
-    let (total, mut files) = (names.len() as u64, Vec::new());
+    let total = names.len() as u64;
+    let mut files = Vec::new();
     for (name, done) in names.iter().zip(1..) {
         let target = directory.join(name);
         let (bytes, digest) = copy_file(&from.join(name), &target)?;
@@ -203,7 +202,9 @@ pub(super) fn hash_file(
         .read(true)
         .custom_flags(nofollow)
         .open(path)?;
-    let (mut hash, mut bytes, mut chunk) = (Sha256::new(), 0, vec![0; CHUNK]);
+    let mut hash = Sha256::new();
+    let mut bytes = 0;
+    let mut chunk = vec![0; CHUNK];
     loop {
         let read = file.read(&mut chunk)?;
         if read == 0 {

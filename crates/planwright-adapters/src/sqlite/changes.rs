@@ -2,8 +2,8 @@
 //!
 //! Every commit ends with a write to the heads file, and every message with one to the mail file,
 //! so watching those is enough; a slow look at SQLite's own change counter covers file systems
-//! without notices. Nothing is started before somebody asks. Who executes runs watches the mail
-//! only: it must not be woken by each of its own commits.
+//! without notices. Nothing is started before a caller asks. A process that executes runs watches
+//! the mail only: it must not be woken by each of its own commits.
 
 use super::heads::Seen;
 use super::open::{self, Options};
@@ -76,7 +76,8 @@ impl Watcher {
             tracing::warn!(%error, "cannot watch for changes of other processes; looking once a second instead");
         }
         let (stop, stopped) = channel();
-        let (count, options) = (Arc::clone(count), Arc::clone(options));
+        let count = Arc::clone(count);
+        let options = Arc::clone(options);
         let ticker = std::thread::Builder::new()
             .name("planwright-changes".to_owned())
             .spawn(move || {
@@ -126,7 +127,7 @@ fn watch_file(
     let watched = path.clone();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let news = match &source {
-            // Our own commits were announced already. An error may hide somebody else's.
+            // Our own commits were announced already. An error may hide those of another process.
             Source::Heads(seen) => event.is_err() || seen.differs(&watched),
             Source::Mail => true,
         };

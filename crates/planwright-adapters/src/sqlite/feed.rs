@@ -183,7 +183,8 @@ fn places_after(
 fn first_after(connection: &Connection, id: i64, after: i64) -> Result<u64, rusqlite::Error> {
     let mut statement =
         connection.prepare_cached("SELECT ordinal FROM entries WHERE position = ?1")?;
-    let (mut low, mut high) = (1, head_of(connection, id)?.seq + 1);
+    let mut low = 1;
+    let mut high = head_of(connection, id)?.seq + 1;
     while low < high {
         let middle = low + (high - low) / 2;
         let found: Option<i64> = statement

@@ -22,8 +22,8 @@ const SEQ_AT: usize = 5 + NAME_BYTES;
 const HASH_AT: usize = SEQ_AT + 8;
 const CHECK_AT: usize = HASH_AT + 32;
 
-/// Who may have the file open at the same time. Everybody who uses a store shares it; whoever
-/// replaces the whole store must be alone.
+/// The processes that may have the file open at the same time. All that use a store share it; one
+/// that replaces the whole store must be alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Share {
     Shared,
@@ -95,7 +95,8 @@ impl Heads {
             push_record(&mut self.buffer, "", Head::EMPTY);
         }
         self.file.write_all(&self.buffer)?;
-        // Whatever others wrote before this is announced together with our own commit.
+        // Everything that other processes wrote before this is announced together with our own
+        // commit.
         self.seen
             .0
             .store(self.file.stream_position()?, Ordering::Release);

@@ -1,9 +1,9 @@
-//! A store that nobody else has open, for the work that replaces all of it: encrypting, decrypting,
-//! a new key.
+//! A store that no other process has open, for the work that replaces all of it: encrypting,
+//! decrypting, a new key.
 //!
 //! The new database is written beside the old one, compared with it record by record, and renamed
-//! over it. That rename is the one moment of change: whoever is killed before it leaves the old
-//! store, whoever is killed after it the new one, and both are whole.
+//! over it. That rename is the one moment of change: a process killed before it leaves the old
+//! store, one killed after it the new one, and both are whole.
 
 use super::anchor::Anchor;
 use super::heads::{Heads, Share};
@@ -89,7 +89,7 @@ impl From<UnlockError> for RewriteStoreError {
     }
 }
 
-/// A store nobody else has open, nor can open while this lives.
+/// A store that no other process has open, nor can open while this lives.
 #[derive(Debug)]
 pub struct IdleStore {
     options: Options,
@@ -170,8 +170,8 @@ impl IdleStore {
         let (locked, cipher) = prepare(protection)?;
         let cipher = Arc::new(cipher);
         let new_values = FileArtifacts::with_cipher(artifacts, Arc::clone(&cipher));
-        // Whatever a broken-off rewrite left behind was sealed with a key that nobody has, or with
-        // none.
+        // Everything that a broken-off rewrite left behind was sealed with a key that is lost, or
+        // with none.
         new_values.remove_all()?;
         let new_path = self.options.beside("-new");
         match self.write_beside(&new_path, (protection, locked.as_ref()), &new_values, tell) {
@@ -325,8 +325,8 @@ fn prepare(protection: &Protection) -> Result<(Option<LockedKey>, Cipher), Rewri
     }
 }
 
-/// How long somebody who is about to let go of the store is waited for: a process that ends, or one
-/// that was forked and has not become another program yet.
+/// The wait for a process that is about to let go of the store: one that ends, or one that was
+/// forked and has not become another program yet.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Takes the lock that everybody who opens the store shares.
@@ -396,7 +396,8 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// An empty database for its owner only. It needs no journal: until it is whole nobody looks at it.
+/// An empty database for its owner only. It needs no journal: until it is whole no process looks at
+/// it.
 fn create_new(path: &Path) -> Result<Connection, RewriteStoreError> {
     let failed = |source| RewriteStoreError::File {
         path: path.into(),

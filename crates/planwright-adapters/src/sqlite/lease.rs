@@ -40,7 +40,7 @@ fn find(connection: &Connection, run: &RunId) -> Result<Option<Row>, rusqlite::E
 }
 
 /// Checks that the lease is still held with this epoch. One that ran out but was not taken over
-/// still counts: nobody else can have written.
+/// still counts: no other process can have written.
 pub(super) fn check_held(
     connection: &Connection,
     run: &RunId,
@@ -191,7 +191,7 @@ pub(super) fn release(connection: &Connection, lease: &Lease) -> Result<(), Stop
     Ok(())
 }
 
-/// Gives back whatever lease the run has; [`check_held`] has said that it is ours.
+/// Gives back the lease that the run has; [`check_held`] has said that it is ours.
 pub(super) fn release_held(connection: &Connection, run: &RunId) -> Result<(), rusqlite::Error> {
     let mut statement =
         connection.prepare_cached("UPDATE leases SET owner = NULL WHERE run = ?1")?;

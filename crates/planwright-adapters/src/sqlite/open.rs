@@ -126,7 +126,7 @@ fn prepare_writer(options: &Options) -> Result<(Connection, Cipher), OpenStoreEr
     let cipher = vault::unlock(&connection, passphrase)?;
     if schema::migrate(&mut connection)? {
         // The schema goes to the main file at once, so that losing the log does not lose it. If
-        // somebody reads at this moment a later checkpoint does it.
+        // another connection reads at this moment a later checkpoint does it.
         checkpoint(&connection, "PASSIVE")?;
     }
     let cipher = match (cipher, passphrase) {

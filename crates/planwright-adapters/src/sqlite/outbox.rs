@@ -115,7 +115,8 @@ fn settle(
     delivery: &Delivery,
     settled: &Settled,
 ) -> Result<(), Stop<StoreError>> {
-    let (position, index) = (delivery.position.0, delivery.index);
+    let position = delivery.position.0;
+    let index = delivery.index;
     let row = "WHERE endpoint = ?1 AND position = ?2 AND part = ?3";
     match settled {
         Settled::Done => {
@@ -221,7 +222,8 @@ impl Outbox for SqliteStore {
         delivery: &'a Delivery,
         settled: Settled,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        let (endpoint, delivery) = (endpoint.to_owned(), delivery.clone());
+        let endpoint = endpoint.to_owned();
+        let delivery = delivery.clone();
         Box::pin(self.write(move |connection| settle(connection, &endpoint, &delivery, &settled)))
     }
 
@@ -282,7 +284,8 @@ impl Outbox for SqliteStore {
         endpoint: &'a str,
         reason: &'a str,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        let (endpoint, reason) = (endpoint.to_owned(), reason.to_owned());
+        let endpoint = endpoint.to_owned();
+        let reason = reason.to_owned();
         Box::pin(self.write(move |connection| {
             let sql = "UPDATE endpoints SET disabled = ?2 WHERE name = ?1";
             connection

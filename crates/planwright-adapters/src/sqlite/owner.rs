@@ -1,9 +1,10 @@
-//! Who is alive: every owner of a lease holds an exclusive lock on a file with its name.
+//! The owners that are alive: each owner of a lease holds an exclusive lock on a file with its
+//! name.
 //!
-//! The operating system drops the lock when the process dies, however it dies. Whoever finds the
-//! file unlocked, or missing, knows that the owner is gone and need not wait for its lease to run
-//! out. Files are made and removed only inside a write transaction (or by their owner), so that no
-//! two processes do it at the same time.
+//! The operating system drops the lock when the process dies, however it dies. A process that finds
+//! the file unlocked, or missing, knows that the owner is gone and need not wait for its lease to
+//! run out. Files are made and removed only inside a write transaction (or by their owner), so that
+//! no two processes do it at the same time.
 
 use planwright_engine::port::OwnerId;
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const MAX_NAME_BYTES: usize = 64;
-/// A lock that is only being tried by somebody else is free again after a moment.
+/// A lock that another process is only trying is free again after a moment.
 const LOCK_TRIES: u32 = 50;
 /// How many files of dead owners are looked for at once.
 const SWEEP: usize = 256;
@@ -101,7 +102,7 @@ impl Drop for Owners {
                 drop(std::fs::remove_file(path));
             }
         }
-        // The directory stays: whoever comes at this moment is about to put a file into it.
+        // The directory stays: a process that comes at this moment is about to put a file into it.
     }
 }
 
@@ -180,7 +181,8 @@ mod tests {
     fn two_stores_cannot_share_an_owner_id() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("owners");
-        let (mut one, mut two) = (Owners::new(path.clone()), Owners::new(path));
+        let mut one = Owners::new(path.clone());
+        let mut two = Owners::new(path);
         one.hold(&owner("a")).unwrap();
         one.hold(&owner("a")).unwrap();
         assert!(

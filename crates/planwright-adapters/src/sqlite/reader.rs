@@ -179,7 +179,8 @@ impl Reader {
     /// hide the others.
     fn infos(&self, sql: &str, values: impl Params) -> Result<Vec<StreamInfo>, StoreError> {
         self.with_rows(|connection| {
-            let (mut infos, mut statement) = (Vec::new(), connection.prepare_cached(sql)?);
+            let mut infos = Vec::new();
+            let mut statement = connection.prepare_cached(sql)?;
             let mut rows = statement.query(values)?;
             while let Some(row) = rows.next()? {
                 match info(row, &self.cipher) {
@@ -199,8 +200,8 @@ impl Reader {
 
     pub(super) fn counts(&self) -> Result<StreamCounts, StoreError> {
         self.with_rows(|connection| {
-            let (mut counts, mut statement) =
-                (StreamCounts::default(), connection.prepare_cached(COUNTS)?);
+            let mut counts = StreamCounts::default();
+            let mut statement = connection.prepare_cached(COUNTS)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let of_plans = row.get_ref(0)?.as_str()? == "plan";

@@ -202,7 +202,8 @@ impl Recoder<'_> {
         };
         let record = open_entry(self.from, name, kept).map_err(|_| row.damaged())?;
         let kept = seal_entry(self.to, name, &record).map_err(StoreError::from)?;
-        let (key, hash) = (kept.key.map(Into::into), kept.hash);
+        let key = kept.key.map(Into::into);
+        let hash = kept.hash;
         let body = kept.body.into_owned();
         row.set("key", key.map_or(Value::Null, Value::Text));
         row.set("hash", Value::Blob(hash.as_bytes().to_vec()));
@@ -214,7 +215,8 @@ impl Recoder<'_> {
         let (Some(label), name) = (row.optional_text("label")?, row.text("name")?) else {
             return Ok(());
         };
-        let (plan, status) = (row.text("plan")?, row.text("status")?);
+        let plan = row.text("plan")?;
+        let status = row.text("status")?;
         let bound = LabelRow {
             stream: &name,
             plan: &plan,
@@ -232,7 +234,8 @@ impl Recoder<'_> {
     }
 
     fn message(&self, row: &mut Row<'_>) -> Result<(), RewriteStoreError> {
-        let (id, run) = (row.integer("id")?, row.text("run")?);
+        let id = row.integer("id")?;
+        let run = row.text("run")?;
         let opened = open_message(self.from, (id, &run), row.bytes("body")?, row.hash("hash")?);
         let (body, hash) = opened.map_err(|_| row.damaged())?;
         let (body, hash) =
@@ -251,13 +254,11 @@ impl Recoder<'_> {
 
     fn loss(&self, row: &mut Row<'_>) -> Result<(), RewriteStoreError> {
         let seq = u64::try_from(row.integer("seq")?).map_err(|_| row.damaged())?;
-        let (name, kept) = (
-            row.text("stream")?,
-            Head {
-                seq,
-                hash: row.hash("hash")?,
-            },
-        );
+        let name = row.text("stream")?;
+        let kept = Head {
+            seq,
+            hash: row.hash("hash")?,
+        };
         let head = super::sealing::mask_head(self.from, &name, kept);
         let kept = super::sealing::mask_head(self.to, &name, head);
         row.set("hash", Value::Blob(kept.hash.as_bytes().to_vec()));
@@ -392,7 +393,8 @@ pub(super) fn verify_journal(
     cipher: &Cipher,
     tell: Tell<'_>,
 ) -> Result<(u64, u64), RewriteStoreError> {
-    let (streams, total) = (streams(connection)?, count(connection, "entries")?);
+    let streams = streams(connection)?;
+    let total = count(connection, "entries")?;
     let mut done = 0;
     for (id, name) in &streams {
         let damaged = |reason: String| RewriteStoreError::Damaged(format!("{name}: {reason}"));

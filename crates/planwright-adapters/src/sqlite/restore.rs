@@ -1,7 +1,7 @@
 //! A backup becomes the store again. All of it is checked before anything is replaced.
 //!
 //! Time has passed since the backup was made, and the world has moved on without it. So nothing
-//! goes on by itself: whoever owned a run is fenced off, commands that waited are answered with a
+//! goes on by itself: the owners of runs are fenced off, commands that waited are answered with a
 //! refusal, and tokens are revoked, because one that was taken back since then would open the door
 //! again.
 
@@ -291,7 +291,7 @@ fn empty_log(options: &Options) {
     if options.path.exists()
         && let Ok(connection) = open::connect(options)
     {
-        // If it cannot be done the store is damaged, and somebody asked for it to be replaced.
+        // If it cannot be done the store is damaged, and the operator asked for it to be replaced.
         drop(open::checkpoint(&connection, "TRUNCATE"));
     }
 }

@@ -17,7 +17,7 @@ impl From<SealError> for StoreError {
     }
 }
 
-/// A value that did not open, as SQLite's own errors are: whoever reads a stream reports it as
+/// A value that did not open, as SQLite's own errors are: the reader of a stream reports it as
 /// damaged.
 pub(super) fn unopened(column: usize) -> impl FnOnce(OpenSealedError) -> rusqlite::Error {
     move |error| rusqlite::Error::FromSqlConversionFailure(column, Type::Blob, Box::new(error))
@@ -299,7 +299,7 @@ pub(super) fn mask_request(cipher: &Cipher, key: &Digest, request: Digest) -> Di
     cipher.mask(&[b"request", key.as_bytes()], request)
 }
 
-/// Proves that a token's row was written by somebody who knows the key; `None` if there is none.
+/// Proves that the writer of a token's row knew the key; `None` if there is none.
 pub(super) fn token_mark(cipher: &Cipher, token: &Token) -> Result<Option<Vec<u8>>, SealError> {
     if !cipher.is_sealed() {
         return Ok(None);
@@ -336,11 +336,9 @@ fn with_token_place<T>(token: &Token, work: impl FnOnce(SealedPlace<'_>) -> T) -
         Some(at) => at.as_millis().to_le_bytes().to_vec(),
         None => Vec::new(),
     };
-    let (created, expires, revoked) = (
-        created_at.as_millis().to_le_bytes(),
-        optional(*expires_at),
-        optional(*revoked_at),
-    );
+    let created = created_at.as_millis().to_le_bytes();
+    let expires = optional(*expires_at);
+    let revoked = optional(*revoked_at);
     let row: [&[u8]; 8] = [
         id.0.as_bytes(),
         hash.as_bytes(),

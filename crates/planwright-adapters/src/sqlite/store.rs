@@ -63,8 +63,8 @@ impl SqliteStore {
     }
 
     pub fn open_with(options: Options) -> Result<Self, OpenStoreError> {
-        // First of all the lock: whoever replaces the store must not do it between two of our
-        // looks.
+        // First of all the lock: a process that replaces the store must not do it between two of
+        // our looks.
         let (heads, promises) = open_heads(&options)?;
         let (connection, cipher) = open::writer(&options)?;
         let options = Arc::new(Options {
@@ -201,7 +201,8 @@ impl SqliteStore {
     }
 }
 
-/// Opens the heads file, and waits for whoever rewrites the store as long as for any other lock.
+/// Opens the heads file, and waits for a process that rewrites the store as long as for any other
+/// lock.
 fn open_heads(options: &Options) -> Result<(Heads, HashMap<String, Head>), OpenStoreError> {
     open::create_directory(&options.path)?;
     let path = options.beside("-heads");
@@ -341,7 +342,8 @@ impl Store for SqliteStore {
         owner: &'a OwnerId,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Lease, AcquireError>> {
-        let (run, owner) = (run.clone(), owner.clone());
+        let run = run.clone();
+        let owner = owner.clone();
         Box::pin(self.ask(move |reply| Request::Acquire {
             run,
             owner,

@@ -179,7 +179,8 @@ fn revoke(
 
 impl Tokens for SqliteStore {
     fn add<'a>(&'a self, token: &'a Token) -> BoxFuture<'a, Result<(), StoreError>> {
-        let (token, cipher) = (token.clone(), Arc::clone(self.cipher()));
+        let token = token.clone();
+        let cipher = Arc::clone(self.cipher());
         Box::pin(self.write(move |connection| insert(connection, &cipher, &token)))
     }
 
@@ -200,7 +201,8 @@ impl Tokens for SqliteStore {
         id: &'a TokenId,
         at: Timestamp,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
-        let (id, cipher) = (id.clone(), Arc::clone(self.cipher()));
+        let id = id.clone();
+        let cipher = Arc::clone(self.cipher());
         Box::pin(self.write(move |connection| revoke(connection, &cipher, &id, at)))
     }
 }

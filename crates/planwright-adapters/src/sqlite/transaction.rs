@@ -188,7 +188,8 @@ fn check_head(
         None => Head::EMPTY,
     };
     if found != append.expected {
-        let (stream, expected) = (stream.clone(), append.expected);
+        let stream = stream.clone();
+        let expected = append.expected;
         return Err(Stop::Refused(AppendError::Conflict {
             stream,
             expected,

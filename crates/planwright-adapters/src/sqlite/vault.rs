@@ -78,8 +78,8 @@ pub(super) fn finish(connection: &Connection) -> Result<(), rusqlite::Error> {
 }
 
 /// The cipher of the store, before anything in it is touched. An encrypted store needs its
-/// passphrase; a passphrase needs an encrypted store, or one in which nothing is yet: whoever sets
-/// one must not be answered in plain text.
+/// passphrase; a passphrase needs an encrypted store, or one in which nothing is yet: an operator
+/// who sets one must not be answered in plain text.
 pub(super) fn unlock(
     connection: &Connection,
     passphrase: Option<&Passphrase>,

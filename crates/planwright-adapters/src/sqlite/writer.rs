@@ -140,8 +140,8 @@ pub(super) struct Writer {
     touched: Vec<(String, Head)>,
     /// The group at hand holds a message.
     mailed: bool,
-    /// Set for good when the disk failed under a commit: what it holds is unknown until somebody
-    /// opens it afresh.
+    /// Set for good when the disk failed under a commit: what it holds is unknown until the store
+    /// is opened afresh.
     broken: Option<String>,
     last_commit_took: Duration,
     /// An upper estimate of the pages in the log.
@@ -426,7 +426,7 @@ impl Writer {
                 Ok(()) => result,
                 Err(reason) => Err(StoreError::Failed(reason.to_owned()).into()),
             };
-            // Whoever asked may have gone away; what was done stays done.
+            // The caller may have gone away; what was done stays done.
             drop(reply.send(answer));
         })
     }
@@ -548,7 +548,7 @@ impl Writer {
                 self.broken = Some(describe(&error));
                 false
             }
-            // Somebody reads or writes at this moment. The log grows until the next try.
+            // Another connection reads or writes at this moment. The log grows until the next try.
             Err(_) => false,
         }
     }
@@ -606,7 +606,7 @@ impl Writer {
         let cut = if self.log_bytes() == 0 {
             self.heads.clear().map_err(|error| error.to_string())
         } else {
-            Err("somebody wrote in between".to_owned())
+            Err("another process wrote in between".to_owned())
         };
         self.statement("ROLLBACK").map_err(text)?;
         cut

@@ -18,7 +18,7 @@ const FORMAT: &[u8] = b"planwright sealed 1";
 /// Where something belongs. What was sealed for one place does not open in another.
 #[derive(Debug, Clone, Copy)]
 pub struct SealedPlace<'a> {
-    /// The table, or whatever else it is kept in.
+    /// The table, or other container, that it is kept in.
     pub table: &'static str,
     pub column: &'static str,
     /// What tells the row from all others.
@@ -299,7 +299,8 @@ mod tests {
 
     #[test]
     fn a_hash_is_hidden_and_shown_again() {
-        let (cipher, hash) = (sealed(), Digest::of_bytes(b"guessable"));
+        let cipher = sealed();
+        let hash = Digest::of_bytes(b"guessable");
         let masked = cipher.mask(&[b"run/a", b"1"], hash);
         assert_ne!(masked, hash);
         assert_ne!(masked, cipher.mask(&[b"run/a", b"2"], hash));

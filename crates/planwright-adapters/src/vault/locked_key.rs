@@ -61,7 +61,7 @@ impl StretchCost {
         passes: 2,
         lanes: 1,
     };
-    /// The most: whoever can write the file must not make us use up all memory.
+    /// The most: an attacker who can write the file must not make us use up all memory.
     const CEILING: Self = Self {
         memory_kib: 1024 * 1024,
         passes: 64,
@@ -69,7 +69,8 @@ impl StretchCost {
     };
 
     fn is_acceptable(self) -> bool {
-        let (low, high) = (Self::FLOOR, Self::CEILING);
+        let low = Self::FLOOR;
+        let high = Self::CEILING;
         (low.memory_kib..=high.memory_kib).contains(&self.memory_kib)
             && (low.passes..=high.passes).contains(&self.passes)
             && (low.lanes..=high.lanes).contains(&self.lanes)
@@ -114,7 +115,8 @@ impl LockedKey {
                 "it would be too cheap or too expensive to open",
             ));
         }
-        let (mut salt, mut nonce) = (vec![0; SALT_BYTES], vec![0; NONCE_BYTES]);
+        let mut salt = vec![0; SALT_BYTES];
+        let mut nonce = vec![0; NONCE_BYTES];
         fill(&mut salt)?;
         fill(&mut nonce)?;
         let mut locked = Self {

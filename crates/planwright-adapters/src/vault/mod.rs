@@ -2,8 +2,8 @@
 //! unnoticed.
 //!
 //! A passphrase opens a lock ([`LockedKey`]), the lock holds a random key, and the key seals what
-//! is kept. The cipher knows nothing about tables or files: whoever keeps something says what it is
-//! and where it belongs, and a text that is found in another place does not open.
+//! is kept. The cipher knows nothing about tables or files: the caller that keeps something says
+//! what it is and where it belongs, and a text that is found in another place does not open.
 
 mod cipher;
 mod locked_key;

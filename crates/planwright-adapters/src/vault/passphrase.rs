@@ -28,7 +28,7 @@ pub enum ReadPassphraseError {
     NotAFile(PathBuf),
     #[error("{path} is open to others (mode {mode:o}): chmod 600 {path}")]
     OpenToOthers { path: PathBuf, mode: u32 },
-    #[error("{path} belongs to somebody else (user {user})")]
+    #[error("{path} belongs to another user ({user})")]
     NotOurs { path: PathBuf, user: u32 },
     #[error("the passphrase is not UTF-8 text")]
     NotText,
@@ -71,7 +71,7 @@ impl Passphrase {
             place: place.clone(),
             source,
         };
-        // What is checked is the file that was opened, whatever the path leads to by then.
+        // What is checked is the file that was opened, regardless of where the path leads by then.
         let file = File::open(path).map_err(failed)?;
         let found = file.metadata().map_err(failed)?;
         if !found.is_file() {
@@ -92,7 +92,7 @@ impl Passphrase {
         Self::read(file, &place)
     }
 
-    /// Reads a descriptor that whoever started this process left open.
+    /// Reads a descriptor that the parent of this process left open.
     pub fn from_descriptor(number: u32) -> Result<Self, ReadPassphraseError> {
         let place = format!("descriptor {number}");
         let failed = |source| ReadPassphraseError::Io {

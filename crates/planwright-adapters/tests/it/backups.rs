@@ -48,14 +48,16 @@ fn run(what: &Restore) -> Result<Restored, RewriteStoreError> {
 async fn a_backup_made_while_runs_go_on_is_one_moment_of_them() {
     let scene = Scene::new();
     let store = Arc::new(scene.open());
-    let (mut one, mut two) = (Chain::of("run/one"), Chain::of("run/two"));
+    let mut one = Chain::of("run/one");
+    let mut two = Chain::of("run/two");
     store
         .append(vec![one.grow(b"0"), two.grow(b"0")])
         .await
         .unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let writing = {
-        let (store, stop) = (Arc::clone(&store), Arc::clone(&stop));
+        let store = Arc::clone(&store);
+        let stop = Arc::clone(&stop);
         tokio::spawn(async move {
             while !stop.load(Ordering::Relaxed) {
                 // Both or neither: a backup must not come between them.
@@ -70,8 +72,9 @@ async fn a_backup_made_while_runs_go_on_is_one_moment_of_them() {
     let mut backups = Vec::new();
     for number in 0..4 {
         let to = scene.directory.path().join(format!("backup{number}"));
-        let (copied, scene_artifacts, target) =
-            (Arc::clone(&store), artifacts_of(&scene), to.clone());
+        let copied = Arc::clone(&store);
+        let scene_artifacts = artifacts_of(&scene);
+        let target = to.clone();
         tokio::task::spawn_blocking(move || {
             copied.backup(&scene_artifacts, &target, NOW, &mut |_| ())
         })
@@ -87,7 +90,8 @@ async fn a_backup_made_while_runs_go_on_is_one_moment_of_them() {
         let place = Scene::new();
         run(&plain(&backup, &place)).unwrap();
         let restored = place.open();
-        let (one, two) = ("run/one".parse().unwrap(), "run/two".parse().unwrap());
+        let one = "run/one".parse().unwrap();
+        let two = "run/two".parse().unwrap();
         let head = restored.head(&one).await.unwrap();
         assert_eq!(
             head.seq,
@@ -276,7 +280,8 @@ async fn a_backup_that_was_changed_replaces_nothing() {
         .unwrap()
         .unwrap()
         .path();
-    let (database, manifest) = (backup.join("planwright.db"), backup.join("manifest.json"));
+    let database = backup.join("planwright.db");
+    let manifest = backup.join("manifest.json");
     type Change = Box<dyn Fn(&mut Vec<u8>)>;
     let changes: [(&Path, Change); 5] = [
         (&database, Box::new(|bytes| bytes[5000] ^= 1)),

@@ -29,7 +29,8 @@ impl Files {
 async fn early_and_late(scene: &Scene) -> (Chain, Chain, usize) {
     let store = scene.open();
     scene.empty_log();
-    let (mut early, mut late) = (Chain::of("run/early"), Chain::of("run/late"));
+    let mut early = Chain::of("run/early");
+    let mut late = Chain::of("run/late");
     for _ in 0..5 {
         early.put(&store, "early").await;
         late.put(&store, "late").await;

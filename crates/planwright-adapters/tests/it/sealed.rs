@@ -144,8 +144,8 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Things nobody may find: in bodies, keys, labels, commands, refusals, large values, a growing
-/// journal.
+/// Texts that a thief must not find: in bodies, keys, labels, commands, refusals, large values, a
+/// growing journal.
 const CANARIES: [&str; 13] = [
     "canary-body-1",
     "canary-body-2",

@@ -1,4 +1,4 @@
-//! Somebody who can write the files of an encrypted store, and does not know the key.
+//! An attacker who can write the files of an encrypted store, and does not know the key.
 
 use crate::scene::{Chain, LONG, Scene};
 use planwright_adapters::sqlite::SqliteStore;

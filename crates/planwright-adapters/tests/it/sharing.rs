@@ -13,7 +13,8 @@ use std::time::Duration;
 #[tokio::test]
 async fn two_stores_see_each_others_commits_at_once() {
     let scene = Scene::new();
-    let (one, two) = (scene.open(), scene.open());
+    let one = scene.open();
+    let two = scene.open();
     let mut chain = Chain::of("plan/p");
     for _ in 0..10 {
         chain.put(&one, "by one").await;
@@ -95,7 +96,8 @@ async fn a_first_open_by_many_at_once_succeeds() {
 #[tokio::test]
 async fn a_commit_of_another_store_wakes_those_who_wait() {
     let scene = Scene::new();
-    let (one, two) = (scene.open(), scene.open());
+    let one = scene.open();
+    let two = scene.open();
     let mut chain = Chain::of("run/r");
     let mut changes = one.changes();
     for _ in 0..3 {
@@ -118,7 +120,8 @@ async fn a_commit_of_another_store_wakes_those_who_wait() {
 #[tokio::test]
 async fn a_run_is_held_across_stores_until_its_store_is_gone() {
     let scene = Scene::new();
-    let (one, two) = (scene.open(), scene.open());
+    let one = scene.open();
+    let two = scene.open();
     let mut chain = Chain::of("run/r");
     chain.open(&one, "one", LONG).await;
     assert_eq!(
@@ -148,8 +151,10 @@ async fn a_run_is_held_across_stores_until_its_store_is_gone() {
 #[tokio::test]
 async fn an_owner_id_belongs_to_one_store() {
     let scene = Scene::new();
-    let (one, two) = (scene.open(), scene.open());
-    let (mut first, mut second) = (Chain::of("run/first"), Chain::of("run/second"));
+    let one = scene.open();
+    let two = scene.open();
+    let mut first = Chain::of("run/first");
+    let mut second = Chain::of("run/second");
     first.open(&one, "same", LONG).await;
     let refused = second
         .try_put(
@@ -187,7 +192,8 @@ async fn an_owner_id_belongs_to_one_store() {
 #[tokio::test]
 async fn a_takeover_while_the_owner_is_paused_fences_it() {
     let scene = Scene::new();
-    let (one, two) = (scene.open(), scene.open());
+    let one = scene.open();
+    let two = scene.open();
     let mut chain = Chain::of("run/r");
     chain.open(&one, "one", Duration::ZERO).await;
     let mut zombie = chain.clone();

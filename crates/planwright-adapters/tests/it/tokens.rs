@@ -40,7 +40,8 @@ async fn given(store: &SqliteStore) -> planwright_engine::access::Minted {
 #[tokio::test]
 async fn what_another_process_revokes_counts_at_once() {
     let scene = Scene::new();
-    let (one, two) = (scene.open(), scene.open());
+    let one = scene.open();
+    let two = scene.open();
     let minted = given(&one).await;
     for store in [&one, &two, &one] {
         assert!(

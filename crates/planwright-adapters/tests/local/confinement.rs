@@ -132,7 +132,8 @@ async fn no_combination_of_names_leads_out() {
         "outside.txt",
     ];
     let mut paths = vec![String::new()];
-    let (mut from, mut read) = (0, 0);
+    let mut from = 0;
+    let mut read = 0;
     for _ in 0..4 {
         let to = paths.len();
         for i in from..to {
@@ -316,7 +317,8 @@ async fn a_directory_swapped_for_a_link_never_leads_out() {
     bench.link("other", &secrets);
     let swapper = Swapper::start(bench.path("place"), bench.path("other"));
 
-    let (mut inside, mut refused) = (0, 0);
+    let mut inside = 0;
+    let mut refused = 0;
     for _ in 0..400 {
         match bench
             .call("local.read_file", json!({ "path": "place/file" }))

@@ -15,7 +15,7 @@ pub(crate) struct Workbench {
 }
 
 impl Workbench {
-    /// Every tool is on, and `http_get` may reach whatever is public.
+    /// Every tool is on, and `http_get` may reach every public host.
     pub(crate) fn new() -> Self {
         Self::allowing(&[])
     }

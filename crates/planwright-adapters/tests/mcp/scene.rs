@@ -136,7 +136,7 @@ impl Scene {
         while matches!(self.servers.status()[0].state, ServerState::Connected(_)) {
             assert!(
                 Instant::now() < deadline,
-                "nobody noticed that the server is gone"
+                "no call noticed that the server is gone"
             );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -180,7 +180,7 @@ async fn silence_and_slowness_have_limits() {
         assert_eq!(
             provider.asked().len(),
             1,
-            "whoever is slow is not asked again"
+            "a slow provider is not asked again"
         );
     }
 }

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// What somebody asked.
+/// A request that a client made.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) method: String,
@@ -37,7 +37,8 @@ impl Connection {
         let mut first = String::new();
         reader.read_line(&mut first).ok()?;
         let mut words = first.split_whitespace();
-        let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let method = words.next()?.to_owned();
+        let path = words.next()?.to_owned();
         let mut headers = BTreeMap::new();
         loop {
             let mut line = String::new();
@@ -76,7 +77,7 @@ impl Connection {
              close\r\n\r\n",
             body.len()
         );
-        // Whoever asked may be gone, which is no concern of the script.
+        // The client may be gone, which is no concern of the script.
         drop(
             self.0
                 .write_all(head.as_bytes())
@@ -96,7 +97,7 @@ impl Connection {
         drop(self.0.write_all(head.as_bytes()));
     }
 
-    /// One chunk; false if nobody listens any more.
+    /// Sends one chunk; false if the client no longer listens.
     pub(crate) fn send(&mut self, text: &str) -> bool {
         write!(self.0, "{:x}\r\n{text}\r\n", text.len())
             .and_then(|()| self.0.flush())

@@ -41,15 +41,15 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// Answers with these, in order. Whoever asks once more is told that the script is used up
-    /// (status 500).
+    /// Answers with these, in order. A client that asks once more is told that the script is used
+    /// up (status 500).
     pub(crate) fn scripted(replies: impl IntoIterator<Item = Reply>) -> Self {
         let mut script: VecDeque<Reply> = replies.into_iter().collect();
         let used_up = || Reply::status(500, r#"{"error": {"message": "the script is used up"}}"#);
         Self::answering(move |_| script.pop_front().unwrap_or_else(used_up))
     }
 
-    /// Answers with whatever this makes of the question.
+    /// Answers with the reply that `answerer` makes of the question.
     pub(crate) fn answering(answerer: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port of this machine is free");
         let address = listener

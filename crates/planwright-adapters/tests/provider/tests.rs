@@ -1,4 +1,4 @@
-//! The provider itself: whoever uses it in tests relies on it.
+//! The provider itself: the tests that use it rely on it.
 
 use super::{Provider, Reply};
 use serde_json::{Value, json};

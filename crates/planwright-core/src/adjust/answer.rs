@@ -1,4 +1,4 @@
-//! Reading what the reflector said. Whatever it is, something definite comes of it.
+//! Reads the answer of the reflector. Any answer, even a malformed one, has a definite result.
 
 use super::{Adjustment, Assessment};
 use crate::id::StepId;
@@ -22,7 +22,7 @@ pub struct Reflected {
 }
 
 impl Reflected {
-    /// Nobody could say how the run stands.
+    /// The state of the run could not be determined.
     pub fn unknown(why: impl Into<String>) -> Self {
         Self {
             assessment: Assessment::Unknown,

@@ -78,7 +78,7 @@ fn check_set(adjustments: &[Adjustment], state: &Adjustable, problems: &mut Vec<
     for (step, progress) in state.iter() {
         match progress {
             StepProgress::Unknown => problems.push(format!(
-                "nobody knows whether step `{step}` happened: a person has to say first"
+                "whether step `{step}` happened is not known: a person has to say first"
             )),
             StepProgress::Partial if !is_left_behind(adjustments, step) => problems.push(format!(
                 "part of step `{step}` was done, and it would be done again: skip or replace it"
@@ -132,7 +132,8 @@ fn check(
     state: &Adjustable,
     problems: &mut Vec<String>,
 ) {
-    let (id, word) = (adjustment.step(), adjustment.word());
+    let id = adjustment.step();
+    let word = adjustment.word();
     let Some(step) = find(document, id).map(|index| &document.steps[index]) else {
         problems.push(format!("{word}: there is no step `{id}`"));
         return;

@@ -155,8 +155,8 @@ pub fn criteria_schema(asked: &[usize]) -> AnswerSchema {
     }
 }
 
-/// What the answer says about each criterion, by its number counted from 0. What it does not
-/// mention, or mentions twice with different words, nobody can tell.
+/// The verdict of the answer on each criterion, by its number counted from 0. A criterion that the
+/// answer does not mention, or mentions twice with different words, is unknown.
 pub fn read_criteria(
     run: &Run,
     asked: &[usize],

@@ -56,7 +56,8 @@ impl StepStory {
         };
         let mut order: Vec<_> = run.plan().indices().collect();
         order.sort_by_key(|&ix| stands(run.step(ix)));
-        let (mut told, mut bytes) = (Vec::new(), 0);
+        let mut told = Vec::new();
+        let mut bytes = 0;
         for ix in order {
             let story = Self::of_step(run, ix);
             bytes += serde_json::to_vec(&story).map_or(0, |json| json.len());
@@ -71,7 +72,8 @@ impl StepStory {
     }
 
     fn of_step(run: &Run, ix: crate::plan::StepIx) -> Self {
-        let (step, state) = (run.definition(ix), run.step(ix));
+        let step = run.definition(ix);
+        let state = run.step(ix);
         let args = if step.args.is_empty() {
             String::new()
         } else {

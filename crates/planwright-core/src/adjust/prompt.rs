@@ -72,7 +72,8 @@ fn format_left_out(count: usize) -> String {
 
 /// The first tools that fit.
 fn fitting(tools: &[OfferedTool]) -> (Vec<serde_json::Value>, usize) {
-    let (mut shown, mut bytes) = (Vec::new(), 0);
+    let mut shown = Vec::new();
+    let mut bytes = 0;
     for tool in tools {
         let told = json!({
             "name": bounded(&tool.name),

@@ -2,7 +2,7 @@
 //! plan and its runs.
 //!
 //! The events of a plan are numbered from 1 without gaps. The numbers follow from the journal
-//! alone, so that whoever was told n can ask anybody for what comes after n.
+//! alone, so a client that has seen event n can ask any server for the events after n.
 
 mod cloud;
 mod details;

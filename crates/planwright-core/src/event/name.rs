@@ -26,14 +26,14 @@ pub enum EventName {
     RunStarted,
     RunPaused,
     RunResumed,
-    /// Nobody executes it any more.
+    /// No process executes the run any more.
     RunStalled,
     RunCancelling,
     RunUndoing,
     RunCompleted,
     RunFailed,
     RunCancelled,
-    /// Somebody looked at how a run goes.
+    /// The progress of a run was assessed.
     PlanReflected,
     /// The plan was adjusted: the work goes on in another run.
     PlanAdjusted,

@@ -33,7 +33,7 @@ pub struct PlanEvent {
     pub digest: Option<Digest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Principal>,
-    /// In somebody's words.
+    /// The reason, in the words of the principal who gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// One line for people.

@@ -93,12 +93,12 @@ pub(super) fn review_stories(event: &ReviewEvent) -> Vec<Story> {
         } => {
             let told = Story::new(
                 N::PlanExpired,
-                format!("nobody touched the plan for {after_days} days"),
+                format!("the plan was not touched for {after_days} days"),
             );
             of_version(told, *version, None)
         }
         ReviewEvent::ApprovalExpired { version, digest } => {
-            let told = Story::new(N::PlanApprovalExpired, "nobody used the approval in time");
+            let told = Story::new(N::PlanApprovalExpired, "the approval was not used in time");
             of_version(told, *version, Some(*digest))
         }
         ReviewEvent::ApprovalRevoked {

@@ -157,7 +157,8 @@ fn public_state(state: &StepState, event: &RunEvent) -> Option<StepStatus> {
 }
 
 fn step_story(run: &Run, ix: StepIx, state: StepStatus, event: &RunEvent) -> Story {
-    let (id, found) = (run.step_id(ix), run.step(ix));
+    let id = run.step_id(ix);
+    let found = run.step(ix);
     let attempt = Some(found.tally().attempts).filter(|attempts| *attempts > 0);
     let error = run.explain(found).or_else(|| last_error(state, event));
     let word = state.as_str().replace('_', " ");
@@ -255,7 +256,7 @@ fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
         RunEvent::RunResumed { by } => story_by(N::RunResumed, by, "resumed"),
         RunEvent::RunStalled { since } => story(
             N::RunStalled,
-            format!("nobody has executed {id} since {since}"),
+            format!("no process has executed {id} since {since}"),
         ),
         RunEvent::RunGivenUp { by, reason, .. } => {
             let told = Story::new(N::RunFailed, format!("{by} gave {id} up")).by(by);

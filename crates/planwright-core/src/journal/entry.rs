@@ -13,7 +13,7 @@ pub const VERSION: u32 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// Somebody asked for it. The event says who.
+    /// A principal asked for it. The event names the principal.
     Command,
     /// A slot was free and a step was ready.
     Schedule,

@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn only_people_are_given_the_right_to_approve() {
-        let (roles, ada) = (Roles::default(), Principal::person("ada"));
+        let roles = Roles::default();
+        let ada = Principal::person("ada");
         for role in Role::ALL {
             assert_eq!(
                 roles.check_grant(&ada, &Principal::person("bob"), role),
@@ -142,7 +143,8 @@ mod tests {
 
     #[test]
     fn a_name_hides_nothing() {
-        let (roles, ada) = (Roles::default(), Principal::person("ada"));
+        let roles = Roles::default();
+        let ada = Principal::person("ada");
         for name in [
             "",
             " ",

@@ -137,7 +137,8 @@ impl Review {
                     return Err(cannot_follow("plan_rejected", self.state));
                 }
                 self.take_back();
-                let (by, reason) = (by.clone(), reason.clone());
+                let by = by.clone();
+                let reason = reason.clone();
                 self.rejections.push(Rejection {
                     version: *version,
                     by,
@@ -156,7 +157,8 @@ impl Review {
                 version,
                 digest,
             } => {
-                let (current, state) = (self.current().number, self.state);
+                let current = self.current().number;
+                let state = self.state;
                 if *version != current || !self.may_run() || !self.spend(run, digest, entry.at) {
                     return Err(cannot_follow("run_opened", state));
                 }
@@ -192,7 +194,8 @@ impl Review {
                     return Err(cannot_follow("changes_requested", self.state));
                 }
                 self.take_back();
-                let (by, reason) = (by.clone(), reason.clone());
+                let by = by.clone();
+                let reason = reason.clone();
                 self.change_requests.push(Rejection {
                     version: *version,
                     by,
@@ -245,7 +248,9 @@ impl Review {
                 by,
                 text,
             } => {
-                let (id, by, text) = (comment.clone(), by.clone(), text.clone());
+                let id = comment.clone();
+                let by = by.clone();
+                let text = text.clone();
                 let said = Comment {
                     id,
                     by,
@@ -292,7 +297,7 @@ impl Review {
         true
     }
 
-    /// Voids every approval that nobody has used.
+    /// Voids every approval that no run has used.
     pub(super) fn take_back(&mut self) {
         for approval in self
             .approvals

@@ -8,7 +8,7 @@ use crate::plan::Document;
 use crate::principal::{Principal, PrincipalKind};
 use crate::time::Timestamp;
 
-/// One thing somebody said.
+/// One comment by one principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
     pub id: CommentId,
@@ -37,7 +37,7 @@ pub struct Resolved {
     pub at: Timestamp,
 }
 
-/// Something somebody wants to do to the comments of a plan.
+/// A change that a principal asks for in the comments of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CommentCommand {
     /// Say something: about the plan, about a step, or in answer to another comment.
@@ -74,7 +74,7 @@ pub enum CommentRefusal {
     ReplyWithStep,
     #[error("the thread is {0} already")]
     Already(&'static str),
-    #[error("{0} may not settle this thread: a person does, or whoever began it")]
+    #[error("{0} may not settle this thread: a person does, or the one who began it")]
     MayNotResolve(Principal),
     #[error("there is a comment `{0}` already")]
     Duplicate(CommentId),
@@ -127,7 +127,7 @@ impl Review {
         &self.threads
     }
 
-    /// The threads in which something is left to discuss, oldest first. Whoever plans the next
+    /// The threads in which something is left to discuss, oldest first. The planner of the next
     /// version is told them.
     pub fn open_threads(&self) -> impl Iterator<Item = &Thread> {
         self.threads.iter().filter(|thread| thread.is_open())
@@ -207,7 +207,9 @@ impl Review {
             Some(step) => Some(self.known_step(step)?),
             None => None,
         };
-        let (version, by, text) = (self.current().number, by.clone(), text.to_owned());
+        let version = self.current().number;
+        let by = by.clone();
+        let text = text.to_owned();
         Ok(ReviewEvent::CommentAdded {
             comment: comment.clone(),
             on,
@@ -261,7 +263,8 @@ impl Review {
                 None => return false,
             },
             None => {
-                let (on, replies) = (on.cloned(), Vec::new());
+                let on = on.cloned();
+                let replies = Vec::new();
                 self.threads.push(Thread {
                     on,
                     first: comment,

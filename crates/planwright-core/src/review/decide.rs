@@ -14,7 +14,7 @@ use crate::status::{PlanStatus, RunStatus};
 use crate::time::Timestamp;
 use std::sync::Arc;
 
-/// Something somebody wants to happen to a plan.
+/// A change that a caller asks for in a plan.
 #[derive(Debug, Clone)]
 pub enum Command {
     /// Begin a plan that does not exist yet.
@@ -67,14 +67,14 @@ pub enum Command {
         by: Principal,
         reason: String,
     },
-    /// Time passed: note that nobody touched the plan for so many days.
+    /// Time passed: note that the plan was not touched for so many days.
     Expire {
         after_days: u32,
         latest_run: Option<RunStatus>,
     },
     /// Time passed: note that an approval was not used.
     ExpireApprovals,
-    /// Void what somebody agreed to and nobody used.
+    /// Void the approvals of a principal that no run has used.
     RevokeApprovals(Box<Revocation>),
     /// Put the plan away.
     Archive {
@@ -117,7 +117,7 @@ pub enum Refusal {
     NothingToRevoke(Principal),
     #[error("{given} of {required} people have approved it")]
     NotEnough { given: usize, required: u32 },
-    #[error("{0} proposed this version, and somebody else has to approve it")]
+    #[error("{0} proposed this version, and another person has to approve it")]
     FourEyes(Principal),
     #[error("policy asks about step `{0}`, so only a person may approve")]
     PolicyAsks(String),
@@ -143,7 +143,7 @@ pub enum Refusal {
     Executing,
     #[error("changes were asked for: change the plan and propose it again")]
     ChangesRequested,
-    #[error("the plan expired because nobody touched it: propose it again")]
+    #[error("the plan expired because it was not touched for too long: propose it again")]
     PlanExpired,
     #[error("the plan is archived")]
     Archived,
@@ -185,7 +185,8 @@ impl Review {
             } => {
                 let terms = self.decide_approve(*shown, *digest, by, offer, now)?;
                 let version = self.current().number;
-                let (by, assurance) = (by.clone(), *assurance);
+                let by = by.clone();
+                let assurance = *assurance;
                 Ok(vec![ReviewEvent::PlanApproved {
                     version,
                     digest: *digest,

@@ -26,7 +26,7 @@ pub enum ReviewEvent {
         /// The earlier version whose content this one has again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         restored_from: Option<u32>,
-        /// Not put forward yet: nobody is asked about it and nothing of it runs.
+        /// Not put forward yet: no approver is asked about it and nothing of it runs.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         draft: bool,
         /// The trace of the order that brought it, if it came with one.
@@ -70,18 +70,18 @@ pub enum ReviewEvent {
         by: Principal,
         reason: String,
     },
-    /// Nobody touched the plan for so long that nobody waits for it any more.
+    /// The plan was not touched for so long that it is not waited for any more.
     PlanExpired {
         version: u32,
         after_days: u32,
     },
-    /// Nobody used the approval in time. This is not a no: the plan can be approved again.
+    /// No run used the approval in time. This is not a no: the plan can be approved again.
     ApprovalExpired {
         version: u32,
         digest: Digest,
     },
-    /// What somebody agreed to and nobody used counts no more: they took it back, or their access
-    /// was taken away.
+    /// The unused approvals of a principal no longer count: the principal took them back, or lost
+    /// their access.
     ApprovalRevoked {
         version: u32,
         /// Whose approvals.

@@ -1,4 +1,4 @@
-//! What time does to a plan that nobody touches, and putting plans away.
+//! The effect of time on a plan that is not touched, and putting plans away.
 
 use super::{Approval, Refusal, Review, ReviewEvent, ReviewState};
 use crate::principal::Principal;
@@ -21,8 +21,8 @@ impl Review {
                 .is_some_and(|run| run.version == self.current().number)
     }
 
-    /// A plan that waits for somebody and was not touched for so many days is not waited for any
-    /// more. Templates wait for nobody.
+    /// A plan that waits for an approval or a run and was not touched for so many days is not
+    /// waited for any more. Templates do not wait.
     pub(super) fn decide_expire(
         &self,
         after_days: u32,
@@ -90,7 +90,7 @@ impl Review {
         Ok(vec![ReviewEvent::PlanArchived { by: by.clone() }])
     }
 
-    /// Notes that nobody touched this version for too long. Returns whether that can be.
+    /// Notes that this version was not touched for too long. Returns whether that can be.
     pub(super) fn note_expired(&mut self, version: u32) -> bool {
         let waits = self.may_run() && version == self.current().number;
         if waits {
@@ -101,7 +101,7 @@ impl Review {
         waits
     }
 
-    /// Notes that nobody used the approval in time. Returns whether that can be.
+    /// Notes that no run used the approval in time. Returns whether that can be.
     pub(super) fn note_approval_expired(&mut self, version: u32) -> bool {
         let approved = self.state == ReviewState::Approved && version == self.current().number;
         if approved {

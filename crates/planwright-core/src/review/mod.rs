@@ -52,16 +52,16 @@ pub struct Review {
 /// Where the current version stands with the people who decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewState {
-    /// Somebody works on it. It is proposed when they say so.
+    /// The author still works on it. It is proposed when the author says so.
     Draft,
     Proposed,
     Approved,
     Rejected,
     /// Rejected too often: a person has to step in.
     NeedsReview,
-    /// Somebody who decides wants something changed first.
+    /// An approver wants something changed first.
     ChangesRequested,
-    /// Nobody touched it for too long. A new version, or proposing it again, brings it back.
+    /// It was not touched for too long. A new version, or proposing it again, brings it back.
     Expired,
     Deleted,
 }
@@ -96,7 +96,7 @@ pub struct Approval {
     pub spent_by: Vec<RunId>,
     /// The version was rejected after all, before anything ran.
     pub taken_back: bool,
-    /// Whoever gave it took it back, or their access was taken away, before it was used up.
+    /// The approver took it back, or lost their access, before it was used up.
     pub revoked: Option<Revoked>,
     /// A later version does something else. One that only has other words keeps the approval.
     pub superseded: bool,
@@ -108,12 +108,12 @@ impl Approval {
         self.is_unspent() && !self.superseded
     }
 
-    /// Whether it would still be good for a run, had nobody edited the plan.
+    /// Returns true if it would still be good for a run, had the plan not been edited.
     fn is_unspent(&self) -> bool {
         self.spent_by.len() < self.terms.uses() as usize && !self.is_void()
     }
 
-    /// Whether somebody said after it was given that it does not count.
+    /// Returns true if it was taken back or revoked after it was given.
     pub fn is_void(&self) -> bool {
         self.taken_back || self.revoked.is_some()
     }

@@ -1,5 +1,5 @@
-//! Approvals that are void before they are used: taken back by whoever gave them, or lost with
-//! their access.
+//! Approvals that are void before they are used: taken back by the approver, or lost with the
+//! approver's access.
 
 use super::{Approval, Refusal, Review, ReviewEvent, ReviewState};
 use crate::digest::Digest;
@@ -8,7 +8,7 @@ use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::time::Timestamp;
 use std::sync::Arc;
 
-/// The wish that what somebody agreed to counts no more.
+/// The request that the approvals of a principal no longer count.
 #[derive(Debug, Clone)]
 pub struct Revocation {
     /// Whose approvals.
@@ -29,7 +29,7 @@ pub struct Revoked {
     pub at: Timestamp,
 }
 
-/// A token that lets somebody approve: from when, and how it ended if it did.
+/// A token that lets a principal approve: from when, and how it ended if it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     pub created_at: Timestamp,
@@ -44,10 +44,10 @@ impl Access {
     }
 }
 
-/// Whether an approval that somebody gave with a token still counts. They had access when they gave
-/// it, and it was not taken away since: after each later revocation another token of theirs was
-/// open. So a token that is replaced or that merely expires takes nothing with it, and access that
-/// is given again brings nothing back.
+/// Returns true if an approval that a principal gave with a token still counts. They had access
+/// when they gave it, and it was not taken away since: after each later revocation another token of
+/// theirs was open. So a token that is replaced or that merely expires takes nothing with it, and
+/// access that is given again brings nothing back.
 pub fn access_holds(tokens: &[Access], given_at: Timestamp) -> bool {
     let is_open = |at| tokens.iter().any(|token| token.is_open(at));
     let mut revoked = tokens
@@ -66,8 +66,8 @@ impl Revocation {
         }
     }
 
-    /// Whoever agreed may think again, an admin may say so for them, and so may a rule, which
-    /// nobody can act as.
+    /// The approver may revoke, an admin may revoke for them, and so may a rule, which no caller
+    /// can act as.
     fn is_allowed(&self) -> bool {
         let Self { of, by, policy, .. } = self;
         by == of
@@ -126,12 +126,10 @@ impl Review {
         {
             return Ok(Vec::new());
         }
-        let (version, of, by, reason) = (
-            self.current().number,
-            of.clone(),
-            by.clone(),
-            reason.clone(),
-        );
+        let version = self.current().number;
+        let of = of.clone();
+        let by = by.clone();
+        let reason = reason.clone();
         Ok(vec![ReviewEvent::ApprovalRevoked {
             version,
             of,
@@ -176,7 +174,8 @@ impl Review {
         open.any(|approval| self.usable_approvals(&approval.digest, now).is_some())
     }
 
-    /// Whose approval of this digest was revoked, and by whom, if nobody agreed to it since.
+    /// Returns whose approval of this digest was revoked, and by whom, if no approval was given
+    /// since.
     pub(super) fn last_revoked(&self, digest: Digest) -> Option<(&Principal, &Principal)> {
         let of_digest = |approval: &&Approval| approval.digest == digest && !approval.superseded;
         let last = self.approvals.iter().rev().find(of_digest)?;

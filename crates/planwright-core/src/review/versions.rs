@@ -9,8 +9,8 @@ use crate::trace::TraceId;
 use std::sync::Arc;
 
 impl Version {
-    /// Whether no model and nobody wrote it: a draft that was put together from the words of its
-    /// goal.
+    /// Returns true if neither a model nor a person wrote it: a draft that was put together from
+    /// the words of its goal.
     pub fn is_fallback(&self) -> bool {
         self.planning
             .as_ref()
@@ -136,7 +136,7 @@ impl Review {
         let current = self.current();
         match self.state {
             ReviewState::Draft if current.document.steps.is_empty() => Err(Refusal::NoSteps),
-            // Nobody has thought about it yet, and an agent would only pass it on.
+            // No person has thought about it yet, and an agent would only pass it on.
             ReviewState::Draft if current.is_fallback() && by.kind != PrincipalKind::Person => {
                 Err(Refusal::Fallback)
             }

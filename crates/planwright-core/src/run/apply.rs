@@ -215,7 +215,8 @@ impl Run {
                 call,
                 expires_at,
             } => {
-                let (call, expires_at) = (call.as_deref(), *expires_at);
+                let call = call.as_deref();
+                let expires_at = *expires_at;
                 self.note(
                     entry,
                     step,
@@ -387,7 +388,8 @@ impl Run {
         ix: StepIx,
         event: &'static str,
     ) -> Corrupt {
-        let (step, state) = (self.step_id(ix).to_string(), self.step(ix).status());
+        let step = self.step_id(ix).to_string();
+        let state = self.step(ix).status();
         Corrupt::StepTransition {
             seq: entry.seq,
             event,

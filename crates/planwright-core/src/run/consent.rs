@@ -23,7 +23,7 @@ pub struct Consent {
     /// What the approvers said about steps whose arguments were not all known. All of it holds.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub late: BTreeMap<String, Vec<LateChoice>>,
-    /// Whoever proposed the plan, if they may not approve its calls either.
+    /// The author of the plan, if they may not approve its calls either.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposed_by: Option<Principal>,
     /// A step whose approval is not given in time fails.
@@ -69,7 +69,7 @@ impl Consent {
         self.is_a_persons() || self.agreed.contains(step)
     }
 
-    /// The consent of whoever was shown every call with its arguments.
+    /// The consent of a principal who was shown every call with its arguments.
     pub fn to_shown_calls(by: Principal, pins: BTreeMap<String, Pin>, policy: &Policy) -> Self {
         Self {
             approved_by: vec![by],

@@ -41,7 +41,7 @@ macro_rules! step_error_codes {
 }
 
 step_error_codes! {
-    /// Nobody approved the step in time.
+    /// No person approved the step in time.
     ApprovalExpired = "approval_expired",
     /// A stored value is not what was stored.
     ArtifactDamaged = "artifact_damaged",

@@ -121,7 +121,8 @@ pub enum RunEvent {
     StepSkipped {
         step: StepId,
         reason: String,
-        /// Whoever left it out; absent when its tool is not there or its condition does not hold.
+        /// The principal who left it out; absent when its tool is not there or its condition does
+        /// not hold.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Principal>,
     },
@@ -131,7 +132,7 @@ pub enum RunEvent {
         /// written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<Box<AskedCall>>,
-        /// The step fails if nobody agreed by then.
+        /// The step fails if no person agreed by then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<Timestamp>,
     },
@@ -195,7 +196,7 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<AgentCall>,
     },
-    /// Before the run ends somebody looked at how it went.
+    /// Before the run ended the reflector looked at how it went.
     RunReflected {
         /// Counts from 1, over all runs of the same work.
         cycle: u32,
@@ -210,7 +211,7 @@ pub enum RunEvent {
     RunResumed {
         by: Principal,
     },
-    /// Nobody has executed the run for too long, and nothing says that somebody still does.
+    /// No process has executed the run for too long, and nothing says that one still does.
     RunStalled {
         /// When its last owner was last heard of.
         since: Timestamp,
@@ -276,15 +277,15 @@ pub struct Parent {
     /// The call of an `agent` step, counted from 0 over everything its executor wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<u32>,
-    /// The call is outside the plan's scope and was only noted as such: a person is asked, whatever
-    /// policy says.
+    /// The call is outside the plan's scope and was only noted as such: a person is asked,
+    /// regardless of what policy says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
 }
 
 impl Parent {
-    /// The id of the child run: always the same, so that whoever takes the parent over finds it
-    /// again.
+    /// Returns the id of the child run: always the same, so that a process that takes the parent
+    /// over finds it again.
     pub fn child(&self) -> RunId {
         let index = self
             .index
@@ -361,7 +362,7 @@ pub enum Resolution {
     Happened { value: StoredValue },
     /// It had no effect: the attempt failed.
     DidNotHappen,
-    /// Call it again, whatever happened before.
+    /// Call it again, regardless of what happened before.
     RunAgain,
 }
 

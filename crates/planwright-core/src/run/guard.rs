@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usage {
     calls: u64,
-    /// Calls of each tool. Counted also without guards: the operator's caps hold whatever the
-    /// caller says.
+    /// Calls of each tool. Counted also without guards: the operator's caps hold regardless of what
+    /// the caller says.
     per_tool: BTreeMap<ToolName, CallsOf>,
     /// Counted only when something bounds repeated calls.
     same_call: BTreeMap<Digest, u64>,
@@ -184,8 +184,9 @@ impl Run {
         }
     }
 
-    /// Whether the guards let one more call leave. Retries count like first calls. The plan's own
-    /// budget can be switched off by whoever runs it; what the operator capped cannot.
+    /// Checks that the guards let one more call leave. Retries count like first calls. The plan's
+    /// own budget can be switched off by the caller that starts the run; the operator's caps
+    /// cannot.
     pub(super) fn check_guards(
         &self,
         tool: &ToolName,

@@ -19,7 +19,7 @@ pub enum Look {
     Replan,
 }
 
-/// What was said when somebody looked at a run.
+/// The result of looking at a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LookedAt {
     pub cycle: u32,
@@ -39,17 +39,18 @@ impl Assessment {
 }
 
 impl Run {
-    /// What was said when somebody looked at the run.
+    /// Returns the result of looking at the run.
     pub fn looked_at(&self) -> Option<&LookedAt> {
         self.looked_at.as_ref()
     }
 
-    /// Whether the success criteria hold, as was found out last. Empty if nobody asked.
+    /// Returns whether each success criterion holds, as was found out last. Empty if they were
+    /// never checked.
     pub fn criteria(&self) -> &[CriterionCheck] {
         &self.checks
     }
 
-    /// Why somebody declared the run failed, if that is how it ended.
+    /// Returns the reason for declaring the run failed, if that is how it ended.
     pub fn why_given_up(&self) -> Option<&str> {
         self.given_up.as_deref()
     }

@@ -92,11 +92,11 @@ pub struct Run {
     /// retries.
     approved_calls: BTreeMap<StepIx, Digest>,
     scope: scope::Scope,
-    /// What was said when somebody looked at the run before its end.
+    /// The result of looking at the run before its end.
     looked_at: Option<LookedAt>,
     /// The run was adjusted by planning its remaining steps anew.
     replanned: bool,
-    /// Why somebody declared the run failed, if that is how it ended.
+    /// The reason for declaring the run failed, if that is how it ended.
     given_up: Option<String>,
     /// Whether the success criteria hold, as was found out last.
     checks: Vec<CriterionCheck>,
@@ -336,7 +336,8 @@ impl Run {
 
     /// A digest of where every step ended. The terminal entry records it; a replay must reach it.
     pub fn steps_digest(&self) -> Digest {
-        let (mut steps, mut line) = (DigestWriter::default(), Vec::new());
+        let mut steps = DigestWriter::default();
+        let mut line = Vec::new();
         for ix in self.indices() {
             let state = self.step(ix);
             let fields = (

@@ -14,7 +14,7 @@ impl Policy {
             | Command::LeaveOut { by, .. } => (by, Permission::Resolve),
             Command::Pause { by } | Command::Resume { by } => (by, Permission::Run),
             Command::Cancel { by } | Command::GiveUp { by, .. } => (by, Permission::Cancel),
-            // Whoever takes a run back agrees to the calls that do it.
+            // A principal who takes a run back agrees to the calls that do it.
             Command::Undo { by, .. } => (by, Permission::Approve),
             Command::Start { .. }
             | Command::Fail { .. }

@@ -43,7 +43,8 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
     let mut per_tool: BTreeMap<String, u64> = BTreeMap::new();
     for &ix in plan.graph().order() {
         if plan.step(ix).skip {
-            let (verdict, reason) = (Verdict::Allow, "the step is left out".to_owned());
+            let verdict = Verdict::Allow;
+            let reason = "the step is left out".to_owned();
             steps[ix.index()] = Some(PreviewStep {
                 args: known_args(plan, ix),
                 items: None,
@@ -54,7 +55,8 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
         }
         if plan.step(ix).think.is_some() || plan.step(ix).agent.is_some() {
             let judgement = &judged.steps[ix.index()].judgement;
-            let (verdict, reason) = (judgement.verdict, judgement.explain());
+            let verdict = judgement.verdict;
+            let reason = judgement.explain();
             steps[ix.index()] = Some(PreviewStep {
                 args: known_args(plan, ix),
                 items: None,
@@ -64,7 +66,8 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
             continue;
         }
         if plan.step(ix).input.is_some() {
-            let (verdict, reason) = (Verdict::Ask, "a person is asked for values".to_owned());
+            let verdict = Verdict::Ask;
+            let reason = "a person is asked for values".to_owned();
             steps[ix.index()] = Some(PreviewStep {
                 args: known_args(plan, ix),
                 items: None,
@@ -78,8 +81,9 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
         let name = plan.step(ix).action_label();
         let tool = catalog.resolve(name).ok();
         let judgement = &judged.steps[ix.index()].judgement;
-        let (mut verdict, mut reason) = (judgement.verdict, judgement.explain());
-        // A budget may name the tool in full or bare, whatever the step says.
+        let mut verdict = judgement.verdict;
+        let mut reason = judgement.explain();
+        // A budget may name the tool in full or bare, regardless of how the step names it.
         let names = match tool {
             Some(tool) => vec![tool.name.to_string(), tool.name.tool.clone()],
             None => vec![name.to_owned()],

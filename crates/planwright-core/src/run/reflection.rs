@@ -61,13 +61,13 @@ impl Spent {
 }
 
 impl Reflection {
-    /// How often a run is looked at, unless somebody says otherwise.
+    /// The number of times a run is looked at, unless the caller or the plan says otherwise.
     pub const DEFAULT_MAX_CYCLES: u32 = 3;
-    /// Nobody may ask for more.
+    /// The upper bound, regardless of what the caller or the plan asks for.
     pub const MAX_CYCLES: u32 = 100;
 }
 
-/// What whoever starts a run says about looking at it.
+/// The caller's choices about reflection when it starts a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReflectionWish {
     pub reflect: bool,
@@ -121,7 +121,7 @@ impl ReflectionWish {
 #[serde(rename_all = "camelCase")]
 pub struct CriterionCheck {
     pub criterion: String,
-    /// Absent when nobody could tell.
+    /// Absent when it could not be determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<bool>,
     /// What speaks for it or against it, as the model or the step says.

@@ -55,15 +55,15 @@ pub enum Refusal {
     MayNotApprove(Principal),
     #[error("{by} may not {action}")]
     MayNot { by: Principal, action: Permission },
-    #[error("{0} proposed the plan, and somebody else has to approve its calls")]
+    #[error("{0} proposed the plan, and another person has to approve its calls")]
     FourEyes(Principal),
-    #[error("the run is {status}, and nobody was asked how it stands")]
+    #[error("the run is {status}, and no outcome of it is in question")]
     NothingToReflectOn { status: RunStatus },
     #[error("the approval of step `{step}` was asked for until {at}, and has expired")]
     ApprovalExpired { step: String, at: Timestamp },
 }
 
-/// What was on the screen when somebody decided.
+/// The version or digest that was on the screen when the principal decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     Version(u32),

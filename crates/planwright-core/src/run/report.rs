@@ -68,7 +68,8 @@ impl Run {
     }
 
     pub fn step_report(&self, ix: StepIx, now: Timestamp) -> StepReport {
-        let (step, state) = (self.definition(ix), self.step(ix));
+        let step = self.definition(ix);
+        let state = self.step(ix);
         StepReport {
             id: self.step_id(ix).clone(),
             title: step.title.clone(),

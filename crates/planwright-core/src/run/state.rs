@@ -14,10 +14,10 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunState {
     Running,
-    /// In-flight calls finish; nothing starts until somebody resumes it.
+    /// In-flight calls finish; nothing starts until the run is resumed.
     Paused,
-    /// It was being executed, and then nobody executed it for too long. A person says how it goes
-    /// on.
+    /// It was being executed, and then no process executed it for too long. A person says how it
+    /// goes on.
     Stalled {
         since: Timestamp,
     },
@@ -25,7 +25,7 @@ pub enum RunState {
     Stopping {
         failed: StepIx,
     },
-    /// Somebody cancelled it: in-flight calls are being stopped.
+    /// It was cancelled: in-flight calls are being stopped.
     Cancelling,
     Completed,
     Failed {
@@ -343,7 +343,7 @@ impl StepState {
                 tally: *tally,
                 approved: true,
             },
-            // Nobody agreed in time.
+            // No person agreed in time.
             (Self::AwaitingApproval { tally, .. }, E::FailedWithoutCall { error }) => {
                 Self::Failed {
                     tally: *tally,

@@ -224,7 +224,8 @@ fn fixed_text(
     values: &dyn Values,
     limit: usize,
 ) -> Result<String, ResolveError> {
-    let (mut text, mut plain) = (String::new(), Vec::new());
+    let mut text = String::new();
+    let mut plain = Vec::new();
     for segment in segments {
         match segment {
             Segment::Reference(reference) if is_secret(reference) => {

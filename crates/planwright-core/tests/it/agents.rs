@@ -84,7 +84,8 @@ fn turn(attempt: u32, text: Option<&str>, calls: Vec<Wanted>) -> Command {
 }
 
 fn start() -> Command {
-    let (tool, class) = (agent_tool(), EffectClass::Keyed);
+    let tool = agent_tool();
+    let class = EffectClass::Keyed;
     Command::Start {
         step: StepIx::new(0),
         tool,

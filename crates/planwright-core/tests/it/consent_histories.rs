@@ -1,5 +1,5 @@
-//! Random lives of plans: whatever is edited, changed, approved, rejected, raced, crashed or waited
-//! out, no call starts that a valid approval of exactly that call does not cover.
+//! Random lives of plans: no call starts that a valid approval of exactly that call does not cover,
+//! regardless of what is edited, changed, approved, rejected, raced, crashed or waited out.
 
 use crate::consent_oracle::{Choice, Fingerprint, Oracle, Part, To};
 use crate::run_world::Dice;
@@ -197,7 +197,8 @@ impl Values for Live {
 impl<'a> Life<'a> {
     fn begin(setting: &'a mut Setting, tally: &'a mut Tally, seed: u64) -> Self {
         let mut dice = Dice::new(seed);
-        let (document, policy) = (dice.below(DOCUMENTS), dice.below(setting.policies.len()));
+        let document = dice.below(DOCUMENTS);
+        let policy = dice.below(setting.policies.len());
         let by = dice.pick(&people()).unwrap();
         let first =
             Review::propose_first(Arc::clone(&setting.documents[document]), Digest::ZERO, by);
@@ -209,7 +210,8 @@ impl<'a> Life<'a> {
             event: first,
         };
         let review = Review::open("p".parse().unwrap(), &entry).unwrap();
-        let (oracle, tools) = (Oracle::default(), vec![0; TOOLS.len()]);
+        let oracle = Oracle::default();
+        let tools = vec![0; TOOLS.len()];
         Self {
             setting,
             tally,
@@ -246,10 +248,8 @@ impl<'a> Life<'a> {
 
     fn digest(&mut self) -> Digest {
         let about = self.about();
-        let (plan, policy) = (
-            &self.setting.plans[self.document],
-            &self.setting.policies[self.policy],
-        );
+        let plan = &self.setting.plans[self.document];
+        let policy = &self.setting.policies[self.policy];
         let digests = &mut self.setting.digests;
         *digests.entry(about).or_insert_with_key(|about| {
             plan.digest(
@@ -322,11 +322,10 @@ impl<'a> Life<'a> {
             0 => (self.document + DOINGS) % DOCUMENTS,
             _ => self.dice.below(DOCUMENTS),
         };
-        let (before, by) = (
-            std::mem::replace(&mut self.document, next),
-            self.dice.pick(&people()).unwrap(),
-        );
-        let (document, digest) = (Arc::clone(&self.setting.documents[next]), self.digest());
+        let before = std::mem::replace(&mut self.document, next);
+        let by = self.dice.pick(&people()).unwrap();
+        let document = Arc::clone(&self.setting.documents[next]);
+        let digest = self.digest();
         let current = self.review.current().number;
         let based_on = if self.dice.below(4) == 0 {
             current.wrapping_sub(1)
@@ -375,7 +374,8 @@ impl<'a> Life<'a> {
     }
 
     fn approve(&mut self) {
-        let (digest, policy) = (self.digest(), self.policy());
+        let digest = self.digest();
+        let policy = self.policy();
         let by = match self.dice.below(6) {
             0 => policy.principal(),
             1 => self.dice.pick(&people()).unwrap(),
@@ -387,7 +387,8 @@ impl<'a> Life<'a> {
         if judged.denied().is_some() {
             return;
         }
-        let (mut chosen, mut told) = (BTreeMap::new(), Vec::new());
+        let mut chosen = BTreeMap::new();
+        let mut told = Vec::new();
         for (id, argument) in [("b", "to"), ("d", "of")] {
             let has_late = plan
                 .find(id)
@@ -455,7 +456,8 @@ impl<'a> Life<'a> {
 
     fn reject(&mut self) {
         let digest = self.digest();
-        let (shown, by) = (self.shown(digest), self.dice.pick(&people()).unwrap());
+        let shown = self.shown(digest);
+        let by = self.dice.pick(&people()).unwrap();
         let command = ReviewCommand::Reject {
             shown,
             digest,
@@ -467,14 +469,13 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Somebody takes an approval back, or takes somebody's access away.
+    /// A person takes an approval back, or takes another person's access away.
     fn revoke(&mut self) {
-        let (of, by) = (
-            self.dice.pick(&people()).unwrap(),
-            self.dice.pick(&people()).unwrap(),
-        );
+        let of = self.dice.pick(&people()).unwrap();
+        let by = self.dice.pick(&people()).unwrap();
         let tokens = self.dice.below(2) == 0;
-        let (given, policy) = (tokens.then_some(Assurance::Token), self.policy());
+        let given = tokens.then_some(Assurance::Token);
+        let policy = self.policy();
         let revocation = Revocation {
             of: of.clone(),
             by: by.clone(),
@@ -509,7 +510,9 @@ impl<'a> Life<'a> {
     }
 
     fn open(&mut self) {
-        let (digest, policy, about) = (self.digest(), self.policy(), self.about());
+        let digest = self.digest();
+        let policy = self.policy();
+        let about = self.about();
         let catalog = self.setting.catalog(&self.tools);
         let judged = policy.judge_plan(&self.setting.plans[self.document], &catalog);
         if judged.denied().is_some() {
@@ -675,7 +678,9 @@ impl<'a> Life<'a> {
         };
         let late = !late_arguments(&plan, ix).is_empty();
         let facts = CallFacts::new(&policy, tool, Arc::clone(&args), late, &subject);
-        let (name, class, facts) = (tool.name.clone(), tool.class, Some(Box::new(facts)));
+        let name = tool.name.clone();
+        let class = tool.class;
+        let facts = Some(Box::new(facts));
         let document = live.about.0;
         match self.command(&Command::Start {
             step: ix,
@@ -729,7 +734,7 @@ impl<'a> Life<'a> {
         });
     }
 
-    /// Somebody decides about a step that waits, with the right or the wrong thing on the screen.
+    /// A person decides about a step that waits, with the right or the wrong thing on the screen.
     fn answer_step(&mut self) {
         let by = self.dice.pick(&people()).unwrap();
         // People take their time, and some of them too much of it.
@@ -748,8 +753,10 @@ impl<'a> Life<'a> {
         else {
             return;
         };
-        let (digest, step) = (asked.digest, live.run.plan().step_id(ix).to_string());
-        let (tool, args) = (asked.tool.to_string(), asked.args.clone());
+        let digest = asked.digest;
+        let step = live.run.plan().step_id(ix).to_string();
+        let tool = asked.tool.to_string();
+        let args = asked.args.clone();
         let plan_digest = live.run.start().digest;
         let late = expires_at.is_some_and(|until| until <= at(self.now));
         let shown = match self.dice.below(6) {

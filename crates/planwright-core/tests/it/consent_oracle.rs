@@ -158,7 +158,8 @@ impl Oracle {
         self.yes.clear();
     }
 
-    /// What somebody agreed to counts no more, or only what they agreed to with a token.
+    /// The approvals of a principal no longer count. With `tokens`, only those given with a token
+    /// are lost.
     pub(crate) fn revoked(&mut self, of: &Principal, by: &Principal, tokens: bool) {
         let may = by == of || by.kind == PrincipalKind::Person;
         assert!(may, "{by} revoked an approval of {of}");
@@ -171,13 +172,14 @@ impl Oracle {
         self.yes.retain(|yes| yes.about == *about);
     }
 
-    /// A run was opened. Panics if nobody had agreed to exactly this, just now.
+    /// A run was opened. Panics if no valid approval of exactly this existed at that moment.
     pub(crate) fn opened(&mut self, about: &Fingerprint, now: i64, proposer: &Principal) {
         let counts = |yes: &Yes| {
             yes.about == *about && yes.uses > 0 && yes.until.is_none_or(|until| now < until)
         };
         let mut names = BTreeSet::new();
-        let (mut by_policy, mut choices) = (false, Vec::new());
+        let mut by_policy = false;
+        let mut choices = Vec::new();
         for yes in self.yes.iter_mut().filter(|yes| counts(yes)) {
             yes.uses -= 1;
             match yes.by.kind {
@@ -190,7 +192,7 @@ impl Oracle {
         }
         assert!(
             by_policy || names.len() >= people_needed(about.2),
-            "a run began that nobody had agreed to"
+            "a run began without an approval"
         );
         self.run = Some(Running {
             about: about.clone(),
@@ -208,7 +210,7 @@ impl Oracle {
         run.asked.push((step.to_owned(), now));
     }
 
-    /// Somebody agreed to a call that was shown.
+    /// A person agreed to a call that was shown.
     pub(crate) fn agreed(&mut self, by: &Principal, now: i64, call: (&str, &str, &str)) {
         let run = self.run.as_mut().expect("only a run asks");
         assert_eq!(by.kind, PrincipalKind::Person, "{by} approved a call");
@@ -276,7 +278,7 @@ impl Oracle {
             assert!(run.people, "only policy had approved {}", part.id);
             assert!(
                 !late || !choices.is_empty(),
-                "nobody had agreed to unknown arguments of {}",
+                "no person had agreed to unknown arguments of {}",
                 part.id
             );
         }

@@ -75,7 +75,8 @@ fn begin(plan: &Arc<Plan>, consent: Consent) -> History {
 
 /// The start of a step's call, with what is known about it.
 fn start(plan: &Plan, policy: &Policy, step: &str, tool: &str, args: Value) -> Command {
-    let (catalog, ix) = (catalog(), plan.find(step).unwrap());
+    let catalog = catalog();
+    let ix = plan.find(step).unwrap();
     let tool = catalog.resolve(tool).unwrap();
     let args = Arc::new(args);
     let subject = Subject {

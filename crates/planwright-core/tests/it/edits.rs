@@ -407,7 +407,8 @@ fn kinds() -> Vec<Edit> {
 }
 
 fn after(choices: &[usize]) -> Document {
-    let (kinds, bounds) = (kinds(), Bounds::default());
+    let kinds = kinds();
+    let bounds = Bounds::default();
     let mut document = base();
     for &choice in choices {
         // What cannot be made now is left out.
@@ -426,7 +427,8 @@ proptest! {
         one in vec(0..26_usize, 0..8),
         two in vec(0..26_usize, 0..8),
     ) {
-        let (before, after) = (after(&one), after(&two));
+        let before = after(&one);
+        let after = after(&two);
         let diff = PlanDiff::between(&before, &after);
         assert_eq!(diff.is_empty(), before == after);
         let digest = |document: Document| {

@@ -278,7 +278,8 @@ fn a_run_without_a_trace_always_has_the_same_one() {
 fn records_of_another_plan_are_refused() {
     let plan: PlanId = "plan-a".parse().unwrap();
     let mut events = PlanEvents::new(plan, Bounds::default());
-    let (other, document) = ("plan-b".parse().unwrap(), Document::default());
+    let other = "plan-b".parse().unwrap();
+    let document = Document::default();
     let record = proposed(&other, document);
     assert!(events.push(&StreamName::Plan(other), &record).is_err());
     assert!(events.is_empty());

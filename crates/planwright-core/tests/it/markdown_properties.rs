@@ -1,4 +1,4 @@
-//! Markdown that was written can be read back, whatever is in it.
+//! Markdown that was written can be read back, regardless of its content.
 
 use crate::markdown_reading::meta;
 use planwright_core::plan::{

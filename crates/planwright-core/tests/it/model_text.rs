@@ -1,5 +1,5 @@
-//! Whatever a model writes around its answer, the answer is found or nothing is, and nothing
-//! breaks.
+//! Regardless of the text a model writes around its answer, the answer is found or nothing is, and
+//! nothing breaks.
 
 use planwright_core::model::find_json;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof};

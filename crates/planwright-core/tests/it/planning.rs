@@ -334,10 +334,8 @@ proptest! {
 
 fn review(document: &Document) -> planwright_core::review::Review {
     use planwright_core::journal::{Cause, Entry};
-    let (digest, by) = (
-        planwright_core::digest::Digest::ZERO,
-        planwright_core::principal::Principal::person("ada"),
-    );
+    let digest = planwright_core::digest::Digest::ZERO;
+    let by = planwright_core::principal::Principal::person("ada");
     let event =
         planwright_core::review::Review::propose_first(Arc::new(document.clone()), digest, by);
     let at = planwright_core::time::Timestamp::from_millis(0);

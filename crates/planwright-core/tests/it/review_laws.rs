@@ -43,7 +43,7 @@ struct Life {
     /// What the current version says.
     title: u8,
     version: u32,
-    /// Digests of the current version that a person agreed to and nobody has used or taken back.
+    /// Digests of the current version that a person agreed to and that were not used or taken back.
     granted: Vec<Digest>,
     rejections: usize,
     runs: u32,
@@ -128,7 +128,9 @@ impl Life {
     fn approve(&mut self, tools: u8, by: &Principal, shown: Shown) {
         let digest = digest(self.title, tools);
         let before = self.review.state();
-        let (by_them, assurance, offer) = (by.clone(), Assurance::Terminal, Box::default());
+        let by_them = by.clone();
+        let assurance = Assurance::Terminal;
+        let offer = Box::default();
         let command = Command::Approve {
             shown,
             digest,
@@ -207,7 +209,7 @@ impl Life {
                     .filter(|a| a.spent_by.contains(&run));
                 assert_eq!(spent.count(), 1, "one approval, one run");
             }
-            (Ok(_), None) => panic!("a run of {digest} opened, and nobody had agreed to that"),
+            (Ok(_), None) => panic!("a run of {digest} opened without an approval of it"),
             (Err(refusal), Some(_)) => {
                 assert!(matches!(refusal, Refusal::Deleted), "{refusal}");
             }
@@ -390,7 +392,8 @@ fn an_edit_voids_the_approval_and_names_both_digests() {
         },
         LATER,
     );
-    let (approved, current) = (digest(0, 0), digest(0, 1));
+    let approved = digest(0, 0);
+    let current = digest(0, 1);
     assert_eq!(refused, Err(Refusal::Changed { approved, current }));
     life.propose(2, &Principal::agent("planner"));
     let refused = life.review.decide(
@@ -401,7 +404,7 @@ fn an_edit_voids_the_approval_and_names_both_digests() {
         LATER,
     );
     assert_eq!(refused, Err(Refusal::NotApproved));
-    // Going back does not bring it back: whoever edited the plan had changed their mind.
+    // Going back does not bring it back: the author of the edit had changed their mind.
     life.propose(0, &Principal::agent("planner"));
     let refused = life.review.decide(
         &Command::OpenRun {
@@ -414,7 +417,9 @@ fn an_edit_voids_the_approval_and_names_both_digests() {
 }
 
 fn proposed(version: u32, restored_from: Option<u32>) -> ReviewEvent {
-    let (document, digest, by) = (document(2), digest(2, 0), ada());
+    let document = document(2);
+    let digest = digest(2, 0);
+    let by = ada();
     ReviewEvent::PlanProposed {
         version,
         document,
@@ -505,7 +510,8 @@ fn a_rejected_or_deleted_plan_accepts_no_run_and_no_second_decision() {
             _ => life.delete(false, &ada()),
         }
         let at = Timestamp::from_millis(9);
-        let (run, digest) = ("run_1".parse().unwrap(), digest(0, 0));
+        let run = "run_1".parse().unwrap();
+        let digest = digest(0, 0);
         let mut events = vec![ReviewEvent::RunOpened {
             run,
             version: 1,
@@ -534,7 +540,8 @@ fn a_rejected_or_deleted_plan_accepts_no_run_and_no_second_decision() {
 }
 
 fn edit(based_on: u32, title: u8) -> Command {
-    let (document, digest) = (document(title), digest(title, 0));
+    let document = document(title);
+    let digest = digest(title, 0);
     let reason = Some("it was wrong".to_owned());
     Command::Edit(Box::new(Revision {
         based_on,
@@ -653,7 +660,8 @@ fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
         }
         Ok((events.len(), review.state()))
     };
-    let (shown, assurance) = (Shown::Version(1), Assurance::Terminal);
+    let shown = Shown::Version(1);
+    let assurance = Assurance::Terminal;
     let approve = Command::Approve {
         shown,
         digest: digest(0, 0),
@@ -676,7 +684,8 @@ fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
     }
     let propose = Command::ProposeDraft { by: ada() };
     assert_eq!(give(&propose), Err(Refusal::NoSteps));
-    let (digest, by) = (digest(2, 0), ada());
+    let digest = digest(2, 0);
+    let by = ada();
     let edit = Revision {
         based_on: 1,
         document: Arc::clone(&with_steps),

@@ -120,7 +120,8 @@ impl Life {
 
     fn send_back(&mut self, by: Principal) -> Result<usize, Refusal> {
         let version = self.review.current().number;
-        let (shown, digest) = (Shown::Version(version), digest(version));
+        let shown = Shown::Version(version);
+        let digest = digest(version);
         self.give(&Command::RequestChanges {
             shown,
             digest,
@@ -138,7 +139,8 @@ impl Life {
     ) -> Result<CommentId, CommentRefusal> {
         let comment = CommentId::mint(self.comments);
         self.comments += 1;
-        let (on, reply_to) = (on.map(str::to_owned), reply_to.map(str::to_owned));
+        let on = on.map(str::to_owned);
+        let reply_to = reply_to.map(str::to_owned);
         let add = CommentCommand::Add {
             comment: comment.clone(),
             on,

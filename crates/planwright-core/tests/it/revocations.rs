@@ -1,4 +1,4 @@
-//! An approval that is taken back, or lost with the access of whoever gave it, starts nothing.
+//! An approval that is taken back, or lost with the approver's access, starts nothing.
 
 use crate::run_golden::live;
 use planwright_core::digest::Digest;
@@ -51,7 +51,8 @@ fn approve(by: &Principal, assurance: Assurance, doing: u32, policy: &Arc<Policy
         policy: Arc::clone(policy),
         ..Offer::default()
     });
-    let (shown, digest) = (Shown::Digest(digest(doing)), digest(doing));
+    let shown = Shown::Digest(digest(doing));
+    let digest = digest(doing);
     Command::Approve {
         shown,
         digest,
@@ -71,11 +72,9 @@ fn revoke_under(
     given: Option<Assurance>,
     policy: &Arc<Policy>,
 ) -> Command {
-    let (of, by, reason) = (
-        of.clone(),
-        by.clone(),
-        Some("access was taken away".to_owned()),
-    );
+    let of = of.clone();
+    let by = by.clone();
+    let reason = Some("access was taken away".to_owned());
     Command::RevokeApprovals(Box::new(Revocation {
         of,
         by,
@@ -154,7 +153,7 @@ fn an_approval_that_was_revoked_starts_nothing_and_says_why() {
         "person bob took the approval back before it was used"
     );
 
-    // Whoever thinks again may think again, and others may agree instead.
+    // A person who took an approval back may approve again, and others may agree instead.
     for by in [bob(), ada()] {
         let again = approve(&by, Assurance::Terminal, 1, &plain);
         let review = lived(&[yes.clone(), revoke(&bob(), &bob(), None), again]);
@@ -331,7 +330,8 @@ fn the_world_is_told_whose_approval_was_revoked_and_why() {
 #[test]
 fn an_agent_never_revoked_anything_whatever_a_journal_says() {
     let mut review = lived(&[approve(&bob(), Assurance::Token, 1, &Arc::default())]);
-    let (of, by) = (bob(), Principal::agent("bot"));
+    let of = bob();
+    let by = Principal::agent("bot");
     let event = ReviewEvent::ApprovalRevoked {
         version: 1,
         of,
@@ -397,7 +397,7 @@ fn access_is_lost_with_the_last_token_and_not_with_time() {
         holds(&[token(0, None, Some(5)), token(0, None, None)]),
         "one that was revoked before"
     );
-    assert!(!holds(&[]), "nobody knows a token of theirs");
+    assert!(!holds(&[]), "no token of theirs is known");
     assert!(!holds(&[token(11, None, None)]), "made afterwards");
     assert!(
         !holds(&[token(0, None, Some(10))]),
@@ -424,7 +424,7 @@ fn turn() -> impl Strategy<Value = Turn> {
     ]
 }
 
-/// A token as somebody keeps it who writes nothing down about the past.
+/// A token as its holder keeps it, without a record of the past.
 #[derive(Debug, Clone, Copy)]
 struct Key {
     at: usize,
@@ -434,11 +434,13 @@ struct Key {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The same rule, lived through instead of looked up: whoever holds no key after one was taken
-    /// from them has lost what they had agreed to.
+    /// The same rule, lived through instead of looked up: a holder who has no key left after one
+    /// was taken from them has lost what they had agreed to.
     #[test]
     fn what_is_read_from_the_tokens_is_what_happened(turns in vec(turn(), 1..30)) {
-        let (mut now, mut tokens, mut keys) = (0_i64, Vec::<Access>::new(), Vec::<Key>::new());
+        let mut now = 0_i64;
+        let mut tokens = Vec::<Access>::new();
+        let mut keys = Vec::<Key>::new();
         let mut approvals: Vec<(i64, bool)> = Vec::new();
         for turn in turns {
             // Nothing happens in the same moment as something else, except what one command does.

@@ -358,7 +358,8 @@ fn write_edited_review() -> (Vec<Record>, Review) {
     };
     let digest = |doing: &str| Digest::of_bytes(doing.as_bytes());
     let edit = |based_on, document, doing, reason: Option<&str>, restored_from| {
-        let (by, reason) = (ada.clone(), reason.map(str::to_owned));
+        let by = ada.clone();
+        let reason = reason.map(str::to_owned);
         let digest = digest(doing);
         Command::Edit(Box::new(Revision {
             based_on,
@@ -534,7 +535,7 @@ fn write_undo_run() -> (Document, History) {
     (undo.document, history)
 }
 
-/// A step fails, somebody looks at it, and the plan is adjusted.
+/// A step fails, the reflector looks at it, and the plan is adjusted.
 fn write_reflected_run() -> (Document, History) {
     let document: Document = serde_json::from_value(json!({
         "id": "golden", "goal": "see it", "successCriteria": ["it is seen"],

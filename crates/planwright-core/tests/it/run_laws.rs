@@ -12,9 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The index sets say exactly what a look at every step says.
 pub(crate) fn check_index(run: &Run, now: Timestamp) {
     let plan = run.plan();
-    let (mut running, mut waiting, mut startable) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut open, mut completed, mut next_timer) = (0, 0, None::<Timestamp>);
-    let (mut closable, mut looping) = (Vec::new(), BTreeMap::new());
+    let mut running = Vec::new();
+    let mut waiting = Vec::new();
+    let mut startable = Vec::new();
+    let mut open = 0;
+    let mut completed = 0;
+    let mut next_timer = None::<Timestamp>;
+    let mut closable = Vec::new();
+    let mut looping = BTreeMap::new();
     for ix in run.indices() {
         let state = run.step(ix);
         let own = ix.index() < plan.len();
@@ -113,7 +118,7 @@ struct Seen {
     attempts: u32,
     in_flight: bool,
     class: Option<EffectClass>,
-    /// The outcome of the last attempt is in question, and nobody has said that it may be made
+    /// The outcome of the last attempt is in question, and no person has said that it may be made
     /// again.
     in_doubt: bool,
     approved: bool,
@@ -359,7 +364,7 @@ impl<'a> Reader<'a> {
             RunEvent::RunPaused { .. } => self.paused = true,
             RunEvent::RunResumed { .. } => self.paused = false,
             RunEvent::CancelRequested { .. } => self.stopped = true,
-            // Nothing starts in a run that nobody executes, until somebody resumes it.
+            // Nothing starts in a run that no process executes, until it is resumed.
             RunEvent::RunStalled { .. } => self.paused = true,
             RunEvent::RunCompleted { .. }
             | RunEvent::RunFailed { .. }
@@ -399,7 +404,7 @@ impl<'a> Reader<'a> {
         );
         assert!(
             !seen.in_doubt,
-            "`{step}` was called again though nobody knows what the last call did"
+            "`{step}` was called again though it is not known what the last call did"
         );
         assert_eq!(*attempt, seen.attempts + 1);
         assert!(

@@ -79,7 +79,8 @@ fn step() -> impl Strategy<Value = StepSpec> {
                 (critical, gated, missing, optional, undo, call),
                 (condition, elements, max_parallel, asks),
             )| {
-                let (gated, missing) = (gated == 7, missing == 15);
+                let gated = gated == 7;
+                let missing = missing == 15;
                 StepSpec {
                     depends_on,
                     class,
@@ -290,12 +291,14 @@ fn json() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(cases(500))]
 
-    /// Whatever a tool returns and whatever people write comes back from the journal unchanged.
+    /// Every value a tool returns and every text people write comes back from the journal
+    /// unchanged.
     #[test]
     fn every_value_and_text_survives_being_written_down(value in json(), text in ".{0,20}", at in 0..4_000_000_000_000_i64) {
         let step: StepId = "a".parse().unwrap();
         let stored = || StoredValue::Inline(Arc::new(value.clone()));
-        let (at, error) = (Timestamp::from_millis(at), StepError::new(text.clone().into(), text.clone()));
+        let at = Timestamp::from_millis(at);
+        let error = StepError::new(text.clone().into(), text.clone());
         let variables = Map::from_iter([(text.clone(), value.clone()), ("v".to_owned(), value.clone())]);
         let by = Principal::person(text.clone());
         let events = [

@@ -142,8 +142,8 @@ impl Story {
         (text, history)
     }
 
-    /// Does what the line says and whatever follows. Returns what is to be said beside the new
-    /// entries.
+    /// Does what the line says and everything that follows from it. Returns what is to be said
+    /// beside the new entries.
     fn happen(&mut self, said: &str) -> String {
         let words: Vec<&str> = said.split_whitespace().collect();
         match words.as_slice() {
@@ -231,7 +231,7 @@ impl Story {
                     "happened" => Resolution::Happened { value },
                     "did-not-happen" => Resolution::DidNotHappen,
                     "run-again" => Resolution::RunAgain,
-                    other => panic!("nobody says {other}"),
+                    other => panic!("no scenario says {other}"),
                 };
                 Command::Resolve {
                     step: (*step).to_owned(),
@@ -433,7 +433,8 @@ impl Story {
     }
 
     fn fork(&mut self, from: &str) {
-        let (plan, first) = (self.plan(), self.find(from));
+        let plan = self.plan();
+        let first = self.find(from);
         let source = &self.history().run;
         let reused = reusable_results(source, &plan, &[first]);
         let started = RunEvent::RunStarted {

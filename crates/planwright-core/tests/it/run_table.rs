@@ -37,7 +37,8 @@ fn value() -> StoredValue {
 }
 
 fn states() -> Vec<(&'static str, StepState)> {
-    let (tally, none) = (tally(2), Tally::default());
+    let tally = tally(2);
+    let none = Tally::default();
     let error = Box::new(StepError::new(StepErrorCode::ToolError, "no"));
     let awaiting_input = |tally, attempt| StepState::AwaitingInput {
         tally,
@@ -394,11 +395,9 @@ fn describe(state: &StepState) -> String {
 
 #[test]
 fn the_step_table_is_what_is_written_down() {
-    let (value, error, asked) = (
-        value(),
-        StepError::new(StepErrorCode::ToolError, "no"),
-        asked(),
-    );
+    let value = value();
+    let error = StepError::new(StepErrorCode::ToolError, "no");
+    let asked = asked();
     let mut text = String::from(
         "What can happen to a step: state, event, the state that follows. Running states have made 2 attempts.\n\
          Every pair that is not listed cannot be in a journal. Rewritten with UPDATE_DOCS=1.\n",
@@ -421,11 +420,9 @@ fn the_step_table_is_what_is_written_down() {
 
 #[test]
 fn a_step_that_has_ended_accepts_nothing() {
-    let (value, error, asked) = (
-        value(),
-        StepError::new(StepErrorCode::ToolError, "no"),
-        asked(),
-    );
+    let value = value();
+    let error = StepError::new(StepErrorCode::ToolError, "no");
+    let asked = asked();
     for (name, state) in states()
         .into_iter()
         .filter(|(_, state)| state.is_terminal())
@@ -451,7 +448,8 @@ fn a_step_that_has_ended_accepts_nothing() {
 
 /// Goes through the histories of many seeds and collects what states were seen.
 fn seen_states() -> (BTreeSet<&'static str>, BTreeSet<String>) {
-    let (mut steps, mut runs) = (BTreeSet::new(), BTreeSet::new());
+    let mut steps = BTreeSet::new();
+    let mut runs = BTreeSet::new();
     for seed in 0..300 {
         let mut dice = crate::run_world::Dice::new(seed);
         let spec = PlanSpec::random(&mut dice, 6);
@@ -543,7 +541,9 @@ fn ends() -> [History; 3] {
 }
 
 fn all_commands(step: StepIx) -> Vec<Command> {
-    let (by, shown, name) = (person(), Shown::Version(1), format!("s{}", step.index()));
+    let by = person();
+    let shown = Shown::Version(1);
+    let name = format!("s{}", step.index());
     let tool = ToolName {
         server: "w".into(),
         tool: "t0".into(),
@@ -630,7 +630,9 @@ fn all_commands(step: StepIx) -> Vec<Command> {
 fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
     let step = history.run.plan().step_id(ix).clone();
     let attempt = history.run.step(ix).tally().attempts;
-    let (by, error, reason) = (person(), StepError::new("x".into(), "x"), "x".to_owned());
+    let by = person();
+    let error = StepError::new("x".into(), "x");
+    let reason = "x".to_owned();
     let tool = ToolName {
         server: "w".into(),
         tool: "t0".into(),
@@ -691,7 +693,7 @@ fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
             run: "run_child".parse().unwrap(),
         },
         RunEvent::ChildResumed { step: step.clone() },
-        // Nobody ordered it.
+        // No undo was ordered.
         RunEvent::StepUndone {
             step: step.clone(),
             run: "run_undo".parse().unwrap(),

@@ -75,7 +75,7 @@ pub(crate) enum Conduct {
 pub(crate) enum Condition {
     Always,
     Never,
-    /// Nobody can tell.
+    /// Cannot be decided.
     Undecidable,
     /// Only elements with an even number run.
     EvenElements,
@@ -397,7 +397,7 @@ fn gathered(run: &Run, ix: StepIx) -> StoredValue {
     StoredValue::Inline(Arc::new(Value::Array(instances.map(value).collect())))
 }
 
-/// What somebody says to the question a step asks.
+/// The answer of a person to the question a step asks.
 fn answer_to(run: &Run, ix: StepIx, by: Principal, reply: Reply) -> Option<Command> {
     let StepState::AwaitingInput { asked, .. } = run.step(ix) else {
         return None;

@@ -1,4 +1,4 @@
-//! A secret is found in whatever a tool made of it, and nothing else is touched.
+//! A secret is found in every form a tool made of it, and nothing else is touched.
 
 use crate::spellings::{encodings, standard};
 use planwright_core::secret::{RedactedStream, Redactor, SecretName, SecretText};
@@ -201,7 +201,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever comes: no panic, nothing left, and nothing more to do the second time.
+    /// For any input: no panic, nothing left, and nothing more to do the second time.
     #[test]
     fn masked_is_masked(secret in secret(), before in ".{0,30}", after in ".{0,30}", choice in any::<prop::sample::Index>()) {
         let redactor = redactor(&[("KEY", &secret)]);
@@ -236,7 +236,9 @@ proptest! {
     ) {
         let redactor = redactor(&[("KEY", &secret)]);
         let whole = texts.join(&secret);
-        let (mut stream, mut shown, mut rest) = (RedactedStream::default(), Vec::new(), whole.as_bytes());
+        let mut stream = RedactedStream::default();
+        let mut shown = Vec::new();
+        let mut rest = whole.as_bytes();
         for size in sizes.iter().cycle() {
             if rest.is_empty() {
                 break;

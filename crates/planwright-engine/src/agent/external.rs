@@ -1,6 +1,6 @@
 //! An executor that is a program of its own: it gets the instruction, and a gateway to the plan's
 //! tools. What it calls there goes through the run like everything else; what it does by itself
-//! nobody sees.
+//! the run does not see.
 
 use super::hands::{Hands, Made};
 use super::messages::offered;
@@ -72,7 +72,7 @@ pub(crate) async fn delegate(
             let large = hands.value(&stored).await.ok().map(Arc::new);
             (Answer::Succeeded(stored), large)
         }
-        // It did its work, and what it said cannot be recorded: nobody may take it for failed.
+        // It did its work, and what it said cannot be recorded: it must not be taken for failed.
         Err(_) => (
             Answer::Lost {
                 reason: "the result could not be stored".to_owned(),

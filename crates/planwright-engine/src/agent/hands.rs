@@ -47,7 +47,7 @@ pub(crate) struct Hands {
 
 impl Hands {
     /// Hands what was said and wanted to the run, and returns what it decided once that is durable.
-    /// No turn: the step is over, whatever its executor wants.
+    /// No turn: the step is over, regardless of what its executor wants.
     pub(crate) async fn take_turn(
         &self,
         text: &str,
@@ -72,7 +72,8 @@ impl Hands {
         for call in wanted {
             calls.push(self.considered(call).await?);
         }
-        let (step, attempt) = (self.order.ix, self.order.attempt);
+        let step = self.order.ix;
+        let attempt = self.order.attempt;
         let observe = self.runs.context.settings.agents.observe_scope;
         let command = Command::TakeTurn {
             step,
@@ -116,7 +117,7 @@ impl Hands {
                         calls,
                     });
                 }
-                // The step is over already; whatever is answered now is void.
+                // The step is over already; any answer given now is void.
                 RunEvent::AttemptFailed { .. } => return Err(Answer::NotMade),
                 _ => {}
             }
@@ -124,10 +125,12 @@ impl Hands {
         let turn = decided.ok_or(Answer::NotMade)?;
         for call in &turn.calls {
             if let CallFate::Refused(error) = &call.fate {
-                let (run, step) = (&self.order.place.run, &self.order.step);
+                let run = &self.order.place.run;
+                let step = &self.order.step;
                 tracing::warn!(%run, %step, tool = %call.tool, code = %error.code, "a wanted call was refused");
             } else if call.outside {
-                let (run, step) = (&self.order.place.run, &self.order.step);
+                let run = &self.order.place.run;
+                let step = &self.order.step;
                 tracing::warn!(%run, %step, tool = %call.tool, "a wanted call is outside the plan's scope");
             }
         }
@@ -137,7 +140,8 @@ impl Hands {
     /// A wanted call with everything that decides about it.
     async fn considered(&self, call: WantedCall) -> Result<Wanted, Answer> {
         let WantedCall { id, name, args } = call;
-        let (id, name) = (shortened(id), shortened(name));
+        let id = shortened(id);
+        let name = shortened(name);
         let known = self.known(&name, &args).await;
         let args = if StoredValue::can_keep(&args) {
             args
@@ -168,10 +172,8 @@ impl Hands {
                 StoredValue::MAX_DEPTH
             ));
         }
-        let (bytes, limit) = (
-            args.to_string().len(),
-            self.runs.context.settings.bounds.max_document_bytes / 4,
-        );
+        let bytes = args.to_string().len();
+        let limit = self.runs.context.settings.bounds.max_document_bytes / 4;
         if bytes > limit {
             return invalid(format!(
                 "the arguments have {bytes} bytes, at most {limit} can be sent"
@@ -299,7 +301,8 @@ impl Hands {
 
     /// The tool as it is now, if it was not pinned with the plan.
     fn new_pin(&self, tool: &ToolName) -> Option<(String, Pin)> {
-        let (name, catalog) = (tool.to_string(), self.runs.context.catalog());
+        let name = tool.to_string();
+        let catalog = self.runs.context.catalog();
         let pinned = self
             .order
             .consent

@@ -95,7 +95,8 @@ impl Worker {
     }
 
     async fn ask(&mut self, converse: bool) -> Result<ModelAnswer, Answer> {
-        let (runs, order) = (&self.hands.runs, &self.hands.order);
+        let runs = &self.hands.runs;
+        let order = &self.hands.order;
         if *runs.context.active.draining().borrow() {
             return Err(Answer::NotMade);
         }
@@ -171,7 +172,8 @@ impl Worker {
                 Made::Failed(error) => failure(&error),
                 Made::Refused(error) => refusal(&error),
             };
-            let (id, name) = (call.id.clone(), call.tool.clone());
+            let id = call.id.clone();
+            let name = call.tool.clone();
             self.messages.push(Message::Tool {
                 call: id,
                 name,
@@ -196,7 +198,7 @@ impl Worker {
                 self.messages.push(Message::user(message));
                 Ok(None)
             }
-            // Whoever has nothing more to say ends the conversation.
+            // A person who has nothing more to say ends the conversation.
             Some(Reply::Decline) | None => Ok(Some(text)),
         }
     }

@@ -14,9 +14,9 @@ const INTERRUPTED: &str = "[interrupted by the user]";
 /// What stands for an answer that is empty.
 const NOTHING: &str = "[the model said nothing]";
 
-/// The model for chats, or whichever the person chose. Whoever listens hears every piece of its
-/// text, and can interrupt it: an answer that is interrupted ends where it is. An answer that does
-/// not come is a turn that says so: a provider that is down for a moment ends no conversation.
+/// The model for chats, or the one the person chose. The listener hears every piece of its text,
+/// and can interrupt it: an answer that is interrupted ends where it is. An answer that does not
+/// come is a turn that says so: a provider that is down for a moment ends no conversation.
 #[derive(Clone)]
 pub struct ChatModel {
     inner: Arc<dyn Model>,
@@ -124,11 +124,9 @@ impl Model for ChatModel {
         };
         self.asked.store(true, Ordering::SeqCst);
         (request.role, request.model) = (ModelRole::Chat, self.chosen());
-        let (heard, told, said) = (
-            self.heard.clone(),
-            request.told.clone(),
-            Arc::new(Mutex::new(String::new())),
-        );
+        let heard = self.heard.clone();
+        let told = request.told.clone();
+        let said = Arc::new(Mutex::new(String::new()));
         let saying = Arc::clone(&said);
         request.told = TextSink::new(move |piece| {
             saying
@@ -138,8 +136,10 @@ impl Model for ChatModel {
             heard.tell(piece);
             told.tell(piece);
         });
-        let (mut interrupted, unwanted) = (self.interrupted.subscribe(), request.cancelled.clone());
-        let (inner, failed) = (Arc::clone(&self.inner), Arc::clone(&self.failed));
+        let mut interrupted = self.interrupted.subscribe();
+        let unwanted = request.cancelled.clone();
+        let inner = Arc::clone(&self.inner);
+        let failed = Arc::clone(&self.failed);
         let open = Unfinished::new(&self.inner, &request);
         Box::pin(async move {
             let mut begun = false;
@@ -177,8 +177,8 @@ impl Model for ChatModel {
     }
 }
 
-/// Whether there is no use in saying anything more. Whatever else a provider does, the person may
-/// say something else.
+/// Returns whether there is no use in saying anything more. After any other error of a provider,
+/// the person may say something else.
 fn ends_conversation(error: &ModelError) -> bool {
     matches!(
         error,
@@ -201,7 +201,7 @@ fn noted(said: &str, why: &str, used: ModelUse) -> ModelAnswer {
     }
 }
 
-/// Nothing was asked, or nobody worked on it.
+/// The use of no tokens: nothing was asked, or no provider worked on it.
 fn nothing(model: String) -> ModelUse {
     ModelUse {
         role: ModelRole::Chat,
@@ -245,7 +245,7 @@ mod tests {
         });
         let answer = answer.unwrap();
         assert_eq!(answer.text, "Once upon [interrupted by the user]");
-        // Nobody counted, so it is estimated: what was asked, and what was said until then.
+        // The provider sent no count, so it is estimated from the question and the text so far.
         let estimate = TokenUsage {
             input: 4,
             output: 3,

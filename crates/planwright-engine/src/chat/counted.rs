@@ -1,4 +1,4 @@
-//! Tools and models whose use is counted against one budget, whoever uses them.
+//! Tools and models whose use is counted against one budget, regardless of the caller.
 
 use super::spending::Spending;
 use super::unfinished::Unfinished;
@@ -90,7 +90,8 @@ impl Model for CountedModel {
         if let Err(reason) = self.spending.ask() {
             let asked = self.inner.resolve(request.role, request.model.as_deref());
             let refused = asked.and_then(|model| {
-                let (status, message) = (0, format!("Guard blocked: {reason}"));
+                let status = 0;
+                let message = format!("Guard blocked: {reason}");
                 Err(ModelError::Refused {
                     model: model.name,
                     status,
@@ -109,7 +110,7 @@ impl Model for CountedModel {
     }
 }
 
-/// Counts one answer, whatever becomes of it: also one that nobody waits for any more.
+/// Counts one answer, regardless of its outcome: also one that no caller waits for any more.
 struct Counting {
     spending: Spending,
     /// Absent once it is counted.
@@ -121,7 +122,8 @@ struct Counting {
 impl Counting {
     /// Also the request as it has to be asked.
     fn begin(model: &CountedModel, mut request: ModelRequest) -> (Self, ModelRequest) {
-        let (said, told) = (Arc::new(AtomicUsize::new(0)), request.told.clone());
+        let said = Arc::new(AtomicUsize::new(0));
+        let told = request.told.clone();
         let saying = Arc::clone(&said);
         request.told = TextSink::new(move |piece| {
             saying.fetch_add(piece.len(), Ordering::Relaxed);

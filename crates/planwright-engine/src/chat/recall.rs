@@ -165,7 +165,8 @@ impl Recall<'_> {
 
     /// The trace of what a call began, and its result if it came back.
     async fn call(&self, child: &RunId) -> Result<Option<(TraceId, Option<Value>)>, LoadError> {
-        let (mut trace, mut stored) = (None, None);
+        let mut trace = None;
+        let mut stored = None;
         let stream = StreamName::Run(child.clone());
         read_entries::<RunEvent>(&*self.engine.context.ports.store, &stream, |_, entry| {
             match entry.event {

@@ -1,6 +1,6 @@
-//! What an answer took that did not come to its end: nobody counted its tokens, and the provider
-//! wants to be paid for them all the same. So they are estimated, and whoever interrupts an answer
-//! has still spent something.
+//! The tokens of an answer that did not come to its end: the provider sent no count, and wants to
+//! be paid for them all the same. So they are estimated, and a person who interrupts an answer has
+//! still spent something.
 
 use crate::port::{Model, ModelError, ModelRequest};
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
@@ -17,7 +17,8 @@ pub(super) struct Unfinished {
 
 impl Unfinished {
     pub(super) fn new(model: &Arc<dyn Model>, request: &ModelRequest) -> Self {
-        let (role, chosen) = (request.role, request.model.clone());
+        let role = request.role;
+        let chosen = request.model.clone();
         Self {
             model: Arc::clone(model),
             role,

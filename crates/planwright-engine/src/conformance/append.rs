@@ -87,7 +87,8 @@ pub async fn an_empty_list_of_appends_is_accepted(store: Subject) {
 }
 
 pub async fn a_plan_and_a_run_of_the_same_id_are_two_streams(store: Subject) {
-    let (mut plan, mut run) = (Chain::of("plan/x"), Chain::of("run/x"));
+    let mut plan = Chain::of("plan/x");
+    let mut run = Chain::of("run/x");
     store
         .append(vec![plan.grow(&["of the plan"])])
         .await

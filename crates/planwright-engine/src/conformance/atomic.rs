@@ -35,7 +35,8 @@ pub async fn a_conflict_in_the_second_append_takes_the_first_back(store: Subject
 }
 
 pub async fn a_duplicate_in_the_second_append_takes_the_first_back(store: Subject) {
-    let (mut one, mut two) = (Chain::of("plan/one"), Chain::of("plan/two"));
+    let mut one = Chain::of("plan/one");
+    let mut two = Chain::of("plan/two");
     store
         .append(vec![two.grow_keyed(&[(Some("k"), "first")])])
         .await

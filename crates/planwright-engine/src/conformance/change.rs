@@ -1,4 +1,4 @@
-//! Whoever waits for a change wakes up.
+//! A task that waits for a change wakes up.
 
 use super::fixture::{Chain, LONG, Subject, owner};
 use crate::port::{Append, LeaseRule};
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 async fn wakes(changes: &mut watch::Receiver<u64>) {
     let woken = tokio::time::timeout(Duration::from_secs(10), changes.changed()).await;
     woken
-        .expect("nobody was woken")
+        .expect("no waiter was woken")
         .expect("the store is alive");
 }
 

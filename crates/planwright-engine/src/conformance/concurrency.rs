@@ -25,7 +25,8 @@ pub async fn one_of_many_appenders_wins(store: Subject) {
     let mut chain = Chain::of("plan/p");
     store.append(vec![chain.grow(&["one"])]).await.unwrap();
     let results = all(|number| {
-        let (store, mut chain) = (Arc::clone(&store), chain.clone());
+        let store = Arc::clone(&store);
+        let mut chain = chain.clone();
         async move {
             store
                 .append(vec![chain.grow(&[&format!("two by {number}")])])
@@ -75,7 +76,8 @@ pub async fn one_of_many_acquirers_wins(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.put(&store, "imported", LeaseRule::None).await;
     let results = all(|number| {
-        let (store, run) = (Arc::clone(&store), chain.run().clone());
+        let store = Arc::clone(&store);
+        let run = chain.run().clone();
         async move {
             store
                 .acquire(&run, &owner(&format!("owner-{number}")), LONG)
@@ -103,7 +105,8 @@ pub async fn one_of_many_acquirers_wins(store: Subject) {
 pub async fn messages_sent_at_once_are_all_kept(store: Subject) {
     let chain = Chain::of("run/r");
     let ids = all(|number| {
-        let (store, run) = (Arc::clone(&store), chain.run().clone());
+        let store = Arc::clone(&store);
+        let run = chain.run().clone();
         async move {
             store
                 .send(&run, number.to_string().into_bytes())
@@ -151,7 +154,8 @@ pub async fn a_refused_append_does_not_spoil_the_others(store: Subject) {
 pub async fn readers_see_only_whole_appends(store: Subject) {
     let chain = Chain::of("plan/p");
     let writer = {
-        let (store, mut chain) = (Arc::clone(&store), chain.clone());
+        let store = Arc::clone(&store);
+        let mut chain = chain.clone();
         tokio::spawn(async move {
             for _ in 0..50 {
                 store

@@ -41,7 +41,8 @@ fn positions(placed: &[Placed]) -> Vec<u64> {
 
 /// Reads everything in pages of `limit`, each from where the last one ended.
 async fn paged(store: &Subject, of: &FeedOf, limit: usize) -> Vec<Placed> {
-    let (mut found, mut after) = (Vec::new(), Position(0));
+    let mut found = Vec::new();
+    let mut after = Position(0);
     loop {
         let page = store.feed(of, after, limit).await.unwrap();
         let Some(last) = page.last() else {
@@ -105,7 +106,8 @@ pub async fn records_come_in_the_order_of_their_commits(store: Subject) {
 }
 
 pub async fn the_order_is_that_of_commits_and_not_of_times(store: Subject) {
-    let (mut late, mut early) = (Chain::of("run/late"), Chain::of("run/early"));
+    let mut late = Chain::of("run/late");
+    let mut early = Chain::of("run/early");
     late.at = planwright_core::time::Timestamp::from_millis(9_000);
     store.append(vec![late.grow(&["one"])]).await.unwrap();
     store.append(vec![early.grow(&["two"])]).await.unwrap();
@@ -205,7 +207,8 @@ pub async fn whoever_follows_many_writers_misses_nothing(store: Subject) {
         })
         .collect();
     let plan = FeedOf::Plan("p".parse().unwrap());
-    let (mut found, mut found_of_plan) = (Vec::<Placed>::new(), Vec::<Placed>::new());
+    let mut found = Vec::<Placed>::new();
+    let mut found_of_plan = Vec::<Placed>::new();
     while found.len() < WRITERS * APPENDS * 2 || found_of_plan.len() < found.len() {
         let ended = writers.iter().all(tokio::task::JoinHandle::is_finished);
         let before = found.len() + found_of_plan.len();

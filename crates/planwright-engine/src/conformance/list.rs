@@ -294,7 +294,8 @@ pub async fn plans_are_paged_by_age(store: Subject) {
     let all = ["plan/k", "plan/a", "plan/b", "plan/m", "plan/z"];
     assert_eq!(names(&store.plans_by_age(None, 100).await.unwrap()), all);
     assert!(store.plans_by_age(None, 0).await.unwrap().is_empty());
-    let (mut seen, mut last) = (Vec::new(), None::<StreamInfo>);
+    let mut seen = Vec::new();
+    let mut last = None::<StreamInfo>;
     loop {
         let after = last
             .as_ref()

@@ -23,7 +23,8 @@ pub async fn messages_come_in_the_order_they_were_sent(store: Subject) {
 }
 
 pub async fn messages_of_other_runs_are_not_seen(store: Subject) {
-    let (one, two) = (Chain::of("run/one"), Chain::of("run/two"));
+    let one = Chain::of("run/one");
+    let two = Chain::of("run/two");
     store.send(one.run(), b"pause".to_vec()).await.unwrap();
     assert!(store.messages(two.run()).await.unwrap().is_empty());
 }

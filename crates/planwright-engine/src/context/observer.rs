@@ -102,7 +102,9 @@ impl Observers {
         if self.0.is_empty() {
             return ProgressSink::default();
         }
-        let (observers, run, step) = (self.clone(), run.clone(), step.clone());
+        let observers = self.clone();
+        let run = run.clone();
+        let step = step.clone();
         ProgressSink::new(move |progress| {
             observers.each(&run, |observer| {
                 observer.progress_of(&run, &step, &progress);
@@ -115,8 +117,10 @@ impl Observers {
         if self.0.is_empty() {
             return TextSink::default();
         }
-        let (observers, run, step, redaction) =
-            (self.clone(), run.clone(), step.clone(), redaction.clone());
+        let observers = self.clone();
+        let run = run.clone();
+        let step = step.clone();
+        let redaction = redaction.clone();
         TextSink::new(move |piece| {
             let piece = redaction.redactor().text(piece);
             observers.each(&run, |observer| observer.said(&run, &step, &piece));

@@ -44,7 +44,7 @@ impl RunLoop {
             }
         };
         // Keyed: the journal is the key under which the built-in executor finds what was begun.
-        // What a program of its own did besides its calls nobody can tell.
+        // What a program of its own did besides its calls is unknown.
         let external = order
             .definition
             .agent
@@ -103,7 +103,8 @@ impl RunLoop {
         tool: &planwright_core::tool::ToolName,
         args: Map<String, Value>,
     ) -> Result<(CallFacts, Option<Expectation>), StepError> {
-        let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
+        let plan = Arc::clone(self.run.plan());
+        let own = self.run.plan_step(step);
         plan.check_constraints(own, &args, &[], &self.values(step))
             .map_err(|error| {
                 StepError::new(StepErrorCode::ConstraintViolated, error.to_string())
@@ -125,11 +126,9 @@ impl RunLoop {
 
     async fn agent_order(&mut self, step: StepIx) -> Result<AgentOrder, StepError> {
         self.load(step).await?;
-        let (run, plan, own) = (
-            &self.run,
-            Arc::clone(self.run.plan()),
-            self.run.plan_step(step),
-        );
+        let run = &self.run;
+        let plan = Arc::clone(self.run.plan());
+        let own = self.run.plan_step(step);
         let unresolved = |error: planwright_core::plan::ResolveError| {
             StepError::new(StepErrorCode::UnresolvedReference, error.to_string())
         };
@@ -198,7 +197,8 @@ impl RunLoop {
     /// What the steps before this one came to.
     fn results_before(&self, own: StepIx) -> Vec<(String, Value)> {
         use planwright_core::plan::Values as _;
-        let (plan, values) = (self.run.plan(), self.values(own));
+        let plan = self.run.plan();
+        let values = self.values(own);
         let completed = |ix: &&StepIx| matches!(self.run.step(**ix), StepState::Completed { .. });
         let before = plan.graph().dependencies(own).iter().filter(completed);
         let told =

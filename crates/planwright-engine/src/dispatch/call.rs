@@ -43,10 +43,8 @@ pub(super) fn make(
 ) -> BoxFuture<'static, Finished> {
     let attempt = call.attempt;
     let cancelled = call.cancelled.clone();
-    let (artifacts, redaction) = (
-        Arc::clone(&context.ports.artifacts),
-        context.redaction.clone(),
-    );
+    let artifacts = Arc::clone(&context.ports.artifacts);
+    let redaction = context.redaction.clone();
     call.progress = mask_progress(&redaction, call.progress);
     let calling = span.in_scope(|| guarded(&*context.ports.tools, call));
     let in_span = span.clone();
@@ -97,7 +95,7 @@ fn expect(expectation: Option<&Expectation>, outcome: &Outcome) -> Option<StepEr
     ))
 }
 
-/// A tool that panics costs its own call, never the run. Nobody knows how far it got.
+/// Makes a call. A tool that panics costs its own call, never the run. How far it got is unknown.
 fn guarded(tools: &dyn Tools, call: Call) -> BoxFuture<'static, Outcome> {
     let panicked = || Err(CallError::Lost("the tool panicked".into()));
     match catch_unwind(AssertUnwindSafe(|| tools.call(call))) {
@@ -122,7 +120,7 @@ async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<
                 (Answer::Succeeded(stored), Some(value))
             }
             Ok((stored @ StoredValue::Inline(_), _)) => (Answer::Succeeded(stored), None),
-            // The call happened, and its outcome cannot be recorded: nobody may take it for failed.
+            // The call happened, and its outcome cannot be recorded: it must not count as failed.
             Err(error) => (
                 Answer::Lost {
                     reason: format!("the result could not be stored: {error}"),

@@ -22,7 +22,8 @@ impl RunLoop {
         args: &Arc<Value>,
         call: Digest,
     ) -> Result<CallFacts, StepError> {
-        let (plan, own) = (self.run.plan(), self.run.plan_step(step));
+        let plan = self.run.plan();
+        let own = self.run.plan_step(step);
         let subject = Subject {
             tool: Some(tool),
             args,

@@ -25,7 +25,7 @@ impl RunLoop {
         }
     }
 
-    /// Nobody is asked to approve a step whose condition is false.
+    /// Decides conditions first: no person is asked to approve a step whose condition is false.
     async fn decide_before_asking(&mut self) -> Result<bool, RunError> {
         let undecided =
             |ix: &StepIx| self.run.definition(*ix).when.is_some() && !self.met.contains(ix);
@@ -36,8 +36,8 @@ impl RunLoop {
         Ok(!unasked.is_empty())
     }
 
-    /// Whether the step goes on. If the plan leaves it out or its `when` is false it is skipped,
-    /// and if nobody can tell it fails.
+    /// Returns whether the step goes on. If the plan leaves it out or its `when` is false it is
+    /// skipped, and if its `when` cannot be decided it fails.
     pub(super) async fn condition_holds(&mut self, step: StepIx) -> Result<bool, RunError> {
         if self.run.is_left_out(step) {
             self.execute(
@@ -140,7 +140,8 @@ impl RunLoop {
             .open_loop(step)
             .map(|opened| opened.instances().collect())
             .unwrap_or_default();
-        let (mut list, mut bytes) = (Vec::with_capacity(instances.len()), 0_u64);
+        let mut list = Vec::with_capacity(instances.len());
+        let mut bytes = 0_u64;
         for ix in instances {
             let StepState::Completed { value, .. } = self.run.step(ix) else {
                 list.push(Value::Null);

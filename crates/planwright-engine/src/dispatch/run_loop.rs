@@ -38,7 +38,7 @@ use tracing::Span;
 #[derive(Debug)]
 pub(crate) enum First {
     Nothing,
-    /// It stood still, and somebody says that it goes on.
+    /// It stood still, and this principal says that it goes on.
     Resume(Principal),
     /// A decision that it waited for. It is durable together with what follows from it.
     Decide(Request),
@@ -193,8 +193,8 @@ impl RunLoop {
     /// Executes the run until it ends or only a person can move it on.
     pub(crate) async fn run(mut self, first: First) -> Result<Ended, RunError> {
         let worked = self.work(first).await;
-        // Whatever is still in flight is not wanted any more; its tools are told, and get the time
-        // to stop.
+        // Calls still in flight are not wanted any more; their tools are told, and get the time to
+        // stop.
         for flight in self.in_flight.values() {
             flight.stop(StepErrorCode::Stopped.as_str());
         }
@@ -204,7 +204,8 @@ impl RunLoop {
     }
 
     async fn work(&mut self, first: First) -> Result<(), RunError> {
-        let (context, plan) = (Arc::clone(&self.context), Arc::clone(self.run.plan()));
+        let context = Arc::clone(&self.context);
+        let plan = Arc::clone(self.run.plan());
         context.learn_secrets(&plan).await;
         self.execute(&Command::Recover, Cause::Recovery)?;
         self.execute(&Command::ResumeChildren, Cause::Recovery)?;
@@ -261,7 +262,7 @@ impl RunLoop {
         let verdict = self.decide_request(&request.command)?;
         match request.reply {
             Reply::Told(reply) => {
-                // As they were written down: what is masked there is masked for whoever asked.
+                // As they were written down: what is masked there is masked for the caller.
                 let written = self.journal.entries()[first..]
                     .iter()
                     .map(|entry| entry.event.clone());
@@ -300,7 +301,7 @@ impl RunLoop {
     /// Makes the batch durable and then does what follows from it. Returns whether the loop is
     /// over.
     pub(crate) async fn commit(&mut self) -> Result<bool, RunError> {
-        // Whoever paused the run wants it let go, also where it would stay for an approval.
+        // The person who paused the run wants it let go, also where it would stay for an approval.
         let stays = self.linger && *self.run.state() != RunState::Paused;
         let over =
             self.run.state().is_terminal() || self.run.is_parked() && !stays || self.is_drained();
@@ -327,7 +328,7 @@ impl RunLoop {
         crash::point("run: after commit");
         self.observers.tell(&self.run, &entries, started.elapsed());
         for (reply, verdict) in batch.replies {
-            // Whoever asked may be gone; the decision stands.
+            // The caller may be gone; the decision stands.
             drop(reply.send(verdict));
         }
         for (reply, decided) in batch.told {
@@ -400,7 +401,8 @@ impl RunLoop {
         crash::point("run: before call");
         let span = telemetry::call_span(&call, &self.context.redaction);
         call.trace = telemetry::call_place(&span, self.run.start().trace, &call);
-        let (attempt, cancelled) = (call.attempt, call.cancelled.clone());
+        let attempt = call.attempt;
+        let cancelled = call.cancelled.clone();
         self.in_flight.insert(
             step,
             Flight {

@@ -248,7 +248,9 @@ impl RunLoop {
             expectation,
         } = what;
         let args = Arc::clone(&facts.args);
-        let (name, class, facts) = (tool.name.clone(), tool.class, Some(Box::new(facts)));
+        let name = tool.name.clone();
+        let class = tool.class;
+        let facts = Some(Box::new(facts));
         let command = Command::Start {
             step,
             tool: name,

@@ -45,7 +45,8 @@ impl RunLoop {
                 return Ok(());
             }
         };
-        let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
+        let plan = Arc::clone(self.run.plan());
+        let own = self.run.plan_step(step);
         if let Err(error) = plan.check_constraints(own, &order.variables, &[], &self.values(step)) {
             let error = StepError::new(StepErrorCode::ConstraintViolated, error.to_string());
             self.execute(&Command::Fail { step, error }, Cause::Schedule)?;
@@ -94,11 +95,9 @@ impl RunLoop {
         args: Arc<Value>,
         call: Digest,
     ) -> Result<CallFacts, StepError> {
-        let (plan, own, catalog) = (
-            self.run.plan(),
-            self.run.plan_step(step),
-            self.context.ports.tools.catalog(),
-        );
+        let plan = self.run.plan();
+        let own = self.run.plan_step(step);
+        let catalog = self.context.ports.tools.catalog();
         let digest = order
             .subplan
             .plan

@@ -75,7 +75,8 @@ impl RunLoop {
                 return Ok(());
             }
         };
-        let (class, call) = (EffectClass::Safe, facts.definition);
+        let class = EffectClass::Safe;
+        let call = facts.definition;
         let command = Command::Start {
             step,
             tool: think_tool(),
@@ -103,7 +104,8 @@ impl RunLoop {
         step: StepIx,
     ) -> Result<(Question, Map<String, Value>), StepError> {
         self.load(step).await?;
-        let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
+        let plan = Arc::clone(self.run.plan());
+        let own = self.run.plan_step(step);
         let Some(think) = plan.step(own).think.as_deref() else {
             return Err(StepError::new(
                 StepErrorCode::NoAction,

@@ -35,7 +35,7 @@ impl Journals {
                 let Some(last) = records.last() else { break };
                 after = last.seq;
                 for record in records.iter().filter(|record| mentions(&record.body)) {
-                    // What cannot be read is reported by whoever loads the run.
+                    // What cannot be read is reported when the run is loaded.
                     let entry = decode::<RunEvent>(record).ok();
                     if let Some(RunEvent::ModelUsed { used, .. }) = entry.map(|entry| entry.event) {
                         costs.record(&used);

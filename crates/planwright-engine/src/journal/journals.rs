@@ -1,6 +1,6 @@
 //! The facade for reading: streams, their cached statuses, the feed, and large values.
 //!
-//! It writes nothing. Whatever changes a journal goes through the facade of the thing it changes.
+//! It writes nothing. Every change to a journal goes through the facade of the thing it changes.
 
 use crate::context::Context;
 use crate::journal::feed::end_of_feed;

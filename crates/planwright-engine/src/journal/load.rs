@@ -11,7 +11,7 @@ use planwright_core::run::{Corrupt, Run, RunEvent, priorities, unit_estimate};
 use planwright_core::status::{PlanStatus, RunStatus};
 use std::sync::Arc;
 
-/// Records read at a time: bounds memory whatever the length of a run.
+/// Records read at a time: bounds memory regardless of the length of a run.
 const PAGE: usize = 1000;
 
 #[derive(Debug, thiserror::Error)]

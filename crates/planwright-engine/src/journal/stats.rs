@@ -78,7 +78,8 @@ impl Journals {
             return Ok(());
         };
         let mut tally = RunTally::default();
-        let (mut predicted, mut is_call) = (None, false);
+        let mut predicted = None;
+        let mut is_call = false;
         read_entries::<RunEvent>(&*self.context.ports.store, &info.stream, |_, entry| {
             if let RunEvent::RunStarted {
                 version,
@@ -115,7 +116,7 @@ impl Journals {
         figures.predict_duration(&plan)
     }
 
-    /// The tools that a plan asks for and nobody offers at this moment.
+    /// The tools that a plan asks for and no server offers at this moment.
     fn missing(&self, document: &Document) -> BTreeSet<String> {
         let catalog = self.context.catalog();
         let named = document

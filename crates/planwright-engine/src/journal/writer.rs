@@ -141,8 +141,8 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
         }
     }
 
-    /// Leaves the cached status alone until the state has another one than now: whoever wrote the
-    /// last entry wrote that of `state`.
+    /// Leaves the cached status alone until the state has another one than now: that of `state` was
+    /// written with the last entry.
     #[must_use]
     pub(crate) fn knowing_status_of<S: JournalState<Event = E>>(mut self, state: &S) -> Self {
         self.cached = Some((state.cached_status(), state.cached_label().to_owned()));

@@ -1,9 +1,9 @@
-//! What time does to plans and runs: nothing happens by itself, so somebody has to look and write
-//! it down.
+//! The effects of time on plans and runs: nothing happens by itself, so a process has to look and
+//! write it down.
 //!
-//! Whoever looks (a service on a timer, a command that lists plans) notes what is due. Looking
-//! twice, or in two processes at once, notes it once: every entry is decided by the core from the
-//! journal, and appended under the head it was decided from.
+//! The process that looks (a service on a timer, a command that lists plans) notes what is due.
+//! Looking twice, or in two processes at once, notes it once: every entry is decided by the core
+//! from the journal, and appended under the head it was decided from.
 
 mod runs;
 mod store_check;
@@ -42,7 +42,7 @@ pub enum Notice {
         completed: usize,
         steps: usize,
     },
-    /// Nobody approved the step in time, so it failed.
+    /// No person approved the step in time, so it failed.
     StepExpired {
         plan: PlanId,
         run: RunId,
@@ -75,7 +75,7 @@ impl fmt::Display for Notice {
             Self::PlanExpired { plan, after_days } => {
                 write!(
                     f,
-                    "plan `{plan}` expired: nobody touched it for {after_days} days"
+                    "plan `{plan}` expired: it was not touched for {after_days} days"
                 )
             }
             Self::ApprovalExpired { plan } => {
@@ -92,12 +92,12 @@ impl fmt::Display for Notice {
                 steps,
             } => write!(
                 f,
-                "plan `{plan}` is stalled: nobody has executed {run} since {since}, {completed}/{steps} steps completed"
+                "plan `{plan}` is stalled: no process has executed {run} since {since}, {completed}/{steps} steps completed"
             ),
             Self::StepExpired { plan, run, step } => {
                 write!(
                     f,
-                    "step `{step}` of plan `{plan}` ({run}) expired: nobody approved it in time"
+                    "step `{step}` of plan `{plan}` ({run}) expired: it was not approved in time"
                 )
             }
             Self::PlanArchived { plan } => write!(f, "plan `{plan}` was archived"),
@@ -191,8 +191,8 @@ impl Maintenance {
         Ok(tended)
     }
 
-    /// Plans that wait for somebody, and approvals that wait for being used, are not waited for
-    /// without end.
+    /// Ends the wait of plans that wait for a person, and of approvals that wait for being used,
+    /// once it is over.
     async fn tend_waiting(&self, tended: &mut Tended) -> Result<(), LoadError> {
         for info in self
             .context
@@ -213,7 +213,8 @@ impl Maintenance {
         info: &StreamInfo,
         tended: &mut Tended,
     ) -> Result<(), ReviewError> {
-        let (plan, now) = (&info.status.plan, self.context.ports.clock.now());
+        let plan = &info.status.plan;
+        let now = self.context.ports.clock.now();
         let approved = info.status.status == CachedStatus::Approved;
         if approved && self.expire_approvals(plan, tended).await? {
             return Ok(());
@@ -372,7 +373,7 @@ impl Maintenance {
         Ok(())
     }
 
-    /// Decides on the journal as it is now, and writes. Somebody who was faster noted it already.
+    /// Decides on the journal as it is now, and writes. A process that was faster noted it already.
     async fn note_due(
         &self,
         plan: &PlanId,

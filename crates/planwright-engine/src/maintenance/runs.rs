@@ -1,4 +1,4 @@
-//! What time does to runs that nobody executes.
+//! The effects of time on runs that no process executes.
 
 use super::{Notice, Tended, not_noted};
 use crate::journal::load::LoadError;
@@ -15,7 +15,7 @@ const EXECUTING: CachedStatus = CachedStatus::Run(RunStatus::Executing);
 const WAITING: CachedStatus = CachedStatus::Run(RunStatus::Waiting);
 
 impl Maintenance {
-    /// Runs without an owner stall, and what nobody approved in time fails.
+    /// Stalls runs without an owner, and fails the steps that no person approved in time.
     pub(super) async fn tend_runs(&self, tended: &mut Tended) -> Result<(), LoadError> {
         let statuses: &[CachedStatus] =
             match self.context.settings.policy.approval.step_expires_after {
@@ -77,7 +77,7 @@ impl Maintenance {
         }
     }
 
-    /// Nobody owns the run, and nothing was written for too long.
+    /// Notes that no process owns the run, and that nothing was written for too long.
     async fn note_stalled(
         &self,
         run: &RunId,
@@ -142,14 +142,16 @@ impl Maintenance {
             .await?;
         for event in noted {
             if let RunEvent::StepFailed { step, .. } = event {
-                let (plan, run, step) = (info.status.plan.clone(), run.clone(), step.to_string());
+                let plan = info.status.plan.clone();
+                let run = run.clone();
+                let step = step.to_string();
                 tended.notices.push(Notice::StepExpired { plan, run, step });
             }
         }
         Ok(())
     }
 
-    /// Writes what these commands come to into a run that nobody executes.
+    /// Writes what these commands come to into a run that no process executes.
     async fn write_due(
         &self,
         run: &RunId,

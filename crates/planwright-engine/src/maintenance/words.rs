@@ -12,14 +12,15 @@ use std::sync::atomic::Ordering;
 const AT_ONCE: usize = 200;
 
 impl Maintenance {
-    /// Plans whose run had begun used to be kept as `proposed`, like those that wait for a person,
-    /// and would be read by whoever looks for these. They are looked through once: whoever writes
-    /// to a plan keeps its word right.
+    /// Corrects the words of plans whose run had begun. They used to be kept as `proposed`, like
+    /// those that wait for a person, and would be read by every search for these. They are looked
+    /// through once: each later write to a plan keeps its word right.
     pub(super) async fn correct_words(&self) -> Result<(), LoadError> {
         if self.context.active.words_corrected.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let (mut appends, mut done) = (Vec::new(), true);
+        let mut appends = Vec::new();
+        let mut done = true;
         for info in self
             .context
             .ports
@@ -65,8 +66,8 @@ impl Maintenance {
         Ok(Some(append))
     }
 
-    /// Whether they could be written. If somebody wrote to one of the plans meanwhile, all are left
-    /// for the next time.
+    /// Returns whether they could be written. If another process wrote to one of the plans
+    /// meanwhile, all are left for the next time.
     async fn write_words(&self, appends: Vec<Append>) -> Result<bool, LoadError> {
         match self.context.ports.store.append(appends).await {
             Ok(()) => Ok(true),

@@ -49,7 +49,7 @@ impl ManualClock {
         self.set(self.now().plus(by));
     }
 
-    /// The earliest instant somebody sleeps for, so that a simulation can jump straight to it.
+    /// The earliest instant a task sleeps for, so that a simulation can jump straight to it.
     pub fn next_wakeup(&self) -> Option<Timestamp> {
         self.0.sleepers().keys().next().copied()
     }
@@ -103,7 +103,7 @@ impl Clock for ManualClock {
 }
 
 /// The world's clock, read once and then advanced by the monotonic one, so that it never runs
-/// backwards when somebody sets the time.
+/// backwards when the operator sets the time.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     wall: Timestamp,
@@ -177,7 +177,8 @@ mod tests {
     fn a_dropped_sleep_is_forgotten() {
         let clock = ManualClock::at(Timestamp::from_millis(0));
         let at = Timestamp::from_millis(5);
-        let (one, two) = (clock.sleep_until(at), clock.sleep_until(at));
+        let one = clock.sleep_until(at);
+        let two = clock.sleep_until(at);
         drop(one);
         assert_eq!(clock.next_wakeup(), Some(at));
         drop(two);

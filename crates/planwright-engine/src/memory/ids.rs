@@ -19,7 +19,7 @@ impl Ids for SequentialIds {
     }
 }
 
-/// Ids that nobody can guess, from the randomness the standard library seeds its hash maps with.
+/// Ids that cannot be guessed, from the randomness the standard library seeds its hash maps with.
 #[derive(Debug, Default)]
 pub struct RandomIds;
 

@@ -45,7 +45,7 @@ impl State {
         }
     }
 
-    /// The row of a lease that nobody may take over yet.
+    /// The row of a lease that no other owner may take over yet.
     fn live_lease(&self, run: &RunId, now: Timestamp) -> Option<Lease> {
         let row = self.leases.get(run)?;
         let owner = row
@@ -588,11 +588,9 @@ mod tests {
     async fn a_lease_runs_out_by_the_clock_it_was_given() {
         let clock = ManualClock::at(Timestamp::from_millis(0));
         let store = MemoryStore::with_clock(Arc::new(clock.clone()));
-        let (run, one, two) = (
-            RunId::mint(1),
-            OwnerId("one".to_owned()),
-            OwnerId("two".to_owned()),
-        );
+        let run = RunId::mint(1);
+        let one = OwnerId("one".to_owned());
+        let two = OwnerId("two".to_owned());
         open(&store, &run, &one).await;
         clock.advance(TTL - Duration::from_millis(1));
         assert!(matches!(
@@ -606,11 +604,9 @@ mod tests {
     #[tokio::test]
     async fn the_run_of_a_killed_owner_is_taken_over_at_once() {
         let store = MemoryStore::new();
-        let (run, one, two) = (
-            RunId::mint(1),
-            OwnerId("one".to_owned()),
-            OwnerId("two".to_owned()),
-        );
+        let run = RunId::mint(1);
+        let one = OwnerId("one".to_owned());
+        let two = OwnerId("two".to_owned());
         open(&store, &run, &one).await;
         store.kill_owner(&one);
         assert_eq!(store.lease(&run).await.unwrap(), None);
@@ -620,7 +616,8 @@ mod tests {
     #[tokio::test]
     async fn a_damaged_stream_is_refused_and_others_are_not() {
         let store = MemoryStore::new();
-        let (run, other) = (RunId::mint(1), RunId::mint(2));
+        let run = RunId::mint(1);
+        let other = RunId::mint(2);
         store.damage(&StreamName::Run(run.clone()), "its tail is lost");
         assert!(matches!(
             store.head(&StreamName::Run(run)).await,

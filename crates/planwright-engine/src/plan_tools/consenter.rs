@@ -1,4 +1,4 @@
-//! What the plan tools need from whoever offers them.
+//! The traits that the plan tools need from the face that offers them.
 
 use crate::port::BoxFuture;
 use crate::review::given_approval::GivenApproval;
@@ -10,7 +10,7 @@ use planwright_core::trace::TraceId;
 use std::fmt;
 use tokio_util::sync::CancellationToken;
 
-/// Makes a proposed plan of a goal, with whatever its face knows of the workspace.
+/// Makes a proposed plan of a goal, with all that its face knows of the workspace.
 pub trait PlanMaker: Send + Sync + fmt::Debug {
     /// The plan, stored as proposed by `by`; or why there is none, in words for the model.
     fn make(
@@ -25,7 +25,8 @@ pub trait PlanMaker: Send + Sync + fmt::Debug {
 /// Reaches the person a model works for, where they are. What it returns is a person's word or
 /// nothing.
 pub trait Consenter: Send + Sync + fmt::Debug {
-    /// Shows the plan as it would run and asks. Nothing: nobody was asked, or nobody agreed.
+    /// Shows the plan as it would run and asks the person. Without a yes, no person was asked, or
+    /// the person did not agree.
     fn agree<'a>(
         &'a self,
         review: &'a Review,
@@ -42,11 +43,11 @@ pub enum Consented {
     Yes(Box<GivenApproval>),
     /// The person said no, or not clearly yes.
     No,
-    /// There was nobody to ask.
+    /// There was no person to ask.
     NotAsked,
 }
 
-/// Nobody is there: what needs a person waits for one.
+/// No person is there: what needs a person waits for one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NobodyToAsk;
 

@@ -80,7 +80,7 @@ pub(crate) async fn plans_by_trace(
 /// The trace of the order that brought a plan.
 async fn trace_of_plan(store: &dyn Store, plan: &PlanId) -> Result<Option<TraceId>, StoreError> {
     let first = store.read(&StreamName::Plan(plan.clone()), 0, 1).await?;
-    // A plan whose journal cannot be read was begun by somebody else, or cannot be gone on with.
+    // A plan whose journal cannot be read was begun by another caller, or cannot be gone on with.
     let event = first
         .first()
         .and_then(|record| decode::<ReviewEvent>(record).ok())

@@ -2,7 +2,7 @@
 //!
 //! They go through the same consent as everything else and give none themselves: what policy may
 //! approve by itself runs, what a person has to agree to is asked where they are ([`Consenter`]) or
-//! comes back as pending. A result is always a JSON object; whatever goes wrong is in it.
+//! comes back as pending. A result is always a JSON object; every error is in it.
 
 mod consenter;
 mod definition;
@@ -35,7 +35,7 @@ pub struct PlanToolCall {
     pub args: Map<String, Value>,
     /// The same for every attempt at the same call: what an earlier one began is gone on with.
     pub key: String,
-    /// An earlier attempt was made, and nobody knows how far it came.
+    /// An earlier attempt was made, and how far it came is unknown.
     pub again: bool,
     pub cancelled: CancellationToken,
 }
@@ -98,7 +98,7 @@ impl PlanTools {
         }
     }
 
-    /// Does what is asked for. Whatever becomes of it is a JSON object with `success`.
+    /// Does what is asked for. The outcome is always a JSON object with `success`.
     pub async fn call(&self, call: &PlanToolCall) -> Value {
         let done = match call.tool {
             PlanTool::Create => self.create(call).await.map(|review| created(&review)),

@@ -42,7 +42,7 @@ pub(super) fn created(review: &Review) -> Value {
     })
 }
 
-/// A person has to agree first, and nobody did.
+/// The result of a plan that a person has to agree to first, and no person did.
 pub(super) fn pending(review: &Review, digest: &Digest, refused: bool) -> Value {
     let id = review.id();
     let (status, error) = match refused {
@@ -128,7 +128,8 @@ fn why(report: &RunReport) -> Option<String> {
 /// The values of the steps by result name, else by id, as far as they fit.
 async fn results(context: &Context, run: &Run) -> Map<String, Value> {
     let plan = run.plan();
-    let (mut results, mut left) = (Map::new(), MAX_VALUES);
+    let mut results = Map::new();
+    let mut left = MAX_VALUES;
     for &ix in plan.graph().order() {
         let Some(stored) = run.step(ix).value() else {
             continue;

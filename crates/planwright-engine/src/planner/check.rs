@@ -62,7 +62,7 @@ impl Planner {
     }
 
     /// The tools a planner is told about, in a stable order: those of the servers that were named,
-    /// and none that the policy denies whatever it is given.
+    /// and none that the policy denies regardless of its arguments.
     pub(crate) fn offered_tools(&self, servers: &[String]) -> Vec<Arc<KnownTool>> {
         let catalog = self.context.catalog();
         let named =
@@ -82,7 +82,8 @@ impl Planner {
         servers: &[String],
         document: &Document,
     ) -> Vec<Arc<KnownTool>> {
-        let (catalog, in_scope) = (self.context.catalog(), document.scope());
+        let catalog = self.context.catalog();
+        let in_scope = document.scope();
         // Names can be written in several ways.
         let resolved = document
             .tools_required

@@ -18,7 +18,7 @@ use planwright_core::review::{PlanningRecord, Review, ReviewState};
 use planwright_core::trace::TraceId;
 use std::sync::Arc;
 
-/// A goal that somebody wants a plan for.
+/// A goal that the principal `by` wants a plan for.
 #[derive(Debug, Clone)]
 pub struct CreateOrder {
     pub goal: String,
@@ -113,7 +113,7 @@ impl Planner {
             .is_ok()
     }
 
-    /// What the planner would be asked. Nobody is asked, and nothing is stored.
+    /// The prompt that the planner would be given. No model is asked, and nothing is stored.
     pub async fn planner_prompt(&self, order: &CreateOrder) -> Result<Prompt, CreateError> {
         order.check()?;
         let snapshot = self.surroundings(&order.options).await;

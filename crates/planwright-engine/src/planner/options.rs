@@ -6,12 +6,12 @@ use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// How a planner is asked, whatever it is to write.
+/// The options for asking a planner, regardless of what it is to write.
 #[derive(Debug, Clone)]
 pub struct PlannerOptions {
     /// A configured model by name; the planner's own when absent.
     pub model: Option<String>,
-    /// How often an answer that is no valid plan is sent back.
+    /// The number of times an answer that is no valid plan is sent back.
     pub rounds: u32,
     /// The most steps; as many as suit the model when absent.
     pub max_steps: Option<usize>,
@@ -23,7 +23,7 @@ pub struct PlannerOptions {
     pub snapshot: bool,
     /// Told how it goes.
     pub told: PlannerSink,
-    /// Cancelled when nobody wants the plan any more. Dropping the future does the same.
+    /// Cancelled when the caller no longer wants the plan. Dropping the future does the same.
     pub cancelled: CancellationToken,
 }
 

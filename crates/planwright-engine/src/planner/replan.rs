@@ -12,7 +12,7 @@ use planwright_core::planning::{
 use planwright_core::review::PlanningRecord;
 use planwright_core::run::{Run, StepState};
 
-/// A plan for the remaining work. Nothing is stored: whoever asked makes a version of it.
+/// A plan for the remaining work. Nothing is stored: the caller makes a version of it.
 #[derive(Debug, Clone)]
 pub struct Replanned {
     /// The whole plan: steps that have run as they were, and others in the place of the rest.

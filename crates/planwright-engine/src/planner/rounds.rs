@@ -51,7 +51,7 @@ impl Planner {
             Err(cause) => return Err(failed_by(failed, cause)),
         };
         failed.planning.model = Some(model.clone());
-        // Whoever lets go of this future wants no answer any more.
+        // A caller that drops this future wants no answer any more.
         let cancelled = options.cancelled.child_token();
         let _stop = cancelled.clone().drop_guard();
         for round in 1..=rounds {
@@ -88,8 +88,8 @@ impl Planner {
                         faults: faults.clone(),
                     });
                     failed.rounds.push(faults);
-                    let (original, prompts) =
-                        (&request.prompt.messages, &self.context.settings.prompts);
+                    let original = &request.prompt.messages;
+                    let prompts = &self.context.settings.prompts;
                     messages =
                         repair_messages(original, &text, &fault, request.budget.repair, prompts)?;
                 }

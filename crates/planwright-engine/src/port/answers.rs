@@ -15,7 +15,8 @@ pub struct Asking {
     pub key: Digest,
     /// Of what is asked: another request under the same key is a mistake.
     pub request: Digest,
-    /// Whoever does it now. A request that was begun by somebody who is gone was interrupted.
+    /// The process that does it now. A request that was begun by a process that is gone was
+    /// interrupted.
     pub owner: OwnerId,
 }
 
@@ -26,7 +27,7 @@ pub enum Claim {
     Fresh,
     /// It is being done at this moment.
     InFlight,
-    /// It was begun by a process that is gone: nobody knows what came of it.
+    /// It was begun by a process that is gone: what came of it is unknown.
     Interrupted,
     /// The key was used for something else.
     OtherRequest,

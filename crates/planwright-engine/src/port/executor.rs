@@ -51,7 +51,7 @@ pub enum DelegateError {
     /// It never ran.
     #[error("{0}")]
     NotStarted(String),
-    /// Nobody knows how far it got.
+    /// How far it got is unknown.
     #[error("{0}")]
     Lost(String),
     #[error("cancelled")]

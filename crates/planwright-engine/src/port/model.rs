@@ -42,12 +42,11 @@ impl ModelRequest {
         }
     }
 
-    /// What an answer of this many bytes takes, where nobody counts.
+    /// Estimates the tokens that an answer of this many bytes takes, for when the provider sends no
+    /// count.
     pub fn estimate(&self, answer: usize) -> TokenUsage {
-        let (input, output) = (
-            TokenUsage::estimate(self.length()),
-            TokenUsage::estimate(answer),
-        );
+        let input = TokenUsage::estimate(self.length());
+        let output = TokenUsage::estimate(answer);
         TokenUsage {
             input,
             output,

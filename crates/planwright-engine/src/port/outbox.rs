@@ -79,8 +79,8 @@ pub trait Outbox: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<bool, StoreError>>;
 
-    /// Takes the oldest delivery that is due, and keeps others from it until `until`: whoever took
-    /// it may die. Nothing is due at a disabled endpoint.
+    /// Takes the oldest delivery that is due, and keeps others from it until `until`: the process
+    /// that took it may die. Nothing is due at a disabled endpoint.
     fn take<'a>(
         &'a self,
         endpoint: &'a str,

@@ -132,7 +132,7 @@ impl StoreError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// Somebody else appended first. Read and decide again.
+    /// Another writer appended first. Read and decide again.
     #[error("{stream} has grown: expected {expected:?}, found {found:?}")]
     Conflict {
         stream: StreamName,
@@ -182,8 +182,8 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Up to `limit` records committed after `after`, in the order of their commits: the same order
     /// for everybody, for ever. A record that can be read here is followed only by records with
-    /// higher positions, so that whoever goes on from the last position misses nothing and sees
-    /// nothing twice.
+    /// higher positions, so that a reader that goes on from the last position misses nothing and
+    /// sees nothing twice.
     fn feed<'a>(
         &'a self,
         of: &'a FeedOf,

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone)]
 pub struct Call {
     pub tool: ToolName,
-    /// With their secrets: nobody may write them down.
+    /// With their secrets: they must not be written down.
     pub args: Map<String, Value>,
     /// The tool's definition as it was judged. A tool that is another one by now is not called.
     pub definition: Option<Digest>,

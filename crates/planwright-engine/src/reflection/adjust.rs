@@ -34,8 +34,10 @@ impl RunLoop {
         let Some(looked) = self.run.looked_at() else {
             return Ok(());
         };
-        let (adjustments, reasoning) = (looked.adjustments.clone(), looked.reasoning.clone());
-        let (state, bounds) = (self.run.adjustable(), self.context.settings.bounds);
+        let adjustments = looked.adjustments.clone();
+        let reasoning = looked.reasoning.clone();
+        let state = self.run.adjustable();
+        let bounds = self.context.settings.bounds;
         let make = move |document: &Document| {
             document
                 .adjusted(&adjustments, &state, &bounds)
@@ -142,10 +144,11 @@ impl Runs {
         let (review, head) = load_review(&*self.context.ports.store, id)
             .await
             .map_err(|error| words(&error))?;
-        let (began, current) = (run.start().version, review.current().number);
+        let began = run.start().version;
+        let current = review.current().number;
         if began != current {
             return Err(format!(
-                "somebody made version {current} of it while version {began} was executed"
+                "version {current} of it was made while version {began} was executed"
             ));
         }
         let mut document = make(&review.current().document)?;
@@ -271,7 +274,7 @@ fn kept(run: &Run, before: &Document, revised: &Document) -> Result<(), String> 
         };
         match progress {
             StepProgress::Unknown => {
-                return Err(format!("nobody knows whether step `{step}` happened"));
+                return Err(format!("whether step `{step}` happened is not known"));
             }
             // What a person said no to may be done in another way.
             StepProgress::Done(StepStatus::Denied) => {}

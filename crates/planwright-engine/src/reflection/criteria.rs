@@ -32,7 +32,7 @@ pub enum CheckCriteriaError {
 
 impl Runs {
     /// Finds out whether each success criterion holds, and records it: steps of the plan decide
-    /// where they say so, the reflector is asked about the rest. What it cannot say, nobody knows.
+    /// where they say so, the reflector is asked about the rest. What it cannot say is unknown.
     pub async fn check_criteria(
         &self,
         id: &RunId,

@@ -41,7 +41,7 @@ pub struct Continuation {
     pub since: BuildsOn,
     pub diff: PlanDiff,
     /// The steps that are just as they were agreed to. None if a tool or the policy changed since,
-    /// or if whoever agreed has lost their access.
+    /// or if the approver has lost their access.
     pub agreed: Vec<StepId>,
     /// The steps that were tried before and run again as they are.
     pub again: Vec<StepId>,
@@ -139,14 +139,15 @@ impl Runs {
         })
     }
 
-    /// Whether everything that nobody agreed to yet only reads, and policy allows it. A step that
-    /// waits for something that changed counts as one of those: whoever agreed to it agreed to what
-    /// was to come before it.
+    /// Returns whether everything that is not agreed to yet only reads, and policy allows it. A
+    /// step that waits for something that changed counts as one of those: its approver agreed to
+    /// what was to come before it.
     fn may_policy_agree(&self, candidate: &Candidate, agreed: &[StepId]) -> bool {
         if self.context.settings.policy.adjust != AdjustmentConsent::Auto {
             return false;
         }
-        let (plan, catalog) = (&candidate.plan, self.context.catalog());
+        let plan = &candidate.plan;
+        let catalog = self.context.catalog();
         let judged = self.plans().judge(plan);
         plan.indices()
             .filter(|&ix| !agreed.contains(plan.step_id(ix)))
@@ -275,8 +276,10 @@ fn again(run: &Run, candidate: &Candidate) -> Vec<StepId> {
 
 /// The agreed steps that depend, directly or through others, only on agreed steps.
 fn untouched(candidate: &Candidate, agreed: &[StepId]) -> Vec<StepId> {
-    let (plan, agreed) = (&candidate.plan, agreed.iter().collect::<BTreeSet<_>>());
-    let (mut touched, mut left) = (BTreeSet::new(), Vec::new());
+    let plan = &candidate.plan;
+    let agreed = agreed.iter().collect::<BTreeSet<_>>();
+    let mut touched = BTreeSet::new();
+    let mut left = Vec::new();
     for &ix in plan.graph().order() {
         let below = plan
             .graph()

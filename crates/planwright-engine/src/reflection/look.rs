@@ -26,14 +26,15 @@ pub(crate) enum Looked {
     },
 }
 
-/// A model that is being asked. Dropping it tells the model that nobody waits any more.
+/// A model that is being asked. Dropping it tells the model that its answer is not awaited any
+/// more.
 pub(crate) struct Looking {
     pub(crate) looked: BoxFuture<'static, Looked>,
     _wanted: DropGuard,
 }
 
 impl Looking {
-    /// What is answered; never, if nobody is asked.
+    /// Returns the answer; never, if no model is asked.
     pub(crate) async fn answer(looking: &mut Option<Self>) -> Looked {
         match looking {
             Some(looking) => (&mut looking.looked).await,
@@ -80,7 +81,7 @@ impl RunLoop {
         }
     }
 
-    /// Asks, unless somebody is being asked already.
+    /// Asks, unless a model is being asked already.
     fn ask<F>(&mut self, look: Look, ask: impl FnOnce(Runs, Run, CancellationToken) -> F)
     where
         F: Future<Output = Looked> + Send + 'static,

@@ -46,8 +46,8 @@ impl Runs {
         ))
     }
 
-    /// What changed since the plan was last agreed to, if an edit voided an approval that nobody
-    /// had used.
+    /// Returns what changed since the plan was last agreed to, if an edit voided an approval that
+    /// no run had used.
     pub async fn reapproval(
         &self,
         review: &Review,

@@ -23,8 +23,7 @@ const MAX_EARLIER: usize = 10;
 const MAX_REPEATED: usize = 8_000;
 
 impl Runs {
-    /// Asks how the run stands. Whatever happens, something definite comes of it; nothing is
-    /// changed.
+    /// Asks how the run stands. Something definite comes of it in every case; nothing is changed.
     pub(crate) async fn ask_how_it_stands(self, run: Run, cancelled: CancellationToken) -> Looked {
         let instructions = match self.context.settings.prompts.fill_prompt(&REFLECT, &[]) {
             Ok(instructions) => instructions,

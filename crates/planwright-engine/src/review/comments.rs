@@ -10,7 +10,7 @@ use planwright_core::review::{Command, CommentCommand, Refusal, Review};
 use planwright_core::run::Shown;
 use serde_json::Map;
 
-/// What somebody wants to say about a plan.
+/// A comment that its author wants to make on a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewComment {
     /// The step it is about; the plan as a whole when absent.

@@ -24,8 +24,8 @@ pub struct Editing {
 }
 
 impl Plans {
-    /// Stores a document as a draft: a plan nobody is asked about until it is proposed. Without an
-    /// id it gets a fresh one, because two drafts may begin with the same words.
+    /// Stores a document as a draft: a plan that no person is asked about until it is proposed.
+    /// Without an id it gets a fresh one, because two drafts may begin with the same words.
     pub async fn draft(
         &self,
         mut document: Document,
@@ -146,8 +146,8 @@ impl Plans {
         let command = Command::Edit(Box::new(revision));
         for _ in 1..TRIES {
             let (review, head) = load_review(&*self.context.ports.store, id).await?;
-            // Whoever was faster may have said something about the same version, or made the next
-            // one: the core tells.
+            // A faster author may have said something about the same version, or made the next one:
+            // the core tells.
             match self.write_review(review, head, &command).await {
                 Err(ReviewError::Append(
                     AppendError::Conflict { .. } | AppendError::Duplicate { .. },

@@ -48,7 +48,8 @@ impl Inbox {
         let store = &self.context.ports.store;
         let mut found = MayWait::default();
         // What was adjusted without a new version waits for consent like a plan that was proposed.
-        let (mut adjusted, mut of_runs) = (BTreeSet::new(), BTreeSet::new());
+        let mut adjusted = BTreeSet::new();
+        let mut of_runs = BTreeSet::new();
         for info in store
             .runs_in(&[
                 RunStatus::Waiting.into(),
@@ -104,7 +105,7 @@ impl Inbox {
             with_run.extend(runs.into_iter().map(|info| info.status.plan));
         }
         if status.is_executing() {
-            // A run that has not ended is shown whatever was decided about its plan meanwhile.
+            // A run that has not ended is shown regardless of later decisions about its plan.
             let mut plans = Vec::new();
             for plan in with_run {
                 plans.extend(store.info(&StreamName::Plan(plan)).await?);

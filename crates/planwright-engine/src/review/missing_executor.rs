@@ -6,7 +6,7 @@ use planwright_core::model::ModelRole;
 use planwright_core::plan::{Action, Code, Finding, Plan, StepIx};
 use planwright_core::run::Run;
 
-/// A step that nobody can work on.
+/// A step that no model or executor can work on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unmanned {
     #[error("step `{step}` needs a model for the {role} and none is configured")]
@@ -18,7 +18,7 @@ pub enum Unmanned {
 }
 
 impl Plans {
-    /// The first step of the plan or its sub-plans that nobody can work on.
+    /// The first step of the plan or its sub-plans that no model or executor can work on.
     pub(crate) fn unmanned(&self, plan: &Plan) -> Option<Unmanned> {
         let below = plan.all_subplans();
         let mut plans = std::iter::once(plan).chain(below.values().map(|subplan| &*subplan.plan));
@@ -33,7 +33,8 @@ impl Plans {
     }
 
     fn unmanned_step(&self, plan: &Plan, ix: StepIx) -> Option<Unmanned> {
-        let (written, step) = (plan.step(ix), plan.step_id(ix).to_string());
+        let written = plan.step(ix);
+        let step = plan.step_id(ix).to_string();
         let (role, model) = match written.action().filter(|_| !written.skip)? {
             Action::Think(think) => (ModelRole::Executor, think.model.as_deref()),
             Action::Agent(agent) => {
@@ -61,7 +62,7 @@ impl Plans {
         }
     }
 
-    /// What whoever looks at the plan is warned of.
+    /// The warnings for the reviewer of the plan.
     pub fn unmanned_findings(&self, plan: &Plan) -> Vec<Finding> {
         let unmanned = |ix: StepIx| {
             let message = self.unmanned_step(plan, ix)?.to_string();

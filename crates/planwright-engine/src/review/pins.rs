@@ -34,7 +34,7 @@ impl Plans {
         }
         let below = children.values().flat_map(|child| child.plan.tool_names());
         for name in plan.tool_names().into_iter().chain(below) {
-            // An optional tool may be missing. If it turns up later, it is one nobody agreed to.
+            // An optional tool may be missing. If it turns up later, no approver agreed to it.
             let Ok(tool) = catalog.resolve(name) else {
                 continue;
             };

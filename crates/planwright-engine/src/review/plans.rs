@@ -171,8 +171,8 @@ impl Plans {
         Ok((review, findings))
     }
 
-    /// Agrees to what was shown. Tools the plan needs must be there: nobody approves what cannot
-    /// run.
+    /// Agrees to what was shown. Tools the plan needs must be there: a plan that cannot run cannot
+    /// be approved.
     pub async fn approve(
         &self,
         id: &PlanId,
@@ -392,7 +392,7 @@ impl Plans {
     }
 
     /// The stored plans that a document runs, directly or through others. Those that are not there,
-    /// or that somebody rejected, are left out.
+    /// or that a person rejected, are left out.
     pub async fn known_plans(&self, document: &Document) -> Result<KnownPlans, ReviewError> {
         let mut known = KnownPlans::default();
         let mut left: BTreeSet<PlanId> = document.subplan_ids().into_iter().cloned().collect();
@@ -419,7 +419,7 @@ impl Plans {
             };
             match review.state() {
                 _ if review.is_archived() => continue,
-                // Nobody touched an expired one; that says nothing against it.
+                // No person touched an expired one; that says nothing against it.
                 ReviewState::Proposed | ReviewState::Approved | ReviewState::Expired => {}
                 ReviewState::Draft
                 | ReviewState::Rejected
@@ -427,10 +427,8 @@ impl Plans {
                 | ReviewState::ChangesRequested
                 | ReviewState::Deleted => continue,
             }
-            let (version, document) = (
-                review.current().number,
-                Arc::clone(&review.current().document),
-            );
+            let version = review.current().number;
+            let document = Arc::clone(&review.current().document);
             left.extend(document.subplan_ids().into_iter().cloned());
             known.insert(id, KnownPlan { version, document });
         }

@@ -8,9 +8,9 @@ use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::Shown;
 
 impl Plans {
-    /// Policy's yes to a plan in which nothing has to be asked about; none is needed if somebody's
-    /// is there to be used. A plan that was rejected too often is a person's to decide, whatever
-    /// the policy says.
+    /// Policy's yes to a plan in which nothing has to be asked about; none is needed if another
+    /// approval is there to be used. A plan that was rejected too often is a person's to decide,
+    /// regardless of the policy.
     pub fn consent_of_policy(
         &self,
         review: &Review,

@@ -1,5 +1,5 @@
-//! Approvals that count no more: taken back by whoever gave them, or lost with the access of
-//! whoever gave them.
+//! Approvals that count no more: taken back by their approver, or lost with the access of their
+//! approver.
 //!
 //! Whether access was taken away is the core's to say, from the tokens that are kept. It is asked
 //! when a token is revoked, for all plans, and again when a plan is approved or a run would begin:
@@ -42,7 +42,7 @@ pub struct Sweep {
 pub struct Swept {
     /// The plans whose approvals were revoked, as they are now.
     pub plans: Vec<Review>,
-    /// Runs that go on and were agreed to by somebody who has lost their access.
+    /// Runs that go on and whose approver has lost their access.
     pub running: Vec<(PlanId, RunId)>,
     /// Plans that could not be looked at or written to, and why.
     pub failed: Vec<(PlanId, String)>,
@@ -91,8 +91,8 @@ fn is_lost(approval: &Approval, tokens: &[Token]) -> bool {
 }
 
 impl Plans {
-    /// Voids what somebody agreed to and nobody used: their own wish, or that of somebody who
-    /// administers.
+    /// Voids the unused approvals of the approver `of`: their own wish, or that of an
+    /// administrator.
     pub async fn revoke_approval(
         &self,
         id: &PlanId,
@@ -157,7 +157,7 @@ impl Plans {
                     swept.plans.push(review);
                     return Ok(());
                 }
-                // Somebody wrote to the plan just now: perhaps a run has begun.
+                // Another process wrote to the plan just now: perhaps a run has begun.
                 Err(ReviewError::Append(AppendError::Conflict { .. })) if left > 0 => {}
                 Err(error) => return Err(error),
             }
@@ -200,8 +200,9 @@ impl Plans {
         Ok((review, head))
     }
 
-    /// What is to be written into this plan. Whoever lost one approval of it loses all they gave
-    /// with a token and nobody used, also one they gave since: rather asked once too often.
+    /// Returns the events to write into this plan. An approver who lost one approval of it loses
+    /// all unused ones they gave with a token, also one they gave since: rather asked once too
+    /// often.
     fn revocations(
         &self,
         review: &Review,
@@ -225,8 +226,7 @@ impl Plans {
         Ok(events)
     }
 
-    /// The plan's latest run, if it goes on and was agreed to by somebody who has lost their
-    /// access.
+    /// The plan's latest run, if it goes on and its approver has lost their access.
     async fn running_without(
         &self,
         review: &Review,
@@ -252,8 +252,8 @@ impl Plans {
         Ok(goes_on.then(|| opened.run.clone()))
     }
 
-    /// Whether what was agreed to for this run, or for one whose work it goes on with, was agreed
-    /// to by somebody who has lost their access.
+    /// Returns whether what was agreed to for this run, or for one whose work it goes on with, was
+    /// agreed to by an approver who has lost their access.
     pub(crate) async fn rests_on_lost_approval(
         &self,
         run: &Run,
@@ -319,11 +319,9 @@ impl Plans {
         given: Option<Assurance>,
         reason: Option<String>,
     ) -> Command {
-        let (of, by, policy) = (
-            of.clone(),
-            by.clone(),
-            Arc::clone(&self.context.settings.policy),
-        );
+        let of = of.clone();
+        let by = by.clone();
+        let policy = Arc::clone(&self.context.settings.policy);
         Command::RevokeApprovals(Box::new(Revocation {
             of,
             by,

@@ -7,7 +7,7 @@ use planwright_core::plan::{Code, Context, Document, Finding};
 
 impl Plans {
     /// Moves the largest parts of a large context to artifacts. References that are there already
-    /// must hold: a plan that names what nobody has would have lost it.
+    /// must hold: a plan that names an artifact that is not stored would have lost it.
     pub(crate) async fn settle_context(&self, document: &mut Document) -> Result<(), ReviewError> {
         self.whole_context(&document.context).await?;
         let oversized = document.context.oversized();

@@ -1,6 +1,6 @@
 //! The runs of sub-plans. A child run has a journal of its own and an id that follows from its
-//! place in the parent: whoever makes the step again finds the run it began and goes on with it,
-//! instead of beginning another.
+//! place in the parent: a process that makes the step again finds the run it began and goes on with
+//! it, instead of beginning another.
 
 use crate::dispatch::First;
 use crate::journal::stored_value::{read_value, store_value};
@@ -30,7 +30,7 @@ use tokio::sync::watch;
 /// The one step of a run that makes a call an executor wanted.
 pub(crate) const WANTED_STEP: &str = "call";
 
-/// How long to wait before asking again for a child run that somebody else holds.
+/// The time to wait before asking again for a child run that another owner holds.
 const HELD_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a child run is started with.
@@ -82,7 +82,8 @@ impl Runs {
         order: ChildOrder,
         wishes: watch::Receiver<Wish>,
     ) -> BoxFuture<'static, ChildAnswer> {
-        let (runs, attended) = (self.clone(), self.attend_child(order, wishes));
+        let runs = self.clone();
+        let attended = self.attend_child(order, wishes);
         Box::pin(async move {
             match attended.await {
                 Ok((run, on_request)) => runs.answer_of(&run, on_request).await,
@@ -209,8 +210,8 @@ impl Runs {
         )))
     }
 
-    /// Takes the child over. Somebody may be writing a command to it at this moment, or its last
-    /// owner may have to be given up first.
+    /// Takes the child over. Another process may be writing a command to it at this moment, or its
+    /// last owner may have to be given up first.
     async fn acquire_child(&self, id: &RunId) -> Result<Lease, Answer> {
         let patience = self.context.settings.lease_ttl * 2;
         let since = tokio::time::Instant::now();
@@ -305,7 +306,8 @@ impl Runs {
                 None,
             )
         };
-        let (id, plan) = (run.id(), run.plan().id());
+        let id = run.id();
+        let plan = run.plan().id();
         match run.state() {
             RunState::Completed => match self.results(run).await {
                 Ok(answer) => answer,
@@ -339,7 +341,8 @@ impl Runs {
     /// The values of a child's steps, by result name, else by step id.
     async fn results(&self, run: &Run) -> Result<ChildAnswer, StepError> {
         let plan = run.plan();
-        let (limit, mut bytes) = (self.context.settings.bounds.max_resolved_bytes as u64, 0);
+        let limit = self.context.settings.bounds.max_resolved_bytes as u64;
+        let mut bytes = 0;
         let mut results = Map::new();
         for &ix in plan.graph().order() {
             let Some(value) = run.step(ix).value() else {
@@ -388,7 +391,7 @@ impl Runs {
         }
     }
 
-    /// Cancels the child runs of a run that ended before them: nobody will go on with those.
+    /// Cancels the child runs of a run that ended before them: no process will go on with those.
     pub(crate) fn cancel_children<'a>(&'a self, run: &'a Run) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             for ix in run.indices() {

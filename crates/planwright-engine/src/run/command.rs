@@ -178,9 +178,9 @@ impl Runs {
             .unwrap_or_else(|_| Err(CommandError::NoAnswer(run.clone())))
     }
 
-    /// Nobody executes the run: settle what a dead owner left behind, decide, write, and let go
-    /// again. `message` is the command as it was left for that owner: it is answered here, so that
-    /// the next one does not find it.
+    /// Gives a command to a run that no process executes: settles what a dead owner left behind,
+    /// decides, writes, and lets go again. `message` is the command as it was left for that owner:
+    /// it is answered here, so that the next one does not find it.
     async fn command_unowned(
         &self,
         id: &RunId,

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Longer runs are not read again only to guess better.
 const MAX_ENTRIES: u64 = 10_000;
 
-/// The mean time of each tool's calls in an earlier run. An estimate only: whatever goes wrong,
+/// The mean time of each tool's calls in an earlier run. An estimate only: after any error,
 /// nothing is known.
 pub(crate) async fn tool_times(store: &dyn Store, run: &RunId) -> BTreeMap<String, Duration> {
     let stream = StreamName::Run(run.clone());

@@ -1,4 +1,4 @@
-//! A run in progress, as whoever started it holds it.
+//! A run in progress, as the caller that started it holds it.
 
 use crate::context::Request;
 use crate::dispatch::{Ended, RunError};
@@ -18,7 +18,7 @@ pub struct RunHandle {
 }
 
 impl RunHandle {
-    /// A run that nobody executes yet.
+    /// A run that no process executes yet.
     pub(crate) fn of_queued(run: Run) -> Self {
         let (inbox, _) = mpsc::channel(1);
         Self {

@@ -21,7 +21,7 @@ pub struct RunOptions {
     pub guards: bool,
     /// Keep executing while only people can move the run on, instead of returning.
     pub linger: bool,
-    /// Only begin the run; somebody else goes on with it.
+    /// Only begin the run; another process goes on with it.
     pub queued: bool,
     pub observers: Vec<Arc<dyn Observer>>,
     /// A yes that is recorded in the same commit as the start of the run, instead of by

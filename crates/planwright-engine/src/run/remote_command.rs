@@ -7,7 +7,7 @@ use planwright_core::run::{Command, Reply, Resolution, Shown};
 use planwright_core::secret::Redactor;
 use serde::{Deserialize, Serialize};
 
-/// A command somebody gives to a run, wherever it is executed.
+/// A command that a caller gives to a run, wherever it is executed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "command",
@@ -48,7 +48,7 @@ pub enum RunCommand {
     Pause {
         by: Principal,
     },
-    /// Go on, while whoever executes the paused run still waits for calls in flight.
+    /// Go on, while the owner of the paused run still waits for calls in flight.
     Resume {
         by: Principal,
     },

@@ -94,8 +94,8 @@ impl Runs {
         Ok(self.execute(run, head, lease, options, first, original))
     }
 
-    /// Goes on with a run for whoever ordered it, if it can go on without a person. A pause is
-    /// never lifted here.
+    /// Goes on with a run for the principal who ordered it, if it can go on without a person. A
+    /// pause is never lifted here.
     pub(crate) async fn carry_on(&self, id: &RunId) -> Result<Continued, StartRunError> {
         let info = self
             .context
@@ -132,7 +132,7 @@ impl Runs {
         Ok(handle.map(|handle| (handle, verdict)))
     }
 
-    /// Executes a run that nobody executes, unless only a person can say that it goes on.
+    /// Executes a run that no process executes, unless only a person can say that it goes on.
     async fn execute_again(
         &self,
         id: &RunId,
@@ -157,7 +157,7 @@ impl Runs {
             lease,
             original,
         } = self.take_over(run, &review).await?;
-        // Somebody may have paused or ended it just now.
+        // A person may have paused or ended it just now.
         if !can_go_on(&run) {
             self.context
                 .ports
@@ -178,10 +178,8 @@ impl Runs {
         let Some(continuation) = self.continuation(id).await? else {
             return Ok(Continued::Nothing);
         };
-        let (digest, now) = (
-            continuation.candidate.digest,
-            self.context.ports.clock.now(),
-        );
+        let digest = continuation.candidate.digest;
+        let now = self.context.ports.clock.now();
         let agreed = continuation.review.usable_approvals(&digest, now).is_some();
         if !agreed && !continuation.by_policy {
             return Ok(Continued::Nothing);
@@ -215,7 +213,7 @@ impl Runs {
         Ok(false)
     }
 
-    /// Takes a run over that nobody executes, as its journal has it now.
+    /// Takes a run over that no process executes, as its journal has it now.
     async fn take_over(&self, run: Run, review: &Review) -> Result<Taken, StartRunError> {
         let id = run.id().clone();
         if let Some(parent) = &run.start().parent {
@@ -224,8 +222,9 @@ impl Runs {
                 parent: parent.clone(),
             });
         }
-        let (began, current) = (run.start().version, review.current().number);
-        // An undo does what was derived from a run, whatever became of the plan.
+        let began = run.start().version;
+        let current = review.current().number;
+        // An undo does what was derived from a run, regardless of later versions of the plan.
         if began != current && run.start().undoes.is_none() {
             return Err(StartRunError::Edited {
                 run: began,
@@ -288,10 +287,11 @@ impl Runs {
     }
 }
 
-/// Whether nobody stopped the run, and it did not stand still for so long that a person has to say.
+/// Returns whether the run was not stopped, and did not stand still for so long that a person has
+/// to say.
 fn can_go_on(run: &Run) -> bool {
     match run.state() {
-        // Whoever talks with a person at a terminal goes on with it there.
+        // The process that talks with a person at a terminal goes on with it there.
         RunState::Running => !is_conversation(run.plan().document()),
         RunState::Stopping { .. } | RunState::Cancelling => true,
         RunState::Paused

@@ -537,7 +537,8 @@ impl Runs {
             inbox,
             original,
         });
-        let (runs, id) = (self.clone(), run_id.clone());
+        let runs = self.clone();
+        let id = run_id.clone();
         let task = tokio::spawn(async move {
             let ended = Box::pin(run_loop.run(first).instrument(span.clone())).await;
             runs.context.active.remove(&id);

@@ -33,7 +33,7 @@ pub enum UndoRunError {
     Load(#[from] LoadError),
     #[error(transparent)]
     Refused(#[from] Refusal),
-    #[error("nobody agreed to take the run back")]
+    #[error("the undo of the run was not approved")]
     NotApproved,
     #[error(transparent)]
     Plan(PlanUndoError),

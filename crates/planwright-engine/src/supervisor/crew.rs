@@ -20,7 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Whoever holds a run may only be writing a command to it.
+/// The pause before a held run is tried again: its holder may only be writing a command to it.
 const HELD_PAUSE: Duration = Duration::from_millis(200);
 
 /// A run that cannot go on is tried again after this long, then four times as long, and so on.
@@ -48,9 +48,9 @@ enum Ending {
     Adjusted,
     /// The work goes on in this one.
     GoesOn(RunHandle),
-    /// Somebody else holds it until then.
+    /// Another owner holds it until then.
     Held(Timestamp),
-    /// It cannot go on, whatever is tried.
+    /// It cannot go on, and no retry helps.
     Hopeless(StartRunError),
     /// It failed, and may succeed later.
     Failed(String),
@@ -65,7 +65,7 @@ pub(super) struct Crew {
     queued: BTreeSet<RunId>,
     /// How many tasks there are for a run: one, or two while an order to go on meets one to watch.
     executing: BTreeMap<RunId, usize>,
-    /// Runs that somebody decided about while they were executed: they are looked at once more
+    /// Runs that a person decided about while they were executed: they are looked at once more
     /// afterwards.
     again: BTreeSet<RunId>,
     /// Runs that are tried again later.
@@ -178,7 +178,8 @@ impl Crew {
             };
             self.queued.remove(&run);
             *self.executing.entry(run.clone()).or_default() += 1;
-            let (engine, files) = (self.engine.clone(), self.files.clone());
+            let engine = self.engine.clone();
+            let files = self.files.clone();
             self.tasks.spawn(async move {
                 let executed = AssertUnwindSafe(go_on(&engine, &run, &files))
                     .catch_unwind()
@@ -193,7 +194,8 @@ impl Crew {
     }
 
     fn watch(&mut self, mut handle: RunHandle, slot: Option<OwnedSemaphorePermit>) {
-        let (run, files) = (handle.run_id().clone(), self.files.clone());
+        let run = handle.run_id().clone();
+        let files = self.files.clone();
         *self.executing.entry(run.clone()).or_default() += 1;
         self.tasks.spawn(async move {
             let executed = AssertUnwindSafe(watch_over(&mut handle, &files))
@@ -272,7 +274,7 @@ async fn next_of(tasks: &mut JoinSet<(RunId, Ending)>) -> Option<(RunId, Ending)
     loop {
         match tasks.join_next().await {
             Some(Ok(ended)) => return Some(ended),
-            // The tasks catch what panics in them, and nobody aborts them.
+            // The tasks catch what panics in them, and are never aborted.
             Some(Err(error)) => tracing::error!(%error, "a task of the supervisor died"),
             None => return None,
         }

@@ -24,7 +24,7 @@ pub(super) struct DueFiles {
 struct Due {
     plans: Mutex<BTreeSet<PlanId>>,
     woken: Notify,
-    /// Held while writing: whoever writes what is left waits for what is being written.
+    /// Held while writing: a task that writes what is left waits for what is being written.
     writing: tokio::sync::Mutex<()>,
 }
 

@@ -126,7 +126,8 @@ async fn tell_approved(
     }
 }
 
-/// What this record says, if a run may be able to go on after it although nobody executes it.
+/// The event of this record, if a run may be able to go on after it although no process executes
+/// it.
 fn decision(record: &Record) -> Option<RunEvent> {
     if !DECISIONS
         .iter()

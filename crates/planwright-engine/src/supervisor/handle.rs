@@ -71,7 +71,7 @@ pub struct Supervisor {
     standing: watch::Receiver<Standing>,
     stopping: CancellationToken,
     crew: Arc<Mutex<Option<JoinHandle<()>>>>,
-    /// Ends the tasks when nobody holds the supervisor any more.
+    /// Ends the tasks when the last clone of the supervisor is dropped.
     _guard: Arc<DropGuard>,
 }
 
@@ -134,7 +134,7 @@ impl Supervisor {
     }
 
     /// Takes over a run that was started, resumed, forked or taken back through the engine, so that
-    /// nobody has to wait for it.
+    /// the caller does not have to wait for it.
     pub async fn adopt(&self, handle: RunHandle) {
         self.order(Order::Watch(handle, None)).await;
     }
@@ -154,15 +154,17 @@ impl Supervisor {
         Ok(())
     }
 
-    /// The short way for a run that nobody executes and that has a slot. `None`: it has to be the
-    /// long one, which also says what is in the way.
+    /// The short way for a run that no process executes and that has a slot. `None`: it has to be
+    /// the long one, which also says what is in the way.
     async fn decide_and_go_on(&self, run: &RunId, command: &RunCommand) -> Option<Verdict> {
         if self.stopping.is_cancelled() || self.engine.context.active.get(run).is_some() {
             return None;
         }
         let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
-        let (this, run, command) = (self.clone(), run.clone(), command.clone().into_command());
-        // Whatever becomes of whoever asked, a run that was taken is executed.
+        let this = self.clone();
+        let run = run.clone();
+        let command = command.clone().into_command();
+        // A run that was taken is executed, even if the caller is gone.
         let deciding = tokio::spawn(async move {
             let (handle, verdict) = this
                 .engine
@@ -176,13 +178,13 @@ impl Supervisor {
         deciding.await.ok()?
     }
 
-    /// Looks at a run again, because somebody may have decided something. The journal says so too:
+    /// Looks at a run again, because a person may have decided something. The journal says so too:
     /// this is only sooner.
     pub async fn go_on(&self, run: RunId) {
         self.order(Order::GoOn(run)).await;
     }
 
-    /// Has the files of a plan written soon, because somebody decided something about it.
+    /// Has the files of a plan written soon, because a person decided something about it.
     pub fn files_are_due(&self, plan: &PlanId) {
         self.files.note(plan);
     }

@@ -6,7 +6,7 @@ use crate::maintenance::Tended;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Never looks more often than this, whatever is due.
+/// Never looks more often than this, regardless of what is due.
 const SHORTEST: Duration = Duration::from_secs(30);
 
 /// Looks at least this often: something may have become due sooner than could be told.

@@ -2,7 +2,7 @@
 //! is carried out, and a shutdown loses nothing.
 //!
 //! A run that waits for a person costs nothing here: it leaves memory, and comes back when the
-//! journal says that somebody decided.
+//! journal says that a person decided.
 
 mod crew;
 mod files;

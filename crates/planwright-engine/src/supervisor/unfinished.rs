@@ -34,7 +34,7 @@ pub(super) async fn find(engine: Engine, orders: mpsc::Sender<Order>, stopping: 
                 continue;
             };
             match root_of(&*engine.context.ports.store, &id).await {
-                // Nobody takes orders any more if this fails: the supervisor is stopping.
+                // If this fails, the crew takes no orders any more: the supervisor is stopping.
                 Ok(root) if found.insert(root.clone()) => {
                     drop(orders.send(Order::GoOn(root)).await);
                 }

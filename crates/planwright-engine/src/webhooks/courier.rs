@@ -36,7 +36,7 @@ pub trait CourierWatch: Send + Sync + fmt::Debug {
     fn attempted(&self, endpoint: &str, outcome: &'static str);
 }
 
-/// Nobody watches.
+/// A watch that ignores every attempt.
 impl CourierWatch for () {
     fn attempted(&self, _endpoint: &str, _outcome: &'static str) {}
 }
@@ -173,7 +173,8 @@ impl Courier {
                 more: false,
             });
         };
-        let (mut found, mut children) = (Vec::new(), Children::default());
+        let mut found = Vec::new();
+        let mut children = Children::default();
         for placed in &page {
             for (index, kind) in kinds(&**self.store(), placed, &mut children).await? {
                 if self.webhook.wants(kind) {
@@ -256,8 +257,7 @@ impl Courier {
             Err(error @ SendNoticeError::Gone) => {
                 self.watch.attempted(&name, "gone");
                 tracing::warn!(webhook = name, %error, "the webhook is disabled");
-                // Disabled first: it is due again at once, for when somebody uses the endpoint
-                // again.
+                // Disabled first: it is due at once when the operator enables the endpoint again.
                 self.outbox.disable(&name, &error.to_string()).await?;
                 let again = Settled::Again {
                     at: self.now(),

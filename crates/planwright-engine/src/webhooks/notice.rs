@@ -37,7 +37,7 @@ pub const KINDS: &[&str] = &[
 /// One thing that happened, for the outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// The same whenever this is told, so that whoever is told twice can know it.
+    /// The same whenever this is told, so that a receiver that is told twice can know it.
     pub id: String,
     pub kind: &'static str,
     pub at: Timestamp,
@@ -211,7 +211,7 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
         )]
     };
     match event {
-        // Nobody is asked about a draft.
+        // No person is asked about a draft.
         E::PlanProposed { draft: true, .. } => Vec::new(),
         E::PlanProposed {
             version,

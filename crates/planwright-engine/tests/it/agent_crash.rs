@@ -161,7 +161,8 @@ fn effects(world: &World, value: u64) -> usize {
 
 #[test]
 fn whenever_the_process_dies_every_effect_happens_once_or_a_person_is_asked() {
-    let (mut completed, mut asked) = (0, 0);
+    let mut completed = 0;
+    let mut asked = 0;
     for ms in (0..260).step_by(3) {
         let (world, at) = killed_after(ms);
         // It may have ended before it was killed.

@@ -1,6 +1,6 @@
-//! The store dies at every commit of a work with executors in it that is adjusted half-way: whoever
-//! comes next goes on, no effect happens twice, and people are asked about exactly what nobody can
-//! know.
+//! The store dies at every commit of a work with executors in it that is adjusted half-way: the
+//! next process goes on, no effect happens twice, and people are asked about exactly what no
+//! process can know.
 
 use crate::faults::FaultyStore;
 use crate::world::{World, document, entries, options, person};
@@ -162,7 +162,7 @@ async fn all_runs(world: &World, id: &PlanId) -> Vec<RunId> {
     runs.collect()
 }
 
-/// Writes that began and of which the journal knows no end: nobody can say whether they happened.
+/// Writes that began and of which the journal knows no end: it is unknown whether they happened.
 async fn begun_writes(world: &World, id: &PlanId) -> BTreeSet<Place> {
     let mut begun = BTreeSet::new();
     for run in all_runs(world, id).await {
@@ -190,7 +190,8 @@ async fn say_what_happened(world: &World, engine: &Engine, review: &Review) -> B
             let StepState::OutcomeUnknown { .. } = run.step(ix) else {
                 continue;
             };
-            let (step, by) = (run.step_id(ix).to_string(), person());
+            let step = run.step_id(ix).to_string();
+            let by = person();
             let made = world
                 .made()
                 .iter()
@@ -292,7 +293,7 @@ async fn die_at(at: usize, written: bool, asked: &mut usize) -> bool {
     untouched
 }
 
-/// Every write happened once, whatever was repeated went under the same key, and what was done was
+/// Every write happened once, every repeated call went under the same key, and what was done was
 /// not done again.
 fn check_effects(world: &World, at: usize, written: bool) {
     let made = world.made();
@@ -315,7 +316,8 @@ fn check_effects(world: &World, at: usize, written: bool) {
 #[tokio::test(start_paused = true)]
 async fn whenever_the_store_dies_executors_and_what_was_adjusted_go_on_once() {
     for written in [false, true] {
-        let (mut at, mut asked) = (1, 0);
+        let mut at = 1;
+        let mut asked = 0;
         while !die_at(at, written, &mut asked).await {
             at += 1;
         }

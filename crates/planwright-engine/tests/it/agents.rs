@@ -38,7 +38,7 @@ fn engine_with(world: &World, model: &ScriptedModel, agents: AgentSettings) -> E
         .build()
 }
 
-/// Agrees to a plan, and to whatever its step `work` calls.
+/// Agrees to a plan, and to every call of its step `work`, on the terms of `choice`.
 async fn approved_any(engine: &Engine, plan: Value, choice: &str) -> PlanId {
     let (review, _) = engine
         .plans()
@@ -397,7 +397,8 @@ async fn approve_call(engine: &Engine, run: &Run) -> Run {
         panic!("nothing is asked: {}", waiting.status().as_str());
     };
     let shown = ShownText::Digest(call.digest);
-    let (step, assurance) = ("call".to_owned(), Assurance::Terminal);
+    let step = "call".to_owned();
+    let assurance = Assurance::Terminal;
     engine
         .runs()
         .command(
@@ -481,7 +482,8 @@ async fn a_call_that_a_person_denies_is_told_to_the_model_as_refused() {
     else {
         panic!()
     };
-    let (shown, reason) = (ShownText::Digest(call.digest), "not today".to_owned());
+    let shown = ShownText::Digest(call.digest);
+    let reason = "not today".to_owned();
     let deny = RunCommand::Deny {
         step: "call".into(),
         by: person(),
@@ -588,7 +590,8 @@ async fn turns_calls_tokens_and_repetition_are_bounded() {
         ),
     ];
     for (fields, limits, code, calls, asked) in cases {
-        let (world, model) = (World::new(), endless());
+        let world = World::new();
+        let model = endless();
         let run = run(
             &engine(&world, &model),
             agent(fields.clone(), limits.clone()),
@@ -628,7 +631,8 @@ async fn a_conversation_asks_for_the_next_message_and_ends_when_nothing_more_is_
         } else {
             Reply::Values(said)
         };
-        let (step, question) = ("work".to_owned(), asked.digest());
+        let step = "work".to_owned();
+        let question = asked.digest();
         let command = RunCommand::GiveInput {
             step,
             by: person(),

@@ -1,4 +1,5 @@
-//! Commands from another engine on the same store reach the run once, whoever executes it.
+//! Commands from another engine on the same store reach the run once, regardless of which engine
+//! executes it.
 
 use crate::world::{World, after, approved, chain, entries, options, person, status_of};
 use planwright_core::id::{PlanId, RunId};
@@ -63,7 +64,7 @@ async fn an_approval_from_another_engine_is_heard_once() {
     after(100).await;
     assert!(
         world.made().is_empty(),
-        "a gated step is not called before somebody agreed"
+        "a gated step is not called before a person agreed"
     );
     let other = world.engine("two");
     other.runs().command(&run_id, approve("s1")).await.unwrap();
@@ -142,7 +143,8 @@ async fn pause_and_cancel_from_another_engine_are_heard_once() {
 async fn refusals_come_back_in_the_owners_words() {
     let world = World::new();
     let (_, handle) = start(&world.engine("one"), gated(), true).await;
-    let (run_id, other) = (handle.run_id().clone(), world.engine("two"));
+    let run_id = handle.run_id().clone();
+    let other = world.engine("two");
     let agent = Principal::agent("planner");
     let shown = ShownText::Version(1);
     let by_agent = RunCommand::Approve {
@@ -247,8 +249,8 @@ async fn cancelling_a_run_that_nobody_executes_ends_it_without_a_call() {
     assert!(resumed.contains("already ended (cancelled)"), "{resumed}");
 }
 
-/// The owner dies between getting the message and answering it; whoever sent it takes over. Nobody
-/// may hear it twice.
+/// The owner dies between getting the message and answering it; its sender takes over. No owner may
+/// hear it twice.
 #[tokio::test(start_paused = true)]
 async fn a_command_given_by_taking_over_does_not_stay_in_the_mailbox() {
     let world = World::new();

@@ -124,7 +124,8 @@ async fn a_tool_that_changed_since_the_approval_needs_a_new_one() {
 #[tokio::test(start_paused = true)]
 async fn two_starts_at_once_spend_one_approval_once() {
     let world = World::new();
-    let (one, two) = (world.engine("one"), world.engine("two"));
+    let one = world.engine("one");
+    let two = world.engine("two");
     let id = approved(&one, chain(1, "w.write", 10)).await;
     let (first, second) = tokio::join!(async { one.runs().start(&id, options()).await }, async {
         two.runs().start(&id, options()).await

@@ -1,4 +1,4 @@
-//! A plan is created once, whoever is first.
+//! A plan is created once, regardless of which caller is first.
 
 use crate::faults::FaultyStore;
 use crate::world::{World, document, person};
@@ -52,7 +52,7 @@ async fn a_plan_that_exists_is_not_created_again_with_the_same_content_either() 
     let again = create(&engine, plan("one")).await;
     let exists = matches!(again, Err(ReviewError::Refused(Refusal::Exists(_))));
     assert!(exists, "{again:?}");
-    // The id is taken, whatever is wrong with the rest.
+    // The id is taken, regardless of what is wrong with the rest.
     let broken = json!({"id": "p", "steps": [{"id": "a", "tool": "r.read", "dependsOn": ["b"]}]});
     let again = create(&engine, broken).await;
     let exists = matches!(again, Err(ReviewError::Refused(Refusal::Exists(_))));

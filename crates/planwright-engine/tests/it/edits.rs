@@ -38,15 +38,18 @@ async fn since_agreed(engine: &Engine, id: &PlanId) -> Option<Reapproval> {
 #[tokio::test(start_paused = true)]
 async fn of_two_edits_of_the_same_version_the_second_hears_of_the_first() {
     let world = World::new();
-    let (one, two) = (world.engine("one"), world.engine("two"));
+    let one = world.engine("one");
+    let two = world.engine("two");
     let (review, _) = one
         .plans()
         .propose(document(chain(2, "r.read", 1)), &person())
         .await
         .unwrap();
     let id = review.id().clone();
-    let (first, second) = ([set("title", json!("one"))], [set("title", json!("two"))]);
-    let (looked_at, other) = (editing(1), editing(1));
+    let first = [set("title", json!("one"))];
+    let second = [set("title", json!("two"))];
+    let looked_at = editing(1);
+    let other = editing(1);
     let (first, second) = tokio::join!(
         async { one.plans().edit_by(&id, &first, &looked_at).await },
         async { two.plans().edit_by(&id, &second, &other).await }

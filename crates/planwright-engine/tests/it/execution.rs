@@ -272,7 +272,7 @@ async fn an_optional_step_without_its_tool_is_skipped_and_what_follows_is_asked_
         (status_of(&run, "a"), status_of(&run, "b")),
         ("skipped", "awaiting_approval")
     );
-    assert_eq!(millis(&run), 0, "nobody waits to be asked");
+    assert_eq!(millis(&run), 0, "no step waits to be asked");
 }
 
 #[tokio::test(start_paused = true)]

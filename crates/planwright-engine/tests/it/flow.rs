@@ -70,7 +70,7 @@ async fn a_condition_skips_runs_or_fails_a_step_and_dependants_go_on() {
         !entries(&*world.store, run.id())
             .iter()
             .any(|entry| asked(&entry.event)),
-        "nobody is asked in vain"
+        "no person is asked in vain"
     );
 }
 

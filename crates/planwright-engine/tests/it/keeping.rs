@@ -81,7 +81,8 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
             .is_empty()
     );
     after(DAY).await;
-    let (two, three) = (world.engine("two"), world.engine("three"));
+    let two = world.engine("two");
+    let three = world.engine("three");
     let (first, second) = tokio::join!(async { two.maintenance().tend().await }, async {
         three.maintenance().tend().await
     });
@@ -108,7 +109,7 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
         .await;
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "the plan expired because nobody touched it: propose it again"
+        "the plan expired because it was not touched for too long: propose it again"
     );
     let (review, _) = engine
         .plans()
@@ -590,7 +591,8 @@ async fn open_threads_block_an_approval_where_the_policy_says_so() {
         ..NewComment::default()
     };
     let (comment, _) = engine.plans().comment(&plan, new, &agent).await.unwrap();
-    let (nothing, ada) = (Map::new(), person());
+    let nothing = Map::new();
+    let ada = person();
     let plans = engine.plans();
     let approve = || {
         plans.approve(

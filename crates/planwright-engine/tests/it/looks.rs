@@ -149,7 +149,7 @@ async fn everything_that_waits_for_a_person_is_found() {
         .unwrap();
     assert_eq!(word(&engine, &again).await, "proposed");
     waiting(&engine, "gated").await;
-    // Whatever is decided about its plan meanwhile, a run that waits is found.
+    // A run that waits is found, regardless of what is decided about its plan meanwhile.
     waiting(&engine, "edited").await;
     engine
         .plans()
@@ -241,7 +241,8 @@ async fn as_before(world: &World, engine: &Engine, plan: &PlanId) {
         ..info.status
     });
     let expected = engine.journals().head(&stream).await.unwrap();
-    let (records, answers) = (Vec::new(), Vec::new());
+    let records = Vec::new();
+    let answers = Vec::new();
     let append = Append {
         stream,
         expected,

@@ -137,7 +137,8 @@ async fn a_new_endpoint_is_told_what_happens_from_then_on_in_order() {
 #[tokio::test]
 async fn two_couriers_of_one_endpoint_share_the_work() {
     let world = World::new(Endpoint::default());
-    let (mut first, mut second) = (world.courier(), world.courier());
+    let mut first = world.courier();
+    let mut second = world.courier();
     carry(&mut first).await;
     for number in 0..20 {
         world.propose(&format!("p-{number}")).await;
@@ -303,7 +304,8 @@ async fn of_a_child_run_only_what_people_decide_is_told_with_the_run_they_starte
         .await
         .unwrap();
     let (child, _) = engine.runs().load_run(&inner, &review).await.unwrap();
-    let (step, shown) = ("a".to_owned(), ShownText::Digest(child.start().digest));
+    let step = "a".to_owned();
+    let shown = ShownText::Digest(child.start().digest);
     let yes = RunCommand::Approve {
         step,
         by: ada,

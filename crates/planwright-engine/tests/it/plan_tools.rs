@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
-/// Proposes this document whatever the goal is, or fails with these words.
+/// Proposes this document regardless of the goal, or fails with these words.
 #[derive(Debug)]
 struct Maker {
     engine: Engine,
@@ -34,7 +34,8 @@ impl PlanMaker for Maker {
         _: CancellationToken,
     ) -> BoxFuture<'static, Result<Review, String>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let (engine, plan) = (self.engine.clone(), self.plan.clone());
+        let engine = self.engine.clone();
+        let plan = self.plan.clone();
         Box::pin(async move {
             let made = engine
                 .plans()

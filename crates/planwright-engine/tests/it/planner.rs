@@ -329,7 +329,8 @@ async fn only_the_servers_that_were_named_are_offered() {
         .planner_prompt(&wanted)
         .await
         .unwrap();
-    let (system, user) = (text(&prompt.messages[0]), text(&prompt.messages[1]));
+    let system = text(&prompt.messages[0]);
+    let user = text(&prompt.messages[1]);
     assert!(
         system.contains("r.read") && !system.contains("w.write"),
         "{system}"
@@ -428,7 +429,8 @@ async fn steps_nobody_asked_about_come_back_as_they_were() {
         .regenerate(before.id(), regenerate(&["b"]))
         .await
         .unwrap();
-    let (old, new) = (&before.current().document, &done.review.current().document);
+    let old = &before.current().document;
+    let new = &done.review.current().document;
     assert_eq!(
         (done.review.current().number, done.review.state()),
         (2, ReviewState::Proposed)
@@ -569,7 +571,8 @@ async fn the_rest_of_a_failed_run_is_planned_again_around_what_was_done() {
 async fn a_plan_that_lists_its_tools_is_written_again_with_those_only() {
     let outside = r#"{"title": "T", "steps": [{"id": "s1", "tool": "r.look", "args": {}}]}"#;
     let inside = r#"{"title": "T", "steps": [{"id": "s1", "tool": "r.read", "args": {}}]}"#;
-    let (world, model) = (World::new(), ScriptedModel::default());
+    let world = World::new();
+    let model = ScriptedModel::default();
     let engine = engine(&world, &model);
     let scoped = |scope: &[&str]| {
         let mut plan = two_steps();
@@ -611,7 +614,8 @@ async fn a_plan_that_lists_its_tools_is_written_again_with_those_only() {
     assert!(offered().2);
     assert_eq!(done.review.current().document.tools_required, ["read"]);
 
-    // Whoever says so gets all of them, and what is used is in the scope from then on.
+    // A caller that asks for any tool gets all of them, and what is used is in the scope from then
+    // on.
     drop(model.clone().says(outside));
     let order = RegenerateOrder {
         any_tool: true,
@@ -628,7 +632,7 @@ async fn a_plan_that_lists_its_tools_is_written_again_with_those_only() {
         ["read", "r.look"]
     );
 
-    // A scope that nobody wrote down narrows nothing.
+    // A scope that was not written down narrows nothing.
     let (open, _) = engine
         .plans()
         .propose(scoped(&[]), &person())
@@ -645,7 +649,8 @@ async fn a_plan_that_lists_its_tools_is_written_again_with_those_only() {
 
 #[tokio::test(start_paused = true)]
 async fn without_any_tool_of_the_scope_nobody_is_asked() {
-    let (world, model) = (World::new(), ScriptedModel::default());
+    let world = World::new();
+    let model = ScriptedModel::default();
     let engine = engine(&world, &model);
     let plan = json!({"id": "p", "goal": "look", "toolsRequired": ["gone.tool"], "steps": []});
     let (review, _) = engine

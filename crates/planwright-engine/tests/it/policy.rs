@@ -256,7 +256,7 @@ async fn two_people_have_to_agree_and_neither_may_be_the_author() {
     );
     let id = proposed(&engine, chain(1, "w.write", 1)).await;
     let author = approve_by(&engine, &id, "ada").await.unwrap_err();
-    assert!(author.to_string().contains("somebody else"), "{author}");
+    assert!(author.to_string().contains("another person"), "{author}");
     let review = approve_by(&engine, &id, "bob").await.unwrap();
     assert_eq!(review.state(), ReviewState::Proposed);
     let refused = engine.runs().start(&id, options()).await.unwrap_err();
@@ -356,7 +356,7 @@ async fn an_approval_of_a_step_that_nobody_gives_in_time_fails_it() {
     let id = approved(&engine, gated).await;
     let mut lingering = options();
     lingering.linger = true;
-    // Whoever stays sees it happen; nobody has to come back for it.
+    // A caller that lingers sees it happen; no caller has to come back for it.
     let run = engine
         .runs()
         .start(&id, lingering)
@@ -390,7 +390,8 @@ async fn a_late_yes_to_a_step_is_refused_even_if_nobody_noticed_the_time() {
     assert_eq!(run.status().as_str(), "waiting");
     after(5_000).await;
     let shown = Shown::Version(1).into();
-    let (step, assurance) = ("s1".to_owned(), Assurance::Terminal);
+    let step = "s1".to_owned();
+    let assurance = Assurance::Terminal;
     let command = RunCommand::Approve {
         step,
         by: person(),
@@ -431,11 +432,11 @@ async fn of_two_who_decide_at_once_one_wins() {
                 .await
         });
         let (review, _) = one.plans().load_review(&id).await.unwrap();
-        // Whoever came second was told, or decided on what the first had done.
+        // The principal who came second was told, or decided on what the first had done.
         match (approved.is_ok(), rejected.is_ok()) {
             (true, false) => assert_eq!(review.state(), ReviewState::Approved),
             (_, true) => assert_eq!(review.state(), ReviewState::Rejected),
-            (false, false) => panic!("nobody won"),
+            (false, false) => panic!("neither won"),
         }
         let (first, second) =
             tokio::join!(async { one.runs().start(&id, options()).await }, async {

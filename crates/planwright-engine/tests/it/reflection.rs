@@ -20,10 +20,8 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 fn engine_of(world: &World, builder: EngineBuilder) -> Engine {
-    let (store, artifacts) = (
-        Arc::<MemoryStore>::clone(&world.store),
-        Arc::<MemoryArtifacts>::clone(&world.artifacts),
-    );
+    let store = Arc::<MemoryStore>::clone(&world.store);
+    let artifacts = Arc::<MemoryArtifacts>::clone(&world.artifacts);
     builder.store(store, artifacts).build()
 }
 
@@ -129,10 +127,8 @@ fn given_up(world: &World, run: &Run) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_somebody_agreed() {
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(says("needs_adjustment", retry_b()));
     let engine = engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), reflecting(3)).await;
     assert_eq!(
@@ -144,7 +140,7 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
     );
     assert_eq!(kinds(&world, run.id()), ["used", "reflected", "adjusted"]);
 
-    // The new version is the reflector's, with its reasons, and nobody agreed to it.
+    // The new version is the reflector's, with its reasons, and no person agreed to it.
     let id = run.plan().id().clone();
     let (review, _) = engine.plans().load_review(&id).await.unwrap();
     assert_eq!(review.current().by.to_string(), "service reflector");
@@ -202,7 +198,7 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
     assert_eq!(went_on.status().as_str(), "completed");
     assert_eq!(world.called(), ["a", "b", "b", "c"]);
     assert_eq!(world.made()[3].args["value"], "got found");
-    // It completed after an adjustment: nobody looks again.
+    // It completed after an adjustment: the reflector does not look again.
     assert_eq!(
         (kinds(&world, went_on.id()), model.asked().len()),
         (vec!["completed"], 1)
@@ -217,10 +213,8 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
 
 #[tokio::test(start_paused = true)]
 async fn what_went_well_is_looked_at_once_and_complete_ends_it() {
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(says("complete", json!([]))),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(says("complete", json!([])));
     let engine = engine(&world, "one", &model);
     let plan = json!({"id": "p", "steps": [{"id": "a", "tool": "r.read"}]});
     let run = start(&engine, plan, reflecting(3)).await;
@@ -238,7 +232,8 @@ async fn whatever_the_model_says_a_failed_step_stays_a_failure() {
         says("on_track", json!([])),
         says("failed", json!([])),
     ] {
-        let (world, model) = (World::new(), ScriptedModel::default().says(answer.clone()));
+        let world = World::new();
+        let model = ScriptedModel::default().says(answer.clone());
         let engine = engine(&world, "one", &model);
         let run = start(&engine, failing("w.write"), reflecting(3)).await;
         assert_eq!(
@@ -272,7 +267,7 @@ async fn nonsense_and_silence_after_a_failed_step_are_never_a_success() {
         assert_eq!(run.looked_at().unwrap().assessment, Assessment::Unknown);
         assert_eq!(world.called(), ["a", "b"]);
     }
-    // Where nothing failed, nobody to ask is no failure either.
+    // Where nothing failed, having no model to ask is no failure either.
     let world = World::new();
     let engine = engine(&world, "one", &ScriptedModel::default());
     let plan = json!({"id": "p", "steps": [{"id": "a", "tool": "r.read"}]});
@@ -291,10 +286,8 @@ async fn off_track_without_adjustments_fails_with_the_reasoning() {
             "off track: because",
         ),
     ] {
-        let (world, model) = (
-            World::new(),
-            ScriptedModel::default().says(says("off_track", json!([]))),
-        );
+        let world = World::new();
+        let model = ScriptedModel::default().says(says("off_track", json!([])));
         let engine = engine(&world, "one", &model);
         let run = start(&engine, plan, reflecting(3)).await;
         assert_eq!(
@@ -306,7 +299,8 @@ async fn off_track_without_adjustments_fails_with_the_reasoning() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_nobody_wants_looked_at_asks_no_model() {
-    let (world, model) = (World::new(), ScriptedModel::default());
+    let world = World::new();
+    let model = ScriptedModel::default();
     let engine = engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), options()).await;
     assert_eq!((run.status().as_str(), model.asked().len()), ("failed", 0));
@@ -314,10 +308,8 @@ async fn a_run_that_nobody_wants_looked_at_asks_no_model() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_can_ask_for_it_itself() {
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(says("failed", json!([]))),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(says("failed", json!([])));
     let engine = engine(&world, "one", &model);
     let mut plan = failing("w.write");
     plan["limits"] = json!({"onFailure": "reflect", "maxCycles": 2});
@@ -478,10 +470,8 @@ async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_aga
         {"type": "add_before", "step": "b", "new": {"id": "look", "tool": "r.look", "args": {"value": "here"}}},
         {"type": "retry", "step": "b", "args": {"value": "${look}"}},
     ]);
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(says("needs_adjustment", look_first)),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(says("needs_adjustment", look_first));
     let engine = engine_auto(&world, "one", &model);
     let plan = json!({"id": "p", "steps": [
         {"id": "a", "tool": "w.write"},
@@ -527,7 +517,8 @@ async fn one_of_two_people_and_policy_are_not_two_people() {
         "needs_adjustment",
         json!([{"type": "retry", "step": "b", "args": {"value": "x"}}]),
     );
-    let (world, model) = (World::new(), ScriptedModel::default().says(answer));
+    let world = World::new();
+    let model = ScriptedModel::default().says(answer);
     let rules = json!({"adjust": "auto", "approval": {"required": 2}});
     let policy = Policy::read(&serde_json::from_value(rules).unwrap()).unwrap();
     let engine = engine_of(
@@ -601,7 +592,8 @@ async fn what_policy_agrees_to_after_an_adjustment_begins_no_other_run() {
         "needs_adjustment",
         json!([{"type": "retry", "step": "b", "args": {"value": "x"}}]),
     );
-    let (world, model) = (World::new(), ScriptedModel::default().says(answer));
+    let world = World::new();
+    let model = ScriptedModel::default().says(answer);
     let rules = json!({"adjust": "auto", "approval": {"uses": 2, "expires_after": "1h"}});
     let policy = Policy::read(&serde_json::from_value(rules).unwrap()).unwrap();
     let engine = engine_of(
@@ -775,10 +767,8 @@ async fn nothing_that_was_executed_after_a_skipped_step_is_executed_again() {
         {"id": "write", "tool": "w.write", "dependsOn": ["check"]},
         {"id": "b", "tool": "w.write", "dependsOn": ["write"], "args": {"fail": "no"}},
     ]});
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(says("needs_adjustment", retry_b()));
     let engine = engine(&world, "one", &model);
     let runs = cycle(&world, &engine, plan, reflecting(3)).await;
     assert_eq!(
@@ -801,16 +791,14 @@ async fn an_unknown_outcome_is_for_people_and_not_for_a_model() {
         "needs_adjustment",
         json!([{"type": "retry", "step": "b", "args": {}}]),
     );
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(answer.clone()).says(answer),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(answer.clone()).says(answer);
     let engine = engine(&world, "one", &model);
     let run = start(&engine, plan, reflecting(3)).await;
     if status_of(&run, "u") == "outcome_unknown" {
         assert_eq!(run.status().as_str(), "failed");
         assert!(
-            given_up(&world, &run).contains("nobody knows"),
+            given_up(&world, &run).contains("is not known"),
             "{}",
             given_up(&world, &run)
         );
@@ -820,10 +808,8 @@ async fn an_unknown_outcome_is_for_people_and_not_for_a_model() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_that_somebody_edits_meanwhile_is_not_adjusted() {
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(says("needs_adjustment", retry_b()));
     let engine = engine(&world, "one", &model);
     let mut plan = failing("w.write");
     plan["steps"][1]["args"]["ms"] = json!(1000);
@@ -844,7 +830,7 @@ async fn a_plan_that_somebody_edits_meanwhile_is_not_adjusted() {
     let run = handle.wait().await.unwrap();
     assert_eq!(run.status().as_str(), "failed");
     assert!(
-        given_up(&world, &run).contains("somebody made version 2"),
+        given_up(&world, &run).contains("version 2 of it was made"),
         "{}",
         given_up(&world, &run)
     );
@@ -909,7 +895,7 @@ async fn whenever_the_store_dies_the_work_goes_on_once() {
             };
             world.store.kill_owner(&OwnerId("one".into()));
             let died = first.is_none();
-            // Whoever comes next finds it where it is.
+            // The next process finds it where it is.
             let next = engine_auto(&world, "two", &model());
             let (review, _) = next.plans().load_review(&id).await.unwrap();
             let Some(opened) = review.runs().last().cloned() else {
@@ -959,10 +945,8 @@ async fn whenever_the_store_dies_the_work_goes_on_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_policy_may() {
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(says("needs_adjustment", retry_b()));
     let engine = engine(&world, "one", &model);
     let supervisor = Supervisor::start(engine.clone(), &SupervisorOptions::default());
     let id = approved(&engine, failing("w.write")).await;
@@ -978,10 +962,8 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
         "completed"
     );
 
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(says("needs_adjustment", retry_b()));
     let engine = engine_auto(&world, "one", &model);
     let supervisor = Supervisor::start(engine.clone(), &SupervisorOptions::default());
     let mut plan = failing("r.read");
@@ -1009,10 +991,8 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
 
 #[tokio::test(start_paused = true)]
 async fn an_adjustment_can_be_approved_with_the_order_to_go_on() {
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(says("needs_adjustment", retry_b()));
     let engine = engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), reflecting(3)).await;
     let continuation = engine.runs().continuation(run.id()).await.unwrap().unwrap();
@@ -1053,7 +1033,8 @@ async fn criteria_are_decided_by_steps_that_say_so_and_asked_about_otherwise() {
     ]});
     let answer = json!({"checks": [{"criterion": 1, "holds": true, "evidence": "step a says so"}]})
         .to_string();
-    let (world, model) = (World::new(), ScriptedModel::default().says(answer));
+    let world = World::new();
+    let model = ScriptedModel::default().says(answer);
     let engine = engine(&world, "one", &model);
     let run = start(&engine, plan, options()).await;
     let checked = engine.runs().check_criteria(run.id(), None).await.unwrap();
@@ -1064,7 +1045,7 @@ async fn criteria_are_decided_by_steps_that_say_so_and_asked_about_otherwise() {
     let (review, _) = engine.plans().load_review(run.plan().id()).await.unwrap();
     let (read, _) = engine.runs().load_run(run.id(), &review).await.unwrap();
     assert_eq!(read.criteria(), checked.criteria());
-    // A model that cannot be asked: nobody knows.
+    // A model that cannot be asked: the result is unknown.
     let checked = engine.runs().check_criteria(run.id(), None).await.unwrap();
     let holds: Vec<Option<bool>> = checked.criteria().iter().map(|check| check.holds).collect();
     assert_eq!(holds, [None, Some(false), None]);
@@ -1086,7 +1067,8 @@ async fn a_verdict_that_is_too_large_to_read_is_none() {
     let plan = json!({"id": "p", "successCriteria": ["it is right"], "steps": [
         {"id": "check", "tool": "r.read", "labels": ["criterion:1"], "args": {"value": said}},
     ]});
-    let (world, model) = (World::new(), ScriptedModel::default());
+    let world = World::new();
+    let model = ScriptedModel::default();
     let engine = engine(&world, "one", &model);
     let run = start(&engine, plan, options()).await;
     let checked = engine.runs().check_criteria(run.id(), None).await.unwrap();
@@ -1136,17 +1118,16 @@ async fn the_remaining_work_is_planned_anew_once_and_what_was_done_stays_done() 
     // A plan of that kind that fails is not planned anew once more, and neither is one that cannot
     // be written.
     let fails = revised("r.read", json!({"fail": "again"}));
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(fails.clone()).says(fails),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(fails.clone()).says(fails);
     let engine = self::engine(&world, "one", &model);
     let runs = cycle(&world, &engine, failing("w.write"), replanning(5)).await;
     assert_eq!(
         (runs.len(), runs[1].status().as_str(), model.asked().len()),
         (2, "failed", 1)
     );
-    let (world, model) = (World::new(), ScriptedModel::default());
+    let world = World::new();
+    let model = ScriptedModel::default();
     let engine = self::engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), replanning(5)).await;
     assert_eq!(run.status().as_str(), "failed");

@@ -35,7 +35,8 @@ impl Office {
     }
 
     fn with(adjust: impl FnOnce(EngineBuilder) -> EngineBuilder) -> Self {
-        let (world, tokens) = (World::new(), Arc::new(MemoryTokens::new()));
+        let world = World::new();
+        let tokens = Arc::new(MemoryTokens::new());
         let builder =
             adjust(world.builder("one")).store(world.store.clone(), world.artifacts.clone());
         let engine = builder.tokens(Arc::<MemoryTokens>::clone(&tokens)).build();
@@ -47,22 +48,21 @@ impl Office {
     }
 
     async fn token(&self, role: Role, lifetime: Option<Duration>) -> Token {
-        let (grant, now) = (
-            Grant {
-                to: bob(),
-                role,
-                lifetime,
-            },
-            self.world.clock.now(),
-        );
-        let (roles, by) = (Roles::default(), person());
+        let grant = Grant {
+            to: bob(),
+            role,
+            lifetime,
+        };
+        let now = self.world.clock.now();
+        let roles = Roles::default();
+        let by = person();
         access::create(&*self.tokens, &roles, &by, &grant, now)
             .await
             .unwrap()
             .token
     }
 
-    /// Takes the token away and nothing else, as somebody does who dies before the rest.
+    /// Takes the token away and nothing else, like a process that dies before the rest.
     async fn take_away(&self, token: &Token) {
         assert!(
             self.tokens
@@ -160,15 +160,11 @@ fn ids(swept: &Swept) -> Vec<&str> {
 #[tokio::test(start_paused = true)]
 async fn what_was_approved_with_a_token_is_void_once_the_last_one_is_revoked() {
     let office = Office::new();
-    let (first, second) = (
-        office.token(Role::Approver, None).await,
-        office.token(Role::Admin, None).await,
-    );
+    let first = office.token(Role::Approver, None).await;
+    let second = office.token(Role::Admin, None).await;
     let viewer = office.token(Role::Viewer, None).await;
-    let (one, two) = (
-        office.approved("one", Assurance::Token).await,
-        office.approved("two", Assurance::Token).await,
-    );
+    let one = office.approved("one", Assurance::Token).await;
+    let two = office.approved("two", Assurance::Token).await;
     let terminal = office.approved("terminal", Assurance::Terminal).await;
     for token in [&first, &viewer] {
         office.take_away(token).await;
@@ -197,7 +193,7 @@ async fn what_was_approved_with_a_token_is_void_once_the_last_one_is_revoked() {
         .agree(&one, &person(), Assurance::Terminal)
         .await
         .unwrap();
-    assert!(office.runs(&one).await, "somebody else agrees");
+    assert!(office.runs(&one).await, "another person agrees");
 }
 
 #[tokio::test(start_paused = true)]
@@ -206,11 +202,10 @@ async fn a_token_that_was_replaced_or_has_expired_takes_nothing_with_it() {
     let token = office
         .token(Role::Approver, Some(Duration::from_mins(1)))
         .await;
-    let (kept, late) = (
-        office.approved("kept", Assurance::Token).await,
-        office.approved("late", Assurance::Token).await,
-    );
-    let (roles, now) = (Roles::default(), office.world.clock.now());
+    let kept = office.approved("kept", Assurance::Token).await;
+    let late = office.approved("late", Assurance::Token).await;
+    let roles = Roles::default();
+    let now = office.world.clock.now();
     let fresh: Minted = access::rotate(&*office.tokens, &roles, &person(), &token.id, now)
         .await
         .unwrap();

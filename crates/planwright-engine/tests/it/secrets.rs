@@ -36,7 +36,8 @@ impl Secrets for OnlyForReaders {
 
 fn engine(world: &World) -> Engine {
     let secrets = OnlyForReaders(MemorySecrets::new([(name("KEY"), secret(KEY))]));
-    let (store, artifacts) = (Arc::clone(&world.store), Arc::clone(&world.artifacts));
+    let store = Arc::clone(&world.store);
+    let artifacts = Arc::clone(&world.artifacts);
     world
         .builder("one")
         .store(store, artifacts)
@@ -127,7 +128,8 @@ async fn the_digest_of_a_call_does_not_depend_on_the_secret() {
     let first = run(&world, steps.clone()).await;
     let other = World::new();
     let secrets = MemorySecrets::new([(name("KEY"), secret("something else"))]);
-    let (store, artifacts) = (Arc::clone(&other.store), Arc::clone(&other.artifacts));
+    let store = Arc::clone(&other.store);
+    let artifacts = Arc::clone(&other.artifacts);
     let engine = other
         .builder("one")
         .store(store, artifacts)
@@ -207,7 +209,8 @@ async fn what_another_step_was_given_is_masked_wherever_it_comes_from() {
 
 #[tokio::test]
 async fn artifacts_of_tools_are_masked_before_they_are_named() {
-    let (world, redaction) = (World::new(), Redaction::default());
+    let world = World::new();
+    let redaction = Redaction::default();
     let artifacts =
         RedactedArtifacts::new(Arc::<_>::clone(&world.artifacts) as _, redaction.clone());
     let before = artifacts.put(KEY.into()).await.unwrap();

@@ -190,7 +190,8 @@ fn plain_parent() -> Value {
 }
 
 async fn decide(engine: &Engine, child: &Run, yes: bool) {
-    let (step, by) = ("asks".to_owned(), person());
+    let step = "asks".to_owned();
+    let by = person();
     let shown = ShownText::Digest(child.start().digest);
     let command = if yes {
         RunCommand::Approve {

@@ -94,7 +94,7 @@ async fn a_parked_run_leaves_memory_and_comes_back_when_a_person_decides() {
     assert_eq!(world.calls_of("write"), 1);
 }
 
-/// A run of `gated` that waits for its approval, and nobody executes it.
+/// A run of `gated` that waits for its approval, and that no process executes.
 async fn waiting() -> (World, Engine, Supervisor, RunId) {
     let world = World::new();
     let engine = world.engine("one");
@@ -164,7 +164,7 @@ async fn a_decision_that_is_refused_leaves_the_run_as_it_was() {
     }
     after(1000).await;
     assert_eq!(entries(&*world.store, &run).len(), before);
-    assert_eq!(supervisor.standing().executing, 0, "nobody holds it");
+    assert_eq!(supervisor.standing().executing, 0, "no process holds it");
     supervisor
         .command(&run, approval("write", 1))
         .await
@@ -505,7 +505,9 @@ async fn a_conversation_at_a_terminal_is_left_to_that_terminal() {
         panic!("nothing is asked: {}", run.status().as_str());
     };
     let said = Map::from_iter([("message".to_owned(), json!("how are you?"))]);
-    let (step, question, replies) = ("chat".to_owned(), asked.digest(), vec![Reply::Values(said)]);
+    let step = "chat".to_owned();
+    let question = asked.digest();
+    let replies = vec![Reply::Values(said)];
     engine
         .runs()
         .command(
@@ -523,7 +525,7 @@ async fn a_conversation_at_a_terminal_is_left_to_that_terminal() {
     assert_eq!(
         status(&world, run.id()).await,
         "executing",
-        "nobody goes on with it"
+        "no process continues it"
     );
     let run = engine
         .runs()

@@ -31,7 +31,8 @@ fn process(world: &World, owner: &str) -> Engine {
 }
 
 fn process_with(world: &World, owner: &str, secrets: Arc<dyn Secrets>) -> Engine {
-    let (store, artifacts) = (Arc::clone(&world.store), Arc::clone(&world.artifacts));
+    let store = Arc::clone(&world.store);
+    let artifacts = Arc::clone(&world.artifacts);
     world
         .builder(owner)
         .store(store, artifacts)

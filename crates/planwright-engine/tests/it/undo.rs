@@ -111,8 +111,8 @@ async fn only_a_person_who_saw_the_calls_takes_a_run_back() {
     let world = World::new();
     let engine = world.engine("one");
     let original = run(&engine, undoable(1, "w.erase")).await;
-    let nobody = engine.runs().undo(original.id(), options()).await;
-    assert!(matches!(nobody, Err(UndoRunError::NotApproved)));
+    let refused = engine.runs().undo(original.id(), options()).await;
+    assert!(matches!(refused, Err(UndoRunError::NotApproved)));
     let agent = consent(&engine, original.id(), Principal::agent("planner")).await;
     let refused = engine.runs().undo(original.id(), agent).await;
     assert!(matches!(
@@ -355,7 +355,7 @@ impl Crashed {
         runtime().block_on(async {
             self.world.clock.carry_over(self.at);
             let engine = self.world.engine("two");
-            // Nobody has to agree again: it is the same undo.
+            // No person has to agree again: it is the same undo.
             let undo = engine
                 .runs()
                 .undo(&self.original, options())

@@ -36,10 +36,8 @@ async fn results_keep_their_type_and_shape() {
         plan["variables"] = json!({"given": value});
         let run = world.run(plan).await;
         assert_eq!(run.status().as_str(), "completed");
-        let (a, b) = (
-            value_of(&world, &run, "a").await,
-            value_of(&world, &run, "b").await,
-        );
+        let a = value_of(&world, &run, "a").await;
+        let b = value_of(&world, &run, "b").await;
         assert_eq!(
             (a.to_string(), b.to_string()),
             (value.to_string(), value.to_string())

@@ -187,7 +187,8 @@ impl Tools for ScriptedTools {
 
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome> {
         self.durable_start(&call);
-        let (log, clock) = (Arc::clone(&self.log), Arc::clone(&self.clock));
+        let log = Arc::clone(&self.log);
+        let clock = Arc::clone(&self.clock);
         let names = vec![
             String::new(),
             format!("{}.", call.tool.server),
@@ -316,10 +317,8 @@ impl World {
     }
 
     pub(crate) fn builder(&self, name: &str) -> EngineBuilder {
-        let (tools, clock) = (
-            Arc::<ScriptedTools>::clone(&self.tools),
-            Arc::<VirtualClock>::clone(&self.clock),
-        );
+        let tools = Arc::<ScriptedTools>::clone(&self.tools);
+        let clock = Arc::<VirtualClock>::clone(&self.clock);
         let ids = SequentialIds::starting_at(self.ids.fetch_add(1_000_000, Ordering::Relaxed));
         Engine::builder(tools)
             .clock(clock)
@@ -328,18 +327,14 @@ impl World {
     }
 
     pub(crate) fn engine(&self, name: &str) -> Engine {
-        let (store, artifacts) = (
-            Arc::<MemoryStore>::clone(&self.store),
-            Arc::<MemoryArtifacts>::clone(&self.artifacts),
-        );
+        let store = Arc::<MemoryStore>::clone(&self.store);
+        let artifacts = Arc::<MemoryArtifacts>::clone(&self.artifacts);
         self.builder(name).store(store, artifacts).build()
     }
 
     pub(crate) fn engine_with(&self, name: &str, limits: Limits) -> Engine {
-        let (store, artifacts) = (
-            Arc::<MemoryStore>::clone(&self.store),
-            Arc::<MemoryArtifacts>::clone(&self.artifacts),
-        );
+        let store = Arc::<MemoryStore>::clone(&self.store);
+        let artifacts = Arc::<MemoryArtifacts>::clone(&self.artifacts);
         self.builder(name)
             .store(store, artifacts)
             .limits(limits)
@@ -348,10 +343,8 @@ impl World {
 
     /// An engine under a policy, as it would be written in JSON.
     pub(crate) fn engine_under(&self, name: &str, policy: Value) -> Engine {
-        let (store, artifacts) = (
-            Arc::<MemoryStore>::clone(&self.store),
-            Arc::<MemoryArtifacts>::clone(&self.artifacts),
-        );
+        let store = Arc::<MemoryStore>::clone(&self.store);
+        let artifacts = Arc::<MemoryArtifacts>::clone(&self.artifacts);
         let policy = Policy::read(&serde_json::from_value(policy).unwrap()).unwrap();
         self.builder(name)
             .store(store, artifacts)

@@ -95,7 +95,7 @@ impl Hub {
         self.engine.bounds()
     }
 
-    /// The plan's topic, read from the journal if nobody listened to it lately.
+    /// The plan's topic, read from the journal if it had no listener lately.
     pub(super) async fn topic(&self, plan: &PlanId) -> Result<Shared, StoreError> {
         let topic = Arc::clone(
             self.topics()
@@ -116,12 +116,12 @@ impl Hub {
         self.executed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets plans that nobody listens to.
+    /// Forgets plans that have no listener.
     fn tidy(&self) {
         let Some(then) = Instant::now().checked_sub(self.options.linger) else {
             return;
         };
-        // Whoever listens, or is about to, holds the topic too.
+        // A task that listens, or is about to, holds the topic too.
         self.topics()
             .retain(|_, topic| Arc::strong_count(topic) > 1 || !topic.is_idle_since(then));
     }

@@ -2,7 +2,7 @@
 //!
 //! A task of its own puts events into a short queue; the connection takes them out as fast as its
 //! client reads. A client that does not read fills its queue, and when that does not move for some
-//! time the task ends. Nobody else notices.
+//! time the task ends. No other listener notices.
 
 use super::frame::{self, Format};
 use super::global::GlobalStream;
@@ -99,8 +99,7 @@ pub(super) fn plan(
 ) -> Response {
     let (response, sender) = stream(events, permit);
     tokio::spawn(async move {
-        // An end for whatever reason is an end of the stream: the client comes back if it wants
-        // more.
+        // An end for any reason is an end of the stream: the client comes back if it wants more.
         let _: Result<(), Gone> = send_plan(&sender, stream_of, &manner, reset).await;
     });
     response

@@ -1,10 +1,11 @@
-//! Events for whoever listens: replayed from the journal, then live, without a gap and without a
+//! Events for listeners: replayed from the journal, then live, without a gap and without a
 //! repetition.
 //!
-//! One task follows the journal for all listeners. A plan that somebody listens to has a topic: its
+//! One task follows the journal for all listeners. A plan that has a listener has a topic: its
 //! events are folded once, and the latest are kept as they are sent. Listeners are woken by a
 //! number, never handed a payload: they take what comes after the last event they were sent, at
-//! their own pace. Whoever is too slow is cut off and comes back with the number of its last event.
+//! their own pace. A listener that is too slow is cut off and comes back with the number of its
+//! last event.
 
 pub(crate) mod frame;
 mod global;

@@ -151,7 +151,8 @@ mod tests {
             max_global_streams: 1,
             ..Default::default()
         };
-        let (ada, eve) = (caller("ada"), caller("eve"));
+        let ada = caller("ada");
+        let eve = caller("eve");
         let enter = |who: &Caller, global| open_streams.enter(who, global, &options);
         let first = enter(&ada, true);
         assert!(first.is_some());
@@ -174,9 +175,12 @@ mod tests {
 
     #[test]
     fn a_revoked_token_loses_every_stream_and_no_other_does() {
-        let (open_streams, options) = (Arc::new(OpenStreams::default()), EventsOptions::default());
+        let open_streams = Arc::new(OpenStreams::default());
+        let options = EventsOptions::default();
         let enter = |who: &str| open_streams.enter(&caller(who), false, &options).unwrap();
-        let (first, second, other) = (enter("ada"), enter("ada"), enter("eve"));
+        let first = enter("ada");
+        let second = enter("ada");
+        let other = enter("eve");
         open_streams.close_streams(&caller("ada").credential);
         assert!(first.revoked.is_cancelled() && second.revoked.is_cancelled());
         assert!(!other.revoked.is_cancelled());

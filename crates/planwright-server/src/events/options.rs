@@ -11,7 +11,7 @@ pub struct EventsOptions {
     pub max_streams_each: usize,
     /// Streams of everything: each of them folds all plans for itself.
     pub max_global_streams: usize,
-    /// Events of a plan that are kept in memory while somebody listens.
+    /// Events of a plan that are kept in memory while it has a listener.
     pub kept_events: usize,
     /// Their bytes.
     pub kept_bytes: usize,
@@ -22,7 +22,7 @@ pub struct EventsOptions {
     pub keep_alive: Duration,
     /// A listener that takes nothing for this long is cut off.
     pub stall_timeout: Duration,
-    /// A plan that nobody listens to is forgotten after this time.
+    /// A plan that has no listener is forgotten after this time.
     pub linger: Duration,
 }
 

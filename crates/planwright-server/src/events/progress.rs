@@ -1,4 +1,4 @@
-//! How far calls are. Told to whoever listens at that moment, never kept.
+//! How far calls are. Told to the listeners of that moment, never kept.
 
 use planwright_core::event::trace_of_run;
 use planwright_core::id::{PlanId, RunId, StepId};
@@ -14,7 +14,8 @@ const MAX_STEPS: usize = 64;
 /// Letters of a message that are passed on.
 const MAX_MESSAGE: usize = 300;
 
-/// The latest progress of every step of a plan: whoever looks rarely sees only the last of many.
+/// The latest progress of every step of a plan: a listener that looks rarely sees only the last of
+/// many.
 #[derive(Debug)]
 pub(super) struct Latest {
     steps: Mutex<BTreeMap<(RunId, StepId), (u64, String)>>,

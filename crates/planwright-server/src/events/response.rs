@@ -7,7 +7,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use std::convert::Infallible;
 use tokio::sync::mpsc;
 
-/// Sends whatever is put into the queue, until nobody does any more. Nothing on the way keeps or
+/// Sends every piece put into the queue, until the last sender is gone. Nothing on the way keeps or
 /// gathers it.
 pub(crate) fn stream_response(mut pieces: mpsc::Receiver<Bytes>) -> Response {
     let body = futures::stream::poll_fn(move |context| {

@@ -1,4 +1,4 @@
-//! A plan that somebody listens to.
+//! A plan that has a listener.
 
 use super::frame::Frame;
 use super::options::EventsOptions;
@@ -90,7 +90,7 @@ impl Topic {
         *self.marks.borrow()
     }
 
-    /// Reads the plan once, whoever asks first.
+    /// Reads the plan once, regardless of which listener asks first.
     pub(super) async fn load(
         &self,
         journals: &Journals,

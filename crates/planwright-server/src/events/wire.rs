@@ -32,14 +32,15 @@ pub(super) struct PlanQuery {
     /// The most events of an answer in JSON.
     #[param(minimum = 1, maximum = 10_000)]
     pub(super) limit: Option<usize>,
-    /// Stay when the run is over, for whatever happens to the plan later.
+    /// Stay when the run is over, for what happens to the plan later.
     pub(super) follow: Option<bool>,
     /// `cloudevents` puts every event into the envelope of CloudEvents 1.0.
     #[param(inline)]
     pub(super) format: Option<Format>,
     /// Only events of these names, separated by commas. `run.*` stands for all that begin so.
     pub(super) types: Option<String>,
-    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one use.
+    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for
+    /// one use.
     ticket: Option<String>,
 }
 
@@ -48,7 +49,8 @@ pub(super) struct PlanQuery {
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 pub(super) struct GlobalQuery {
-    /// Only events behind this id. The header `Last-Event-ID` wins over it. Without either a stream begins now.
+    /// Only events behind this id. The header `Last-Event-ID` wins over it. Without either a
+    /// stream begins now.
     #[param(pattern = r"^[0-9]{1,19}(\.[0-9]{1,9})?$")]
     pub(super) after: Option<String>,
     /// The most events of an answer in JSON.
@@ -59,7 +61,8 @@ pub(super) struct GlobalQuery {
     pub(super) format: Option<Format>,
     /// Only events of these names, separated by commas. `run.*` stands for all that begin so.
     pub(super) types: Option<String>,
-    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one use.
+    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for
+    /// one use.
     ticket: Option<String>,
 }
 
@@ -93,8 +96,8 @@ pub(crate) enum Wanted {
     List,
 }
 
-/// A stream if it is asked for by its name, else a list if the caller takes JSON. Nobody who takes
-/// anything is left with an answer that does not end.
+/// A stream if it is asked for by its name, else a list if the caller takes JSON. A caller that
+/// takes anything is never left with an answer that does not end.
 pub(crate) fn wanted(headers: &HeaderMap) -> Option<Wanted> {
     let texts = headers
         .get_all(ACCEPT)

@@ -29,7 +29,7 @@ impl FromRequest<Http> for JsonBytes {
     }
 }
 
-/// The whole body, whatever it is.
+/// The whole body, of any content type.
 pub(crate) async fn read(request: Request, http: &Http) -> Result<Bytes, Problem> {
     let limit = http.settings.max_body_bytes;
     let body = request.into_body();

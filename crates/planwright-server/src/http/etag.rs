@@ -1,4 +1,4 @@
-//! The tag of a plan as it was read, so that nobody overwrites what they have not seen.
+//! The tag of a plan as it was read, so that no caller overwrites what it has not seen.
 
 use super::problem::Problem;
 use http::header::IF_MATCH;
@@ -26,7 +26,7 @@ pub(crate) fn check(headers: &HeaderMap, review: &Review) -> Result<(), Problem>
         .flat_map(|value| value.split(','))
         .map(str::trim)
         .collect();
-    // A star would mean "whatever it is", which is what this header is there to prevent.
+    // A star would mean "any state", which is what this header is there to prevent.
     if tags.contains(&current.as_str()) {
         return Ok(());
     }

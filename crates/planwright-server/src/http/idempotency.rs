@@ -126,8 +126,9 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
             return Err(Problem::later(StatusCode::TOO_MANY_REQUESTS, words, 60));
         }
     }
-    // Whatever becomes of the connection, the request is done and its answer kept.
-    let (http, request) = (http.clone(), Request::from_parts(parts, Body::from(bytes)));
+    // Regardless of what becomes of the connection, the request is done and its answer kept.
+    let http = http.clone();
+    let request = Request::from_parts(parts, Body::from(bytes));
     let done = tokio::spawn(async move {
         let response = next.run(request).await;
         keep(&http, &asking.key, response).await

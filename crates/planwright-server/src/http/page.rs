@@ -159,7 +159,8 @@ mod tests {
     #[test]
     fn pages_hold_everything_once_also_when_plans_come_meanwhile() {
         let mut plans: Vec<StreamInfo> = (0..7).map(|n| plan(&format!("p{n}"), n / 2)).collect();
-        let (mut seen, mut cursor) = (Vec::new(), None);
+        let mut seen = Vec::new();
+        let mut cursor = None;
         loop {
             let found = page(
                 &PageParams {

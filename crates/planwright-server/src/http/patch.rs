@@ -146,7 +146,7 @@ fn apply(document: &mut Value, operation: Operation, budget: &mut Budget) -> Res
     }
 }
 
-/// Numbers are equal if their values are, whatever way they are written.
+/// Numbers are equal if their values are, regardless of how they are written.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {

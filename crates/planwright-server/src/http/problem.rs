@@ -257,7 +257,7 @@ impl From<AppendError> for Problem {
     fn from(error: AppendError) -> Self {
         match error {
             AppendError::Conflict { .. } | AppendError::Duplicate { .. } => {
-                Self::conflict("somebody else changed this plan at the same moment")
+                Self::conflict("another caller changed this plan at the same moment")
                     .hint("look at it again and repeat the request")
             }
             AppendError::Fenced { .. } => Self::caused(StatusCode::CONFLICT, &error),
@@ -348,10 +348,11 @@ impl From<ReviewRefusal> for Problem {
             ReviewRefusal::Expired { .. } => Self::caused(StatusCode::CONFLICT, &refusal).hint(
                 "look at the plan again and approve it again: an approval has to be used in time",
             ),
-            ReviewRefusal::Revoked { .. } => Self::caused(StatusCode::CONFLICT, &refusal)
-                .hint("somebody who may has to look at the plan and approve it again"),
+            ReviewRefusal::Revoked { .. } => Self::caused(StatusCode::CONFLICT, &refusal).hint(
+                "a person with the role of approver has to look at the plan and approve it again",
+            ),
             ReviewRefusal::NotEnough { .. } => Self::caused(StatusCode::CONFLICT, &refusal)
-                .hint("somebody else has to approve it too"),
+                .hint("another person has to approve it too"),
         }
     }
 }
@@ -499,7 +500,7 @@ impl From<CheckCriteriaError> for Problem {
     }
 }
 
-/// What a provider says is told to whoever asked: it is bounded, and holds neither the prompt nor a
+/// What a provider says is told to the caller: it is bounded, and holds neither the prompt nor a
 /// key.
 impl From<ModelError> for Problem {
     fn from(error: ModelError) -> Self {

@@ -13,8 +13,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Headers have to arrive within this time: nobody keeps a connection by sending them letter by
-/// letter.
+/// Headers have to arrive within this time: no client keeps a connection by sending them letter
+/// by letter.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes of all headers of a request.

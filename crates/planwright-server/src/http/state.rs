@@ -24,12 +24,12 @@ pub struct Parts {
     pub events: Events,
     pub tickets: Tickets,
     pub(super) limits: Limits,
-    /// Executes runs while nobody waits for them.
+    /// Executes runs while no caller waits for them.
     pub supervisor: Supervisor,
     pub health: Health,
     /// Cancelled when the service stops: streams end, nothing new begins.
     pub stop: CancellationToken,
-    /// Cancelled when it has to stop at once, whatever is in flight.
+    /// Cancelled when it has to stop at once, regardless of what is in flight.
     pub stop_now: CancellationToken,
     /// The OpenAPI document, set once the routes are known.
     pub(super) openapi: OnceLock<super::openapi::Document>,

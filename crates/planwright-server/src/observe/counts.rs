@@ -1,4 +1,4 @@
-//! How many plans and runs there are in the store. Looked at when somebody asks, and not more often
+//! How many plans and runs there are in the store. Looked at when a client asks, and not more often
 //! than needed.
 
 use super::prometheus::name;
@@ -58,7 +58,7 @@ fn keep_shown(counts: &mut ByStatus, shown: ByStatus) {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "a gauge is a float, and nobody has so many plans"
+    reason = "a gauge is a float, and no store holds so many plans"
 )]
 fn as_float(count: u64) -> f64 {
     count as f64

@@ -115,7 +115,7 @@ fn known_method(method: &Method) -> &'static str {
     }
 }
 
-/// The panic itself was told by the hook, masked. Whoever asked learns only where to look.
+/// The panic itself was told by the hook, masked. The caller learns only where to look.
 fn panicked(trace: TraceId) -> Response {
     let problem = json!({
         "type": "about:blank",

@@ -32,7 +32,7 @@ pub(super) mod name {
 const SECONDS: [f64; 14] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0,
 ];
-/// Samples are gathered in memory until somebody looks, so somebody looks this often.
+/// Samples are gathered in memory until they are read, so a task drains them this often.
 const UPKEEP: Duration = Duration::from_secs(10);
 /// How many different tools have a line of their own. A server could make up names for ever.
 const MAX_TOOLS: usize = 200;
@@ -65,8 +65,8 @@ impl Metrics {
             .expect("there are buckets")
             .build_recorder();
         let handle = recorder.handle();
-        // Somebody else's recorder was first: then these figures stay empty, and nothing else is
-        // wrong.
+        // Another recorder of this process was first: then these figures stay empty, and nothing
+        // else is wrong.
         drop(metrics::set_global_recorder(recorder));
         describe();
         metrics::gauge!(name::BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);

@@ -128,7 +128,7 @@ fn what_the_provider_does_wrong_is_a_bad_gateway() {
         "{told:?}"
     );
     assert!(problem["traceId"].is_string());
-    // An answer that breaks off ends in an error, whatever was told of it.
+    // An answer that breaks off ends in an error, regardless of what was told of it.
     let told = events(&service.post("/chat", &streamed()).ends(200).body);
     assert_eq!(told.last().unwrap().0, "chat.error", "{told:?}");
 }
@@ -180,7 +180,8 @@ fn whoever_goes_away_wants_no_answer_any_more() {
         body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
-    let (mut seen, mut buffer) = (String::new(), [0; 4096]);
+    let mut seen = String::new();
+    let mut buffer = [0; 4096];
     while !seen.contains("chat.delta") {
         let count = stream.read(&mut buffer).unwrap();
         assert!(count > 0, "{seen}");

@@ -70,11 +70,9 @@ fn a_gated_step_is_not_dispatched_before_it_is_approved_and_then_called_once() {
 fn the_inbox_is_paged_and_what_is_over_takes_no_place_in_it() {
     let service = Service::new();
     for number in 0..3 {
-        let (over, gate, fresh) = (
-            format!("over-{number}"),
-            format!("gate-{number}"),
-            format!("fresh-{number}"),
-        );
+        let over = format!("over-{number}");
+        let gate = format!("gate-{number}");
+        let fresh = format!("fresh-{number}");
         service.plan(&over, json!([echo("a", 1, &[])]));
         service.plan(&gate, gated());
         for id in [&over, &gate] {
@@ -85,7 +83,8 @@ fn the_inbox_is_paged_and_what_is_over_takes_no_place_in_it() {
         service.wait_for(&gate, "waiting");
         service.plan(&fresh, json!([echo("a", 1, &[])]));
     }
-    let (mut seen, mut path) = (Vec::new(), "/approvals?limit=2".to_owned());
+    let mut seen = Vec::new();
+    let mut path = "/approvals?limit=2".to_owned();
     loop {
         let page = service.get(&path).ends(200).json();
         for item in page["items"].as_array().unwrap() {

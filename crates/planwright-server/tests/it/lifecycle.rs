@@ -366,7 +366,8 @@ fn pages_hold_every_plan_once() {
     for number in 0..7 {
         service.plan(&format!("p{number}"), json!([]));
     }
-    let (mut seen, mut path) = (Vec::new(), "/plan?limit=3".to_owned());
+    let mut seen = Vec::new();
+    let mut path = "/plan?limit=3".to_owned();
     loop {
         let page = service.get(&path).ends(200).json();
         seen.extend(

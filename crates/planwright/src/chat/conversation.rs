@@ -153,7 +153,8 @@ impl Conversation {
         let StepState::AwaitingInput { asked, .. } = run.step(ix) else {
             return Ok(false);
         };
-        let (step, question) = (STEP.to_owned(), asked.digest());
+        let step = STEP.to_owned();
+        let question = asked.digest();
         let command = RunCommand::GiveInput {
             step,
             by: user(),

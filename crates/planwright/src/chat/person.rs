@@ -73,14 +73,16 @@ impl ChatPerson {
         asked: &AskedCall,
         interrupts: &Interrupts,
     ) -> Result<RunCommand, Failure> {
-        let (printer, step) = (self.app.printer(), run.step_id(ix).to_string());
+        let printer = self.app.printer();
+        let step = run.step_id(ix).to_string();
         for text in call_lines(&self.app, &step, asked).await? {
             printer.talk(&text);
         }
         let answer =
             ask_unless_interrupted(interrupts, move || ask_yes_no(printer, "Make this call?"))
                 .await?;
-        let (by, shown) = (user(), Shown::Digest(asked.digest).into());
+        let by = user();
+        let shown = Shown::Digest(asked.digest).into();
         Ok(match answer {
             Some(YesNo::Yes) => RunCommand::Approve {
                 step,
@@ -136,7 +138,9 @@ impl ChatPerson {
             return Consented::NotAsked;
         }
         let _asking = self.asking.lock().await;
-        let (app, review, candidate) = (self.app.clone(), review.clone(), candidate.clone());
+        let app = self.app.clone();
+        let review = review.clone();
+        let candidate = candidate.clone();
         let runtime = tokio::runtime::Handle::current();
         let asked = tokio::task::spawn_blocking(move || {
             let question = ApprovalQuestion {

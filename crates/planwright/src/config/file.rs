@@ -1,5 +1,5 @@
 //! `planwright.toml`: what the operator decided. Strict, because a misspelt setting protects
-//! nobody.
+//! nothing.
 
 use crate::config::executors::{self, AgentTable, ExecutorTable, ScopeMode};
 use crate::config::models::{self, DescribedModels, ModelsTable};
@@ -409,7 +409,8 @@ impl Config {
 
     /// How long plans are waited for and kept.
     pub(crate) fn keeping(&self) -> Keeping {
-        let (default, table) = (Keeping::default(), &self.plans);
+        let default = Keeping::default();
+        let table = &self.plans;
         let minutes = self
             .stalled_after_minutes
             .map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));

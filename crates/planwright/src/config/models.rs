@@ -343,7 +343,7 @@ mod tests {
     fn mistakes_are_named_and_a_key_in_the_file_is_not_repeated() {
         for (text, words) in [
             ("default = 'gpt-5'", "no name of a model"),
-            ("default = 'nobody/x'", "`nobody`, which nobody described"),
+            ("default = 'nobody/x'", "`nobody`, which is not configured"),
             (
                 "[providers.x]\nbase_url = 'http://127.0.0.1/v1'",
                 "`kind` is missing",

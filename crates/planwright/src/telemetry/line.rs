@@ -203,10 +203,8 @@ mod tests {
 
     #[test]
     fn secrets_are_masked_in_both() {
-        let (name, secret) = (
-            SecretName::new("K").unwrap(),
-            SecretText::new("hunter2hunter2".to_owned()).unwrap(),
-        );
+        let name = SecretName::new("K").unwrap();
+        let secret = SecretText::new("hunter2hunter2".to_owned()).unwrap();
         let redactor = Redactor::new([(&name, &secret)]);
         for format in [LogFormat::Text, LogFormat::Json] {
             let text = line("it was hunter2hunter2").render(format, Some(&redactor));

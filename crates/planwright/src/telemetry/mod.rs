@@ -1,7 +1,7 @@
-//! What the program tells those who operate it: logs on stderr, and spans for a collector.
+//! The program's reports to its operators: logs on stderr, and spans for a collector.
 //!
-//! Everything passes the same mask as everything else that is shown. Nobody who listens, or does
-//! not, changes an outcome.
+//! Everything passes the same mask as everything else that is shown. No listener, present or
+//! absent, changes an outcome.
 
 mod line;
 mod log;

@@ -229,14 +229,16 @@ pub(crate) fn verdict_lines(judged: &JudgedPlan, agreed: &AgreedSteps<'_>) -> Ve
                     line(&judgement.undecided.join(", "))
                 )
             };
-            let (verdict, because) = (judgement.verdict.as_str(), line(&judgement.explain()));
+            let verdict = judgement.verdict.as_str();
+            let because = line(&judgement.explain());
             lines.push(format!(
                 "step {}: policy says {verdict} ({because}){later}",
                 step.step
             ));
         }
         if let Some(undo) = step.undo.as_ref().filter(|undo| undo.rule.is_some()) {
-            let (verdict, because) = (undo.verdict.as_str(), line(&undo.explain()));
+            let verdict = undo.verdict.as_str();
+            let because = line(&undo.explain());
             lines.push(format!(
                 "step {}, undo: policy says {verdict} ({because})",
                 step.step

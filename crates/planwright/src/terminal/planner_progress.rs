@@ -177,10 +177,8 @@ impl PlanningDisplay {
     /// Lets these options tell what happens.
     pub(crate) fn begin(printer: Printer, options: &mut PlannerOptions) -> Self {
         let spinner = Spinner::begin(printer, "");
-        let (shown, heard) = (
-            spinner.bar().cloned(),
-            Arc::new(Mutex::new(PlanningProgress::default())),
-        );
+        let shown = spinner.bar().cloned();
+        let heard = Arc::new(Mutex::new(PlanningProgress::default()));
         options.told = PlannerSink::new(move |event| {
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(text) = heard.note(event) {

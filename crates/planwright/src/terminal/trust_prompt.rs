@@ -63,7 +63,8 @@ pub(crate) fn warn_of_own_files<'a>(
         looks_like_a_path && from.join(word).is_file() && from.join(word).starts_with(workspace)
     };
     for word in words.into_iter().filter(is_own) {
-        let (mark, file) = (printer.err(YELLOW, "!"), line(word));
+        let mark = printer.err(YELLOW, "!");
+        let file = line(word);
         printer.talk(&format!(
             "{mark} `{file}` is a file of this project: anyone who can change it decides what runs"
         ));

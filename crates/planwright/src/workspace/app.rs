@@ -94,10 +94,8 @@ impl Workspace {
             )));
         }
         let plans = root.join(PLANS);
-        let (database, artifacts) = (
-            plans.join("planwright.db"),
-            plans.join("planwright.db-artifacts"),
-        );
+        let database = plans.join("planwright.db");
+        let artifacts = plans.join("planwright.db-artifacts");
         Ok(Self {
             root,
             plans,

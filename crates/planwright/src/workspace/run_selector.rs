@@ -145,7 +145,7 @@ pub(crate) fn selector_of(run: &Run) -> String {
     }
 }
 
-/// The command that goes on with a run that nobody executes: of the run it belongs to, if it
+/// The command that goes on with a run that no process executes: of the run it belongs to, if it
 /// belongs to one.
 pub(crate) async fn resume_command(app: &App, mut run: Run) -> Result<Option<String>, Failure> {
     while let Some(parent) = run.start().parent.clone() {

@@ -54,8 +54,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Sends the request and reads the head of the answer. Whatever is no success is read to its
-    /// end.
+    /// Sends the request and reads the head of the answer. An answer that is no success is read to
+    /// its end.
     pub(crate) async fn open(
         address: SocketAddr,
         path: &str,
@@ -190,7 +190,7 @@ impl Client {
         events
     }
 
-    /// Reads one byte of whatever there is.
+    /// Reads one byte; false if there is none.
     pub(crate) async fn byte(&mut self) -> bool {
         let mut byte = [0];
         matches!(self.stream.read(&mut byte).await, Ok(1))

@@ -21,7 +21,8 @@ async fn everything_comes_in_one_order_and_goes_on_from_any_event() {
     world.propose(chain("plan-a", 3, 0)).await;
     world.run(chain("plan-b", 2, 0)).await;
     world.run(chain("plan-a", 3, 0)).await;
-    let (a, b) = (world.list("plan-a").await, world.list("plan-b").await);
+    let a = world.list("plan-a").await;
+    let b = world.list("plan-b").await;
     let events = take(&mut live, a.len() + b.len()).await;
     let of = |plan: &str| {
         let own = events.iter().filter(|event| event.data["planId"] == plan);
@@ -34,7 +35,8 @@ async fn everything_comes_in_one_order_and_goes_on_from_any_event() {
         assert_eq!(rest, events[at + 1..], "after {:?}", event.id);
     }
     // The same list, in pages.
-    let (mut listed, mut after) = (Vec::new(), "0".to_owned());
+    let mut listed = Vec::new();
+    let mut after = "0".to_owned();
     loop {
         let path = format!("/events?limit=4&after={after}");
         let page = world.get(&path, "application/json").await.json();

@@ -182,7 +182,7 @@ async fn what_memory_has_forgotten_comes_from_the_journal() {
         .rest()
         .await;
     assert_eq!(resumed, whole[10..]);
-    // Whoever cannot keep up with so short a memory is cut off, and goes on where it was.
+    // A client that cannot keep up with so short a memory is cut off, and goes on where it was.
     let mut events = live.rest().await;
     while events.len() < whole.len() {
         let last = events
@@ -268,7 +268,7 @@ async fn a_stream_stays_open_while_there_is_something_to_expect() {
         .map(|event| event.name)
         .collect();
     assert_eq!(names, ["run.started", "run.completed"]);
-    // Whoever wants to follow is told about the next run too.
+    // A client that wants to follow is told about the next run too.
     world.run(chain("plan-a", 1, 0)).await;
     for name in [
         "run.started",

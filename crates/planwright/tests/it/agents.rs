@@ -330,7 +330,7 @@ fn a_plan_of_descriptions_is_carried_out_by_a_model_within_its_scope() {
         .to_string(),
     );
     bench.run(&["import", "plan.json"]).ends(0);
-    // Nobody has said that calls which change something may be made: each is asked about.
+    // No approval covers calls that change something: each is asked about.
     let waits = bench
         .run(&["run", "invoice", "--yes", "--json"])
         .ends(4)

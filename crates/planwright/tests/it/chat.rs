@@ -30,7 +30,7 @@ fn typed(mut command: std::process::Command, lines: &str) -> Said {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // Whoever has heard enough reads no further.
+    // A program that has heard enough reads no further.
     drop(child.stdin.take().unwrap().write_all(lines.as_bytes()));
     said(child.wait_with_output().unwrap())
 }
@@ -435,7 +435,7 @@ fn an_answer_that_is_interrupted_counts_against_the_budget() {
     terminal.types("/quit\n");
     assert_eq!(terminal.ends(), Some(0));
     assert!(terminal.seen().contains("estimated"), "{}", terminal.seen());
-    // It is in the journal, so whoever comes back has spent it too.
+    // It is in the journal, so it is still spent when the conversation is resumed.
     let id = conversation(&bench).unwrap();
     let said = chat(&bench, &["--resume", &id], "and now?\n");
     assert!(
@@ -585,7 +585,7 @@ fn a_plan_of_the_model_that_changes_something_is_the_persons_to_approve() {
             Reply::text("Let us see."),
         ]
     };
-    // Nobody is there: it comes back as pending.
+    // No person is there: it comes back as pending.
     let (alone, provider) = bench(script());
     chat(&alone, &["--plan-tools"], "note it\n").ends(0);
     let told = last_message(&provider, 2)["content"]
@@ -689,7 +689,7 @@ fn wherever_the_chat_is_killed_it_goes_on_and_the_effect_happens_once() {
                 (1, true),
                 "{at}: {done:?}"
             ),
-            // Nobody knows whether it happened: a person is asked, and nothing is called again.
+            // It is unknown whether it happened: a person is asked, and nothing is called again.
             4 => assert!(
                 effects <= 1 && done.err.contains("planwright resolve"),
                 "{at}: {done:?}"

@@ -1,4 +1,4 @@
-//! Nothing runs that nobody agreed to.
+//! Nothing runs that no approver agreed to.
 
 use crate::workbench::{Bench, echo, effect, step};
 use serde_json::{Value, json};

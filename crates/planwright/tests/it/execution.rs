@@ -54,7 +54,8 @@ fn lanes_do_not_wait_for_each_other() {
 
 /// The most calls that were in flight at once, from the journal.
 fn most_in_flight(bench: &Bench, plan: &str) -> usize {
-    let (mut now, mut most) = (0_usize, 0);
+    let mut now = 0_usize;
+    let mut most = 0;
     for entry in bench.log(plan) {
         match entry["kind"].as_str().unwrap() {
             "attempt_started" => now += 1,

@@ -82,7 +82,8 @@ fn an_edit_of_an_older_version_is_refused() {
 
 #[test]
 fn a_file_of_another_workspace_is_a_new_plan() {
-    let (one, other) = (Bench::new(), Bench::new());
+    let one = Bench::new();
+    let other = Bench::new();
     imported(&one, "p", json!([echo("a", 1, &[])]));
     imported(&one, "p", json!([echo("a", 2, &[])]));
     other.write("plan.md", &one.read(".plans/p/plan.md"));

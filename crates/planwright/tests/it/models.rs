@@ -70,7 +70,8 @@ fn models_are_listed_with_roles_places_keys_and_prices() {
 
 #[test]
 fn a_check_asks_and_says_what_a_model_can_do() {
-    let (bench, provider) = (Bench::new(), able());
+    let bench = Bench::new();
+    let provider = able();
     bench.write("planwright.toml", &provider.config());
     let checked = bench.run(&["models", "check", "--json"]).ends(0).json();
     assert_eq!(checked[0]["ok"], json!(true));
@@ -212,13 +213,15 @@ fn commands_that_ask_nobody_need_no_key_and_mistakes_are_named() {
     bench.write("planwright.toml", "[models]\ndefault = \"opnai/gpt-5\"\n");
     bench
         .run(&["list"])
-        .complains(2, "`opnai`, which nobody described");
+        .complains(2, "`opnai`, which is not configured");
 }
 
 #[test]
 fn a_question_is_a_span_without_what_was_said_unless_that_is_wanted() {
     for wanted in [false, true] {
-        let (bench, provider, collector) = (Bench::new(), able(), Collector::start());
+        let bench = Bench::new();
+        let provider = able();
+        let collector = Collector::start();
         let content = format!("[telemetry]\ncontent = {wanted}\n");
         bench.write(
             "planwright.toml",

@@ -28,7 +28,8 @@ fn retry_b() -> Value {
 }
 
 fn bench(replies: impl IntoIterator<Item = Reply>, more: &str) -> (Bench, Provider, String) {
-    let (bench, provider) = (Bench::new(), Provider::scripted(replies));
+    let bench = Bench::new();
+    let provider = Provider::scripted(replies);
     bench.write("planwright.toml", &format!("{}{more}", provider.config()));
     let file = plan(&bench);
     (bench, provider, file)
@@ -67,7 +68,7 @@ fn an_adjustment_waits_for_somebody_who_agrees_to_the_change_and_then_the_rest_r
         ]
     );
 
-    // Whoever looks sees the change, and what was agreed to already.
+    // A person who looks sees the change, and what was agreed to already.
     let shown = bench.run(&["show", "p"]).ends(0);
     assert!(shown.out.contains("changed since version 1"), "{shown:#?}");
     assert!(

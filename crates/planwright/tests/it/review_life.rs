@@ -41,7 +41,7 @@ fn comments_are_threads_about_the_plan_or_a_step() {
     );
     assert!(
         !said.out.contains('\u{1b}'),
-        "what somebody wrote does not reach the terminal as it is"
+        "what a person wrote does not reach the terminal as it is"
     );
     let shown = bench.run(&["show", "p"]).ends(0).out;
     assert!(shown.contains("2 threads of comments, 2 open"), "{shown}");

@@ -183,7 +183,8 @@ fn trust_is_bound_to_the_launch_line_and_not_to_values() {
 
 #[test]
 fn trust_does_not_travel_to_another_workspace() {
-    let (project, other) = (Project::new(), Project::new());
+    let project = Project::new();
+    let other = Project::new();
     project.servers(json!({ "tool": { "command": "echo" } }));
     other.servers(json!({ "tool": { "command": "echo" } }));
     project.run(&["servers", "trust", "tool", "--yes"]).ends(0);

@@ -18,7 +18,8 @@ fn receiver() -> (String, Arc<Mutex<Vec<u8>>>) {
     let all = Arc::clone(&received);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (mut stream, all) = (stream.unwrap(), Arc::clone(&all));
+            let mut stream = stream.unwrap();
+            let all = Arc::clone(&all);
             std::thread::spawn(move || {
                 let mut buffer = [0; 65_536];
                 while let Ok(count @ 1..) = stream.read(&mut buffer) {
@@ -46,7 +47,7 @@ fn no_spelling_of_a_secret_is_in_anything_that_operators_see() {
     bench.write("planwright.toml", &config);
     let mut steps = echoes(&bench, http);
     steps.extend(workers());
-    // A title that repeats a secret is told to nobody either, once the secret is known.
+    // A title that repeats a secret is told to no sink either, once the secret is known.
     let mut told = call(
         "told",
         "demo.echo",

@@ -40,7 +40,8 @@ fn encrypted() -> (Bench, String) {
 
 /// Files below a directory that hold a text.
 fn holding(directory: &Path, needle: &str) -> Vec<PathBuf> {
-    let (mut found, mut waiting) = (Vec::new(), vec![directory.to_owned()]);
+    let mut found = Vec::new();
+    let mut waiting = vec![directory.to_owned()];
     while let Some(directory) = waiting.pop() {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
@@ -157,7 +158,8 @@ fn the_passphrase_comes_from_a_descriptor_or_the_configuration() {
         "[store]\npassphrase_file = 'secret-word'\n",
     );
     assert!(bench.run(&["list"]).ends(0).out.contains("canary-plan"));
-    // Whoever names a passphrase is not shown a plain store that somebody put there instead.
+    // An operator who names a passphrase is not shown a plain store that an attacker put there
+    // instead.
     let other = Bench::new();
     passphrase_file(&other, "secret-word", PASSPHRASE);
     let plan = other.plan(

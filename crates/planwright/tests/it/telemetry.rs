@@ -45,7 +45,8 @@ impl Collector {
 fn take(stream: TcpStream, all: &Mutex<Vec<u8>>) {
     let mut reader = BufReader::new(stream);
     loop {
-        let (mut length, mut line) = (0_usize, String::new());
+        let mut length = 0_usize;
+        let mut line = String::new();
         loop {
             line.clear();
             if reader.read_line(&mut line).unwrap_or(0) == 0 {

@@ -87,7 +87,8 @@ fn the_same_inputs_make_the_same_plan_and_a_file_can_bring_them() {
             .unwrap()
             .to_owned()
     };
-    let (one, two) = (with(&[]), with(&["--input", "times=9"]));
+    let one = with(&[]);
+    let two = with(&["--input", "times=9"]);
     assert_eq!(one, two);
     assert_ne!(
         one,

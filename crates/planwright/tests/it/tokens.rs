@@ -18,10 +18,8 @@ fn a_token_is_shown_once_and_listed_without_itself() {
     let made = create(&bench, "approver", "person", "Ada");
     let fields: Vec<&String> = made.as_object().unwrap().keys().collect();
     assert_eq!(fields, ["id", "token"]);
-    let (id, token) = (
-        made["id"].as_str().unwrap(),
-        made["token"].as_str().unwrap(),
-    );
+    let id = made["id"].as_str().unwrap();
+    let token = made["token"].as_str().unwrap();
     assert!(id.starts_with("tok-") && id.len() == 12, "{id}");
     assert!(token.starts_with("pwt_") && token.len() == 47, "{token}");
     let listed = bench.run(&["token", "list", "--json"]).ends(0);

@@ -129,7 +129,7 @@ fn endpoints_are_told_in_order_and_signed_and_do_not_disturb_each_other() {
     settled(&served, 6);
 
     let plan = bench.plan("p", json!([echo("a", "x", &[]), echo("b", "${a}", &["a"])]));
-    // Nobody who is told, or cannot be told, changes what the run comes to.
+    // No endpoint, whether it can be told or not, changes what the run comes to.
     run(&bench, &["run", &plan, "--yes"]).ends(0);
 
     let ended = |path: &str| {
@@ -386,7 +386,7 @@ fn a_restart_in_the_middle_loses_nothing() {
     }
     wait_until("the first notices", || received(&bench, "/slow").len() >= 2);
     served.kill();
-    // What happens while nobody carries is told later.
+    // What happens while no server delivers is told later.
     run(&bench, &["run", &plan, "--yes"]).ends(0);
     let _served = serve(&bench);
     run(&bench, &["webhooks", "retry", "slow"]);

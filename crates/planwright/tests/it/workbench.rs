@@ -324,9 +324,10 @@ impl Terminal {
         let running = Running::of(command);
         let keyboard = std::fs::File::from(master);
         let screen: Arc<Mutex<String>> = Arc::default();
-        let (mut reader, seen) = (keyboard.try_clone().unwrap(), Arc::clone(&screen));
+        let mut reader = keyboard.try_clone().unwrap();
+        let seen = Arc::clone(&screen);
         let mut cursor = keyboard.try_clone().unwrap();
-        // Ends with the terminal: reading fails once nobody holds its other side.
+        // Ends with the terminal: reading fails once no process holds its other side.
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {

@@ -136,10 +136,8 @@ fn an_undo_killed_anywhere_takes_every_step_back_once() {
                         .iter()
                         .find(|step| step["status"] == "outcome_unknown")
                         .unwrap();
-                    let (run, step) = (
-                        result["runId"].as_str().unwrap(),
-                        unknown["id"].as_str().unwrap(),
-                    );
+                    let run = result["runId"].as_str().unwrap();
+                    let step = unknown["id"].as_str().unwrap();
                     settle(
                         &place,
                         run,

@@ -85,7 +85,8 @@ fn kills_during_recovery(totals: &Totals, points: &[(usize, u64)], wanted: usize
             let (index, count) = points[number as usize % points.len()];
             // A walk that visits different pairs each time and is the same in every execution.
             let first = number.wrapping_mul(2_654_435_761) % count + 1;
-            let (second, third) = (number % 23 + 1, number % 11 + 1);
+            let second = number % 23 + 1;
+            let third = number % 11 + 1;
             cycle(&shapes[index], &[first, second, third], totals);
         }
     });

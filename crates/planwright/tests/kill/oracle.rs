@@ -104,7 +104,7 @@ pub(crate) fn settle_unknown(
     unknown.len()
 }
 
-/// Answers what a step asks and nobody has answered. Returns how many questions there were.
+/// Answers the questions of steps that have no answer yet. Returns how many questions there were.
 pub(crate) fn answer_questions(workspace: &Workspace, context: &str) -> usize {
     let mut asked: BTreeSet<String> = BTreeSet::new();
     for entry in workspace.journal() {

@@ -1,4 +1,4 @@
-//! The model answers, whatever it answers.
+//! The model answers, regardless of what it says.
 
 use crate::peers::Project;
 use crate::server::{LocalModel, configured};

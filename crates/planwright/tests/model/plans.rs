@@ -1,4 +1,4 @@
-//! Plans that the model writes, over the tools of a server that somebody else wrote.
+//! Plans that the model writes, over the tools of a server by another author.
 
 use crate::peers::Project;
 use crate::server::{LocalModel, configured};

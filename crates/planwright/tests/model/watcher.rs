@@ -32,7 +32,7 @@ impl Watcher {
         }
     }
 
-    /// Waits until somebody has asked something.
+    /// Waits until the program has asked something.
     pub(crate) fn wait_for_request(&self) {
         self.arrived
             .recv_timeout(std::time::Duration::from_secs(60))
@@ -46,12 +46,14 @@ impl Watcher {
 }
 
 fn pass_on(client: TcpStream, model: u16, told: mpsc::Sender<()>, refused: Arc<AtomicUsize>) {
-    // Nobody listens yet, or not any more: the client sees its connection end.
+    // The model does not listen yet, or not any more: the client sees its connection end.
     let Ok(server) = TcpStream::connect(("127.0.0.1", model)) else {
         return;
     };
-    let (from_client, to_client) = (client.try_clone().unwrap(), client);
-    let (from_server, to_server) = (server.try_clone().unwrap(), server);
+    let from_client = client.try_clone().unwrap();
+    let to_client = client;
+    let from_server = server.try_clone().unwrap();
+    let to_server = server;
     std::thread::spawn(move || copy(from_client, to_server, |_| told.send(()).unwrap_or(())));
     std::thread::spawn(move || {
         copy(from_server, to_client, |bytes| {

@@ -1,4 +1,4 @@
-//! The model works and talks: whatever it wants, it stays where it was put.
+//! The model works and talks: regardless of what it wants, it stays where it was put.
 
 use crate::peers::Project;
 use crate::server::{LocalModel, configured};

@@ -30,14 +30,12 @@ const KILLS: [(&str, HasCome); 4] = [
 fn plan(project: &Project) -> Value {
     let repository = project.file("files");
     let lane = |n: usize| {
-        let (read, write, work, add, commit, remember) = (
-            format!("time{n}"),
-            format!("write{n}"),
-            format!("work{n}"),
-            format!("add{n}"),
-            format!("commit{n}"),
-            format!("remember{n}"),
-        );
+        let read = format!("time{n}");
+        let write = format!("write{n}");
+        let work = format!("work{n}");
+        let add = format!("add{n}");
+        let commit = format!("commit{n}");
+        let remember = format!("remember{n}");
         let file = format!("note{n}.txt");
         [
             call(

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-/// A server that somebody else started. Ended with the test.
+/// A server that Planwright did not start. Ended with the test.
 struct Listening {
     child: Child,
     port: u16,

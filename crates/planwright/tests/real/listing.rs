@@ -80,8 +80,8 @@ fn tools_have_schemas_annotations_classes_and_digests_that_stay() {
     }
     assert!(find(&tools, "convert_time")["outputSchema"].is_object());
 
-    // A server whose word is not taken writes, whatever it says of itself, and its tools are others
-    // to an approval.
+    // A server whose word is not taken writes, regardless of what it says of itself, and its tools
+    // are others to an approval.
     let before = find(&tools, "convert_time");
     project.configure("servers.time.trust_annotations = false\n");
     let doubted = project

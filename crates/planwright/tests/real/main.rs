@@ -1,4 +1,4 @@
-//! The real program with servers nobody here wrote, installed by `cargo xtask peers`.
+//! The real program with servers by other authors, installed by `cargo xtask peers`.
 
 #![expect(
     clippy::unwrap_used,

@@ -24,7 +24,7 @@ fn a_public_address_is_refused_without_encryption() {
         .ends(2);
 }
 
-/// An open event stream of whoever has this token, once it has begun.
+/// Opens an event stream with this token and waits until it has begun.
 fn stream(service: &Service, token: &str) -> TcpStream {
     let request = service
         .bare("GET", "/events")

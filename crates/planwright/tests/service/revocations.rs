@@ -74,7 +74,8 @@ fn what_somebody_approved_starts_nothing_once_their_token_is_revoked() {
         .as_array_mut()
         .unwrap()
         .sort_by_key(ToString::to_string);
-    let (plans, none) = (json!(["p", "q"]), json!([]));
+    let plans = json!(["p", "q"]);
+    let none = json!([]);
     assert_eq!(
         (
             &said["revoked"],

@@ -1,4 +1,4 @@
-//! Somebody else's program reads the OpenAPI document and tries everything it allows and forbids.
+//! Schemathesis reads the OpenAPI document and tries everything it allows and forbids.
 
 use crate::client::Service;
 use serde_json::{Value, json};

@@ -44,7 +44,8 @@ impl Run {
         turn: &Turn<'_>,
         now: Timestamp,
     ) -> Result<Vec<RunEvent>, Refusal> {
-        let (step, attempt) = (self.step_id(ix).clone(), turn.attempt);
+        let step = self.step_id(ix).clone();
+        let attempt = turn.attempt;
         let not_in_flight = || Refusal::NotInFlight {
             step: step.to_string(),
             attempt,
@@ -202,7 +203,8 @@ impl Run {
                 .into_iter()
                 .map(str::to_owned)
                 .collect();
-            let (name, only) = (&wanted.tool, listed(&names));
+            let name = &wanted.tool;
+            let only = listed(&names);
             let message =
                 format!("Tool {name} not available in plan scope. Only [{only}] are available.");
             return Err(StepError::new(StepErrorCode::OutOfScope, message));
@@ -221,8 +223,8 @@ impl Run {
             self.start(),
             &self.plan().document().limits.budget,
         );
-        // Nobody was told of this tool: what was said about the step's calls is not about it,
-        // unless policy needs nobody.
+        // No approver was told of this tool: what was said about the step's calls is not about it,
+        // unless policy needs no approval.
         let harmless = known.read_only && known.facts.judgement.verdict == Verdict::Allow;
         Ok(!in_scope && !harmless)
     }

@@ -93,7 +93,8 @@ impl Run {
             call, expires_at, ..
         } = self.step(ix)
         else {
-            // What was shown is said first: whoever looks at another plan should hear that.
+            // What was shown is checked first: a caller that looks at another plan should be told
+            // that.
             shown.check(self.start.version, self.start.digest)?;
             return Err(Refusal::NothingToApprove {
                 step: step.to_owned(),

@@ -114,7 +114,7 @@ impl Run {
         if !consent.is_a_persons_for(self.plan.step_id(self.plan_step(ix)).as_str()) {
             return Some(because());
         }
-        // Whoever approved saw this step as one that is not asked about.
+        // The approver saw this step as one that is not asked about.
         (facts.late && choices.is_empty()).then(|| {
             format!(
                 "this was not known when the plan was approved: {}",
@@ -123,8 +123,8 @@ impl Run {
         })
     }
 
-    /// A call that an executor wants was known to nobody when the plan was approved: what policy
-    /// asks about goes only if a person said in advance that it may.
+    /// A call that an executor wants was not known to any approver when the plan was approved: what
+    /// policy asks about goes only if a person said in advance that it may.
     fn why_asked_of_agent(&self, choices: &[LateChoice], facts: &CallFacts) -> Option<String> {
         if self
             .start
@@ -216,8 +216,8 @@ fn asked(tool: &ToolName, call: Digest, facts: &CallFacts, reason: String) -> Bo
     })
 }
 
-/// Why a call is not made, whoever agreed to it: the tool is another one by now, or policy forbids
-/// it.
+/// Returns why a call is not made, regardless of who agreed to it: the tool is another one by now,
+/// or policy forbids it.
 pub(super) fn refused_by_consent(
     consent: Option<&Consent>,
     tool: &ToolName,

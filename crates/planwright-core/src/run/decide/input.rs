@@ -72,7 +72,8 @@ impl Run {
         asked: &Asked,
         now: Timestamp,
     ) -> RunEvent {
-        let (step, attempt) = (self.step_id(ix).clone(), tally.attempts);
+        let step = self.step_id(ix).clone();
+        let attempt = tally.attempts;
         if self.state == RunState::Cancelling {
             return RunEvent::AttemptCancelled { step, attempt };
         }
@@ -132,7 +133,8 @@ impl Run {
                 step: step.to_owned(),
                 findings,
             })?;
-        let (step, by) = (self.step_id(ix).clone(), by.clone());
+        let step = self.step_id(ix).clone();
+        let by = by.clone();
         Ok(vec![RunEvent::InputGiven {
             step,
             attempt: *attempt,

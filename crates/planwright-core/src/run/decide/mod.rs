@@ -31,7 +31,7 @@ use crate::principal::{Assurance, Principal};
 use crate::time::Timestamp;
 use crate::tool::{EffectClass, ToolName};
 
-/// Something somebody wants to happen to a run.
+/// A change that a caller or the engine asks for in a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Call the step's tool with exactly these arguments.
@@ -137,7 +137,7 @@ pub enum Command {
     Cancel {
         by: Principal,
     },
-    /// Nobody has executed the run since then.
+    /// No process has executed the run since then.
     Stall {
         since: Timestamp,
     },
@@ -146,7 +146,7 @@ pub enum Command {
         by: Principal,
         reason: String,
     },
-    /// Somebody looked at how the run went, and this is what they say.
+    /// The reflector looked at how the run went, and this is what it says.
     Reflect {
         reflected: Box<Reflected>,
         used: Vec<ModelUse>,
@@ -201,7 +201,7 @@ pub enum Answer {
     },
     /// The tool asks a person first; it had no effect.
     Asked(Box<Asked>),
-    /// Nobody knows.
+    /// The outcome of the call is unknown.
     Lost {
         reason: String,
     },
@@ -246,7 +246,8 @@ impl Run {
                 used,
                 observe,
             } => {
-                let (text, used) = (text.as_ref(), used.as_ref());
+                let text = text.as_ref();
+                let used = used.as_ref();
                 let turn = agent::Turn {
                     attempt: *attempt,
                     text,

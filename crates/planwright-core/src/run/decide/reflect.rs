@@ -1,4 +1,4 @@
-//! Somebody looked at the run before its end: what follows from what they say.
+//! The reflector looked at the run before its end: the consequences of what it says.
 
 use crate::adjust::{Assessment, Reflected};
 use crate::model::ModelUse;
@@ -7,8 +7,8 @@ use crate::principal::Principal;
 use crate::run::{Look, Refusal, Run, RunEvent};
 
 impl Run {
-    /// Records what was said. A failed step stays a failure whatever that is; where a change is
-    /// asked for and cannot be made, the run fails and says why.
+    /// Records what was said. A failed step stays a failure regardless of what was said; where a
+    /// change is asked for and cannot be made, the run fails and says why.
     pub(super) fn decide_reflect(
         &self,
         reflected: &Reflected,

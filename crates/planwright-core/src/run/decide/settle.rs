@@ -4,7 +4,7 @@ use crate::run::{Run, RunEvent, RunState};
 
 impl Run {
     pub(super) fn decide_settle(&self) -> Vec<RunEvent> {
-        // Before it ends somebody looks at it, unless it is cancelled.
+        // Before it ends the reflector looks at it, unless it is cancelled.
         if !self.index.running.is_empty() || self.next_look().is_some() {
             return Vec::new();
         }

@@ -1,4 +1,4 @@
-//! A run that nobody executes any more: noting that it stands still, and giving it up.
+//! A run that no process executes any more: noting that it stands still, and giving it up.
 
 use crate::principal::Principal;
 use crate::run::{Refusal, Run, RunEvent, RunState};

@@ -1,5 +1,5 @@
-//! Time passed: calls that took too long end here, whatever they report later, and approvals that
-//! nobody gave.
+//! Time passed: calls that took too long end here, regardless of what they report later, and so do
+//! approvals that no person gave.
 
 use crate::run::{Run, RunEvent, StepError, StepErrorCode, StepState};
 use crate::time::Timestamp;
@@ -15,7 +15,7 @@ impl Run {
             .map(|&(at, ix)| {
                 let error = StepError::new(
                     StepErrorCode::ApprovalExpired,
-                    format!("nobody approved it before {at}"),
+                    format!("it was not approved before {at}"),
                 );
                 RunEvent::StepFailed {
                     step: self.step_id(ix).clone(),

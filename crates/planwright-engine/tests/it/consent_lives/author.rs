@@ -1,4 +1,4 @@
-//! Plans that somebody may propose: calls that fail, arguments that are known only later, gates,
+//! Plans that an author may propose: calls that fail, arguments that are known only later, gates,
 //! and executors.
 
 use super::dice::Dice;
@@ -39,14 +39,12 @@ pub(super) fn plan(dice: &mut Dice) -> Value {
         "${b}"
     };
     let others = if reads { 0 } else { 1 };
-    let (critical, executor) = (
-        dice.chance(50),
-        if dice.chance(25) {
-            Some("program")
-        } else {
-            None
-        },
-    );
+    let critical = dice.chance(50);
+    let executor = if dice.chance(25) {
+        Some("program")
+    } else {
+        None
+    };
     let optional = [
         (
             40,

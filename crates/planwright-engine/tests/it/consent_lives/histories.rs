@@ -37,7 +37,7 @@ struct Tally {
     /// Why wanted calls were not made, and why steps failed.
     refused: BTreeMap<String, u64>,
     denied: u64,
-    /// Approvals that nobody used in time.
+    /// Approvals that no run used in time.
     expired: u64,
 }
 
@@ -204,7 +204,7 @@ fn live_through(seed: u64, tally: &mut Tally) {
     let mut now = stage.clock().now();
     for number in 0..lives {
         now = live(&stage, number, now);
-        // Whoever starts the next process may have decided otherwise.
+        // The operator who starts the next process may have decided otherwise.
         stage.change(|scene, dice| {
             if dice.chance(20) {
                 scene.policy = usize::try_from(dice.below(policies().len() as u64)).unwrap();

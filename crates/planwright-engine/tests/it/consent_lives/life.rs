@@ -57,7 +57,7 @@ impl Life {
         }
     }
 
-    /// Somebody, mostly a person.
+    /// A random principal, mostly a person.
     fn anybody(&self) -> Principal {
         self.stage.dice(|dice| match dice.below(16) {
             0 => Principal::agent("planner"),
@@ -67,7 +67,8 @@ impl Life {
     }
 
     async fn propose(&self) {
-        let (plan, by) = (self.stage.dice(plan), self.anybody());
+        let plan = self.stage.dice(plan);
+        let by = self.anybody();
         let proposed = self
             .engine
             .plans()
@@ -81,7 +82,8 @@ impl Life {
         let Ok((review, _)) = self.engine.plans().load_review(&self.plan).await else {
             return;
         };
-        let (by, shown) = (self.anybody(), Shown::Version(review.current().number));
+        let by = self.anybody();
+        let shown = Shown::Version(review.current().number);
         let rejected = self
             .engine
             .plans()
@@ -291,8 +293,8 @@ impl Life {
         }
     }
 
-    /// Somebody goes over everything that waits for a person, with the right or the wrong thing on
-    /// the screen.
+    /// A person goes over everything that waits for one, with the right or the wrong thing on the
+    /// screen.
     async fn answer_all(&self) {
         let Ok((review, _)) = self.engine.plans().load_review(&self.plan).await else {
             return;

@@ -24,7 +24,7 @@ struct Yes {
     until: Option<Timestamp>,
     uses: u32,
     choices: Vec<(String, Choice)>,
-    /// Nobody in this world said it: policy agreed by itself to a change.
+    /// No person in this world said it: policy agreed by itself to a change.
     unasked: bool,
 }
 
@@ -32,7 +32,7 @@ struct Yes {
 #[derive(Debug, Clone)]
 pub(super) struct Terms {
     pub(super) choices: Vec<Choice>,
-    /// What its executor may call, as whoever agreed to it read it.
+    /// The tools its executor may call, as the approver read them.
     pub(super) scope: BTreeSet<String>,
 }
 
@@ -48,9 +48,10 @@ pub(super) struct Opening {
 }
 
 impl Oracle<'_> {
-    /// Finds who agreed to this run of the plan, or why nobody did.
+    /// Finds who agreed to this run of the plan, or why it was not agreed to.
     pub(super) fn find_opening(&self, run: &str) -> Result<Opening, String> {
-        let (mut yes, mut current) = (Vec::new(), None);
+        let mut yes = Vec::new();
+        let mut current = None;
         for noted in &self.past.plan {
             let scene = self.stage.scene_at(noted.position);
             match &noted.event {
@@ -123,10 +124,11 @@ impl Oracle<'_> {
         let by_policy = spent.iter().any(|yes| yes.by.kind == PrincipalKind::Policy);
         let enough = people.len() >= people_needed(scene.policy);
         if !by_policy && !enough {
-            return Err(format!("{run} began, and nobody had agreed to it"));
+            return Err(format!("{run} began without an approval"));
         }
         let unchanged = self.unchanged(run, document, scene)?;
-        // One of two is nobody, and policy is alone with what it agrees to.
+        // One approval of the two needed counts as none, and policy is alone with what it agrees
+        // to.
         let agreed = if !enough {
             let policys = spent
                 .iter()
@@ -160,7 +162,8 @@ impl Oracle<'_> {
                 })
                 .collect()
         };
-        let (document, proposer) = (document.clone(), proposer.clone());
+        let document = document.clone();
+        let proposer = proposer.clone();
         Ok(Opening {
             document,
             scene,
@@ -232,13 +235,14 @@ fn check_policys(
         return Err("policy agreed to a change that is a person's".to_owned());
     }
     for step in steps(document) {
-        let (id, known) = (name(step), unchanged.get(name(step)));
+        let id = name(step);
+        let known = unchanged.get(name(step));
         let left_out = step["skip"] == true;
         let allowed = left_out || is_allowed(document, step, scene.policy);
         let harmless = allowed && !left_out && step["tool"].as_str().is_some_and(only_reads);
         match known {
             Some(Some(_)) => {}
-            // Nobody but policy ever agreed to it.
+            // Only policy ever agreed to it.
             Some(None) if allowed => {}
             None if harmless || (allowed && !unasked) => {}
             _ => return Err(format!("policy agreed to step `{id}` by itself")),
@@ -247,7 +251,7 @@ fn check_policys(
     Ok(())
 }
 
-/// Whether a step needs nobody, on what is written down.
+/// Returns true if a step needs no approval, on what is written down.
 fn is_allowed(document: &Value, step: &Value, policy: usize) -> bool {
     if step["approvalRequired"] == true {
         return false;
@@ -272,7 +276,8 @@ fn choices(
 ) -> Result<Vec<(String, Choice)>, String> {
     let mut choices = said.to_vec();
     for step in steps(document) {
-        let (id, left_out) = (name(step), step["skip"] == true);
+        let id = name(step);
+        let left_out = step["skip"] == true;
         if left_out || said.iter().any(|(of, _)| of == id) {
             continue;
         }

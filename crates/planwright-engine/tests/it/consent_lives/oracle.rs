@@ -1,4 +1,4 @@
-//! Says, for everything that left, who had agreed to it; or why nobody had.
+//! Says, for everything that left, who had agreed to it; or why it was not agreed to.
 //!
 //! It reads what is in the journal as data, knows the policies by heart, and shares no rule with
 //! the program under test.
@@ -28,7 +28,7 @@ pub(super) enum Covered {
     Shown,
     /// An executor wanted it, and policy allows it.
     AgentsAllowed,
-    /// An executor wanted it, and whoever approved the plan had said that it may, or under which
+    /// An executor wanted it, and the approver of the plan had said that it may, or under which
     /// condition.
     AgentsInAdvance,
     /// The same, and that was before the plan was adjusted.
@@ -57,7 +57,7 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// Who agreed to this run of the plan, or why nobody did.
+    /// Returns who agreed to this run of the plan, or why it was not agreed to.
     pub(super) fn opening(&self, run: &str) -> Result<Rc<Opening>, String> {
         if let Some(known) = self.opened.borrow().get(run) {
             return known.clone();
@@ -146,7 +146,7 @@ impl<'a> Oracle<'a> {
         if opening.agreed.contains_key(&left.step) || self.was_shown(left, started, opening)? {
             return Ok(Covered::Program);
         }
-        Err("nobody but policy agreed to a program".to_owned())
+        Err("no person agreed to a program".to_owned())
     }
 
     fn judge_step(
@@ -174,7 +174,7 @@ impl<'a> Oracle<'a> {
             .unwrap_or_default();
         let key = if tool == "r.look" { "of" } else { "to" };
         if !choices.iter().all(|choice| choice.is_kept(&left.args, key)) {
-            return Err("the condition of whoever approved does not hold".to_owned());
+            return Err("the condition of the approver does not hold".to_owned());
         }
         let verdict = match says(left.scene.policy, tool, &left.args, false) {
             Verdict::Deny => return Err("policy denies it".to_owned()),
@@ -185,13 +185,13 @@ impl<'a> Oracle<'a> {
             return Ok(Covered::Shown);
         }
         if choices.contains(&Choice::Ask) {
-            return Err("whoever approved wanted to see this call".to_owned());
+            return Err("the approver wanted to see this call".to_owned());
         }
         match (verdict, terms) {
             (Verdict::Allow, _) => Ok(Covered::Allowed),
-            (_, None) => Err("nobody but policy agreed to it".to_owned()),
+            (_, None) => Err("no person agreed to it".to_owned()),
             (_, Some(_)) if is_late(step) && choices.is_empty() => {
-                Err("nobody agreed to arguments that were not known".to_owned())
+                Err("no person agreed to arguments that were not known".to_owned())
             }
             (_, Some(_)) if opening.carried => Ok(Covered::Before),
             (_, Some(_)) => Ok(Covered::WithThePlan),
@@ -228,10 +228,8 @@ impl<'a> Oracle<'a> {
             return Err("no executor works on this step".to_owned());
         }
         let turn = self.check_wanted(left, tool, parent)?;
-        let (verdict, shown) = (
-            says(left.scene.policy, tool, &left.args, false),
-            self.was_shown(left, started, opening)?,
-        );
+        let verdict = says(left.scene.policy, tool, &left.args, false);
+        let shown = self.was_shown(left, started, opening)?;
         if verdict == Verdict::Deny {
             return Err("policy denies it".to_owned());
         }
@@ -312,18 +310,18 @@ fn covered_in_advance(
         .map(|terms| terms.choices.as_slice())
         .unwrap_or_default();
     if !choices.iter().all(|choice| choice.is_kept(args, "to")) {
-        return Err("the condition of whoever approved does not hold".to_owned());
+        return Err("the condition of the approver does not hold".to_owned());
     }
     if shown {
         return Ok(Covered::AgentsShown);
     }
     match terms {
-        None => Err("nobody but policy agreed to it".to_owned()),
+        None => Err("no person agreed to it".to_owned()),
         Some(terms) if !terms.scope.contains(tool) => {
-            Err("whoever agreed to the step was told of other tools".to_owned())
+            Err("the approver of the step was told of other tools".to_owned())
         }
         Some(_) if choices.is_empty() || choices.contains(&Choice::Ask) => {
-            Err("whoever approved wanted to see this call".to_owned())
+            Err("the approver wanted to see this call".to_owned())
         }
         Some(_) => Ok(Covered::AgentsInAdvance),
     }

@@ -38,7 +38,8 @@ impl Past {
     pub(super) fn of(stage: &Stage) -> Self {
         let mut past = Self::default();
         for placed in stage.feed(0) {
-            let (position, record) = (placed.position.0, &placed.record);
+            let position = placed.position.0;
+            let record = &placed.record;
             match &placed.stream {
                 StreamName::Plan(_) => {
                     let entry = decode(record).unwrap();
@@ -144,7 +145,8 @@ impl Past {
 
     /// Everything about a step that people agreed to before this position.
     pub(super) fn granted(&self, run: &str, step: &str, before: u64) -> Vec<Granted<'_>> {
-        let (mut asked, mut granted) = (None, Vec::new());
+        let mut asked = None;
+        let mut granted = Vec::new();
         for noted in self
             .of_run(run)
             .iter()

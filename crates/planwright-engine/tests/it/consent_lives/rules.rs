@@ -84,7 +84,7 @@ pub(super) fn agrees_to_changes(policy: usize) -> bool {
     !matches!(policy, 0 | 5)
 }
 
-/// What a person said about calls that nobody knew yet.
+/// The choice of a person about calls that were not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
     Any,

@@ -102,7 +102,8 @@ impl Stage {
 
     /// An engine under the policy of the moment, with this world around it.
     pub(super) fn engine(self: &Arc<Self>, life: u64) -> (Engine, OwnerId) {
-        let (owner, scene) = (OwnerId(format!("life {life}")), self.scene());
+        let owner = OwnerId(format!("life {life}"));
+        let scene = self.scene();
         let builder = Engine::builder(Arc::<Self>::clone(self))
             .clock(Arc::<VirtualClock>::clone(self.clock()))
             .ids(Arc::new(SequentialIds::starting_at(1 + life * 1_000_000)))
@@ -157,7 +158,8 @@ impl Stage {
     }
 
     pub(super) fn change(&self, change: impl FnOnce(&mut Scene, &mut Dice)) {
-        let (position, mut scene) = (self.position(), self.scene());
+        let position = self.position();
+        let mut scene = self.scene();
         self.dice(|dice| change(&mut scene, dice));
         if scene != self.scene() {
             self.tell(format!("{scene:?}"));
@@ -194,8 +196,8 @@ impl Stage {
         self.said.lock().unwrap().insert(position, choices);
     }
 
-    /// What was said with an approval; nothing if it was nobody's in this world, and so the
-    /// product's own.
+    /// Returns the choices that came with an approval; nothing if no person in this world gave it,
+    /// and it is the product's own.
     pub(super) fn said_with(&self, position: u64) -> Option<Vec<(String, Choice)>> {
         self.said.lock().unwrap().get(&position).cloned()
     }
@@ -296,7 +298,8 @@ impl Tools for Stage {
             .map(|tool| tool.digest)
             .ok();
         if call.definition.is_some() && call.definition != now {
-            let (code, message) = ("tool_changed".into(), "it is another one by now".to_owned());
+            let code = "tool_changed".into();
+            let message = "it is another one by now".to_owned();
             return Box::pin(async move {
                 Err(CallError::Failed {
                     code,

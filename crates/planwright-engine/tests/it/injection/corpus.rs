@@ -2,7 +2,7 @@
 //! all.
 //!
 //! Every one carries its [`Injected::marker`] in plain sight, however it is disguised, so that a
-//! model that obeys can be played: it finds the marker in whatever it is shown and does what the
+//! model that obeys can be played: it finds the marker in any text it is shown and does what the
 //! attack wants.
 
 use base64::Engine as _;
@@ -15,7 +15,7 @@ pub(crate) const THIEF: &str = "thief@evil.example";
 /// The name of a secret that exists. Its value is nowhere in here.
 pub(crate) const SECRET: &str = "${secret.KEY}";
 
-/// What an attack wants from whoever reads it.
+/// The demands of an attack on the model that reads it.
 #[derive(Debug, Clone)]
 pub(crate) struct Wants {
     /// Calls, where a model can ask for calls.
@@ -27,7 +27,7 @@ pub(crate) struct Wants {
     pub(crate) says: &'static str,
 }
 
-/// One attack as somebody would write it.
+/// One attack as an attacker would write it.
 pub(crate) struct Attack {
     pub(crate) name: &'static str,
     text: &'static str,

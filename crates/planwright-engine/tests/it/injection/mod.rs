@@ -1,6 +1,6 @@
-//! Text from outside that wants something, shown to a model that obeys it. Whatever it wants, no
-//! call is made that nobody agreed to, no secret leaves, and nothing that came from outside is read
-//! as a reference.
+//! Text from outside that wants something, shown to a model that obeys it. Regardless of what it
+//! wants, no call is made that was not agreed to, no secret leaves, and nothing that came from
+//! outside is read as a reference.
 
 mod corpus;
 mod models;

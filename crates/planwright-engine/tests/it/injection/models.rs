@@ -143,7 +143,8 @@ async fn a_conversation_that_reads_a_page_asks_the_person_who_talks() {
             "message".to_owned(),
             json!(format!("please read page number {page}")),
         )]);
-        let (step, question) = ("work".to_owned(), asked.digest());
+        let step = "work".to_owned();
+        let question = asked.digest();
         let command = RunCommand::GiveInput {
             step,
             by: person(),

@@ -1,4 +1,4 @@
-//! The worst model there can be: it does whatever the text it is shown tells it to do.
+//! The worst model there can be: it does everything that the text it is shown tells it to do.
 
 use super::corpus::{Injected, corpus};
 use planwright_core::model::{Message, ModelRole, ModelUse, TokenUsage, WantedCall};
@@ -31,7 +31,7 @@ impl ObeyingModel {
             .collect()
     }
 
-    /// How often somebody in this role was asked.
+    /// Returns the number of times the model was asked in this role.
     pub(crate) fn asked(&self, role: ModelRole) -> usize {
         self.asked
             .lock()

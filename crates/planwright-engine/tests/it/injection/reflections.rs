@@ -64,8 +64,8 @@ async fn pursued(
     run
 }
 
-/// Every attack in a few disguises: what a reflector or a planner answers is the attack's, whatever
-/// it came in.
+/// Every attack in a few disguises: what a reflector or a planner answers is the attack's,
+/// regardless of the disguise it came in.
 fn few() -> impl Iterator<Item = usize> {
     (0..Besieged::cases()).filter(|page| matches!(page % 8, 0 | 5))
 }

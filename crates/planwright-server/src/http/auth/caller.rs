@@ -10,7 +10,7 @@ use planwright_core::policy::{Permission, Policy, Role};
 use planwright_core::principal::{Assurance, Principal};
 use std::convert::Infallible;
 
-/// Whoever makes this request, as the token they brought says.
+/// The principal that makes this request, as its token says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub principal: Principal,
@@ -51,7 +51,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
         caller.ok_or_else(|| {
             Problem::new(
                 StatusCode::UNAUTHORIZED,
-                "nobody is known to make this request",
+                "the caller of this request is not known",
             )
         })
     }

@@ -22,8 +22,8 @@ const SESSION_LIFE: Duration = Duration::from_hours(12);
 /// More sessions than a team has people.
 const MAX_SESSIONS: usize = 1_000;
 
-/// Codes and sessions, kept as hashes and in memory only: whoever restarts the service signs in
-/// again.
+/// Codes and sessions, kept as hashes and in memory only: after a restart of the service, people
+/// sign in again.
 #[derive(Default)]
 pub struct SignIn {
     kept: Mutex<Kept>,
@@ -42,7 +42,7 @@ impl fmt::Debug for SignIn {
     }
 }
 
-/// A text nobody can guess: 256 bits of the operating system's randomness.
+/// A text that no attacker can guess: 256 bits of the operating system's randomness.
 pub fn secret(prefix: &str) -> Result<String, Problem> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn a_code_is_good_once_and_for_five_minutes() {
-        let (sign_in, now) = (SignIn::default(), Timestamp::from_millis(0));
+        let sign_in = SignIn::default();
+        let now = Timestamp::from_millis(0);
         let ada = Principal::person("ada");
         sign_in.offer("code", ada.clone(), Role::Admin, now);
         assert!(sign_in.spend("other", "token", now).is_none());

@@ -59,7 +59,7 @@ impl Tickets {
         Some(expires_at)
     }
 
-    /// Whose ticket this is, if it is good here and now. It is spent, whatever comes of it.
+    /// Whose ticket this is, if it is good here and now. It is spent in any case.
     pub(crate) fn spend(&self, ticket: &str, path: &str, now: Timestamp) -> Option<Caller> {
         let mut given = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let ticket = given.remove(&Digest::of_bytes(ticket.as_bytes()))?;
@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn a_ticket_is_good_once_for_one_path_and_not_for_long() {
-        let (tickets, now) = (Tickets::default(), Timestamp::from_millis(0));
+        let tickets = Tickets::default();
+        let now = Timestamp::from_millis(0);
         let caller = || Caller {
             principal: Principal::person("ada"),
             role: Role::Viewer,

@@ -67,7 +67,7 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    /// Cuts off whoever takes nothing for too long.
+    /// Cuts off a client that takes nothing for too long.
     fn watch<T>(
         &mut self,
         context: &mut Context<'_>,

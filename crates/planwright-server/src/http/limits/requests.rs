@@ -124,7 +124,8 @@ mod tests {
             burst: 3,
             ..Settings::default()
         };
-        let (limits, now) = (Limits::new(&settings), Instant::now());
+        let limits = Limits::new(&settings);
+        let now = Instant::now();
         let caller = |name: &str| Caller {
             principal: Principal::person(name),
             role: Role::Viewer,

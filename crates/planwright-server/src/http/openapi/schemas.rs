@@ -124,7 +124,7 @@ fn lifted<T: JsonSchema>(name: &str, schemas: &mut Map<String, Value>) -> Value 
     schema
 }
 
-/// Whoever writes a plan may say `null` where they could say nothing.
+/// The author of a plan may say `null` where they could say nothing.
 fn absent_as_null(schema: &mut Value) {
     for property in schema
         .get_mut("properties")

@@ -170,7 +170,8 @@ async fn of_step(
             let digest = call
                 .as_ref()
                 .map_or(common.digest, |call| call.digest.clone());
-            let (since, expires_at) = (asked_at.to_string(), expires_at.map(|at| at.to_string()));
+            let since = asked_at.to_string();
+            let expires_at = expires_at.map(|at| at.to_string());
             Some(Waiting {
                 kind: "step",
                 since,

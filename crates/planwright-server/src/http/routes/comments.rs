@@ -36,7 +36,7 @@ async fn list_comments(
     Ok(Json(ThreadLine::all(&super::load(&http, &id).await?)))
 }
 
-/// What somebody wants to say.
+/// What the caller wants to say.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schema(example = json!({ "text": "Why this directory?", "step": "fetch" }))]

@@ -47,7 +47,7 @@ pub(super) fn all() -> Routes {
         .merge(crate::events::routes())
 }
 
-/// Whatever is not a route.
+/// Every path that is not a route.
 pub(super) async fn nothing_here() -> Problem {
     Problem::not_found("there is nothing here").hint("GET /openapi.json lists what there is")
 }

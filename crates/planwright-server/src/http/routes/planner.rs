@@ -18,7 +18,7 @@ use std::time::Duration;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-/// A planner that takes longer is given up: nobody waits that long for an answer.
+/// A planner that takes longer is given up: no caller waits that long for an answer.
 const PATIENCE: Duration = Duration::from_mins(15);
 
 /// The most steps that are named at once.
@@ -28,7 +28,7 @@ pub(super) fn routes() -> Routes {
     Routes::default().routes(routes!(regenerate_plan))
 }
 
-/// Has a plan written for a goal. Whoever goes away, or a service that stops, ends it.
+/// Has a plan written for a goal. A caller that goes away, or a service that stops, ends it.
 pub(super) async fn create(
     http: &Http,
     goal: String,
@@ -93,8 +93,9 @@ struct RegeneratedPlan {
 
 /// Has a model write a plan, or some of its steps, again: the result is its next version.
 ///
-/// Open comments, rejections and requests for changes are told to the model. Steps that are not named stay exactly as
-/// they are. A plan that lists its tools is written again with those only, unless `anyTool` is said.
+/// Open comments, rejections and requests for changes are told to the model. Steps that are not
+/// named stay exactly as they are. A plan that lists its tools is written again with those only,
+/// unless `anyTool` is said.
 #[utoipa::path(post, path = "/plan/{id}/regenerate", operation_id = "regeneratePlan", tag = "versions",
     params(("id" = String, Path, description = "The plan.")),
     request_body = Option<RegeneratePlan>,
@@ -133,7 +134,8 @@ async fn regenerate_plan(
     };
     let done = patiently(http.service.engine.planner().regenerate(&id, order)).await?;
     http.service.write_files(&id).await;
-    let (from, current) = (before.current().number, done.review.current());
+    let from = before.current().number;
+    let current = done.review.current();
     Ok(Json(RegeneratedPlan {
         version: current.number,
         status: http

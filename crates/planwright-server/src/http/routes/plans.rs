@@ -37,8 +37,9 @@ pub(super) fn routes() -> Routes {
 
 /// Proposes a plan.
 ///
-/// A whole plan document is stored as version 1 and waits for approval. For a goal alone, the configured model writes the
-/// plan; that can take minutes. Without a model it becomes a draft: it has no steps until somebody adds them.
+/// A whole plan document is stored as version 1 and waits for approval. For a goal alone,
+/// the configured model writes the plan; that can take minutes. Without a model it becomes a draft:
+/// it has no steps until a caller adds them.
 #[utoipa::path(post, path = "/plan", operation_id = "createPlan", tag = "plans",
     request_body(content = ref("#/components/schemas/NewPlan"), content_type = "application/json"),
     responses(
@@ -81,10 +82,11 @@ async fn create_plan(
     created(&http, &review, trace).await
 }
 
-/// The answer to whoever brought the plan.
+/// The answer to the caller who brought the plan.
 async fn created(http: &Http, review: &Review, trace: String) -> HttpResult<Response> {
     http.service.write_files(review.id()).await;
-    let (id, current) = (review.id().to_string(), review.current());
+    let id = review.id().to_string();
+    let current = review.current();
     let status = http.service.engine.plans().status(review).await?;
     let headers = [(LOCATION, format!("/plan/{id}")), (ETAG, etag::of(review))];
     let plan = CreatedPlan::new(

@@ -26,7 +26,7 @@ pub(super) fn routes() -> Routes {
 #[serde(deny_unknown_fields, default)]
 #[schema(example = json!({ "reason": "I looked at the wrong file" }))]
 struct RevokeApproval {
-    /// The person whose approvals are revoked, for whoever administers; your own without it.
+    /// The person whose approvals are revoked, for an administrator; your own without it.
     #[schema(min_length = 1, max_length = 64)]
     of: Option<String>,
     #[schema(max_length = 10_000)]

@@ -126,7 +126,8 @@ async fn approve_step(
     }
     .shown()?;
     let target = target(&http, &id, &step, body.run.as_deref()).await?;
-    let (by, assurance) = (caller.principal, caller.assurance);
+    let by = caller.principal;
+    let assurance = caller.assurance;
     let command = RunCommand::Approve {
         step: target.step.clone(),
         by,
@@ -206,7 +207,7 @@ struct RetryStep {
     run: Option<String>,
 }
 
-/// Runs a step again, with everything after it: a new run that takes over the other results of an ended one.
+/// Runs a step and all after it again: a new run that takes over the other results of an ended one.
 #[utoipa::path(post, path = "/plan/{id}/steps/{step}/retry", operation_id = "retryStep", tag = "steps",
     params(("id" = String, Path, description = "The plan."), ("step" = String, Path, description = "The step.")),
     request_body = Option<RetryStep>,
@@ -245,7 +246,7 @@ enum OutcomeWord {
     Happened,
     /// It had no effect: the attempt failed.
     DidNotHappen,
-    /// Call it again, whatever happened before.
+    /// Call it again, regardless of what happened before.
     RunAgain,
 }
 
@@ -381,7 +382,7 @@ fn replies(asked: &Asked, body: AnswerStep) -> HttpResult<Vec<Reply>> {
             let replies = replies.collect::<HttpResult<Vec<Reply>>>()?;
             match answers.keys().next() {
                 None => Ok(replies),
-                Some(other) => Err(Problem::bad_request(format!("nobody asks `{other}`"))),
+                Some(other) => Err(Problem::bad_request(format!("no step asks `{other}`"))),
             }
         }
         _ => Err(Problem::bad_request(

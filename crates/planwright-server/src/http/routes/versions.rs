@@ -74,7 +74,7 @@ struct RestoreVersion {
     /// The version whose content comes back.
     #[schema(minimum = 1)]
     version: u32,
-    /// The version that is current, as far as the caller knows; whatever it is when absent.
+    /// The version that is current, as far as the caller knows; any version when absent.
     #[serde(default)]
     based_on: Option<u32>,
     #[serde(default)]

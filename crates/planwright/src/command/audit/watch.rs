@@ -34,7 +34,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let journals = app.engine.journals();
     let mut changes = journals.changes();
     let mut events = PlanEvents::new(plan.clone(), *app.engine.bounds());
-    let (of, mut after) = (FeedOf::Plan(plan), Position(0));
+    let of = FeedOf::Plan(plan);
+    let mut after = Position(0);
     loop {
         changes.mark_unchanged();
         let page = journals.feed(&of, after, PAGE).await?;

@@ -100,7 +100,8 @@ fn read_replies(
     if app.printer().can_ask() && !app.printer().json {
         return ask_questions(app.printer(), &question_origin(app, run, ix), asked);
     }
-    let (plan, step) = (run.plan().id(), quoted(run.step_id(ix).as_str()));
+    let plan = run.plan().id();
+    let step = quoted(run.step_id(ix).as_str());
     Err(
         Failure::usage("give an answer: --set NAME=VALUE, --value JSON or --decline").hint(
             format!("planwright input {plan} shows the question of {step}"),
@@ -203,7 +204,8 @@ fn list_questions(app: &App, run: &Run) -> Result<(), Failure> {
                 }
             }
         }
-        let (plan, step) = (run.plan().id(), quoted(run.step_id(*ix).as_str()));
+        let plan = run.plan().id();
+        let step = quoted(run.step_id(*ix).as_str());
         printer.hint(&format!(
             "planwright input {plan} {step} --set NAME=VALUE | --value JSON | --decline"
         ));

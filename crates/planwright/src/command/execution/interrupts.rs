@@ -59,7 +59,8 @@ impl Interrupts {
                 }
             };
             // Sent on its own, so that the next signal is heard while this one is obeyed.
-            let (engine, run) = (app.engine.clone(), run.clone());
+            let engine = app.engine.clone();
+            let run = run.clone();
             tokio::spawn(async move { engine.runs().command(&run, command).await });
         }
     }

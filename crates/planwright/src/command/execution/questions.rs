@@ -74,7 +74,8 @@ async fn ask_step_approval(
         }
     };
     let shown = Shown::Digest(shown).into();
-    let (printer, question) = (app.printer(), format!("Approve step {id}?"));
+    let printer = app.printer();
+    let question = format!("Approve step {id}?");
     let answer = ask_unless_interrupted(interrupts, move || ask_yes_no(printer, &question)).await?;
     Ok(match answer {
         Some(YesNo::Yes) => Some(RunCommand::Approve {
@@ -98,7 +99,8 @@ async fn ask_step_approval(
 
 /// Shows a step whose own `approvalRequired` asks for a person.
 async fn show_gated_step(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure> {
-    let (step, id) = (run.definition(ix), run.step_id(ix));
+    let step = run.definition(ix);
+    let id = run.step_id(ix);
     let args = serde_json::to_string(&step.args).unwrap_or_default();
     let title = line(step.title.as_deref().unwrap_or_default());
     app.printer().talk(&format!(
@@ -139,8 +141,9 @@ pub(crate) async fn ask_step_input(
         return Ok(false);
     };
     for _ in 0..MAX_ANSWERS {
-        let (printer, origin, asked) =
-            (app.printer(), question_origin(app, run, ix), asked.clone());
+        let printer = app.printer();
+        let origin = question_origin(app, run, ix);
+        let asked = asked.clone();
         let question = asked.digest();
         let answer =
             ask_unless_interrupted(interrupts, move || ask_questions(printer, &origin, &asked))

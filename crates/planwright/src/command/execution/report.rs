@@ -122,7 +122,8 @@ async fn adjustment_commands(app: &App, run: &Run) -> Result<Vec<String>, Failur
     let Some(continuation) = app.engine.runs().continuation(run.id()).await? else {
         return Ok(Vec::new());
     };
-    let (plan, digest) = (run.plan().id(), continuation.candidate.digest);
+    let plan = run.plan().id();
+    let digest = continuation.candidate.digest;
     Ok(vec![
         format!("planwright approve {plan} --digest {digest} approves the change"),
         format!("planwright resume {plan} continues after that"),

@@ -86,8 +86,10 @@ impl Args {
 
 /// Shows the plan as `show` does, what it took, and what can be done with it.
 async fn print_created_plan(app: &App, created: &Created) -> Result<(), Failure> {
-    let (printer, review) = (app.printer(), &created.review);
-    let (id, current) = (review.id(), review.current());
+    let printer = app.printer();
+    let review = &created.review;
+    let id = review.id();
+    let current = review.current();
     let candidate = app.engine.plans().candidate(review, &Map::new()).await?;
     let status = load_status_line(app, review).await?.status;
     if printer.json {
@@ -122,7 +124,8 @@ async fn print_created_plan(app: &App, created: &Created) -> Result<(), Failure>
 }
 
 fn show_prompt(app: &App, prompt: &Prompt) -> Result<Exit, Failure> {
-    let (printer, result) = (app.printer(), PromptResult::from(prompt));
+    let printer = app.printer();
+    let result = PromptResult::from(prompt);
     if printer.json {
         printer.document(&result)?;
         return Ok(Exit::Done);

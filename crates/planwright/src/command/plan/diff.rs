@@ -31,7 +31,8 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
     let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
-    let (id, current) = (review.id().clone(), review.current().number);
+    let id = review.id().clone();
+    let current = review.current().number;
     let result = match &args.file {
         Some(path) => {
             let from = args.from.unwrap_or(current);

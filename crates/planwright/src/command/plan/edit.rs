@@ -156,7 +156,9 @@ impl Args {
     }
 
     fn collect_edits(&self, bounds: &Bounds) -> Result<Vec<Edit>, Failure> {
-        let (before, after, to) = (&self.before, &self.after, self.to);
+        let before = &self.before;
+        let after = &self.after;
+        let to = self.to;
         let place = || (before.clone(), after.clone(), to);
         let mut edits: Vec<Edit> = self
             .unset
@@ -344,7 +346,8 @@ async fn store_changes(
     printer.findings(&checked.findings);
     if args.dry_run {
         if printer.json {
-            let (id, from) = (review.id().clone(), review.current().number);
+            let id = review.id().clone();
+            let from = review.current().number;
             printer.document(&planwright_api::DiffResult::new(id, from, None, diff))?;
         }
         printer.talk("dry run: nothing was stored");
@@ -380,7 +383,9 @@ pub(crate) async fn report_stored_version(
     after: &Review,
     diff: PlanDiff,
 ) -> Result<(), Failure> {
-    let (printer, id, version) = (app.printer(), after.id(), after.current().number);
+    let printer = app.printer();
+    let id = after.id();
+    let version = after.current().number;
     let changed = version != before.current().number;
     if changed {
         update_plan_files(app, after).await;

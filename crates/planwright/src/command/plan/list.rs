@@ -34,8 +34,10 @@ impl Args {
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
     run_due_maintenance(&app).await;
-    let (printer, mut lines, mut notes, mut damaged) =
-        (context.printer, Vec::new(), Vec::new(), false);
+    let printer = context.printer;
+    let mut lines = Vec::new();
+    let mut notes = Vec::new();
+    let mut damaged = false;
     for info in app.engine.journals().plans().await? {
         if !args.includes_status(&info.status.status) {
             continue;

@@ -24,7 +24,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let review = app.engine.plans().propose_draft(&id, &user()).await?;
     update_plan_files(&app, &review).await;
     let candidate = app.engine.plans().candidate(&review, &Map::new()).await?;
-    let (version, digest) = (review.current().number, candidate.digest);
+    let version = review.current().number;
+    let digest = candidate.digest;
     let status = load_status_line(&app, &review).await?.status;
     app.printer().findings(&candidate.findings);
     if app.printer().json {

@@ -140,7 +140,8 @@ async fn print_details(
         ))?;
     }
     for asked in review.change_requests() {
-        let (by, reason) = (line(&asked.by.to_string()), line(&asked.reason));
+        let by = line(&asked.by.to_string());
+        let reason = line(&asked.reason);
         printer.data(&format!(
             "changes requested (version {}) by {by}: {reason}",
             asked.version

@@ -136,7 +136,8 @@ async fn store_plan(app: &App, document: Document) -> Result<Exit, Failure> {
         .await?
         .digest;
     let status = load_status_line(app, &review).await?.status;
-    let (id, version) = (review.id().clone(), review.current().number);
+    let id = review.id().clone();
+    let version = review.current().number;
     app.printer().findings(&findings);
     if app.printer().json {
         app.printer().document(&Imported {
@@ -176,7 +177,9 @@ async fn list_templates(context: &CommandContext) -> Result<Exit, Failure> {
     }
     for template in &lines {
         let inputs: Vec<String> = template.inputs.iter().map(format_input).collect();
-        let (id, version, title) = (&template.id, template.version, line(&template.title));
+        let id = &template.id;
+        let version = template.version;
+        let title = line(&template.title);
         app.printer().data(&format!(
             "{id:24}  v{version:<3} {}  {title}",
             inputs.join(" ")
@@ -284,7 +287,8 @@ async fn use_template(context: &CommandContext, args: &UseArgs) -> Result<Exit, 
     let id = args.id.as_deref().map(parse_id).transpose()?;
     let app = context.open_existing()?;
     let (review, _) = load_plan(&app, &parse_id(&args.name)?).await?;
-    let (template, version) = (&review.current().document, review.current().number);
+    let template = &review.current().document;
+    let version = review.current().number;
     require_inputs(template)?;
     let variables = template.variables_for(&given).map_err(|findings| {
         Failure::usage(format!(

@@ -17,7 +17,8 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
     let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
-    let (printer, lines) = (context.printer, VersionLine::all(&review));
+    let printer = context.printer;
+    let lines = VersionLine::all(&review);
     if printer.json {
         printer.document(&lines)?;
         return Ok(Exit::Done);
@@ -47,7 +48,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             .reason
             .as_deref()
             .map(|reason| format!("  {}", line(reason)));
-        let (by, reason) = (line(&by.to_string()), reason.unwrap_or_default());
+        let by = line(&by.to_string());
+        let reason = reason.unwrap_or_default();
         printer
             .data(format!("v{number:<3} {at}  {by}  {steps} steps{reason}  {notes}").trim_end())?;
     }

@@ -107,7 +107,9 @@ async fn approve_plan(app: &App, review: Review, head: Head, args: &Args) -> Res
         diff::talk_changes(app.printer(), &since);
     }
     let judged = app.engine.plans().judge(&candidate.plan);
-    let (printer, late, by) = (app.printer(), args.late.read()?, user());
+    let printer = app.printer();
+    let late = args.late.read()?;
+    let by = user();
     let late = if printer.can_ask() && !printer.json && by.kind == PrincipalKind::Person {
         late.ask(
             printer,

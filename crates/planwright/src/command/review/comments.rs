@@ -35,7 +35,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
 
 /// A line for `show`, if there is something to say.
 pub(crate) fn summarize_threads(review: &Review) -> Option<String> {
-    let (open, all) = (review.open_threads().count(), review.threads().len());
+    let open = review.open_threads().count();
+    let all = review.threads().len();
     let id = review.id();
     let threads = if all == 1 { "thread" } else { "threads" };
     (all > 0).then(|| format!("{all} {threads} of comments, {open} open: planwright comments {id}"))

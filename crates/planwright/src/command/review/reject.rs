@@ -62,7 +62,8 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
         .reject(id, shown, &user(), &args.reason)
         .await?;
     update_plan_files(app, &review).await;
-    let (version, status) = (review.current().number, review.state().status());
+    let version = review.current().number;
+    let status = review.state().status();
     if app.printer().json {
         return app.printer().document(
             &json!({ "id": id, "version": version, "status": status, "digest": digest }),

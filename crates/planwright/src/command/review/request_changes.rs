@@ -45,7 +45,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         .request_changes(&id, shown, &user(), &args.reason)
         .await?;
     update_plan_files(&app, &review).await;
-    let (version, status) = (review.current().number, review.state().status());
+    let version = review.current().number;
+    let status = review.state().status();
     if app.printer().json {
         let said = json!({ "id": id, "version": version, "status": status, "digest": digest });
         app.printer().document(&said)?;

@@ -32,7 +32,8 @@ pub(crate) async fn revoke_approval(
     flags: &RevocationFlags,
 ) -> Result<(), Failure> {
     load_plan(app, id).await?;
-    let (by, printer) = (user(), app.printer());
+    let by = user();
+    let printer = app.printer();
     let of = flags
         .of
         .as_ref()
@@ -47,7 +48,8 @@ pub(crate) async fn revoke_approval(
         .revoke_approval(id, &of, &by, reason)
         .await?;
     update_plan_files(app, &review).await;
-    let (version, status) = (review.current().number, review.state().status());
+    let version = review.current().number;
+    let status = review.state().status();
     if printer.json {
         return printer
             .document(&json!({ "id": id, "version": version, "status": status, "revoked": of }));

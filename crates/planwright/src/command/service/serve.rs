@@ -133,7 +133,8 @@ fn read_settings(
     args: &Args,
     address: SocketAddr,
 ) -> Result<Settings, Failure> {
-    let (table, default) = (context.config.serve(), Settings::default());
+    let table = context.config.serve();
+    let default = Settings::default();
     let mut hosts = AllowedHost::of_address(address);
     hosts.extend(args.allow_host.iter().cloned());
     for host in &table.allow_hosts {

@@ -147,7 +147,8 @@ async fn list_tokens(context: &CommandContext) -> Result<Exit, Failure> {
         Some(store) => store.list().await?,
         None => Vec::new(),
     };
-    let (printer, now) = (app.printer(), app.now());
+    let printer = app.printer();
+    let now = app.now();
     if printer.json {
         let lines: Vec<TokenLine> = tokens.iter().map(|token| token_line(token, now)).collect();
         printer.document(&lines)?;
@@ -176,7 +177,8 @@ async fn list_tokens(context: &CommandContext) -> Result<Exit, Failure> {
 
 async fn revoke_token(context: &CommandContext, id: &TokenId) -> Result<Exit, Failure> {
     let app = context.open(Access::Write)?;
-    let (roles, tokens) = (&app.engine.policy().roles, token_store(&app)?);
+    let roles = &app.engine.policy().roles;
+    let tokens = token_store(&app)?;
     let of = access::find(tokens, id).await?.principal;
     let revoked = access::revoke(tokens, roles, &user(), id, app.now()).await?;
     crash::point("token: revoked");

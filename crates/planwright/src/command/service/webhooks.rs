@@ -101,7 +101,10 @@ async fn list_webhooks(app: &App) -> Result<Exit, Failure> {
 async fn describe_webhook(app: &App, webhook: &HttpWebhook) -> Result<WebhookLine, Failure> {
     let options = webhook.options();
     let name = options.name.as_str();
-    let (mut waiting, mut dead, mut disabled, mut last_error) = (0, 0, None, None);
+    let mut waiting = 0;
+    let mut dead = 0;
+    let mut disabled = None;
+    let mut last_error = None;
     if let Some(outbox) = app.outbox() {
         waiting = outbox.count(name, DeliveryState::Waiting).await?;
         dead = outbox.count(name, DeliveryState::Dead).await?;

@@ -52,7 +52,8 @@ pub(crate) fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure
 }
 
 fn list_executors(context: &CommandContext) -> Result<Exit, Failure> {
-    let (executors, printer) = (context.executors(), context.printer);
+    let executors = context.executors();
+    let printer = context.printer;
     if printer.json {
         printer.document(
             &executors
@@ -114,7 +115,8 @@ fn executor_document(executor: &DescribedExecutor) -> Value {
 }
 
 fn trust_executor(context: &CommandContext, args: &TrustArgs) -> Result<Exit, Failure> {
-    let (executors, printer) = (context.executors(), context.printer);
+    let executors = context.executors();
+    let printer = context.printer;
     let executor = find_executor(&executors, &args.name)?;
     if executor.own {
         printer.talk(&format!(

@@ -53,7 +53,8 @@ pub(crate) fn check_policy(
         Some(file) => Config::read_file(file)?,
         None => Config::read(&Workspace::find(dir)?.root)?,
     };
-    let (policy, version) = (config.policy()?, config.policy_version()?);
+    let policy = config.policy()?;
+    let version = config.policy_version()?;
     let rules = config.rule_count();
     if printer.json {
         printer.document(&json!({ "valid": true, "rules": rules, "policyVersion": version }))?;
@@ -165,7 +166,8 @@ fn verdict_lines(printer: Printer, step: &StepVerdict) -> Vec<String> {
             .as_deref()
             .map(|reason| format!(": {}", line(reason)))
             .unwrap_or_default();
-        let (rule, mode) = (line(&noticed.rule), &noticed.mode);
+        let rule = line(&noticed.rule);
+        let mode = &noticed.mode;
         lines.push(format!(
             "    {mode}: rule {rule} would {}{reason}",
             noticed.verdict

@@ -88,10 +88,8 @@ fn print_tool(app: &App, catalog: &Catalog, name: &str) -> Result<(), Failure> {
 }
 
 fn print_tools(app: &App, catalog: &Catalog) -> Result<(), Failure> {
-    let (disabled, refused) = (
-        app.tools.local().disabled(),
-        app.tools.remote().refused_tools(),
-    );
+    let disabled = app.tools.local().disabled();
+    let refused = app.tools.remote().refused_tools();
     let printer = app.printer();
     if printer.json {
         let known = catalog.iter().map(tool_document);
@@ -169,7 +167,8 @@ fn print_tool_line(printer: Printer, tool: &KnownTool) -> Result<(), Failure> {
         ""
     };
     let name = printer.out(BOLD, &format!("{:20}", tool.name.to_string()));
-    let (class, digest) = (tool.class.as_str(), tool.digest.short());
+    let class = tool.class.as_str();
+    let digest = tool.digest.short();
     printer.data(&format!(
         "{name}  {class:6}  {reads:9}  {digest}  {short}{more}"
     ))

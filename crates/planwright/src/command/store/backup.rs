@@ -20,11 +20,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let Some(store) = app.sqlite.as_ref().map(Arc::clone) else {
         return Err(Failure::usage("there is no store in this workspace"));
     };
-    let (artifacts, to, now) = (
-        context.workspace.artifacts.clone(),
-        args.to.clone(),
-        app.now(),
-    );
+    let artifacts = context.workspace.artifacts.clone();
+    let to = args.to.clone();
+    let now = app.now();
     let manifest = run_with_progress(context.printer, move |tell| {
         store.backup(&artifacts, &to, now, tell)
     })

@@ -130,14 +130,12 @@ fn print_result(app: &App, checked: &CheckedStore) -> Result<(), Failure> {
         ))?;
     }
     if *ok {
-        let (sign, kept) = (
-            printer.out(GREEN, "●"),
-            if *encrypted {
-                "encrypted"
-            } else {
-                "not encrypted"
-            },
-        );
+        let sign = printer.out(GREEN, "●");
+        let kept = if *encrypted {
+            "encrypted"
+        } else {
+            "not encrypted"
+        };
         printer.data(&format!(
             "{sign} {streams} streams, {entries} entries, {artifacts} large values, {kept}: all is well"
         ))?;

@@ -34,10 +34,8 @@ pub(crate) async fn encrypt(context: &CommandContext, args: &Args) -> Result<Exi
         passphrase,
         cost: StretchCost::DEFAULT,
     };
-    let (from, artifacts) = (
-        open_options(context, None),
-        context.workspace.artifacts.clone(),
-    );
+    let from = open_options(context, None);
+    let artifacts = context.workspace.artifacts.clone();
     let written = run_with_progress(context.printer, move |tell| {
         let (idle, written) = IdleStore::open(from)?.rewrite(&protection, &artifacts, tell)?;
         Ok((idle, written, artifacts))
@@ -87,10 +85,8 @@ pub(crate) async fn decrypt(context: &CommandContext, args: &Args) -> Result<Exi
         "Decrypt the store? Then every user who can read its files can read it.",
     )?;
     let passphrase = context.unlock.existing(context)?;
-    let (from, artifacts) = (
-        open_options(context, Some(passphrase)),
-        context.workspace.artifacts.clone(),
-    );
+    let from = open_options(context, Some(passphrase));
+    let artifacts = context.workspace.artifacts.clone();
     let written = run_with_progress(context.printer, move |tell| {
         let (idle, written) =
             IdleStore::open(from)?.rewrite(&Protection::Plain, &artifacts, tell)?;

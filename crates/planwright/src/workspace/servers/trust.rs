@@ -68,10 +68,8 @@ pub(crate) struct Trust {
 impl Trust {
     /// Reads the file. What cannot be read trusts nothing.
     pub(crate) fn read(workspace: &Path) -> Self {
-        let (path, root) = (
-            locate(workspace),
-            canonical(workspace).to_str().map(str::to_owned),
-        );
+        let path = locate(workspace);
+        let root = canonical(workspace).to_str().map(str::to_owned);
         let (entries, problem) = match path
             .as_ref()
             .map_err(Clone::clone)

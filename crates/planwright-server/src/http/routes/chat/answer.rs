@@ -1,4 +1,4 @@
-//! Asking, while somebody waits.
+//! Asking, while the caller waits.
 
 use super::{ChatAnswer, ChatUsage};
 use crate::http::problem::{HttpResult, Problem};
@@ -6,7 +6,7 @@ use crate::http::state::Http;
 use http::StatusCode;
 use planwright_engine::port::{ModelAnswer, ModelError, ModelRequest};
 
-/// The whole answer at once. The model is told to stop when nobody waits any more or the service
+/// The whole answer at once. The model is told to stop when the caller has gone or the service
 /// stops.
 pub(super) async fn whole(
     http: &Http,

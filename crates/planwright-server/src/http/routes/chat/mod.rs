@@ -25,7 +25,7 @@ use utoipa_axum::routes;
 /// The most messages of a conversation.
 const MAX_MESSAGES: usize = 1_000;
 
-/// The longest answer somebody may ask for, in tokens.
+/// The longest answer a caller may ask for, in tokens.
 const MAX_TOKENS: u32 = 1 << 20;
 
 pub(super) fn routes() -> Routes {
@@ -115,8 +115,9 @@ impl ChatUsage {
 
 /// Passes a conversation on to a model.
 ///
-/// With `"stream": true` or `Accept: text/event-stream` the answer is told as it comes: events `chat.delta` with a piece
-/// of its text, and at last `chat.done` with what the answer without a stream would be, or `chat.error` with a problem.
+/// With `"stream": true` or `Accept: text/event-stream` the answer is told as it comes:
+/// events `chat.delta` with a piece of its text, and at last `chat.done` with what the answer
+/// without a stream would be, or `chat.error` with a problem.
 #[utoipa::path(post, path = "/chat", operation_id = "chat", tag = "chat",
     request_body = ChatRequest,
     responses(

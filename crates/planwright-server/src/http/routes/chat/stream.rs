@@ -1,6 +1,6 @@
 //! An answer that is told as it comes.
 //!
-//! The model never waits for whoever listens: its pieces are gathered, and what has come since the
+//! The model never waits for the listener: its pieces are gathered, and what has come since the
 //! last one was taken is sent as one event. A listener that takes nothing is cut off, and the model
 //! is told to stop.
 
@@ -66,7 +66,7 @@ pub(super) fn answer(
     };
     tokio::spawn(
         async move {
-            // Whoever went away wants nothing more; the stream ends either way.
+            // A listener that went away wants nothing more; the stream ends either way.
             let _: Option<Result<(), Gone>> = permit
                 .revoked
                 .run_until_cancelled(sender.run(request, trace))

@@ -44,7 +44,8 @@ impl CheckedModel {
 }
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
-    let (models, printer) = (context.models(&Redaction::default())?, context.printer);
+    let models = context.models(&Redaction::default())?;
+    let printer = context.printer;
     let names = models_to_check(&models, args)?;
     if names.is_empty() {
         return Err(Failure::new(Exit::Model, "no model is configured").hint(CONFIGURE_MODEL));

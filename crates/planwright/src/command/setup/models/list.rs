@@ -10,7 +10,8 @@ use planwright_engine::port::{KeyState, Model as _, ModelInfo};
 use serde_json::{Value, json};
 
 pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
-    let (models, printer) = (context.models(&Redaction::default())?, context.printer);
+    let models = context.models(&Redaction::default())?;
+    let printer = context.printer;
     let listed = models.models();
     if printer.json {
         printer.document(

@@ -25,7 +25,8 @@ pub(crate) struct UntrustArgs {
 }
 
 pub(crate) fn trust_provider(context: &CommandContext, args: &TrustArgs) -> Result<Exit, Failure> {
-    let (printer, workspace) = (context.printer, &context.workspace.root);
+    let printer = context.printer;
+    let workspace = &context.workspace.root;
     let described = context.config.models(workspace, &|_| None)?;
     let name = &args.name;
     let (Some(digest), Some(provider)) = (
@@ -56,7 +57,8 @@ pub(crate) fn untrust_provider(
     context: &CommandContext,
     args: &UntrustArgs,
 ) -> Result<Exit, Failure> {
-    let (printer, name) = (context.printer, &args.name);
+    let printer = context.printer;
+    let name = &args.name;
     let found = Trust::read(&context.workspace.root).revoke(&trust_name(name))?;
     trust_prompt::print_untrusted(printer, name, found)
 }

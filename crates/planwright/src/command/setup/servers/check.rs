@@ -31,7 +31,8 @@ impl CheckedServer {
 }
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
-    let (app, printer) = (context.open(Access::Read)?, context.printer);
+    let app = context.open(Access::Read)?;
+    let printer = context.printer;
     let wanted = servers_to_check(&app, args)?;
     if wanted.is_empty() {
         printer.hint("no server is ready: planwright servers list says why");
@@ -106,11 +107,10 @@ fn print_server(printer: Printer, server: &CheckedServer) -> Result<(), Failure>
                 .calls_itself
                 .as_deref()
                 .map_or_else(String::new, |text| format!("  “{}”", line(text)));
-            let (ok, version) = (
-                printer.out(GREEN, "ok  "),
-                line(&connected.protocol_version),
-            );
-            let (tools, era) = (connected.tools, connected.era);
+            let ok = printer.out(GREEN, "ok  ");
+            let version = line(&connected.protocol_version);
+            let tools = connected.tools;
+            let era = connected.era;
             printer.data(&format!(
                 "{name}  {ok}  {tools} tools  {version} ({era})  {took}{itself}"
             ))?;

@@ -7,7 +7,8 @@ use crate::workspace::servers::{ListedServer, ServerReadiness, TrustState};
 use serde_json::{Value, json};
 
 pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
-    let (roster, printer) = (context.roster(), context.printer);
+    let roster = context.roster();
+    let printer = context.printer;
     for problem in &roster.problems {
         printer.warn(problem);
     }

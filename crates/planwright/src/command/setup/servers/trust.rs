@@ -25,7 +25,8 @@ pub(crate) struct UntrustArgs {
 }
 
 pub(crate) fn trust_server(context: &CommandContext, args: &TrustArgs) -> Result<Exit, Failure> {
-    let (roster, printer) = (context.roster(), context.printer);
+    let roster = context.roster();
+    let printer = context.printer;
     let server = find_server(&roster, &args.name)?;
     if is_own(server) {
         printer.talk("it is in your own planwright.toml, so it is trusted already");
@@ -49,7 +50,8 @@ pub(crate) fn untrust_server(
     context: &CommandContext,
     args: &UntrustArgs,
 ) -> Result<Exit, Failure> {
-    let (roster, printer) = (context.roster(), context.printer);
+    let roster = context.roster();
+    let printer = context.printer;
     // What is trusted and no longer named by any file can be taken back too.
     let found = roster.trust.revoke(&args.name)?;
     if !found && is_own(find_server(&roster, &args.name)?) {
