@@ -1,7 +1,7 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
 use crate::context::{
-    ActiveRuns, AgentSettings, Context, Keeping, Limiter, Limits, Observer, Ports, Settings,
+    ActiveRuns, AgentSettings, Context, Limiter, Limits, Observer, Ports, Retention, Settings,
 };
 use crate::journal::journals::Journals;
 use crate::maintenance::Maintenance;
@@ -55,7 +55,7 @@ pub struct EngineBuilder {
     policy: Arc<Policy>,
     policy_version: Option<String>,
     bounds: Bounds,
-    keeping: Keeping,
+    retention: Retention,
 }
 
 impl Engine {
@@ -83,7 +83,7 @@ impl Engine {
             policy: Arc::default(),
             policy_version: None,
             bounds: Bounds::default(),
-            keeping: Keeping::default(),
+            retention: Retention::default(),
         }
     }
 
@@ -294,8 +294,8 @@ impl EngineBuilder {
 
     /// How long things are waited for and kept.
     #[must_use]
-    pub fn keeping(mut self, keeping: Keeping) -> Self {
-        self.keeping = keeping;
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
         self
     }
 
@@ -339,7 +339,7 @@ impl EngineBuilder {
             bounds: self.bounds,
             owner,
             lease_ttl: self.lease_ttl,
-            keeping: self.keeping,
+            retention: self.retention,
             agents: self.agents,
             prompts: self.prompts,
         };

@@ -34,7 +34,7 @@
 //! }"#, &Bounds::default())?;
 //!
 //! // A dry run: every call as it would be made, and none made.
-//! let candidate = engine.plans().tolerant_candidate(document.clone()).await?;
+//! let candidate = engine.plans().compile(document.clone()).await?;
 //! let (catalog, policy) = (engine.catalog(), engine.policy());
 //! let paper = preview(&candidate.plan, &catalog, policy, Engine::DEFAULT_POLICY);
 //! assert_eq!(paper.steps[1].args["name"], "all who heard: <tool result>");
@@ -82,7 +82,7 @@ pub mod telemetry;
 pub mod webhooks;
 
 pub use context::{
-    AgentSettings, Keeping, Limits, Observer, crash, on_step_complete, on_step_start,
+    AgentSettings, Limits, Observer, Retention, crash, on_step_complete, on_step_start,
 };
 pub use dispatch::RunError;
 pub use engine::{Engine, EngineBuilder};
@@ -90,7 +90,7 @@ pub use error_chain::with_causes;
 pub use journal::journals::Journals;
 pub use journal::load::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use journal::stored_value::{read_value, store_value};
-pub use maintenance::{CheckStoreError, Maintenance, Notice, Tended};
+pub use maintenance::{CheckStoreError, Maintenance, MaintenanceNotice, MaintenanceReport};
 pub use memory::FunctionTools;
 pub use plan_tools::{
     Consented, Consenter, NobodyToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall,
@@ -106,9 +106,9 @@ pub use reflection::{CheckCriteriaError, Continuation, Reapproval};
 pub use review::comments::NewComment;
 pub use review::edits::Editing;
 pub use review::given_approval::GivenApproval;
-pub use review::inbox::{Inbox, MayWait};
-pub use review::missing_executor::Unmanned;
-pub use review::plans::{Candidate, Plans, ReviewError, ShownPlan};
+pub use review::inbox::{AwaitingPeople, Inbox};
+pub use review::missing_executor::MissingExecutor;
+pub use review::plans::{Candidate, Plans, ReviewError, ShownPlan, StoreOptions};
 pub use review::revocation::{Sweep, Swept};
 pub use run::command::CommandError;
 pub use run::handle::RunHandle;
@@ -117,4 +117,4 @@ pub use run::remote_command::{RunCommand, ShownText};
 pub use run::runs::Runs;
 pub use run::start::StartRunError;
 pub use run::undo::{Undo, UndoCandidate, UndoRunError};
-pub use supervisor::{Standing, Stopped, Supervisor, SupervisorOptions};
+pub use supervisor::{Stopped, Supervisor, SupervisorOptions, SupervisorStats};

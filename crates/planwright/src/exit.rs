@@ -9,7 +9,7 @@ use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
 use planwright_engine::{
-    CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, Unmanned,
+    CommandError, LoadError, MissingExecutor, ReviewError, RunError, StartRunError, UndoRunError,
     with_causes,
 };
 use std::error::Error;
@@ -325,7 +325,7 @@ impl From<StartRunError> for Failure {
             StartRunError::MissingTools(_) => missing_tools(&error),
             StartRunError::Unsupported(_) => Self::from_error(Exit::Refused, &error)
                 .hint("such a plan can be imported, validated and exported, but not run yet"),
-            StartRunError::Unmanned(Unmanned::NoExecutor { ref executor, .. }) => {
+            StartRunError::MissingExecutor(MissingExecutor::NoExecutor { ref executor, .. }) => {
                 let name = line(executor);
                 let hint = format!(
                     "planwright executors lists the executors; planwright executors trust {name} trusts one that this workspace \
@@ -333,7 +333,7 @@ impl From<StartRunError> for Failure {
                 );
                 Self::from_error(Exit::Refused, &error).hint(hint)
             }
-            StartRunError::Unmanned(Unmanned::NoModel { .. } | Unmanned::Model { .. }) => {
+            StartRunError::MissingExecutor(MissingExecutor::NoModel { .. } | MissingExecutor::Model { .. }) => {
                 Self::from_error(Exit::Refused, &error)
                     .hint("see `planwright models` and docs/agents.md")
             }

@@ -32,7 +32,7 @@ pub use agent::{
     AgentCall, AgentTurn, AgentWork, CallFate, Wanted, WantedCallFacts, agent_tool, think_tool,
 };
 pub use consent::{AskedCall, CallFacts, Consent};
-pub use decide::{Answer, Command};
+pub use decide::{CallReport, Command};
 pub use effect::{Effect, idempotency_key};
 pub use error_code::StepErrorCode;
 pub use event::{Fork, Parent, Resolution, RunEvent, StepError};

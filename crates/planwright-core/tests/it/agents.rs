@@ -9,7 +9,7 @@ use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
 use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values, literal};
 use planwright_core::policy::Judgement;
 use planwright_core::run::{
-    Answer, CallFacts, CallFate, Command, Refusal, Run, RunEvent, StoredValue, Verdict, Wanted,
+    CallFacts, CallFate, CallReport, Command, Refusal, Run, RunEvent, StoredValue, Verdict, Wanted,
     WantedCallFacts, agent_tool,
 };
 use planwright_core::tool::{EffectClass, ToolName};
@@ -133,7 +133,7 @@ pub(crate) fn story() -> (Document, History) {
     let parked = Command::Report {
         step: StepIx::new(0),
         attempt: 1,
-        answer: Answer::Parked { run },
+        answer: CallReport::Parked { run },
     };
     history.give(&parked, Cause::Report).unwrap();
     history
@@ -143,7 +143,7 @@ pub(crate) fn story() -> (Document, History) {
     history
         .give(&turn(2, Some("done"), Vec::new()), Cause::Command)
         .unwrap();
-    let answer = Answer::Succeeded(StoredValue::Inline(Arc::new(json!("done"))));
+    let answer = CallReport::Succeeded(StoredValue::Inline(Arc::new(json!("done"))));
     history
         .give(
             &Command::Report {

@@ -13,8 +13,8 @@ use planwright_core::review::{
     Command as ReviewCommand, Offer, Pin, Review, ReviewEvent, ReviewState, Revision, Revocation,
 };
 use planwright_core::run::{
-    Answer, CallFacts, Command, Consent, Run, RunEvent, Shown, StepError, StepState, StoredValue,
-    priorities, unit_estimate,
+    CallFacts, CallReport, Command, Consent, Run, RunEvent, Shown, StepError, StepState,
+    StoredValue, priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
@@ -721,11 +721,11 @@ impl<'a> Life<'a> {
     fn finish(&mut self, step: StepIx, attempt: u32) {
         let text = self.dice.pick(&["ok", "evil", "other"]).unwrap();
         let answer = match self.dice.below(6) {
-            0 => Answer::Failed(StepError::new("busy".into(), "later")),
-            1 => Answer::Lost {
+            0 => CallReport::Failed(StepError::new("busy".into(), "later")),
+            1 => CallReport::Lost {
                 reason: "gone".into(),
             },
-            _ => Answer::Succeeded(StoredValue::Inline(Arc::new(json!(text)))),
+            _ => CallReport::Succeeded(StoredValue::Inline(Arc::new(json!(text)))),
         };
         self.command(&Command::Report {
             step,

@@ -8,7 +8,7 @@ use planwright_core::policy::{Policy, PolicyDocument, Subject};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::Pin;
 use planwright_core::run::{
-    Answer, CallFacts, Command, Consent, Refusal, RunEvent, Shown, StoredValue,
+    CallFacts, CallReport, Command, Consent, Refusal, RunEvent, Shown, StoredValue,
 };
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -265,7 +265,7 @@ pub(crate) fn asked_story() -> (History, Document) {
             Cause::Schedule,
         )
         .unwrap();
-    done(&mut history, "a", 1, Answer::Succeeded(said("x")));
+    done(&mut history, "a", 1, CallReport::Succeeded(said("x")));
     history.give(&call("x"), Cause::Schedule).unwrap();
     let Command::Start { call: digest, .. } = call("x") else {
         panic!("it is a start")
@@ -293,7 +293,7 @@ pub(crate) fn asked_story() -> (History, Document) {
         .unwrap();
     history.give(&call("x"), Cause::Schedule).unwrap();
     let busy = planwright_core::run::StepError::new("busy".into(), "later");
-    done(&mut history, "b", 1, Answer::Failed(busy));
+    done(&mut history, "b", 1, CallReport::Failed(busy));
     // The same call again is the one that was approved; another one is not.
     history.advance(Duration::from_secs(60));
     let other = history.run.decide(&call("y"), history.now).unwrap();
@@ -309,7 +309,7 @@ pub(crate) fn asked_story() -> (History, Document) {
         matches!(&evil[..], [RunEvent::StepFailed { error, .. }] if error.code.as_str() == "constraint_violated")
     );
     history.give(&call("x"), Cause::Schedule).unwrap();
-    done(&mut history, "b", 2, Answer::Succeeded(said("y")));
+    done(&mut history, "b", 2, CallReport::Succeeded(said("y")));
     history.advance(Duration::from_secs(3_600));
     let late = Command::Approve {
         step: "c".into(),

@@ -16,8 +16,8 @@ use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command, PlanningRecord, Refusal, Review, ReviewEvent, Revision};
 use planwright_core::run::{
-    Answer, Command as RunCommand, CriterionCheck, Parent, Reflection, Run, RunEvent, Shown, Spent,
-    StepError, StepErrorCode, StoredValue, plan_undo, priorities, unit_estimate,
+    CallReport, Command as RunCommand, CriterionCheck, Parent, Reflection, Run, RunEvent, Shown,
+    Spent, StepError, StepErrorCode, StoredValue, plan_undo, priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Catalog, EffectClass};
@@ -519,7 +519,7 @@ fn write_undo_run() -> (Document, History) {
             facts: None,
         };
         history.give(&start, Cause::Schedule).unwrap();
-        let answer = Answer::Succeeded(StoredValue::Inline(Arc::new(json!("taken back"))));
+        let answer = CallReport::Succeeded(StoredValue::Inline(Arc::new(json!("taken back"))));
         history
             .give(
                 &RunCommand::Report {
@@ -577,8 +577,8 @@ fn write_reflected_run() -> (Document, History) {
     };
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     let answers = [
-        Answer::Succeeded(StoredValue::Inline(Arc::new(json!("seen")))),
-        Answer::Failed(StepError::new(StepErrorCode::ToolError, "no")),
+        CallReport::Succeeded(StoredValue::Inline(Arc::new(json!("seen")))),
+        CallReport::Failed(StepError::new(StepErrorCode::ToolError, "no")),
     ];
     for (ix, answer) in plan.indices().zip(answers) {
         let tool = plan.step(ix).tool.clone().unwrap().try_into().unwrap();

@@ -26,8 +26,8 @@ use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::{Bounds, Document, Input, OnFailure, Plan, Retry, Step, StepIx, Undo};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
-    Answer, Command, Fork, Refusal, Reply, Resolution, RunEvent, Shown, StepError, StepErrorCode,
-    StepState, StoredValue, reusable_results,
+    CallReport, Command, Fork, Refusal, Reply, Resolution, RunEvent, Shown, StepError,
+    StepErrorCode, StepState, StoredValue, reusable_results,
 };
 use planwright_core::tool::{EffectClass, ToolName};
 use serde_json::{Map, json};
@@ -239,25 +239,25 @@ impl Story {
                     resolution,
                 }
             }
-            ["answer", step] => self.report(step, Answer::Succeeded(value_of(step))),
+            ["answer", step] => self.report(step, CallReport::Succeeded(value_of(step))),
             ["fail", step, "retryable", message @ ..] => {
                 let error =
                     StepError::new(StepErrorCode::ToolError, message.join(" ")).retryable(true);
-                self.report(step, Answer::Failed(error))
+                self.report(step, CallReport::Failed(error))
             }
             ["fail", step, message @ ..] => self.report(
                 step,
-                Answer::Failed(StepError::new(StepErrorCode::ToolError, message.join(" "))),
+                CallReport::Failed(StepError::new(StepErrorCode::ToolError, message.join(" "))),
             ),
             ["lose", step] => self.report(
                 step,
-                Answer::Lost {
+                CallReport::Lost {
                     reason: "the line broke".into(),
                 },
             ),
             ["park", step] => self.report(
                 step,
-                Answer::Parked {
+                CallReport::Parked {
                     run: "run_child".parse().unwrap(),
                 },
             ),
@@ -272,16 +272,16 @@ impl Story {
                 step: self.find(step),
                 run: run.parse().unwrap(),
             },
-            ["not-made", step] => self.report(step, Answer::NotMade),
+            ["not-made", step] => self.report(step, CallReport::NotMade),
             ["late", step] => {
                 let step = self.find(step);
                 Command::Report {
                     step,
                     attempt: 1,
-                    answer: Answer::Succeeded(value_of("late")),
+                    answer: CallReport::Succeeded(value_of("late")),
                 }
             }
-            ["ask", step] => self.report(step, Answer::Asked(Box::new(asked()))),
+            ["ask", step] => self.report(step, CallReport::Asked(Box::new(asked()))),
             ["give", step, number] => self.reply(step, by, values(number)),
             ["decline", step] => self.reply(step, by, Reply::Decline),
             ["start", step] => self.start(self.find(step)),
@@ -295,7 +295,7 @@ impl Story {
             .unwrap_or_else(|| panic!("there is no step {step}"))
     }
 
-    fn report(&mut self, step: &str, answer: Answer) -> Command {
+    fn report(&mut self, step: &str, answer: CallReport) -> Command {
         let step = self.find(step);
         let attempt = self.history().run.step(step).tally().attempts;
         Command::Report {

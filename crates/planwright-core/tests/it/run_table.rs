@@ -11,7 +11,7 @@ use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{
-    Answer, Asked, AskedCall, Command, Corrupt, Refusal, Reply, Resolution, RunEvent, RunState,
+    Asked, AskedCall, CallReport, Command, Corrupt, Refusal, Reply, Resolution, RunEvent, RunState,
     Shown, StepError, StepErrorCode, StepEvent, StepState, StoredValue, Tally,
 };
 use planwright_core::time::Timestamp;
@@ -574,11 +574,11 @@ fn all_commands(step: StepIx) -> Vec<Command> {
             step,
             reason: "x".into(),
         },
-        report(Answer::Succeeded(value())),
-        report(Answer::Failed(StepError::new("x".into(), "x"))),
-        report(Answer::NotMade),
-        report(Answer::Lost { reason: "x".into() }),
-        report(Answer::Asked(Box::new(asked()))),
+        report(CallReport::Succeeded(value())),
+        report(CallReport::Failed(StepError::new("x".into(), "x"))),
+        report(CallReport::NotMade),
+        report(CallReport::Lost { reason: "x".into() }),
+        report(CallReport::Asked(Box::new(asked()))),
         Command::OpenLoop {
             step,
             items: value(),
@@ -621,7 +621,7 @@ fn all_commands(step: StepIx) -> Vec<Command> {
         Command::Cancel { by },
         Command::Settle,
         Command::ResumeChildren,
-        report(Answer::Parked {
+        report(CallReport::Parked {
             run: "run_child".parse().unwrap(),
         }),
     ]
@@ -954,7 +954,7 @@ fn an_end_with_another_digest_is_corrupt() {
             &Command::Report {
                 step: StepIx::new(0),
                 attempt: 1,
-                answer: Answer::Succeeded(value_of(&history.run, StepIx::new(0))),
+                answer: CallReport::Succeeded(value_of(&history.run, StepIx::new(0))),
             },
             Cause::Report,
         )

@@ -10,8 +10,8 @@ use planwright_core::plan::{
 };
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
-    Answer, Asked, Command, Question, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError,
-    StepErrorCode, StepState, StoredValue, priorities, unit_estimate,
+    Asked, CallReport, Command, Question, Refusal, Reply, Resolution, Run, RunEvent, Shown,
+    StepError, StepErrorCode, StepState, StoredValue, priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
@@ -707,28 +707,30 @@ impl<'a> World<'a> {
     }
 
     /// What the world says to the call in flight; nothing if it hangs.
-    pub(crate) fn answer(&self, run: &Run, ix: StepIx) -> Option<Answer> {
+    pub(crate) fn answer(&self, run: &Run, ix: StepIx) -> Option<CallReport> {
         let made = self.calls.get(&ix).copied().unwrap_or_default();
-        let value = || Answer::Succeeded(value_of(run, ix));
+        let value = || CallReport::Succeeded(value_of(run, ix));
         Some(match self.of(run, ix).conduct {
             Conduct::Succeeds => value(),
-            Conduct::FailsFirst(times) if made <= times => {
-                Answer::Failed(StepError::new(StepErrorCode::ToolError, "not yet").retryable(true))
-            }
-            Conduct::LosesFirst(times) if made <= times => Answer::Lost {
+            Conduct::FailsFirst(times) if made <= times => CallReport::Failed(
+                StepError::new(StepErrorCode::ToolError, "not yet").retryable(true),
+            ),
+            Conduct::LosesFirst(times) if made <= times => CallReport::Lost {
                 reason: "the line broke".into(),
             },
-            Conduct::NotMadeFirst(times) if made <= times => Answer::NotMade,
-            Conduct::ParksFirst(times) if made <= times => Answer::Parked {
+            Conduct::NotMadeFirst(times) if made <= times => CallReport::NotMade,
+            Conduct::ParksFirst(times) if made <= times => CallReport::Parked {
                 run: "run_child".parse().unwrap(),
             },
-            Conduct::AsksFirst(times) if made <= times => Answer::Asked(Box::new(asked())),
+            Conduct::AsksFirst(times) if made <= times => CallReport::Asked(Box::new(asked())),
             Conduct::FailsFirst(_)
             | Conduct::LosesFirst(_)
             | Conduct::NotMadeFirst(_)
             | Conduct::AsksFirst(_)
             | Conduct::ParksFirst(_) => value(),
-            Conduct::FailsForGood => Answer::Failed(StepError::new(StepErrorCode::ToolError, "no")),
+            Conduct::FailsForGood => {
+                CallReport::Failed(StepError::new(StepErrorCode::ToolError, "no"))
+            }
             Conduct::Hangs => return None,
         })
     }
@@ -904,7 +906,7 @@ impl<'a> World<'a> {
         let attempts = history.run.step(ix).tally().attempts;
         let in_flight = matches!(history.run.step(ix), StepState::Running { .. });
         let attempt = if in_flight { attempts + 1 } else { attempts };
-        let answer = Answer::Succeeded(value_of(&history.run, ix));
+        let answer = CallReport::Succeeded(value_of(&history.run, ix));
         let refused = history.give(
             &Command::Report {
                 step: ix,

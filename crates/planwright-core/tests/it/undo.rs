@@ -7,7 +7,7 @@ use planwright_core::journal::Cause;
 use planwright_core::plan::{Bounds, Plan, StepIx, Values};
 use planwright_core::principal::Principal;
 use planwright_core::run::{
-    Answer, Command, Kept, PlanUndoError, Refusal, Run, StoredValue, plan_undo, undo_step_id,
+    CallReport, Command, Kept, PlanUndoError, Refusal, Run, StoredValue, plan_undo, undo_step_id,
     undone_by,
 };
 use planwright_core::tool::{
@@ -55,7 +55,7 @@ fn ran(plan: Value, values: &Value) -> Run {
             .get(plan.step_id(step).as_str())
             .cloned()
             .unwrap_or_default();
-        let answer = Answer::Succeeded(StoredValue::Inline(Arc::new(value)));
+        let answer = CallReport::Succeeded(StoredValue::Inline(Arc::new(value)));
         history
             .give(
                 &Command::Report {

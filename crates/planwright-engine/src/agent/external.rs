@@ -2,24 +2,24 @@
 //! tools. What it calls there goes through the run like everything else; what it does by itself
 //! the run does not see.
 
-use super::hands::{Hands, Made};
 use super::messages::offered;
+use super::tool_calls::{CallOutcome, ToolCalls};
 use super::unwanted;
 use crate::port::{BoxFuture, DelegateError, Delegation, Gateway, ProgressSink};
 use crate::run::child::ChildAnswer;
 use planwright_core::model::{OfferedTool, WantedCall};
-use planwright_core::run::{Answer, StepError, StepErrorCode, StoredValue};
+use planwright_core::run::{CallReport, StepError, StepErrorCode, StoredValue};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Hands the step over and waits for the result.
 pub(crate) async fn delegate(
-    hands: Hands,
+    calls: ToolCalls,
     executor: String,
     progress: ProgressSink,
 ) -> ChildAnswer {
-    let order = Arc::clone(&hands.order);
+    let order = Arc::clone(&calls.order);
     let cancelled = CancellationToken::new();
     let results: Map<String, Value> = order.briefing.results.iter().cloned().collect();
     let delegation = Delegation {
@@ -38,17 +38,17 @@ pub(crate) async fn delegate(
         step: order.step.clone(),
         attempt: order.attempt,
         gateway: Arc::new(StepGateway {
-            hands: hands.clone(),
+            calls: calls.clone(),
         }),
         progress,
         cancelled: cancelled.clone(),
     };
-    let working = hands.runs.context.ports.executors.delegate(delegation);
+    let working = calls.runs.context.ports.executors.delegate(delegation);
     tokio::pin!(working);
     let outcome = tokio::select! {
         biased;
         outcome = &mut working => outcome,
-        () = unwanted(hands.wishes.clone()) => {
+        () = unwanted(calls.commands.clone()) => {
             cancelled.cancel();
             working.await
         }
@@ -66,15 +66,15 @@ pub(crate) async fn delegate(
         }
         Err(error) => return (refused(&error), None),
     };
-    match hands.stored(value).await {
-        Ok(stored @ StoredValue::Inline(_)) => (Answer::Succeeded(stored), None),
+    match calls.stored(value).await {
+        Ok(stored @ StoredValue::Inline(_)) => (CallReport::Succeeded(stored), None),
         Ok(stored @ StoredValue::Artifact(_)) => {
-            let large = hands.value(&stored).await.ok().map(Arc::new);
-            (Answer::Succeeded(stored), large)
+            let large = calls.value(&stored).await.ok().map(Arc::new);
+            (CallReport::Succeeded(stored), large)
         }
         // It did its work, and what it said cannot be recorded: it must not be taken for failed.
         Err(_) => (
-            Answer::Lost {
+            CallReport::Lost {
                 reason: "the result could not be stored".to_owned(),
             },
             None,
@@ -82,18 +82,18 @@ pub(crate) async fn delegate(
     }
 }
 
-fn failed(code: StepErrorCode, message: String) -> Answer {
-    Answer::Failed(StepError::new(code, message))
+fn failed(code: StepErrorCode, message: String) -> CallReport {
+    CallReport::Failed(StepError::new(code, message))
 }
 
-fn refused(error: &DelegateError) -> Answer {
+fn refused(error: &DelegateError) -> CallReport {
     match error {
         DelegateError::Unknown(_) => failed(StepErrorCode::NoExecutor, error.to_string()),
         DelegateError::Failed(_) => failed(StepErrorCode::ExecutorFailed, error.to_string()),
         DelegateError::NotStarted(_) => {
             failed(StepErrorCode::ExecutorNotStarted, error.to_string())
         }
-        DelegateError::Lost(_) | DelegateError::Cancelled => Answer::Lost {
+        DelegateError::Lost(_) | DelegateError::Cancelled => CallReport::Lost {
             reason: error.to_string(),
         },
     }
@@ -102,16 +102,16 @@ fn refused(error: &DelegateError) -> Answer {
 /// The gateway of one attempt.
 #[derive(Debug)]
 struct StepGateway {
-    hands: Hands,
+    calls: ToolCalls,
 }
 
 impl Gateway for StepGateway {
     fn tools(&self) -> Vec<OfferedTool> {
-        offered(&self.hands.runs.context.catalog(), &self.hands.order.tools)
+        offered(&self.calls.runs.context.catalog(), &self.calls.order.tools)
     }
 
     fn call(&self, tool: String, args: Value) -> BoxFuture<'static, Result<Value, StepError>> {
-        let hands = self.hands.clone();
+        let calls = self.calls.clone();
         Box::pin(async move {
             let wanted = WantedCall {
                 id: String::new(),
@@ -119,13 +119,13 @@ impl Gateway for StepGateway {
                 args,
             };
             let over = |answer| match answer {
-                Answer::Failed(error) => error,
+                CallReport::Failed(error) => error,
                 _ => StepError::new(
                     StepErrorCode::Stopped,
                     "the step is over: nothing is called any more",
                 ),
             };
-            let turn = hands
+            let turn = calls
                 .take_turn("", vec![wanted], None)
                 .await
                 .map_err(over)?;
@@ -136,9 +136,9 @@ impl Gateway for StepGateway {
                 ));
             };
             // The program waits, so the call does: for a person too, as long as the step may take.
-            match hands.make(call, true).await.map_err(over)? {
-                Made::Value(value) => Ok(value),
-                Made::Failed(error) | Made::Refused(error) => Err(error),
+            match calls.make(call, true).await.map_err(over)? {
+                CallOutcome::Value(value) => Ok(value),
+                CallOutcome::Failed(error) | CallOutcome::Refused(error) => Err(error),
             }
         })
     }

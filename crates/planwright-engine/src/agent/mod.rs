@@ -2,18 +2,18 @@
 //! goes through the journal of the run before it happens.
 
 mod external;
-mod hands;
 mod messages;
+mod tool_calls;
 mod worker;
 
 pub(crate) use external::delegate;
-pub(crate) use hands::Hands;
 pub(crate) use messages::Briefing;
+pub(crate) use tool_calls::ToolCalls;
 pub(crate) use worker::{Worker, model_failed};
 
 use crate::context::Request;
 use crate::port::TextSink;
-use crate::run::child::Wish;
+use crate::run::child::ChildCommand;
 use planwright_core::id::{AttemptNo, PlanId, StepId};
 use planwright_core::plan::{Step, StepIx};
 use planwright_core::policy::LateChoice;
@@ -52,9 +52,10 @@ pub(crate) struct AgentOrder {
 }
 
 /// Ends when the answer of the step is not wanted any more.
-pub(crate) async fn unwanted(mut wishes: watch::Receiver<Wish>) {
+pub(crate) async fn unwanted(mut commands: watch::Receiver<ChildCommand>) {
     loop {
-        if matches!(*wishes.borrow_and_update(), Wish::Cancel(_)) || wishes.changed().await.is_err()
+        if matches!(*commands.borrow_and_update(), ChildCommand::Cancel(_))
+            || commands.changed().await.is_err()
         {
             return;
         }

@@ -1,15 +1,15 @@
 //! The built-in executor: a model with the plan's tools. Everything it said is in the journal, so
 //! that after a crash it goes on where it was, and nothing is called twice.
 
-use super::hands::{Hands, Made};
 use super::messages::{data, failure, offered, refusal};
+use super::tool_calls::{CallOutcome, ToolCalls};
 use super::unwanted;
 use crate::port::{ModelAnswer, ModelError, ModelRequest};
 use crate::run::child::ChildAnswer;
 use planwright_core::model::{Message, ModelRole, ModelUse, WantedCall};
 use planwright_core::planning::{CHAT, EXECUTOR};
 use planwright_core::run::{
-    AgentTurn, Answer, Asked, Question, Reply, StepError, StepErrorCode, StoredValue,
+    AgentTurn, Asked, CallReport, Question, Reply, StepError, StepErrorCode, StoredValue,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ const MAX_SHOWN: usize = 48 << 10;
 /// One attempt of the built-in executor.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    hands: Hands,
+    calls: ToolCalls,
     messages: Vec<Message>,
     /// How many answers of a person were taken in.
     heard: usize,
@@ -29,9 +29,9 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(hands: Hands) -> Self {
+    pub(crate) fn new(calls: ToolCalls) -> Self {
         Self {
-            hands,
+            calls,
             messages: Vec::new(),
             heard: 0,
             wasted: Vec::new(),
@@ -43,16 +43,16 @@ impl Worker {
     pub(crate) async fn work(mut self) -> (ChildAnswer, Vec<ModelUse>) {
         let over = match self.talk().await {
             Ok(text) => self
-                .hands
+                .calls
                 .stored(Value::String(text))
                 .await
-                .map(Answer::Succeeded),
+                .map(CallReport::Succeeded),
             Err(answer) => Err(answer),
         };
         let answer = over.unwrap_or_else(|answer| answer);
         let large = match &answer {
-            Answer::Succeeded(stored @ StoredValue::Artifact(_)) => {
-                self.hands.value(stored).await.ok()
+            CallReport::Succeeded(stored @ StoredValue::Artifact(_)) => {
+                self.calls.value(stored).await.ok()
             }
             _ => None,
         };
@@ -60,18 +60,18 @@ impl Worker {
     }
 
     /// Returns the text the step comes to.
-    async fn talk(&mut self) -> Result<String, Answer> {
-        let order = std::sync::Arc::clone(&self.hands.order);
+    async fn talk(&mut self) -> Result<String, CallReport> {
+        let order = std::sync::Arc::clone(&self.calls.order);
         let Some(agent) = order.definition.agent.as_deref() else {
-            return Err(Answer::NotMade);
+            return Err(CallReport::NotMade);
         };
         let form = if agent.converse { &CHAT } else { &EXECUTOR };
         let system = order.briefing.system(
-            (&self.hands.runs.context.settings.prompts, form),
+            (&self.calls.runs.context.settings.prompts, form),
             &order.tools,
         );
         let system = system.map_err(|error| {
-            Answer::Failed(StepError::new(StepErrorCode::BadPrompt, error.to_string()))
+            CallReport::Failed(StepError::new(StepErrorCode::BadPrompt, error.to_string()))
         })?;
         self.messages = vec![
             Message::system(system),
@@ -85,7 +85,7 @@ impl Worker {
         loop {
             let answer = self.ask(agent.converse).await?;
             let turn = self
-                .hands
+                .calls
                 .take_turn(&answer.text, answer.calls, Some(answer.used))
                 .await?;
             if let Some(text) = self.follow(&turn, agent.converse).await? {
@@ -94,11 +94,11 @@ impl Worker {
         }
     }
 
-    async fn ask(&mut self, converse: bool) -> Result<ModelAnswer, Answer> {
-        let runs = &self.hands.runs;
-        let order = &self.hands.order;
+    async fn ask(&mut self, converse: bool) -> Result<ModelAnswer, CallReport> {
+        let runs = &self.calls.runs;
+        let order = &self.calls.order;
         if *runs.context.active.draining().borrow() {
-            return Err(Answer::NotMade);
+            return Err(CallReport::NotMade);
         }
         let role = if converse {
             ModelRole::Chat
@@ -114,9 +114,9 @@ impl Worker {
         let answered = tokio::select! {
             biased;
             answered = runs.context.ports.model.ask(request) => answered,
-            () = unwanted(self.hands.wishes.clone()) => {
+            () = unwanted(self.calls.commands.clone()) => {
                 cancelled.cancel();
-                return Err(Answer::NotMade);
+                return Err(CallReport::NotMade);
             }
         };
         crate::crash::point("agent: model answered");
@@ -129,15 +129,19 @@ impl Worker {
             return Ok(answer);
         };
         self.wasted.push(answer.used);
-        Err(Answer::Failed(
+        Err(CallReport::Failed(
             StepError::new(StepErrorCode::NoAnswer, complaint).retryable(true),
         ))
     }
 
     /// Does what a turn says. Returns the text of the step if it is over.
-    async fn follow(&mut self, turn: &AgentTurn, converse: bool) -> Result<Option<String>, Answer> {
+    async fn follow(
+        &mut self,
+        turn: &AgentTurn,
+        converse: bool,
+    ) -> Result<Option<String>, CallReport> {
         let text = match &turn.text {
-            Some(stored) => match self.hands.value(stored).await.map_err(Answer::Failed)? {
+            Some(stored) => match self.calls.value(stored).await.map_err(CallReport::Failed)? {
                 Value::String(text) => text,
                 other => other.to_string(),
             },
@@ -145,7 +149,11 @@ impl Worker {
         };
         let mut wanted = Vec::with_capacity(turn.calls.len());
         for call in &turn.calls {
-            let args = self.hands.value(&call.args).await.map_err(Answer::Failed)?;
+            let args = self
+                .calls
+                .value(&call.args)
+                .await
+                .map_err(CallReport::Failed)?;
             wanted.push(WantedCall {
                 id: call.id.clone(),
                 name: call.tool.clone(),
@@ -166,11 +174,11 @@ impl Worker {
         // One after the other, in the order they were wanted: a later one may count on an earlier
         // one.
         for call in &turn.calls {
-            let made = self.hands.make(call, self.hands.order.linger).await?;
+            let made = self.calls.make(call, self.calls.order.linger).await?;
             let told = match made {
-                Made::Value(value) => data(&format!("Result of {}", call.tool), &value),
-                Made::Failed(error) => failure(&error),
-                Made::Refused(error) => refusal(&error),
+                CallOutcome::Value(value) => data(&format!("Result of {}", call.tool), &value),
+                CallOutcome::Failed(error) => failure(&error),
+                CallOutcome::Refused(error) => refusal(&error),
             };
             let id = call.id.clone();
             let name = call.tool.clone();
@@ -184,9 +192,9 @@ impl Worker {
     }
 
     /// Takes in what the person said to this, or asks them.
-    fn listen(&mut self, text: String) -> Result<Option<String>, Answer> {
-        let Some(answered) = self.hands.order.answered.get(self.heard) else {
-            return Err(Answer::Asked(Box::new(question(&text))));
+    fn listen(&mut self, text: String) -> Result<Option<String>, CallReport> {
+        let Some(answered) = self.calls.order.answered.get(self.heard) else {
+            return Err(CallReport::Asked(Box::new(question(&text))));
         };
         self.heard += 1;
         match answered.replies.first() {
@@ -230,9 +238,9 @@ fn question(text: &str) -> Asked {
 }
 
 /// What a step says whose model gave no answer.
-pub(crate) fn model_failed(error: &ModelError) -> Answer {
+pub(crate) fn model_failed(error: &ModelError) -> CallReport {
     let (code, retryable) = match error {
-        ModelError::Cancelled => return Answer::NotMade,
+        ModelError::Cancelled => return CallReport::NotMade,
         ModelError::NotConfigured { .. } | ModelError::Unknown { .. } => {
             (StepErrorCode::NoModel, false)
         }
@@ -242,5 +250,5 @@ pub(crate) fn model_failed(error: &ModelError) -> Answer {
         ModelError::TimedOut { .. } => (StepErrorCode::ModelTimeout, true),
         ModelError::Unreadable { .. } => (StepErrorCode::ModelUnreadable, true),
     };
-    Answer::Failed(StepError::new(code, error.to_string()).retryable(retryable))
+    CallReport::Failed(StepError::new(code, error.to_string()).retryable(retryable))
 }

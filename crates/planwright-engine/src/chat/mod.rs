@@ -1,11 +1,11 @@
 //! What a conversation needs beside the loop of its agent step: one budget for everything it brings
 //! about, its own choice of model, and plans as tools.
 
-mod beside;
 mod chat_model;
 mod counted;
 #[cfg(test)]
 mod endless;
+mod fork_engine;
 mod recall;
 mod spending;
 mod tools;

@@ -64,7 +64,7 @@ pub(crate) struct ActiveRuns {
     /// Set once the task that delivers mail of other processes runs.
     pub(crate) postman: OnceLock<()>,
     /// The cached statuses that earlier releases left out have been written.
-    pub(crate) words_corrected: AtomicBool,
+    pub(crate) statuses_corrected: AtomicBool,
     draining: watch::Sender<bool>,
 }
 

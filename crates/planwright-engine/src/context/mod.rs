@@ -18,5 +18,5 @@ pub(crate) use observer::Observers;
 pub use observer::{Observer, on_step_complete, on_step_start};
 pub(crate) use ports::Ports;
 pub(crate) use settings::Settings;
-pub use settings::{AgentSettings, Keeping};
+pub use settings::{AgentSettings, Retention};
 pub(crate) use shared::Context;

@@ -19,7 +19,7 @@ pub(crate) struct Settings {
     pub(crate) owner: OwnerId,
     /// A run whose owner has not renewed its lease for this long can be taken over.
     pub(crate) lease_ttl: Duration,
-    pub(crate) keeping: Keeping,
+    pub(crate) retention: Retention,
     pub(crate) agents: AgentSettings,
     /// Prompts that replace those of this program.
     pub(crate) prompts: Arc<Prompts>,
@@ -35,7 +35,7 @@ pub struct AgentSettings {
 
 /// Retention and staleness limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keeping {
+pub struct Retention {
     /// Days after which a proposed or approved plan expires if no one touched it; 0: never.
     pub stale_after_days: u32,
     /// A run that no process has executed for this long is stalled.
@@ -46,7 +46,7 @@ pub struct Keeping {
     pub delete_after_days: u32,
 }
 
-impl Default for Keeping {
+impl Default for Retention {
     fn default() -> Self {
         Self {
             stale_after_days: 30,

@@ -4,9 +4,9 @@ use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
 use super::schedule::call_digest;
 use super::subplan::{Child, expected};
-use crate::agent::{AgentOrder, Briefing, Hands, Worker, delegate};
+use crate::agent::{AgentOrder, Briefing, ToolCalls, Worker, delegate};
 use crate::context::crash;
-use crate::run::child::Wish;
+use crate::run::child::ChildCommand;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Expectation, StepIx};
@@ -214,8 +214,8 @@ impl RunLoop {
         } = prepared;
         crash::point("run: before agent");
         let attempt: AttemptNo = order.attempt;
-        let (wish, wishes) = watch::channel(Wish::GoOn);
-        self.children.insert(step, Child { attempt, wish });
+        let (command, commands) = watch::channel(ChildCommand::Continue);
+        self.children.insert(step, Child { attempt, command });
         let executor = order
             .definition
             .agent
@@ -223,15 +223,15 @@ impl RunLoop {
             .and_then(|agent| agent.executor.clone());
         let progress = self.observers.sink(self.run.id(), self.run.step_id(step));
         let progress = crate::redaction::masking::mask_progress(&self.context.redaction, progress);
-        let hands = Hands {
+        let calls = ToolCalls {
             runs: self.runs.clone(),
             order: Arc::new(order),
-            wishes,
+            commands,
         };
         self.calls.push(Box::pin(async move {
             let (answered, used) = match executor {
-                Some(executor) => (delegate(hands, executor, progress).await, Vec::new()),
-                None => Worker::new(hands).work().await,
+                Some(executor) => (delegate(calls, executor, progress).await, Vec::new()),
+                None => Worker::new(calls).work().await,
             };
             let (answer, large) = expected(expectation.as_ref(), answered);
             crash::point("agent: answered");

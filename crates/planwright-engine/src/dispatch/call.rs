@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Expectation, StepIx};
-use planwright_core::run::{Answer, StepError, StepErrorCode, StoredValue};
+use planwright_core::run::{CallReport, StepError, StepErrorCode, StoredValue};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(4);
 pub(super) struct Finished {
     pub(super) step: StepIx,
     pub(super) attempt: AttemptNo,
-    pub(super) answer: Answer,
+    pub(super) answer: CallReport,
     /// The value, if it was too large for the journal.
     pub(super) large: Option<Arc<Value>>,
     /// Models that were asked for it, and what that took.
@@ -67,7 +67,7 @@ pub(super) fn make(
         };
         telemetry::call_ended(&span, &outcome, cancelled.is_cancelled());
         let (answer, large) = match expect(expectation.as_ref(), &outcome) {
-            Some(error) => (Answer::Failed(error), None),
+            Some(error) => (CallReport::Failed(error), None),
             None => answer(&*artifacts, outcome).await,
         };
         Finished {
@@ -108,21 +108,21 @@ fn guarded(tools: &dyn Tools, call: Call) -> BoxFuture<'static, Outcome> {
     }
 }
 
-async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<Arc<Value>>) {
+async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (CallReport, Option<Arc<Value>>) {
     match outcome {
         // The tool did answer, and would answer the same again.
         Ok(value) if !StoredValue::can_keep(&value) => (
-            Answer::Failed(StepError::new(StepErrorCode::ValueTooDeep, too_deep())),
+            CallReport::Failed(StepError::new(StepErrorCode::ValueTooDeep, too_deep())),
             None,
         ),
         Ok(value) => match store_value(artifacts, value).await {
             Ok((stored @ StoredValue::Artifact(_), value)) => {
-                (Answer::Succeeded(stored), Some(value))
+                (CallReport::Succeeded(stored), Some(value))
             }
-            Ok((stored @ StoredValue::Inline(_), _)) => (Answer::Succeeded(stored), None),
+            Ok((stored @ StoredValue::Inline(_), _)) => (CallReport::Succeeded(stored), None),
             // The call happened, and its outcome cannot be recorded: it must not count as failed.
             Err(error) => (
-                Answer::Lost {
+                CallReport::Lost {
                     reason: format!("the result could not be stored: {error}"),
                 },
                 None,
@@ -133,15 +133,17 @@ async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<
             message,
             retryable,
         }) => (
-            Answer::Failed(StepError::new(code, message).retryable(retryable)),
+            CallReport::Failed(StepError::new(code, message).retryable(retryable)),
             None,
         ),
         Err(CallError::Unavailable(message)) => (
-            Answer::Failed(StepError::new(StepErrorCode::ToolUnavailable, message).retryable(true)),
+            CallReport::Failed(
+                StepError::new(StepErrorCode::ToolUnavailable, message).retryable(true),
+            ),
             None,
         ),
-        Err(CallError::Cancelled) => (Answer::NotMade, None),
-        Err(CallError::Lost(reason)) => (Answer::Lost { reason }, None),
-        Err(CallError::InputRequired(asked)) => (Answer::Asked(asked), None),
+        Err(CallError::Cancelled) => (CallReport::NotMade, None),
+        Err(CallError::Lost(reason)) => (CallReport::Lost { reason }, None),
+        Err(CallError::InputRequired(asked)) => (CallReport::Asked(asked), None),
     }
 }

@@ -46,7 +46,7 @@ pub(crate) enum First {
 
 impl First {
     /// That the run goes on, if it stood still.
-    pub(crate) fn going_on(run: &Run, by: &Principal) -> Self {
+    pub(crate) fn resuming(run: &Run, by: &Principal) -> Self {
         let stands = matches!(run.state(), RunState::Paused | RunState::Stalled { .. });
         if stands {
             Self::Resume(by.clone())

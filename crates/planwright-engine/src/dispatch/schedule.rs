@@ -180,7 +180,7 @@ impl RunLoop {
         let args = self.resolved(step, tool, &SecretValues::shown(&names))?;
         // With secrets in them they are checked as they are sent.
         if names.is_empty() {
-            check_args(tool, args, Told::Values)
+            check_args(tool, args, ErrorDetail::WithValues)
         } else {
             Ok(args)
         }
@@ -199,7 +199,7 @@ impl RunLoop {
         let context = Arc::clone(&self.context);
         let secrets = context.unseal(&names, &tool.name).await?;
         let args = self.resolved(step, tool, &secrets)?;
-        check_args(tool, args, Told::NoValues).map(Some)
+        check_args(tool, args, ErrorDetail::Redacted).map(Some)
     }
 
     fn resolved(
@@ -297,15 +297,15 @@ pub(crate) fn call_digest(tool: &ToolName, args: &Value) -> Digest {
 }
 
 /// Whether a message may repeat the values it is about. Some are secrets.
-enum Told {
-    Values,
-    NoValues,
+enum ErrorDetail {
+    WithValues,
+    Redacted,
 }
 
 fn check_args(
     tool: &KnownTool,
     args: Map<String, Value>,
-    told: Told,
+    detail: ErrorDetail,
 ) -> Result<Map<String, Value>, StepError> {
     let validator = tool.input_validator().map_err(|error| {
         StepError::new(
@@ -319,9 +319,9 @@ fn check_args(
     let args = Value::Object(args);
     if let Err(error) = validator.validate(&args) {
         let place = error.instance_path();
-        let problem = match told {
-            Told::Values => error.to_string(),
-            Told::NoValues => error.masked().to_string(),
+        let problem = match detail {
+            ErrorDetail::WithValues => error.to_string(),
+            ErrorDetail::Redacted => error.masked().to_string(),
         };
         let message = format!(
             "`{}` does not take these arguments: at {place}: {problem}",

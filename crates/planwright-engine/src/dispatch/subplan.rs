@@ -5,7 +5,7 @@ use super::run_loop::{RunError, RunLoop};
 use super::schedule::call_digest;
 use crate::context::crash;
 use crate::review::pins::child_tool;
-use crate::run::child::{ChildAnswer, ChildOrder, Wish};
+use crate::run::child::{ChildAnswer, ChildCommand, ChildOrder};
 use planwright_core::digest::Digest;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::{Cause, Entry};
@@ -13,7 +13,7 @@ use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::policy::late_arguments;
 use planwright_core::principal::Principal;
 use planwright_core::run::{
-    Answer, CallFacts, Command, RunEvent, StepError, StepErrorCode, StoredValue,
+    CallFacts, CallReport, Command, RunEvent, StepError, StepErrorCode, StoredValue,
 };
 use planwright_core::tool::EffectClass;
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ pub(super) struct PreparedChild {
 /// A child run in flight. Dropping it lets go of the child.
 pub(super) struct Child {
     pub(super) attempt: AttemptNo,
-    pub(super) wish: watch::Sender<Wish>,
+    pub(super) command: watch::Sender<ChildCommand>,
 }
 
 impl RunLoop {
@@ -171,9 +171,9 @@ impl RunLoop {
             expectation,
         } = prepared;
         crash::point("run: before child");
-        let (wish, wishes) = watch::channel(Wish::GoOn);
-        self.children.insert(step, Child { attempt, wish });
-        let running = self.runs.run_child(order, wishes);
+        let (command, commands) = watch::channel(ChildCommand::Continue);
+        self.children.insert(step, Child { attempt, command });
+        let running = self.runs.run_child(order, commands);
         self.calls.push(Box::pin(async move {
             let (answer, large) = expected(expectation.as_ref(), running.await);
             crash::point("child: answered");
@@ -195,8 +195,12 @@ impl RunLoop {
         }
         for entry in entries {
             match &entry.event {
-                RunEvent::RunPaused { by } => self.wish(&Wish::Pause(by.clone())),
-                RunEvent::CancelRequested { by } => self.wish(&Wish::Cancel(by.clone())),
+                RunEvent::RunPaused { by } => {
+                    self.command_children(&ChildCommand::Pause(by.clone()));
+                }
+                RunEvent::CancelRequested { by } => {
+                    self.command_children(&ChildCommand::Cancel(by.clone()));
+                }
                 // It took too long.
                 RunEvent::AttemptFailed { step, .. } | RunEvent::OutcomeLost { step, .. } => {
                     let by: Principal = self.run.start().by.clone();
@@ -205,7 +209,7 @@ impl RunLoop {
                         .find(step.as_str())
                         .and_then(|ix| self.children.get(&ix))
                     {
-                        child.wish.send_replace(Wish::Cancel(by));
+                        child.command.send_replace(ChildCommand::Cancel(by));
                     }
                 }
                 _ => {}
@@ -213,9 +217,9 @@ impl RunLoop {
         }
     }
 
-    fn wish(&self, wish: &Wish) {
+    fn command_children(&self, command: &ChildCommand) {
         for child in self.children.values() {
-            child.wish.send_replace(wish.clone());
+            child.command.send_replace(command.clone());
         }
     }
 
@@ -237,20 +241,20 @@ pub(super) fn expected(
     (answer, large): ChildAnswer,
 ) -> ChildAnswer {
     let value = match &answer {
-        Answer::Succeeded(StoredValue::Inline(value)) => Some(value),
-        Answer::Succeeded(StoredValue::Artifact(_)) => large.as_ref(),
-        Answer::Failed(_)
-        | Answer::Asked(_)
-        | Answer::NotMade
-        | Answer::Parked { .. }
-        | Answer::Lost { .. } => None,
+        CallReport::Succeeded(StoredValue::Inline(value)) => Some(value),
+        CallReport::Succeeded(StoredValue::Artifact(_)) => large.as_ref(),
+        CallReport::Failed(_)
+        | CallReport::Asked(_)
+        | CallReport::NotMade
+        | CallReport::Parked { .. }
+        | CallReport::Lost { .. } => None,
     };
     match expectation
         .zip(value)
         .and_then(|(expectation, value)| expectation.check(value).err())
     {
         Some(error) => (
-            Answer::Failed(StepError::new(
+            CallReport::Failed(StepError::new(
                 StepErrorCode::ExpectFailed,
                 error.to_string(),
             )),

@@ -15,7 +15,7 @@ use planwright_core::json::check_against_schema;
 use planwright_core::model::{AnswerSchema, Message, ModelRole, ModelUse};
 use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::run::{
-    Answer, Command, RunEvent, StepError, StepErrorCode, StoredValue, think_tool,
+    CallReport, Command, RunEvent, StepError, StepErrorCode, StoredValue, think_tool,
 };
 use planwright_core::tool::EffectClass;
 use serde_json::{Map, Value};
@@ -176,16 +176,18 @@ async fn stored(context: &Context, mut value: Value) -> ChildAnswer {
             StoredValue::MAX_DEPTH
         );
         return (
-            Answer::Failed(StepError::new(StepErrorCode::ValueTooDeep, message)),
+            CallReport::Failed(StepError::new(StepErrorCode::ValueTooDeep, message)),
             None,
         );
     }
     context.redaction.redactor().value(&mut value);
     match store_value(&*context.ports.artifacts, value).await {
-        Ok((stored @ StoredValue::Artifact(_), value)) => (Answer::Succeeded(stored), Some(value)),
-        Ok((stored @ StoredValue::Inline(_), _)) => (Answer::Succeeded(stored), None),
+        Ok((stored @ StoredValue::Artifact(_), value)) => {
+            (CallReport::Succeeded(stored), Some(value))
+        }
+        Ok((stored @ StoredValue::Inline(_), _)) => (CallReport::Succeeded(stored), None),
         Err(error) => (
-            Answer::Lost {
+            CallReport::Lost {
                 reason: format!("the answer could not be stored: {error}"),
             },
             None,
@@ -198,7 +200,7 @@ async fn think(
     context: &Context,
     question: &Question,
     used: &mut Vec<ModelUse>,
-) -> Result<Value, Answer> {
+) -> Result<Value, CallReport> {
     let mut messages = vec![Message::system(SYSTEM), Message::user(&question.prompt)];
     let mut repairs = 0;
     loop {
@@ -213,7 +215,7 @@ async fn think(
         let answer = tokio::select! {
             biased;
             answered = context.ports.model.ask(request) => answered.map_err(|error| model_failed(&error))?,
-            () = question.cancelled.cancelled() => return Err(Answer::NotMade),
+            () = question.cancelled.cancelled() => return Err(CallReport::NotMade),
         };
         used.push(answer.used);
         if answer.cut || answer.text.trim().is_empty() {
@@ -222,7 +224,7 @@ async fn think(
             } else {
                 "the model said nothing"
             };
-            return Err(Answer::Failed(
+            return Err(CallReport::Failed(
                 StepError::new(StepErrorCode::NoAnswer, complaint).retryable(true),
             ));
         }
@@ -235,7 +237,7 @@ async fn think(
         };
         if repairs == REPAIRS {
             let message = format!("the answer does not fit the schema: {problem}");
-            return Err(Answer::Failed(
+            return Err(CallReport::Failed(
                 StepError::new(StepErrorCode::BadAnswer, message).retryable(true),
             ));
         }

@@ -1,6 +1,7 @@
 //! The effects of time on runs that no process executes.
 
-use super::{Notice, Tended, not_noted};
+use super::due_plans::log_failure;
+use super::{MaintenanceNotice, MaintenanceReport};
 use crate::journal::load::LoadError;
 use crate::maintenance::Maintenance;
 use crate::port::{AcquireError, StreamInfo};
@@ -16,15 +17,18 @@ const WAITING: CachedStatus = CachedStatus::Run(RunStatus::Waiting);
 
 impl Maintenance {
     /// Stalls runs without an owner, and fails the steps that no person approved in time.
-    pub(super) async fn tend_runs(&self, tended: &mut Tended) -> Result<(), LoadError> {
+    pub(super) async fn expire_runs(
+        &self,
+        report: &mut MaintenanceReport,
+    ) -> Result<(), LoadError> {
         let statuses: &[CachedStatus] =
             match self.context.settings.policy.approval.step_expires_after {
                 Some(_) => &[EXECUTING, WAITING],
                 None => &[EXECUTING],
             };
         for info in self.context.ports.store.runs_in(statuses).await? {
-            if let Err(error) = self.tend_run(&info, tended).await {
-                not_noted(&info.status.plan, &error);
+            if let Err(error) = self.expire_run(&info, report).await {
+                log_failure(&info.status.plan, &error);
             }
         }
         Ok(())
@@ -43,7 +47,11 @@ impl Maintenance {
         Ok(info.is_none_or(|info| info.status.status == CachedStatus::Deleted))
     }
 
-    async fn tend_run(&self, info: &StreamInfo, tended: &mut Tended) -> Result<(), ReviewError> {
+    async fn expire_run(
+        &self,
+        info: &StreamInfo,
+        report: &mut MaintenanceReport,
+    ) -> Result<(), ReviewError> {
         let StreamName::Run(run) = &info.stream else {
             return Ok(());
         };
@@ -52,15 +60,15 @@ impl Maintenance {
             EXECUTING => {
                 let at = info
                     .updated_at
-                    .plus(self.context.settings.keeping.stalled_after);
+                    .plus(self.context.settings.retention.stalled_after);
                 if self.context.active.get(run).is_some() {
                     return Ok(());
                 }
                 if at > now {
-                    tended.wait_for(at);
+                    report.look_again_at(at);
                     return Ok(());
                 }
-                self.note_stalled(run, info, tended).await
+                self.note_stalled(run, info, report).await
             }
             WAITING => {
                 let Some(span) = self.context.settings.policy.approval.step_expires_after else {
@@ -68,10 +76,10 @@ impl Maintenance {
                 };
                 let at = info.updated_at.plus(span.as_duration());
                 if at > now {
-                    tended.wait_for(at);
+                    report.look_again_at(at);
                     return Ok(());
                 }
-                self.note_expired_steps(run, info, tended).await
+                self.note_expired_steps(run, info, report).await
             }
             _ => Ok(()),
         }
@@ -82,7 +90,7 @@ impl Maintenance {
         &self,
         run: &RunId,
         info: &StreamInfo,
-        tended: &mut Tended,
+        report: &mut MaintenanceReport,
     ) -> Result<(), ReviewError> {
         let owned = self
             .context
@@ -117,7 +125,7 @@ impl Maintenance {
             .iter()
             .any(|event| matches!(event, RunEvent::RunStalled { .. }))
         {
-            tended.notices.push(Notice::RunStalled {
+            report.notices.push(MaintenanceNotice::RunStalled {
                 plan: info.status.plan.clone(),
                 run: run.clone(),
                 since: info.updated_at,
@@ -132,7 +140,7 @@ impl Maintenance {
         &self,
         run: &RunId,
         info: &StreamInfo,
-        tended: &mut Tended,
+        report: &mut MaintenanceReport,
     ) -> Result<(), ReviewError> {
         if self.was_deleted(&info.status.plan).await? {
             return Ok(());
@@ -145,7 +153,9 @@ impl Maintenance {
                 let plan = info.status.plan.clone();
                 let run = run.clone();
                 let step = step.to_string();
-                tended.notices.push(Notice::StepExpired { plan, run, step });
+                report
+                    .notices
+                    .push(MaintenanceNotice::StepExpired { plan, run, step });
             }
         }
         Ok(())

@@ -9,16 +9,16 @@ use tokio::sync::watch;
 
 /// A clock that stands still until it is advanced. Clones show the same time.
 #[derive(Debug, Clone)]
-pub struct ManualClock(Arc<Hands>);
+pub struct ManualClock(Arc<ClockHands>);
 
 #[derive(Debug)]
-struct Hands {
+struct ClockHands {
     now: watch::Sender<Timestamp>,
     /// How many sleepers wait for each instant.
     sleepers: Mutex<BTreeMap<Timestamp, usize>>,
 }
 
-impl Hands {
+impl ClockHands {
     fn sleepers(&self) -> MutexGuard<'_, BTreeMap<Timestamp, usize>> {
         self.sleepers
             .lock()
@@ -28,7 +28,7 @@ impl Hands {
 
 impl ManualClock {
     pub fn at(now: Timestamp) -> Self {
-        Self(Arc::new(Hands {
+        Self(Arc::new(ClockHands {
             now: watch::Sender::new(now),
             sleepers: Mutex::default(),
         }))
@@ -57,12 +57,12 @@ impl ManualClock {
 
 /// Registers a sleeper for as long as its future lives.
 struct Sleeper {
-    clock: Arc<Hands>,
+    clock: Arc<ClockHands>,
     at: Timestamp,
 }
 
 impl Sleeper {
-    fn new(clock: Arc<Hands>, at: Timestamp) -> Self {
+    fn new(clock: Arc<ClockHands>, at: Timestamp) -> Self {
         *clock.sleepers().entry(at).or_default() += 1;
         Self { clock, at }
     }

@@ -57,7 +57,7 @@ impl PlanTools {
         review: &Review,
         variables: Map<String, Value>,
     ) -> Result<Value, Problem> {
-        let runnable = Box::pin(self.engine.runs().runnable(review, &variables)).await;
+        let runnable = Box::pin(self.engine.runs().check_runnable(review, &variables)).await;
         let candidate = runnable.map_err(|error| start(&error))?;
         let mut options = self.options(call, variables);
         match self.consent(review, &candidate).await? {

@@ -5,7 +5,7 @@ use super::options::PlannerOptions;
 use super::rounds::Request;
 use crate::context::Context;
 use crate::journal::load::LoadError;
-use crate::review::plans::Plans;
+use crate::review::plans::{Plans, StoreOptions};
 use planwright_core::id::PlanId;
 use planwright_core::plan::Finding;
 use planwright_core::planning::{
@@ -141,10 +141,14 @@ impl Planner {
         let (mut document, planning) = self.written(request).await?;
         // The same goal twice is two plans.
         document.id = Some(PlanId::mint(self.context.ports.ids.entropy()));
-        let how = Some(Box::new(planning.clone()));
+        let options = StoreOptions {
+            draft: order.draft,
+            trace: order.trace,
+            planning: Some(Box::new(planning.clone())),
+        };
         let (review, findings) = self
             .plans()
-            .take_in_planned(document, &order.by, order.draft, order.trace, how)
+            .store_document(document, &order.by, options)
             .await?;
         Ok(Created {
             review,
@@ -162,10 +166,14 @@ impl Planner {
         let mut document = fallback_draft(&order.goal, &self.saved_templates().await?, &tools);
         document.id = Some(PlanId::mint(self.context.ports.ids.entropy()));
         let planning = PlanningRecord::fallback();
-        let how = Some(Box::new(planning.clone()));
+        let options = StoreOptions {
+            draft: true,
+            trace: order.trace,
+            planning: Some(Box::new(planning.clone())),
+        };
         let (review, findings) = self
             .plans()
-            .take_in_planned(document, &order.by, true, order.trace, how)
+            .store_document(document, &order.by, options)
             .await?;
         Ok(Created {
             review,

@@ -163,7 +163,7 @@ impl Runs {
             .await?;
         let candidate = self
             .plans()
-            .tolerant_candidate(document)
+            .compile(document)
             .await
             .map_err(|error| words(&error))?;
         let reason: String = reason.chars().take(Review::MAX_REASON / 4).collect();
@@ -204,7 +204,7 @@ impl Runs {
                 .collect::<Vec<_>>()
                 .join("; ")
         };
-        let candidate = match self.plans().tolerant_candidate(document).await {
+        let candidate = match self.plans().compile(document).await {
             Ok(candidate) => candidate,
             Err(ReviewError::Invalid(findings)) => return Err(listed(&findings)),
             Err(error) => return Err(error.to_string()),

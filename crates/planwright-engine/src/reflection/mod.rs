@@ -6,14 +6,14 @@
 //! goes on is begun once the change is agreed to.
 
 mod adjust;
+mod continuation;
 mod criteria;
-mod go_on;
 mod look;
 mod reapproval;
 mod reflect;
 
+pub use continuation::Continuation;
+pub(crate) use continuation::Origin;
 pub use criteria::CheckCriteriaError;
-pub use go_on::Continuation;
-pub(crate) use go_on::Origin;
 pub(crate) use look::{Looked, Looking};
 pub use reapproval::Reapproval;

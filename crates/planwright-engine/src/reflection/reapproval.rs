@@ -63,7 +63,7 @@ impl Runs {
         let diff = PlanDiff::between(&before.document, &review.current().document);
         let agreed = match self
             .plans()
-            .tolerant_candidate(Document::clone(&before.document))
+            .compile(Document::clone(&before.document))
             .await
         {
             // With the same digest, every tool and the policy are what they were.

@@ -42,7 +42,7 @@ impl Plans {
             plan,
             digest,
             findings,
-        } = self.tolerant_candidate(document).await?;
+        } = self.compile(document).await?;
         let creation = Creation {
             document: Arc::clone(plan.document()),
             digest,

@@ -2,8 +2,7 @@
 
 use crate::journal::load::load_review;
 use crate::port::AppendError;
-use crate::review::plans::Plans;
-use crate::review::plans::{Candidate, ReviewError};
+use crate::review::plans::{Candidate, Plans, ReviewError, StoreOptions};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Document, Edit, Finding};
 use planwright_core::policy::Permission;
@@ -34,7 +33,8 @@ impl Plans {
         document
             .id
             .get_or_insert_with(|| PlanId::mint(self.context.ports.ids.entropy()));
-        self.take_in(document, by, true, None).await
+        self.store_document(document, by, StoreOptions::draft())
+            .await
     }
 
     /// Puts a draft forward as it is.
@@ -132,7 +132,7 @@ impl Plans {
             plan,
             digest,
             findings,
-        } = self.tolerant_candidate(document).await?;
+        } = self.compile(document).await?;
         let document = Arc::clone(plan.document());
         let revision = Revision {
             based_on,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The plans of which something may wait for a person, in no order, and their runs that may, oldest
 /// first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MayWait {
+pub struct AwaitingPeople {
     pub plans: Vec<StreamInfo>,
     pub runs: BTreeMap<PlanId, Vec<RunId>>,
 }
@@ -27,7 +27,7 @@ pub struct MayWait {
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let engine = Engine::builder(Arc::new(FunctionTools::new())).build();
-/// assert!(engine.inbox().may_wait().await?.plans.is_empty());
+/// assert!(engine.inbox().plans_awaiting_people().await?.plans.is_empty());
 /// # Ok(())
 /// # }
 /// ```
@@ -44,9 +44,9 @@ impl Inbox {
     }
 
     /// Everything that may wait for a person. Whether it does, its journal says.
-    pub async fn may_wait(&self) -> Result<MayWait, StoreError> {
+    pub async fn plans_awaiting_people(&self) -> Result<AwaitingPeople, StoreError> {
         let store = &self.context.ports.store;
-        let mut found = MayWait::default();
+        let mut found = AwaitingPeople::default();
         // What was adjusted without a new version waits for consent like a plan that was proposed.
         let mut adjusted = BTreeSet::new();
         let mut of_runs = BTreeSet::new();
@@ -93,7 +93,10 @@ impl Inbox {
 
     /// Plans whose status may be `status`; unordered, may contain false positives, which the
     /// journals rule out.
-    pub async fn may_stand(&self, status: PlanStatus) -> Result<Vec<StreamInfo>, StoreError> {
+    pub async fn plans_with_status(
+        &self,
+        status: PlanStatus,
+    ) -> Result<Vec<StreamInfo>, StoreError> {
         let store = &self.context.ports.store;
         let of_run = match status {
             PlanStatus::Proposed => Some(RunStatus::Adjusted),

@@ -1,4 +1,4 @@
-//! What a plan needs besides tools: models for what they are asked, and executors that are there.
+//! Finds steps that need a model or an executor that is not configured.
 
 use crate::port::ModelError;
 use crate::review::plans::Plans;
@@ -8,7 +8,7 @@ use planwright_core::run::Run;
 
 /// A step that no model or executor can work on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unmanned {
+pub enum MissingExecutor {
     #[error("step `{step}` needs a model for the {role} and none is configured")]
     NoModel { step: String, role: ModelRole },
     #[error("step `{step}` cannot be worked on: {source}")]
@@ -19,20 +19,24 @@ pub enum Unmanned {
 
 impl Plans {
     /// The first step of the plan or its sub-plans that no model or executor can work on.
-    pub(crate) fn unmanned(&self, plan: &Plan) -> Option<Unmanned> {
+    pub(crate) fn find_missing_executor(&self, plan: &Plan) -> Option<MissingExecutor> {
         let below = plan.all_subplans();
         let mut plans = std::iter::once(plan).chain(below.values().map(|subplan| &*subplan.plan));
-        plans.find_map(|plan| plan.indices().find_map(|ix| self.unmanned_step(plan, ix)))
+        plans.find_map(|plan| {
+            plan.indices()
+                .find_map(|ix| self.step_missing_executor(plan, ix))
+        })
     }
 
     /// The same for what is left of a run.
-    pub(crate) fn unmanned_rest(&self, run: &Run) -> Option<Unmanned> {
+    pub(crate) fn find_missing_executor_of_rest(&self, run: &Run) -> Option<MissingExecutor> {
         let plan = run.plan();
         let left = plan.indices().filter(|&ix| !run.step(ix).is_terminal());
-        left.into_iter().find_map(|ix| self.unmanned_step(plan, ix))
+        left.into_iter()
+            .find_map(|ix| self.step_missing_executor(plan, ix))
     }
 
-    fn unmanned_step(&self, plan: &Plan, ix: StepIx) -> Option<Unmanned> {
+    fn step_missing_executor(&self, plan: &Plan, ix: StepIx) -> Option<MissingExecutor> {
         let written = plan.step(ix);
         let step = plan.step_id(ix).to_string();
         let (role, model) = match written.action().filter(|_| !written.skip)? {
@@ -40,7 +44,7 @@ impl Plans {
             Action::Agent(agent) => {
                 if let Some(executor) = &agent.executor {
                     let known = self.context.ports.executors.names().contains(executor);
-                    return (!known).then(|| Unmanned::NoExecutor {
+                    return (!known).then(|| MissingExecutor::NoExecutor {
                         step,
                         executor: executor.clone(),
                     });
@@ -57,15 +61,17 @@ impl Plans {
         let model = model.or(plan.document().executor_model.as_deref());
         match self.context.ports.model.resolve(role, model) {
             Ok(_) => None,
-            Err(ModelError::NotConfigured { role }) => Some(Unmanned::NoModel { step, role }),
-            Err(source) => Some(Unmanned::Model { step, source }),
+            Err(ModelError::NotConfigured { role }) => {
+                Some(MissingExecutor::NoModel { step, role })
+            }
+            Err(source) => Some(MissingExecutor::Model { step, source }),
         }
     }
 
     /// The warnings for the reviewer of the plan.
-    pub fn unmanned_findings(&self, plan: &Plan) -> Vec<Finding> {
-        let unmanned = |ix: StepIx| {
-            let message = self.unmanned_step(plan, ix)?.to_string();
+    pub fn missing_executor_findings(&self, plan: &Plan) -> Vec<Finding> {
+        let missing = |ix: StepIx| {
+            let message = self.step_missing_executor(plan, ix)?.to_string();
             let hint = "configure one before it runs: see docs/agents.md".to_owned();
             let finding = Finding::new(
                 Code::MissingExecutor,
@@ -74,6 +80,6 @@ impl Plans {
             );
             Some(finding.of_step(Some(plan.step_id(ix))).suggest(Some(hint)))
         };
-        plan.indices().filter_map(unmanned).collect()
+        plan.indices().filter_map(missing).collect()
     }
 }

@@ -47,6 +47,27 @@ pub enum ReviewError {
     Append(#[from] AppendError),
 }
 
+/// How a document is stored.
+#[derive(Debug, Clone, Default)]
+pub struct StoreOptions {
+    /// Stores a draft, which waits for its author and not for an approver.
+    pub draft: bool,
+    /// The trace of the request that brought the document.
+    pub trace: Option<TraceId>,
+    /// Records how a planner wrote the document.
+    pub planning: Option<Box<PlanningRecord>>,
+}
+
+impl StoreOptions {
+    /// Stores the document as a draft.
+    pub fn draft() -> Self {
+        Self {
+            draft: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// A plan as it would run now: its variables applied, its digest taken over today's tools.
 #[derive(Debug, Clone)]
 pub struct Candidate {
@@ -107,36 +128,29 @@ impl Plans {
         document: Document,
         by: &Principal,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        self.take_in(document, by, false, None).await
+        self.store_document(document, by, StoreOptions::default())
+            .await
     }
 
-    /// Stores a document that came with an order, as a proposal or as a draft.
-    pub async fn take_in(
-        &self,
-        document: Document,
-        by: &Principal,
-        draft: bool,
-        trace: Option<TraceId>,
-    ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        self.take_in_planned(document, by, draft, trace, None).await
-    }
-
-    /// As [`Plans::take_in`], with how the document came about.
-    pub(crate) async fn take_in_planned(
+    /// Stores a document as [`Plans::propose`] does, as a proposal or as a draft.
+    pub async fn store_document(
         &self,
         mut document: Document,
         by: &Principal,
-        draft: bool,
-        trace: Option<TraceId>,
-        planning: Option<Box<PlanningRecord>>,
+        options: StoreOptions,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
+        let StoreOptions {
+            draft,
+            trace,
+            planning,
+        } = options;
         self.permit(by, Permission::Propose)?;
         self.settle_context(&mut document).await?;
         let Candidate {
             plan,
             digest,
             findings,
-        } = self.tolerant_candidate(document).await?;
+        } = self.compile(document).await?;
         let document = Arc::clone(plan.document());
         let by = by.clone();
         let now = self.context.ports.clock.now();
@@ -365,13 +379,13 @@ impl Plans {
         review: &Review,
         variables: &Map<String, Value>,
     ) -> Result<Candidate, ReviewError> {
-        self.tolerant_candidate(review.current().document.with_variables(variables))
+        self.compile(review.current().document.with_variables(variables))
             .await
     }
 
     /// Compiles and checks a document against today's tools and the plans it runs as they are
     /// today.
-    pub async fn tolerant_candidate(&self, document: Document) -> Result<Candidate, ReviewError> {
+    pub async fn compile(&self, document: Document) -> Result<Candidate, ReviewError> {
         let plans = self.known_plans(&document).await?;
         let catalog = self.context.catalog();
         let ValidationReport { plan, findings } =
@@ -380,7 +394,7 @@ impl Plans {
             Some(plan) if !findings.iter().any(|finding| finding.code.blocks_import()) => {
                 let digest = plan.digest(&catalog, &self.context.settings.policy_version);
                 let mut findings = findings;
-                findings.extend(self.unmanned_findings(&plan));
+                findings.extend(self.missing_executor_findings(&plan));
                 Ok(Candidate {
                     plan: Arc::new(plan),
                     digest,

@@ -18,7 +18,7 @@ use planwright_core::policy::LateChoice;
 use planwright_core::principal::Principal;
 use planwright_core::review::Pin;
 use planwright_core::run::{
-    Answer, Consent, Parent, Run, RunEvent, RunState, StepError, StepErrorCode, StepState,
+    CallReport, Consent, Parent, Run, RunEvent, RunState, StepError, StepErrorCode, StepState,
     StoredValue,
 };
 use serde_json::{Map, Value};
@@ -61,18 +61,18 @@ pub(crate) struct WantedTerms {
 /// What the parent wants of its child. When the parent lets go of it, the child is left where it
 /// is.
 #[derive(Debug, Clone)]
-pub(crate) enum Wish {
-    GoOn,
+pub(crate) enum ChildCommand {
+    Continue,
     Pause(Principal),
     Cancel(Principal),
 }
 
 /// What came of a child run, and its value if that is too large for the journal.
-pub(crate) type ChildAnswer = (Answer, Option<Arc<Value>>);
+pub(crate) type ChildAnswer = (CallReport, Option<Arc<Value>>);
 
 /// A child run that ended or waits, and whether the parent wanted it cancelled; or why there is
 /// none.
-pub(crate) type Attended = Result<(Box<Run>, bool), Answer>;
+pub(crate) type DrivenChild = Result<(Box<Run>, bool), CallReport>;
 
 impl Runs {
     /// Executes a child run until it ends or only a person can move it on, and says what its step
@@ -80,10 +80,10 @@ impl Runs {
     pub(crate) fn run_child(
         &self,
         order: ChildOrder,
-        wishes: watch::Receiver<Wish>,
+        commands: watch::Receiver<ChildCommand>,
     ) -> BoxFuture<'static, ChildAnswer> {
         let runs = self.clone();
-        let attended = self.attend_child(order, wishes);
+        let attended = self.drive_child(order, commands);
         Box::pin(async move {
             match attended.await {
                 Ok((run, on_request)) => runs.answer_of(&run, on_request).await,
@@ -94,11 +94,11 @@ impl Runs {
 
     /// Executes a child run until it ends or only a person can move it on. Boxed, because a child
     /// has children.
-    pub(crate) fn attend_child(
+    pub(crate) fn drive_child(
         &self,
         order: ChildOrder,
-        mut wishes: watch::Receiver<Wish>,
-    ) -> BoxFuture<'static, Attended> {
+        mut commands: watch::Receiver<ChildCommand>,
+    ) -> BoxFuture<'static, DrivenChild> {
         let runs = self.clone();
         Box::pin(async move {
             let id = order.parent.child();
@@ -109,25 +109,25 @@ impl Runs {
                     Ok(Begun::Ended(run)) => return Ok((run, false)),
                     Err(answer) => return Err(answer),
                 },
-                () = let_go(wishes.clone()) => return Err(Answer::NotMade),
+                () = let_go(commands.clone()) => return Err(CallReport::NotMade),
             };
-            let obeyed = runs.obey(&id, &mut wishes);
+            let forwarded = runs.forward_commands(&id, &mut commands);
             let waited = tokio::select! {
                 biased;
                 ended = handle.wait() => Some(ended),
-                () = obeyed => None,
+                () = forwarded => None,
             };
             match waited {
                 Some(Ok(run)) => {
-                    let on_request = matches!(*wishes.borrow(), Wish::Cancel(_));
+                    let on_request = matches!(*commands.borrow(), ChildCommand::Cancel(_));
                     Ok((Box::new(run), on_request))
                 }
-                Some(Err(error)) => Err(Answer::Lost {
+                Some(Err(error)) => Err(CallReport::Lost {
                     reason: format!("{id} stopped: {error}"),
                 }),
                 None => {
                     handle.abort();
-                    Err(Answer::Lost {
+                    Err(CallReport::Lost {
                         reason: format!("{id} was let go of"),
                     })
                 }
@@ -136,29 +136,29 @@ impl Runs {
     }
 
     /// Passes on what the parent wants, until it wants nothing any more.
-    async fn obey(&self, id: &RunId, wishes: &mut watch::Receiver<Wish>) {
+    async fn forward_commands(&self, id: &RunId, commands: &mut watch::Receiver<ChildCommand>) {
         loop {
-            let wish = wishes.borrow_and_update().clone();
-            let command = match wish {
-                Wish::GoOn => None,
-                Wish::Pause(by) => Some(RunCommand::Pause { by }),
-                Wish::Cancel(by) => Some(RunCommand::Cancel { by }),
+            let command = commands.borrow_and_update().clone();
+            let command = match command {
+                ChildCommand::Continue => None,
+                ChildCommand::Pause(by) => Some(RunCommand::Pause { by }),
+                ChildCommand::Cancel(by) => Some(RunCommand::Cancel { by }),
             };
             if let Some(command) = command
                 && let Err(refusal) = Box::pin(self.command(id, command)).await
             {
-                tracing::debug!(run = %id, %refusal, "the child did not obey");
+                tracing::debug!(run = %id, %refusal, "the child refused the command");
             }
-            if wishes.changed().await.is_err() {
+            if commands.changed().await.is_err() {
                 return;
             }
         }
     }
 
     /// Begins the child run, or goes on with the one that was begun.
-    async fn begin_child(&self, id: &RunId, order: &ChildOrder) -> Result<Begun, Answer> {
+    async fn begin_child(&self, id: &RunId, order: &ChildOrder) -> Result<Begun, CallReport> {
         let stream = StreamName::Run(id.clone());
-        let lost = |error: &dyn std::error::Error| Answer::Lost {
+        let lost = |error: &dyn std::error::Error| CallReport::Lost {
             reason: error.to_string(),
         };
         let head = self
@@ -176,7 +176,7 @@ impl Runs {
             .map_err(|error| lost(&error))?;
         if run.start().parent.as_ref() != Some(&order.parent) {
             let message = format!("{id} is the run of something else");
-            return Err(Answer::Failed(StepError::new(
+            return Err(CallReport::Failed(StepError::new(
                 StepErrorCode::PlanUnavailable,
                 message,
             )));
@@ -199,7 +199,7 @@ impl Runs {
             return Ok(Begun::Ended(Box::new(run)));
         }
         run.set_subplans(order.subplan.plan.subplans().clone());
-        let first = First::going_on(&run, &order.by);
+        let first = First::resuming(&run, &order.by);
         Ok(Begun::Executing(self.execute(
             run,
             head,
@@ -212,7 +212,7 @@ impl Runs {
 
     /// Takes the child over. Another process may be writing a command to it at this moment, or its
     /// last owner may have to be given up first.
-    async fn acquire_child(&self, id: &RunId) -> Result<Lease, Answer> {
+    async fn acquire_child(&self, id: &RunId) -> Result<Lease, CallReport> {
         let patience = self.context.settings.lease_ttl * 2;
         let since = tokio::time::Instant::now();
         loop {
@@ -232,7 +232,7 @@ impl Runs {
                     tokio::time::sleep(HELD_PAUSE).await;
                 }
                 Err(error) => {
-                    return Err(Answer::Lost {
+                    return Err(CallReport::Lost {
                         reason: error.to_string(),
                     });
                 }
@@ -240,9 +240,9 @@ impl Runs {
         }
     }
 
-    async fn open_child(&self, id: &RunId, order: &ChildOrder) -> Result<RunHandle, Answer> {
+    async fn open_child(&self, id: &RunId, order: &ChildOrder) -> Result<RunHandle, CallReport> {
         let unavailable = |message: String| {
-            Answer::Failed(StepError::new(StepErrorCode::PlanUnavailable, message))
+            CallReport::Failed(StepError::new(StepErrorCode::PlanUnavailable, message))
         };
         let document = order
             .subplan
@@ -292,7 +292,7 @@ impl Runs {
         let opened = self
             .open_run(id, &plan, started, Vec::new(), None, options(order))
             .await;
-        opened.map_err(|error: StartRunError| Answer::Lost {
+        opened.map_err(|error: StartRunError| CallReport::Lost {
             reason: error.to_string(),
         })
     }
@@ -302,7 +302,7 @@ impl Runs {
     async fn answer_of(&self, run: &Run, on_request: bool) -> ChildAnswer {
         let failed = |message: String| {
             (
-                Answer::Failed(StepError::new(StepErrorCode::PlanFailed, message)),
+                CallReport::Failed(StepError::new(StepErrorCode::PlanFailed, message)),
                 None,
             )
         };
@@ -311,7 +311,7 @@ impl Runs {
         match run.state() {
             RunState::Completed => match self.results(run).await {
                 Ok(answer) => answer,
-                Err(error) => (Answer::Failed(error), None),
+                Err(error) => (CallReport::Failed(error), None),
             },
             RunState::Failed { failed: step } => {
                 let report = run.step_report(*step, run.updated_at());
@@ -328,13 +328,13 @@ impl Runs {
                 "the plan `{plan}` was adjusted to version {version} while it ran ({id})"
             )),
             RunState::GivenUp => failed(format!("the run of plan `{plan}` was given up ({id})")),
-            RunState::Cancelled if on_request => (Answer::NotMade, None),
+            RunState::Cancelled if on_request => (CallReport::NotMade, None),
             RunState::Cancelled => failed(format!("the run of plan `{plan}` was cancelled ({id})")),
             RunState::Running
             | RunState::Paused
             | RunState::Stalled { .. }
             | RunState::Stopping { .. }
-            | RunState::Cancelling => (Answer::Parked { run: id.clone() }, None),
+            | RunState::Cancelling => (CallReport::Parked { run: id.clone() }, None),
         }
     }
 
@@ -379,11 +379,11 @@ impl Runs {
         // The child has its values safe, so a failure to store them again costs nothing.
         match store_value(&*self.context.ports.artifacts, value).await {
             Ok((stored @ StoredValue::Artifact(_), value)) => {
-                Ok((Answer::Succeeded(stored), Some(value)))
+                Ok((CallReport::Succeeded(stored), Some(value)))
             }
-            Ok((stored @ StoredValue::Inline(_), _)) => Ok((Answer::Succeeded(stored), None)),
+            Ok((stored @ StoredValue::Inline(_), _)) => Ok((CallReport::Succeeded(stored), None)),
             Err(error) => Ok((
-                Answer::Lost {
+                CallReport::Lost {
                     reason: format!("the result could not be stored: {error}"),
                 },
                 None,
@@ -455,8 +455,8 @@ impl WantedTerms {
 }
 
 /// Ends when the parent is gone.
-async fn let_go(mut wishes: watch::Receiver<Wish>) {
-    while wishes.changed().await.is_ok() {}
+async fn let_go(mut commands: watch::Receiver<ChildCommand>) {
+    while commands.changed().await.is_ok() {}
 }
 
 enum Begun {

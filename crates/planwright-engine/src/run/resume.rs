@@ -75,7 +75,7 @@ impl Runs {
         .await?;
         // What was adjusted goes on in another run.
         if let RunState::Adjusted { .. } = run.state() {
-            return self.go_on(id, options).await;
+            return self.continue_adjusted(id, options).await;
         }
         if run.state().is_terminal() {
             return Err(StartRunError::Ended {
@@ -90,13 +90,13 @@ impl Runs {
             lease,
             original,
         } = self.take_over(run, review).await?;
-        let first = First::going_on(&run, &options.by);
+        let first = First::resuming(&run, &options.by);
         Ok(self.execute(run, head, lease, options, first, original))
     }
 
     /// Goes on with a run for the principal who ordered it, if it can go on without a person. A
     /// pause is never lifted here.
-    pub(crate) async fn carry_on(&self, id: &RunId) -> Result<Continued, StartRunError> {
+    pub(crate) async fn resume_unattended(&self, id: &RunId) -> Result<Continued, StartRunError> {
         let info = self
             .context
             .ports
@@ -110,30 +110,30 @@ impl Runs {
         match info.status.status.run_status() {
             Some(RunStatus::Executing) => {}
             Some(RunStatus::Waiting) if self.waits_for_moving_children(id).await? => {}
-            Some(RunStatus::Adjusted) => return self.carry_on_adjusted(id).await,
+            Some(RunStatus::Adjusted) => return self.resume_adjusted(id).await,
             _ => return Ok(Continued::Nothing),
         }
-        let executing = self.execute_again(id, First::Nothing).await?;
+        let executing = self.resume_stopped(id, First::Nothing).await?;
         Ok(executing.map_or(Continued::Nothing, Continued::Executing))
     }
 
     /// Gives a decision to a run that waits for it and goes on with the run: what was decided and
     /// what follows from it are one commit. `None` if the run does not go on by itself; then
     /// nothing was done.
-    pub(crate) async fn carry_on_with(
+    pub(crate) async fn resume_with_decision(
         &self,
         id: &RunId,
         decision: Command,
     ) -> Result<Option<(RunHandle, oneshot::Receiver<Verdict>)>, StartRunError> {
         let (reply, verdict) = oneshot::channel();
         let handle = self
-            .execute_again(id, First::Decide(Request::here(decision, reply)))
+            .resume_stopped(id, First::Decide(Request::here(decision, reply)))
             .await?;
         Ok(handle.map(|handle| (handle, verdict)))
     }
 
     /// Executes a run that no process executes, unless only a person can say that it goes on.
-    async fn execute_again(
+    async fn resume_stopped(
         &self,
         id: &RunId,
         first: First,
@@ -147,7 +147,7 @@ impl Runs {
             &self.context.settings.bounds,
         )
         .await?;
-        if !can_go_on(&run) {
+        if !can_resume_unattended(&run) {
             return Ok(None);
         }
         let options = RunOptions::new(run.start().by.clone());
@@ -158,7 +158,7 @@ impl Runs {
             original,
         } = self.take_over(run, &review).await?;
         // A person may have paused or ended it just now.
-        if !can_go_on(&run) {
+        if !can_resume_unattended(&run) {
             self.context
                 .ports
                 .store
@@ -174,7 +174,7 @@ impl Runs {
 
     /// Goes on with the work of an adjusted run, if the change is agreed to, or policy may agree to
     /// it.
-    async fn carry_on_adjusted(&self, id: &RunId) -> Result<Continued, StartRunError> {
+    async fn resume_adjusted(&self, id: &RunId) -> Result<Continued, StartRunError> {
         let Some(continuation) = self.continuation(id).await? else {
             return Ok(Continued::Nothing);
         };
@@ -186,7 +186,9 @@ impl Runs {
         }
         let (run, _) = load_any_run(&self.context, id).await?;
         let options = RunOptions::new(run.start().by.clone());
-        Ok(Continued::Executing(self.go_on(id, options).await?))
+        Ok(Continued::Executing(
+            self.continue_adjusted(id, options).await?,
+        ))
     }
 
     /// Whether a child that a parked run waits for has ended or can go on.
@@ -231,8 +233,8 @@ impl Runs {
                 current,
             });
         }
-        if let Some(unmanned) = self.plans().unmanned_rest(&run) {
-            return Err(unmanned.into());
+        if let Some(missing) = self.plans().find_missing_executor_of_rest(&run) {
+            return Err(missing.into());
         }
         let subplans = self.refuse_changed_tools(run).await?;
         let lease = self
@@ -289,7 +291,7 @@ impl Runs {
 
 /// Returns whether the run was not stopped, and did not stand still for so long that a person has
 /// to say.
-fn can_go_on(run: &Run) -> bool {
+fn can_resume_unattended(run: &Run) -> bool {
     match run.state() {
         // The process that talks with a person at a terminal goes on with it there.
         RunState::Running => !is_conversation(run.plan().document()),

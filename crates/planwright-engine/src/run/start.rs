@@ -6,7 +6,7 @@ use crate::journal::writer::JournalWriter;
 use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule};
 use crate::reflection::Origin;
 use crate::review::append::{damaged, write_error};
-use crate::review::missing_executor::Unmanned;
+use crate::review::missing_executor::MissingExecutor;
 use crate::review::plans::{Candidate, ReviewError};
 use crate::run::durations;
 use crate::run::handle::RunHandle;
@@ -44,7 +44,7 @@ pub enum StartRunError {
     #[error("this version cannot execute {}", .0.join(", "))]
     Unsupported(Vec<String>),
     #[error(transparent)]
-    Unmanned(#[from] Unmanned),
+    MissingExecutor(#[from] MissingExecutor),
     #[error(transparent)]
     Refused(#[from] ReviewRefusal),
     #[error(
@@ -147,7 +147,7 @@ impl Runs {
     ) -> Result<RunHandle, StartRunError> {
         let (review, head) = load_review(&*self.context.ports.store, id).await?;
         self.check_startable(&review).await?;
-        let candidate = self.runnable(&review, &options.variables).await?;
+        let candidate = self.check_runnable(&review, &options.variables).await?;
         self.open(review, head, candidate, options, None).await
     }
 
@@ -192,7 +192,7 @@ impl Runs {
             &self.context.settings.bounds,
         )
         .await?;
-        let candidate = self.runnable(&review, &options.variables).await?;
+        let candidate = self.check_runnable(&review, &options.variables).await?;
         let first: Vec<StepIx> = from
             .iter()
             .map(|step| {
@@ -220,7 +220,7 @@ impl Runs {
     }
 
     /// What would run, or every reason why it cannot.
-    pub async fn runnable(
+    pub async fn check_runnable(
         &self,
         review: &Review,
         variables: &Map<String, Value>,
@@ -242,8 +242,8 @@ impl Runs {
         if !unsupported.is_empty() {
             return Err(StartRunError::Unsupported(unsupported));
         }
-        if let Some(unmanned) = self.plans().unmanned(&candidate.plan) {
-            return Err(unmanned.into());
+        if let Some(missing) = self.plans().find_missing_executor(&candidate.plan) {
+            return Err(missing.into());
         }
         Ok(candidate)
     }

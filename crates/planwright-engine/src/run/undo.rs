@@ -86,11 +86,11 @@ impl Runs {
         } = self.derive_undo(&original).await?;
         let candidate = self
             .plans()
-            .tolerant_candidate(document)
+            .compile(document)
             .await
             .map_err(StartRunError::from)?;
         let undo = Undo::Fresh {
-            candidate: self.sound(candidate)?,
+            candidate: self.check_findings(candidate)?,
             steps,
             kept,
         };
@@ -207,7 +207,7 @@ impl Runs {
     }
 
     /// A candidate that may run, or every reason why it may not.
-    fn sound(&self, candidate: Candidate) -> Result<Candidate, StartRunError> {
+    fn check_findings(&self, candidate: Candidate) -> Result<Candidate, StartRunError> {
         let missing = candidate.plan.missing_tools(&self.context.catalog());
         if !missing.is_empty() {
             return Err(ReviewError::MissingTools(missing).into());

@@ -1,6 +1,6 @@
 //! Following the journal: whenever a person has decided something in a run, that run is looked at.
 
-use super::crew::Order;
+use super::scheduler::SchedulerCommand;
 use super::unfinished;
 use crate::engine::Engine;
 use crate::journal::feed::end_of_feed;
@@ -34,10 +34,10 @@ const DECISIONS: [&[u8]; 7] = [
     b"step_failed",
 ];
 
-/// Sends an order for every run in which something was decided, until told to stop.
+/// Sends a command for every run in which something was decided, until told to stop.
 pub(super) async fn follow(
     engine: Engine,
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<SchedulerCommand>,
     stopping: CancellationToken,
 ) {
     let following = async {
@@ -53,7 +53,7 @@ pub(super) async fn follow(
         // below.
         tokio::spawn(unfinished::find(
             engine.clone(),
-            orders.clone(),
+            commands.clone(),
             stopping.clone(),
         ));
         loop {
@@ -62,7 +62,7 @@ pub(super) async fn follow(
                 Ok(page) => {
                     after = page.last().map_or(after, |placed| placed.position);
                     for placed in &page {
-                        tell(&engine, &orders, placed).await;
+                        report_decision(&engine, &commands, placed).await;
                     }
                     if page.len() < PAGE && changes.changed().await.is_err() {
                         return;
@@ -83,10 +83,16 @@ async fn failed(error: &StoreError) {
     tokio::time::sleep(FAILED_PAUSE).await;
 }
 
-async fn tell(engine: &Engine, orders: &mpsc::Sender<Order>, placed: &Placed) {
+async fn report_decision(
+    engine: &Engine,
+    commands: &mpsc::Sender<SchedulerCommand>,
+    placed: &Placed,
+) {
     let run = match &placed.stream {
         StreamName::Run(run) => run,
-        StreamName::Plan(plan) => return tell_approved(engine, orders, plan, &placed.record).await,
+        StreamName::Plan(plan) => {
+            return resume_approved(engine, commands, plan, &placed.record).await;
+        }
     };
     let Some(event) = decision(&placed.record) else {
         return;
@@ -100,15 +106,15 @@ async fn tell(engine: &Engine, orders: &mpsc::Sender<Order>, placed: &Placed) {
         return;
     }
     match root_of(&*engine.context.ports.store, run).await {
-        Ok(root) => drop(orders.send(Order::GoOn(root)).await),
+        Ok(root) => drop(commands.send(SchedulerCommand::Resume(root)).await),
         Err(error) => tracing::warn!(%run, %error, "a decision in this run is not followed"),
     }
 }
 
 /// An approval of an adjusted plan lets its work go on.
-async fn tell_approved(
+async fn resume_approved(
     engine: &Engine,
-    orders: &mpsc::Sender<Order>,
+    commands: &mpsc::Sender<SchedulerCommand>,
     plan: &PlanId,
     record: &Record,
 ) {
@@ -120,7 +126,7 @@ async fn tell_approved(
         engine.runs().adjusted_run(&review).await
     };
     match adjusted.await {
-        Ok(Some(run)) => drop(orders.send(Order::GoOn(run)).await),
+        Ok(Some(run)) => drop(commands.send(SchedulerCommand::Resume(run)).await),
         Ok(None) => {}
         Err(error) => tracing::warn!(%plan, %error, "an approval of this plan is not followed"),
     }

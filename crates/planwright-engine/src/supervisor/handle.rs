@@ -1,7 +1,7 @@
 //! The supervisor as the service holds it.
 
-use super::crew::{Crew, Order};
 use super::files::DueFiles;
+use super::scheduler::{RunScheduler, SchedulerCommand};
 use super::{follow, keep};
 use crate::context::Verdict;
 use crate::engine::Engine;
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Orders that have been given and not yet looked at.
-const ORDERS: usize = 1024;
+const MAX_COMMANDS: usize = 1024;
 
 /// How runs are executed in the background.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl Default for SupervisorOptions {
 
 /// What the supervisor is doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct SupervisorStats {
     /// Runs that are being executed here.
     pub executing: usize,
     /// Runs that wait for their turn.
@@ -66,11 +66,11 @@ pub struct Stopped {
 pub struct Supervisor {
     engine: Engine,
     files: DueFiles,
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<SchedulerCommand>,
     slots: Arc<Semaphore>,
-    standing: watch::Receiver<Standing>,
+    stats: watch::Receiver<SupervisorStats>,
     stopping: CancellationToken,
-    crew: Arc<Mutex<Option<JoinHandle<()>>>>,
+    scheduler: Arc<Mutex<Option<JoinHandle<()>>>>,
     /// Ends the tasks when the last clone of the supervisor is dropped.
     _guard: Arc<DropGuard>,
 }
@@ -79,22 +79,22 @@ impl Supervisor {
     /// Begins to execute what was being executed when the last process ended, and to follow what
     /// people decide.
     pub fn start(engine: Engine, options: &SupervisorOptions) -> Self {
-        let (orders, inbox) = mpsc::channel(ORDERS);
+        let (commands, inbox) = mpsc::channel(MAX_COMMANDS);
         let slots = Arc::new(Semaphore::new(options.max_runs.max(1)));
-        let (standing, watched) = watch::channel(Standing::default());
+        let (stats, watched) = watch::channel(SupervisorStats::default());
         let stopping = CancellationToken::new();
         let files = DueFiles::new(options.files.clone());
-        let crew = Crew::new(
+        let scheduler = RunScheduler::new(
             engine.clone(),
             Arc::clone(&slots),
-            standing,
+            stats,
             stopping.clone(),
             files.clone(),
         );
-        let crew = tokio::spawn(crew.work(inbox));
+        let scheduler = tokio::spawn(scheduler.run(inbox));
         tokio::spawn(follow::follow(
             engine.clone(),
-            orders.clone(),
+            commands.clone(),
             stopping.clone(),
         ));
         tokio::spawn(keep::keep(engine.clone(), files.clone(), stopping.clone()));
@@ -102,10 +102,10 @@ impl Supervisor {
         Self {
             engine,
             files,
-            orders,
+            commands,
             slots,
-            standing: watched,
-            crew: Arc::new(Mutex::new(Some(crew))),
+            stats: watched,
+            scheduler: Arc::new(Mutex::new(Some(scheduler))),
             _guard: Arc::new(stopping.clone().drop_guard()),
             stopping,
         }
@@ -125,18 +125,19 @@ impl Supervisor {
         options.queued = slot.is_none();
         let handle = self.engine.runs().start(plan, options).await?;
         let run = handle.run_id().clone();
-        let order = match slot {
-            Some(slot) => Order::Watch(handle, Some(slot)),
-            None => Order::GoOn(run.clone()),
+        let command = match slot {
+            Some(slot) => SchedulerCommand::Watch(handle, Some(slot)),
+            None => SchedulerCommand::Resume(run.clone()),
         };
-        self.order(order).await;
+        self.send_command(command).await;
         Ok(run)
     }
 
     /// Takes over a run that was started, resumed, forked or taken back through the engine, so that
     /// the caller does not have to wait for it.
     pub async fn adopt(&self, handle: RunHandle) {
-        self.order(Order::Watch(handle, None)).await;
+        self.send_command(SchedulerCommand::Watch(handle, None))
+            .await;
     }
 
     /// Gives a command to a run and waits until it is durable or refused. A run that was waiting
@@ -144,19 +145,19 @@ impl Supervisor {
     pub async fn command(&self, run: &RunId, command: RunCommand) -> Result<(), CommandError> {
         self.engine.runs().learn_typed(run, &command).await?;
         if command.is_decision()
-            && let Some(verdict) = self.decide_and_go_on(run, &command).await
+            && let Some(verdict) = self.decide_and_resume(run, &command).await
         {
             return Ok(verdict?);
         }
         self.engine.runs().pass_on(run, command).await?;
         // The journal says so too; this is sooner.
-        self.go_on(run.clone()).await;
+        self.resume_soon(run.clone()).await;
         Ok(())
     }
 
     /// The short way for a run that no process executes and that has a slot. `None`: it has to be
     /// the long one, which also says what is in the way.
-    async fn decide_and_go_on(&self, run: &RunId, command: &RunCommand) -> Option<Verdict> {
+    async fn decide_and_resume(&self, run: &RunId, command: &RunCommand) -> Option<Verdict> {
         if self.stopping.is_cancelled() || self.engine.context.active.get(run).is_some() {
             return None;
         }
@@ -169,10 +170,11 @@ impl Supervisor {
             let (handle, verdict) = this
                 .engine
                 .runs()
-                .carry_on_with(&run, command)
+                .resume_with_decision(&run, command)
                 .await
                 .ok()??;
-            this.order(Order::Watch(handle, Some(slot))).await;
+            this.send_command(SchedulerCommand::Watch(handle, Some(slot)))
+                .await;
             verdict.await.ok()
         });
         deciding.await.ok()?
@@ -180,8 +182,8 @@ impl Supervisor {
 
     /// Looks at a run again, because a person may have decided something. The journal says so too:
     /// this is only sooner.
-    pub async fn go_on(&self, run: RunId) {
-        self.order(Order::GoOn(run)).await;
+    pub async fn resume_soon(&self, run: RunId) {
+        self.send_command(SchedulerCommand::Resume(run)).await;
     }
 
     /// Has the files of a plan written soon, because a person decided something about it.
@@ -189,8 +191,8 @@ impl Supervisor {
         self.files.note(plan);
     }
 
-    pub fn standing(&self) -> Standing {
-        *self.standing.borrow()
+    pub fn stats(&self) -> SupervisorStats {
+        *self.stats.borrow()
     }
 
     /// Stops starting anything. Calls in flight may finish until the time is over; nothing is
@@ -198,17 +200,17 @@ impl Supervisor {
     pub async fn stop(&self, grace: Duration) -> Stopped {
         self.engine.drain();
         self.stopping.cancel();
-        let crew = self
-            .crew
+        let scheduler = self
+            .scheduler
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let mut cut_off = 0;
-        if let Some(mut crew) = crew
-            && tokio::time::timeout(grace, &mut crew).await.is_err()
+        if let Some(mut scheduler) = scheduler
+            && tokio::time::timeout(grace, &mut scheduler).await.is_err()
         {
-            crew.abort();
-            cut_off = self.standing().executing;
+            scheduler.abort();
+            cut_off = self.stats().executing;
         }
         if tokio::time::timeout(grace, self.files.write())
             .await
@@ -219,9 +221,9 @@ impl Supervisor {
         Stopped { cut_off }
     }
 
-    async fn order(&self, order: Order) {
-        // A supervisor that has stopped takes no orders; the journal has everything for the next
+    async fn send_command(&self, command: SchedulerCommand) {
+        // A supervisor that has stopped takes no commands; the journal has everything for the next
         // one.
-        drop(self.orders.send(order).await);
+        drop(self.commands.send(command).await);
     }
 }

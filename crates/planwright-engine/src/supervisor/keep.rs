@@ -2,7 +2,7 @@
 
 use super::files::DueFiles;
 use crate::engine::Engine;
-use crate::maintenance::Tended;
+use crate::maintenance::MaintenanceReport;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -24,8 +24,8 @@ pub(super) async fn keep(engine: Engine, files: DueFiles, stopping: Cancellation
                 .clock
                 .sleep_until(now.plus(SHORTEST))
                 .await;
-            let next_at = match engine.maintenance().tend().await {
-                Ok(tended) => tell(&files, &tended),
+            let next_at = match engine.maintenance().run_maintenance().await {
+                Ok(report) => log_notices(&files, &report),
                 Err(error) => {
                     tracing::warn!(%error, "what is due cannot be found");
                     None
@@ -46,10 +46,13 @@ pub(super) async fn keep(engine: Engine, files: DueFiles, stopping: Cancellation
     }
 }
 
-fn tell(files: &DueFiles, tended: &Tended) -> Option<planwright_core::time::Timestamp> {
-    for notice in &tended.notices {
+fn log_notices(
+    files: &DueFiles,
+    report: &MaintenanceReport,
+) -> Option<planwright_core::time::Timestamp> {
+    for notice in &report.notices {
         tracing::info!(plan = %notice.plan(), %notice, "noted");
         files.note(notice.plan());
     }
-    tended.next_at
+    report.next_at
 }

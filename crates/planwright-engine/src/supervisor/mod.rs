@@ -4,11 +4,11 @@
 //! A run that waits for a person costs nothing here: it leaves memory, and comes back when the
 //! journal says that a person decided.
 
-mod crew;
 mod files;
 mod follow;
 mod handle;
 mod keep;
+mod scheduler;
 mod unfinished;
 
-pub use handle::{Standing, Stopped, Supervisor, SupervisorOptions};
+pub use handle::{Stopped, Supervisor, SupervisorOptions, SupervisorStats};

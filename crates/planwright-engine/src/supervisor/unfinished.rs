@@ -1,7 +1,7 @@
 //! Finding the runs that were being executed when the last process ended.
 
-use super::crew::Order;
 use super::follow::{FAILED_PAUSE, root_of};
+use super::scheduler::SchedulerCommand;
 use crate::engine::Engine;
 use planwright_core::journal::StreamName;
 use planwright_core::status::{CachedStatus, RunStatus};
@@ -16,8 +16,12 @@ const UNFINISHED: [CachedStatus; 2] = [
     CachedStatus::Run(RunStatus::Adjusted),
 ];
 
-/// Sends an order for every run that has not ended and does not wait for anybody.
-pub(super) async fn find(engine: Engine, orders: mpsc::Sender<Order>, stopping: CancellationToken) {
+/// Sends a command for every run that has not ended and does not wait for a person.
+pub(super) async fn find(
+    engine: Engine,
+    commands: mpsc::Sender<SchedulerCommand>,
+    stopping: CancellationToken,
+) {
     let searching = async {
         let runs = loop {
             match engine.context.ports.store.runs_in(&UNFINISHED).await {
@@ -34,9 +38,9 @@ pub(super) async fn find(engine: Engine, orders: mpsc::Sender<Order>, stopping: 
                 continue;
             };
             match root_of(&*engine.context.ports.store, &id).await {
-                // If this fails, the crew takes no orders any more: the supervisor is stopping.
+                // If this fails, the scheduler takes no commands any more: the supervisor is stopping.
                 Ok(root) if found.insert(root.clone()) => {
-                    drop(orders.send(Order::GoOn(root)).await);
+                    drop(commands.send(SchedulerCommand::Resume(root)).await);
                 }
                 Ok(_) => {}
                 // One damaged run does not keep the others from going on.

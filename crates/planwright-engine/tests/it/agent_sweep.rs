@@ -144,7 +144,7 @@ async fn work(engine: &Engine, id: &PlanId) -> Option<Run> {
     approve(engine, id).await;
     engine
         .runs()
-        .go_on(first.id(), options())
+        .continue_adjusted(first.id(), options())
         .await
         .ok()?
         .wait()

@@ -219,7 +219,10 @@ async fn without_a_model_nothing_starts_and_the_error_says_what_is_missing() {
     let engine = world.engine("one");
     let id = approved(&engine, agent_plan(&["r.read"])).await;
     let error = engine.runs().start(&id, options()).await.unwrap_err();
-    assert!(matches!(error, StartRunError::Unmanned(_)), "{error:?}");
+    assert!(
+        matches!(error, StartRunError::MissingExecutor(_)),
+        "{error:?}"
+    );
     assert_eq!(
         error.to_string(),
         "step `work` needs a model for the executor and none is configured"

@@ -6,7 +6,7 @@ use planwright_core::journal::StreamName;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{Run, RunEvent, Shown};
 use planwright_engine::port::{Clock as _, OwnerId};
-use planwright_engine::{Engine, Keeping, NewComment, Notice, RunCommand};
+use planwright_engine::{Engine, MaintenanceNotice, NewComment, Retention, RunCommand};
 use serde_json::{Map, json};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -14,11 +14,11 @@ use tokio::runtime::{Builder, Runtime};
 const DAY: u64 = 24 * 60 * 60 * 1000;
 const HOUR: u64 = 60 * 60 * 1000;
 
-fn keeping(world: &World, name: &str, keeping: Keeping) -> Engine {
+fn keeping(world: &World, name: &str, keeping: Retention) -> Engine {
     world
         .builder(name)
         .store(world.store.clone(), world.artifacts.clone())
-        .keeping(keeping)
+        .retention(keeping)
         .build()
 }
 
@@ -50,10 +50,10 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
         .unwrap();
     let plan = review.id().clone();
     after(29 * DAY).await;
-    let tended = engine.maintenance().tend().await.unwrap();
-    assert!(tended.notices.is_empty());
+    let report = engine.maintenance().run_maintenance().await.unwrap();
+    assert!(report.notices.is_empty());
     assert!(
-        tended.next_at.is_some(),
+        report.next_at.is_some(),
         "it is known when the plan expires"
     );
 
@@ -74,7 +74,7 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
     assert!(
         engine
             .maintenance()
-            .tend()
+            .run_maintenance()
             .await
             .unwrap()
             .notices
@@ -83,14 +83,15 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
     after(DAY).await;
     let two = world.engine("two");
     let three = world.engine("three");
-    let (first, second) = tokio::join!(async { two.maintenance().tend().await }, async {
-        three.maintenance().tend().await
-    });
+    let (first, second) =
+        tokio::join!(async { two.maintenance().run_maintenance().await }, async {
+            three.maintenance().run_maintenance().await
+        });
     let mut notices = first.unwrap().notices;
     notices.extend(second.unwrap().notices);
     assert_eq!(
         notices,
-        [Notice::PlanExpired {
+        [MaintenanceNotice::PlanExpired {
             plan: plan.clone(),
             after_days: 30
         }],
@@ -149,7 +150,7 @@ async fn templates_and_plans_that_ran_do_not_expire() {
     assert!(
         engine
             .maintenance()
-            .tend()
+            .run_maintenance()
             .await
             .unwrap()
             .notices
@@ -161,9 +162,9 @@ async fn templates_and_plans_that_ran_do_not_expire() {
 #[tokio::test(start_paused = true)]
 async fn zero_days_mean_never() {
     let world = World::new();
-    let never = Keeping {
+    let never = Retention {
         stale_after_days: 0,
-        ..Keeping::default()
+        ..Retention::default()
     };
     let engine = keeping(&world, "one", never);
     engine
@@ -173,8 +174,8 @@ async fn zero_days_mean_never() {
         .unwrap();
     after(4000 * DAY).await;
     assert_eq!(
-        engine.maintenance().tend().await.unwrap(),
-        planwright_engine::Tended::default()
+        engine.maintenance().run_maintenance().await.unwrap(),
+        planwright_engine::MaintenanceReport::default()
     );
 }
 
@@ -184,13 +185,13 @@ async fn an_approval_that_was_not_used_in_time_expires_which_is_not_a_denial() {
     let engine = world.engine_under("one", json!({"approval": {"expires_after": "2h"}}));
     let plan = approved(&engine, chain(1, "w.write", 1)).await;
     after(HOUR).await;
-    let tended = engine.maintenance().tend().await.unwrap();
-    assert!(tended.notices.is_empty() && tended.next_at.is_some());
+    let report = engine.maintenance().run_maintenance().await.unwrap();
+    assert!(report.notices.is_empty() && report.next_at.is_some());
     after(HOUR).await;
-    let tended = engine.maintenance().tend().await.unwrap();
+    let report = engine.maintenance().run_maintenance().await.unwrap();
     assert_eq!(
-        tended.notices,
-        [Notice::ApprovalExpired { plan: plan.clone() }]
+        report.notices,
+        [MaintenanceNotice::ApprovalExpired { plan: plan.clone() }]
     );
     assert_eq!(
         status(&engine, &plan).await,
@@ -200,7 +201,7 @@ async fn an_approval_that_was_not_used_in_time_expires_which_is_not_a_denial() {
     assert!(
         engine
             .maintenance()
-            .tend()
+            .run_maintenance()
             .await
             .unwrap()
             .notices
@@ -272,13 +273,18 @@ fn a_run_that_nobody_executes_is_stalled_and_resuming_clears_it() {
         let two = world.engine("two");
         after(20 * 60_000).await;
         assert!(
-            two.maintenance().tend().await.unwrap().notices.is_empty(),
+            two.maintenance()
+                .run_maintenance()
+                .await
+                .unwrap()
+                .notices
+                .is_empty(),
             "not yet"
         );
         after(11 * 60_000).await;
-        let notices = two.maintenance().tend().await.unwrap().notices;
+        let notices = two.maintenance().run_maintenance().await.unwrap().notices;
         let [
-            Notice::RunStalled {
+            MaintenanceNotice::RunStalled {
                 completed: 1,
                 steps: 3,
                 ..
@@ -288,7 +294,12 @@ fn a_run_that_nobody_executes_is_stalled_and_resuming_clears_it() {
             panic!("{notices:?}")
         };
         assert!(
-            two.maintenance().tend().await.unwrap().notices.is_empty(),
+            two.maintenance()
+                .run_maintenance()
+                .await
+                .unwrap()
+                .notices
+                .is_empty(),
             "noted once"
         );
         assert_eq!(status(&two, &plan).await, "stalled");
@@ -331,7 +342,15 @@ fn a_stalled_run_can_be_failed_or_cancelled() {
         abandoned("r.read", async |world, plan, run| {
             let two = world.engine("two");
             after(HOUR).await;
-            assert_eq!(two.maintenance().tend().await.unwrap().notices.len(), 1);
+            assert_eq!(
+                two.maintenance()
+                    .run_maintenance()
+                    .await
+                    .unwrap()
+                    .notices
+                    .len(),
+                1
+            );
             two.runs().command(&run, command.clone()).await.unwrap();
             assert_eq!(status(&two, &plan).await, ends);
             let ended = reload(&two, &run).await;
@@ -396,7 +415,7 @@ async fn a_run_with_a_living_owner_is_never_stalled() {
             world
                 .engine("two")
                 .maintenance()
-                .tend()
+                .run_maintenance()
                 .await
                 .unwrap()
                 .notices
@@ -411,7 +430,15 @@ fn an_unsafe_call_of_a_stalled_run_is_not_made_again_by_itself() {
     abandoned("w.write", async |world, plan, _| {
         let two = world.engine("two");
         after(HOUR).await;
-        assert_eq!(two.maintenance().tend().await.unwrap().notices.len(), 1);
+        assert_eq!(
+            two.maintenance()
+                .run_maintenance()
+                .await
+                .unwrap()
+                .notices
+                .len(),
+            1
+        );
         let resumed = two
             .runs()
             .resume(&plan, options())
@@ -448,8 +475,13 @@ async fn a_step_that_nobody_approved_in_time_fails_although_nobody_executes_the_
         .unwrap();
     assert_eq!(run.status().as_str(), "waiting");
     after(2 * HOUR).await;
-    let notices = engine.maintenance().tend().await.unwrap().notices;
-    let expected = Notice::StepExpired {
+    let notices = engine
+        .maintenance()
+        .run_maintenance()
+        .await
+        .unwrap()
+        .notices;
+    let expected = MaintenanceNotice::StepExpired {
         plan: plan.clone(),
         run: run.id().clone(),
         step: "gate".to_owned(),
@@ -469,10 +501,10 @@ async fn a_step_that_nobody_approved_in_time_fails_although_nobody_executes_the_
 #[tokio::test(start_paused = true)]
 async fn what_is_over_is_put_away_and_deleted_when_its_time_has_come() {
     let world = World::new();
-    let rules = Keeping {
+    let rules = Retention {
         archive_after_days: 7,
         delete_after_days: 30,
-        ..Keeping::default()
+        ..Retention::default()
     };
     let engine = keeping(&world, "one", rules);
     let plan = approved(&engine, chain(1, "r.read", 1)).await;
@@ -493,7 +525,7 @@ async fn what_is_over_is_put_away_and_deleted_when_its_time_has_come() {
     assert!(
         engine
             .maintenance()
-            .tend()
+            .run_maintenance()
             .await
             .unwrap()
             .notices
@@ -501,8 +533,13 @@ async fn what_is_over_is_put_away_and_deleted_when_its_time_has_come() {
     );
     after(2 * DAY).await;
     assert_eq!(
-        engine.maintenance().tend().await.unwrap().notices,
-        [Notice::PlanArchived { plan: plan.clone() }]
+        engine
+            .maintenance()
+            .run_maintenance()
+            .await
+            .unwrap()
+            .notices,
+        [MaintenanceNotice::PlanArchived { plan: plan.clone() }]
     );
     let info = engine
         .journals()
@@ -518,14 +555,19 @@ async fn what_is_over_is_put_away_and_deleted_when_its_time_has_come() {
     engine.plans().archive(&plan, &person()).await.unwrap();
     after(31 * DAY).await;
     assert_eq!(
-        engine.maintenance().tend().await.unwrap().notices,
-        [Notice::PlanDeleted { plan: plan.clone() }]
+        engine
+            .maintenance()
+            .run_maintenance()
+            .await
+            .unwrap()
+            .notices,
+        [MaintenanceNotice::PlanDeleted { plan: plan.clone() }]
     );
     assert_eq!(status(&engine, &plan).await, "deleted");
     assert!(
         engine
             .maintenance()
-            .tend()
+            .run_maintenance()
             .await
             .unwrap()
             .notices
@@ -633,10 +675,10 @@ async fn the_supervisor_notes_what_is_due() {
     let keeper = keeping(
         &world,
         "one",
-        Keeping {
+        Retention {
             stale_after_days: 1,
             stalled_after: Duration::from_mins(1),
-            ..Keeping::default()
+            ..Retention::default()
         },
     );
     let (review, _) = keeper

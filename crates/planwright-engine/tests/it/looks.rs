@@ -9,7 +9,7 @@ use planwright_core::principal::Assurance;
 use planwright_core::run::Shown;
 use planwright_core::status::{CachedStatus, PlanStatus};
 use planwright_engine::port::{Append, LeaseRule, Store as _, StreamStatus};
-use planwright_engine::{Engine, Keeping, Notice, RunCommand};
+use planwright_engine::{Engine, MaintenanceNotice, Retention, RunCommand};
 use serde_json::{Map, Value, json};
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
@@ -68,8 +68,8 @@ async fn word(engine: &Engine, plan: &PlanId) -> String {
         .to_string()
 }
 
-async fn may_wait(engine: &Engine) -> Vec<String> {
-    let found = engine.inbox().may_wait().await.unwrap().plans;
+async fn plans_awaiting_people(engine: &Engine) -> Vec<String> {
+    let found = engine.inbox().plans_awaiting_people().await.unwrap().plans;
     let mut ids: Vec<String> = found
         .iter()
         .map(|info| info.status.plan.to_string())
@@ -78,10 +78,10 @@ async fn may_wait(engine: &Engine) -> Vec<String> {
     ids
 }
 
-async fn may_stand(engine: &Engine, word: &str) -> Vec<String> {
+async fn plans_with_status(engine: &Engine, word: &str) -> Vec<String> {
     let found = engine
         .inbox()
-        .may_stand(word.parse().unwrap())
+        .plans_with_status(word.parse().unwrap())
         .await
         .unwrap();
     let mut ids: Vec<String> = found
@@ -102,18 +102,27 @@ async fn what_is_over_is_not_read_by_those_who_look_for_what_is_not() {
     }
     proposed(&engine, "fresh").await;
     let run = waiting(&engine, "gated").await;
-    engine.maintenance().tend().await.unwrap();
+    engine.maintenance().run_maintenance().await.unwrap();
     let before = store.reads();
     assert!(
-        engine.maintenance().tend().await.unwrap().next_at.is_some(),
+        engine
+            .maintenance()
+            .run_maintenance()
+            .await
+            .unwrap()
+            .next_at
+            .is_some(),
         "it is known when the fresh plan expires"
     );
-    assert_eq!(may_wait(&engine).await, ["fresh", "gated"]);
-    assert_eq!(may_stand(&engine, "proposed").await, ["fresh"]);
-    assert_eq!(may_stand(&engine, "waiting").await, ["gated"]);
-    assert_eq!(may_stand(&engine, "completed").await.len(), 20);
+    assert_eq!(plans_awaiting_people(&engine).await, ["fresh", "gated"]);
+    assert_eq!(plans_with_status(&engine, "proposed").await, ["fresh"]);
+    assert_eq!(plans_with_status(&engine, "waiting").await, ["gated"]);
+    assert_eq!(plans_with_status(&engine, "completed").await.len(), 20);
     assert_eq!(store.reads(), before, "not one journal was read");
-    assert_eq!(engine.inbox().may_wait().await.unwrap().runs[&run].len(), 1);
+    assert_eq!(
+        engine.inbox().plans_awaiting_people().await.unwrap().runs[&run].len(),
+        1
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,7 +190,7 @@ async fn everything_that_waits_for_a_person_is_found() {
     let mut expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
     expected.sort();
     assert_eq!(
-        may_wait(&engine).await,
+        plans_awaiting_people(&engine).await,
         expected,
         "and not {ready}, which waits for being run"
     );
@@ -220,14 +229,17 @@ async fn every_plan_is_found_where_it_stands() {
         let plan = info.status.plan;
         let (review, _) = engine.plans().load_review(&plan).await.unwrap();
         let status = engine.plans().status(&review).await.unwrap();
-        let found = may_stand(&engine, status.as_str()).await;
+        let found = plans_with_status(&engine, status.as_str()).await;
         assert!(
             found.contains(&plan.to_string()),
             "{plan} is {} and not in {found:?}",
             status.as_str()
         );
     }
-    assert_eq!(may_stand(&engine, "waiting").await, ["edited", "gated"]);
+    assert_eq!(
+        plans_with_status(&engine, "waiting").await,
+        ["edited", "gated"]
+    );
     assert!("no such word".parse::<PlanStatus>().is_err());
 }
 
@@ -271,19 +283,26 @@ async fn the_words_of_an_earlier_release_are_made_right_and_hide_nothing_before(
             .collect::<Vec<_>>()
     };
     let before = unchanged().await;
-    assert_eq!(may_stand(&one, "completed").await, ["old", "other"]);
+    assert_eq!(plans_with_status(&one, "completed").await, ["old", "other"]);
     world
         .store
         .damage(&StreamName::Plan(other.clone()), "a test damaged it");
     let two = world
         .builder("two")
         .store(world.store.clone(), world.artifacts.clone())
-        .keeping(Keeping {
+        .retention(Retention {
             archive_after_days: 2,
-            ..Keeping::default()
+            ..Retention::default()
         })
         .build();
-    assert!(two.maintenance().tend().await.unwrap().notices.is_empty());
+    assert!(
+        two.maintenance()
+            .run_maintenance()
+            .await
+            .unwrap()
+            .notices
+            .is_empty()
+    );
     assert_eq!(
         (
             word(&two, &old).await.as_str(),
@@ -299,8 +318,8 @@ async fn the_words_of_an_earlier_release_are_made_right_and_hide_nothing_before(
     assert_eq!(unchanged().await, before, "nothing happened to the plans");
     after(2 * DAY).await;
     assert_eq!(
-        two.maintenance().tend().await.unwrap().notices,
-        [Notice::PlanArchived { plan: old }]
+        two.maintenance().run_maintenance().await.unwrap().notices,
+        [MaintenanceNotice::PlanArchived { plan: old }]
     );
 }
 
@@ -322,12 +341,17 @@ async fn what_was_approved_again_is_not_taken_for_over() {
         .await
         .unwrap();
     assert_eq!(word(&engine, &plan).await, "approved");
-    assert_eq!(may_stand(&engine, "approved").await, ["p"]);
+    assert_eq!(plans_with_status(&engine, "approved").await, ["p"]);
     after(31 * DAY).await;
-    let notices = engine.maintenance().tend().await.unwrap().notices;
+    let notices = engine
+        .maintenance()
+        .run_maintenance()
+        .await
+        .unwrap()
+        .notices;
     assert_eq!(
         notices,
-        [Notice::PlanExpired {
+        [MaintenanceNotice::PlanExpired {
             plan: plan.clone(),
             after_days: 30
         }]

@@ -10,7 +10,7 @@ use planwright_engine::memory::NoModel;
 use planwright_engine::port::BoxFuture;
 use planwright_engine::{
     Candidate, Consented, Consenter, Engine, GivenApproval, Limits, PlanMaker, PlanTool,
-    PlanToolCall, PlanTools,
+    PlanToolCall, PlanTools, StoreOptions,
 };
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,7 +39,14 @@ impl PlanMaker for Maker {
         Box::pin(async move {
             let made = engine
                 .plans()
-                .take_in(document(plan?), &by, false, Some(trace))
+                .store_document(
+                    document(plan?),
+                    &by,
+                    StoreOptions {
+                        trace: Some(trace),
+                        ..StoreOptions::default()
+                    },
+                )
                 .await;
             made.map(|(review, _)| review)
                 .map_err(|error| error.to_string())
@@ -408,7 +415,7 @@ async fn a_plan_that_is_run_from_a_chat_has_what_is_left_of_the_budget() {
         Arc::<crate::world::ScriptedTools>::clone(&world.tools),
         spending.clone(),
     );
-    let engine = plain.beside(Arc::new(counted), Arc::new(NoModel), Limits::default());
+    let engine = plain.fork_engine(Arc::new(counted), Arc::new(NoModel), Limits::default());
     spending.before(2, []);
     let (tools, _) = tools(&engine, Ok(plan("r.read")));
     let result = call(&tools, PlanTool::CreateAndExecute, json!({"goal": "do it"})).await;

@@ -11,7 +11,7 @@ use planwright_engine::port::{
 };
 use planwright_engine::{
     CreateError, CreateOrder, Created, Engine, PlannerEvent, PlannerOptions, PlannerSink,
-    RegenerateOrder, ReviewError,
+    RegenerateOrder, ReviewError, StoreOptions,
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -655,7 +655,7 @@ async fn without_any_tool_of_the_scope_nobody_is_asked() {
     let plan = json!({"id": "p", "goal": "look", "toolsRequired": ["gone.tool"], "steps": []});
     let (review, _) = engine
         .plans()
-        .take_in(document(plan), &person(), true, None)
+        .store_document(document(plan), &person(), StoreOptions::draft())
         .await
         .unwrap();
     let refused = engine

@@ -336,7 +336,7 @@ async fn cycle(world: &World, engine: &Engine, plan: Value, options: RunOptions)
         runs.push(
             engine
                 .runs()
-                .go_on(last.id(), RunOptions::new(person()))
+                .continue_adjusted(last.id(), RunOptions::new(person()))
                 .await
                 .unwrap()
                 .wait()
@@ -408,7 +408,13 @@ async fn a_step_that_is_tried_again_as_it_is_needs_consent_too() {
             .collect::<Vec<_>>(),
         ["b"]
     );
-    assert!(engine.runs().go_on(run.id(), options()).await.is_err());
+    assert!(
+        engine
+            .runs()
+            .continue_adjusted(run.id(), options())
+            .await
+            .is_err()
+    );
     assert_eq!(world.called(), ["a", "b"]);
     // Nothing but the run tells it from a plan that is over, and it is found all the same.
     let info = world
@@ -419,13 +425,13 @@ async fn a_step_that_is_tried_again_as_it_is_needs_consent_too() {
         .unwrap();
     assert_eq!(info.status.status.as_str(), "opened");
     assert_eq!(
-        engine.inbox().may_wait().await.unwrap().plans,
+        engine.inbox().plans_awaiting_people().await.unwrap().plans,
         std::slice::from_ref(&info)
     );
     assert_eq!(
         engine
             .inbox()
-            .may_stand(PlanStatus::Proposed)
+            .plans_with_status(PlanStatus::Proposed)
             .await
             .unwrap(),
         [info]
@@ -566,7 +572,7 @@ async fn one_of_two_people_and_policy_are_not_two_people() {
     agree("bob", "any").await;
     let went_on = engine
         .runs()
-        .go_on(run.id(), options())
+        .continue_adjusted(run.id(), options())
         .await
         .unwrap()
         .wait()
@@ -610,7 +616,7 @@ async fn what_policy_agrees_to_after_an_adjustment_begins_no_other_run() {
     let run = start(&engine, plan, reflecting(3)).await;
     let went_on = engine
         .runs()
-        .go_on(run.id(), options())
+        .continue_adjusted(run.id(), options())
         .await
         .unwrap()
         .wait()
@@ -659,7 +665,11 @@ async fn policy_never_agrees_to_tools_that_an_added_step_brings_to_an_executor()
         let continuation = engine.runs().continuation(run.id()).await.unwrap().unwrap();
         assert_eq!(continuation.by_policy, by_policy);
         assert_eq!(
-            engine.runs().go_on(run.id(), options()).await.is_ok(),
+            engine
+                .runs()
+                .continue_adjusted(run.id(), options())
+                .await
+                .is_ok(),
             by_policy
         );
     }
@@ -693,7 +703,11 @@ async fn policy_never_agrees_to_a_write() {
                 .by_policy,
             "{adjustment}"
         );
-        let refused = engine.runs().go_on(run.id(), options()).await.unwrap_err();
+        let refused = engine
+            .runs()
+            .continue_adjusted(run.id(), options())
+            .await
+            .unwrap_err();
         assert!(
             matches!(refused, StartRunError::Refused(Refusal::NotApproved)),
             "{refused}"
@@ -1000,7 +1014,7 @@ async fn an_adjustment_can_be_approved_with_the_order_to_go_on() {
     let approval = Some(GivenApproval::new(shown, person(), Assurance::Terminal));
     let went_on = engine
         .runs()
-        .go_on(
+        .continue_adjusted(
             run.id(),
             RunOptions {
                 approval,
@@ -1022,7 +1036,13 @@ async fn an_adjustment_can_be_approved_with_the_order_to_go_on() {
             .unwrap()
             .is_none()
     );
-    assert!(engine.runs().go_on(run.id(), options()).await.is_err());
+    assert!(
+        engine
+            .runs()
+            .continue_adjusted(run.id(), options())
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test(start_paused = true)]

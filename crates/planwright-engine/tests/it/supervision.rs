@@ -66,7 +66,7 @@ async fn a_run_is_started_at_once_and_goes_on_in_the_background() {
     assert_eq!(status(&world, &run).await, "executing");
     after(3500).await;
     assert_eq!(status(&world, &run).await, "completed");
-    assert_eq!(supervisor.standing().executing, 0);
+    assert_eq!(supervisor.stats().executing, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,7 +109,7 @@ async fn park(world: &World, engine: &Engine) -> (Supervisor, RunId) {
     after(1000).await;
     assert_eq!(status(world, &run).await, "waiting");
     assert_eq!(
-        supervisor.standing().executing,
+        supervisor.stats().executing,
         0,
         "a parked run is not in memory"
     );
@@ -164,7 +164,7 @@ async fn a_decision_that_is_refused_leaves_the_run_as_it_was() {
     }
     after(1000).await;
     assert_eq!(entries(&*world.store, &run).len(), before);
-    assert_eq!(supervisor.standing().executing, 0, "no process holds it");
+    assert_eq!(supervisor.stats().executing, 0, "no process holds it");
     supervisor
         .command(&run, approval("write", 1))
         .await
@@ -221,7 +221,7 @@ async fn a_pause_is_not_lifted_by_the_supervisor() {
         .await
         .unwrap();
     approve(&engine, &run, "write").await;
-    supervisor.go_on(run.clone()).await;
+    supervisor.resume_soon(run.clone()).await;
     after(60_000).await;
     assert_eq!(status(&world, &run).await, "paused");
     let handle = engine.runs().resume_run(&run, options()).await.unwrap();
@@ -277,7 +277,7 @@ async fn no_more_runs_are_in_memory_than_there_are_slots_and_the_others_wait_in_
         runs.push(supervisor.start_run(&plan, options()).await.unwrap());
     }
     after(500).await;
-    let standing = supervisor.standing();
+    let standing = supervisor.stats();
     assert_eq!((standing.executing, standing.queued), (2, 4));
     after(10_000).await;
     for run in &runs {
@@ -388,7 +388,7 @@ async fn a_run_that_cannot_go_on_is_tried_again_with_growing_pauses_and_harms_no
     let two = world.engine("two");
     let supervisor = supervise(&two);
     after(20_000).await;
-    assert_eq!(supervisor.standing().troubled, 1);
+    assert_eq!(supervisor.stats().troubled, 1);
     let fine = approved_as(&two, chain(1, "r.read", 10), "fine").await;
     let other = supervisor.start_run(&fine, options()).await.unwrap();
     after(1000).await;
@@ -396,7 +396,7 @@ async fn a_run_that_cannot_go_on_is_tried_again_with_growing_pauses_and_harms_no
     world.tools.hidden.lock().unwrap().clear();
     after(600_000).await;
     assert_eq!(status(&world, &run).await, "completed");
-    assert_eq!(supervisor.standing().troubled, 0);
+    assert_eq!(supervisor.stats().troubled, 0);
 }
 
 /// Files on a disk that does not answer until it is let go of.

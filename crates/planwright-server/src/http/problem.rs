@@ -409,7 +409,9 @@ impl From<StartRunError> for Problem {
             StartRunError::Denied(denied) => denied.into(),
             StartRunError::BadChoice(_)
             | StartRunError::Unsupported(_)
-            | StartRunError::Unmanned(_) => Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error),
+            | StartRunError::MissingExecutor(_) => {
+                Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error)
+            }
             StartRunError::UnknownStep(_) => Self::caused(StatusCode::NOT_FOUND, &error),
             StartRunError::Edited { .. } => Self::caused(StatusCode::CONFLICT, &error)
                 .hint("cancel the run and start the new version, or fork it to keep its results"),

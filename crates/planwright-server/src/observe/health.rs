@@ -5,7 +5,7 @@ use super::prometheus::{Metrics, name};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use planwright_core::status::RunStatus;
-use planwright_engine::{Engine, Standing};
+use planwright_engine::{Engine, SupervisorStats};
 use serde::Serialize;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -99,7 +99,7 @@ impl Health {
     }
 
     /// The answer of `/metrics`. Who may see it is decided by the caller.
-    pub async fn metrics(&self, standing: Standing) -> Response {
+    pub async fn metrics(&self, standing: SupervisorStats) -> Response {
         let supervised = [
             (RunStatus::Executing.as_str(), standing.executing),
             ("queued", standing.queued),

@@ -69,7 +69,11 @@ impl Conversation {
         let id = format!("chat-{:08x}", app.engine.entropy() & 0xffff_ffff);
         let document = document(&id, terms, message)?;
         let (review, _) = app.engine.plans().propose(document, &agent()).await?;
-        let candidate = app.engine.runs().runnable(&review, &Map::new()).await?;
+        let candidate = app
+            .engine
+            .runs()
+            .check_runnable(&review, &Map::new())
+            .await?;
         let by = user();
         let mut options = RunOptions::new(by.clone());
         // Starting a chat approves the conversation only: each call that is not read-only is still

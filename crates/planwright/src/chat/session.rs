@@ -78,7 +78,7 @@ impl Session {
         let plans = with(
             &app,
             app.engine
-                .beside(Arc::clone(&tools), Arc::clone(&counted), limits()),
+                .fork_engine(Arc::clone(&tools), Arc::clone(&counted), limits()),
         );
         let person = ChatPerson::new(plans.clone());
         let heard = Arc::clone(&screen);
@@ -101,7 +101,7 @@ impl Session {
         let talk = with(
             &app,
             app.engine
-                .beside(Arc::new(offered), Arc::new(model.clone()), limits()),
+                .fork_engine(Arc::new(offered), Arc::new(model.clone()), limits()),
         );
         let watcher = Arc::new(Watcher::new(Arc::clone(&screen)));
         talk.engine.watch(Arc::<Watcher>::clone(&watcher));

@@ -18,7 +18,7 @@ use planwright_core::plan::Bounds;
 use planwright_core::policy::{Policy, PolicyDocument, RolesTable, TimeSpan};
 use planwright_core::text::nearest_names;
 use planwright_core::tool::EffectClass;
-use planwright_engine::{AgentSettings, Engine, Keeping, Limits};
+use planwright_engine::{AgentSettings, Engine, Limits, Retention};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -408,14 +408,14 @@ impl Config {
     }
 
     /// How long plans are waited for and kept.
-    pub(crate) fn keeping(&self) -> Keeping {
-        let default = Keeping::default();
+    pub(crate) fn retention(&self) -> Retention {
+        let default = Retention::default();
         let table = &self.plans;
         let minutes = self
             .stalled_after_minutes
             .map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
         let stalled_after = table.stalled_after.map(TimeSpan::as_duration).or(minutes);
-        Keeping {
+        Retention {
             stale_after_days: table.stale_after_days.unwrap_or(default.stale_after_days),
             stalled_after: stalled_after.unwrap_or(default.stalled_after),
             archive_after_days: table
@@ -574,7 +574,7 @@ mod tests {
             output = 0.5
         "#;
         let config = Config::parse(text).unwrap();
-        assert_eq!(config.keeping().stalled_after, Duration::from_secs(300));
+        assert_eq!(config.retention().stalled_after, Duration::from_secs(300));
         assert_eq!(config.bounds().max_steps, 10);
         assert_eq!(config.limits().per_tool["demo.sleep"], 2);
         assert_eq!(config.toolbox().classes["demo.echo"], EffectClass::Keyed);

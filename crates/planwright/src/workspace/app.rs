@@ -319,7 +319,7 @@ impl CommandContext {
             .secrets(Arc::clone(&secrets), redaction)
             .limits(self.config.limits())
             .bounds(self.config.bounds())
-            .keeping(self.config.keeping())
+            .retention(self.config.retention())
             .policy(Arc::new(self.config.policy()?))
             .policy_version(self.config.policy_version()?)
             .build();

@@ -2,19 +2,19 @@
 
 use crate::workspace::app::App;
 use crate::workspace::projections::update_plan_files;
-use planwright_engine::Notice;
+use planwright_engine::MaintenanceNotice;
 
 /// Runs the maintenance that is due and reports it. A failure is a warning: the plans can be shown
 /// all the same.
 pub(crate) async fn run_due_maintenance(app: &App) {
-    let tended = match app.engine.maintenance().tend().await {
-        Ok(tended) => tended,
+    let report = match app.engine.maintenance().run_maintenance().await {
+        Ok(report) => report,
         Err(error) => {
             app.printer().warn(&format!("maintenance failed: {error}"));
             return;
         }
     };
-    for notice in &tended.notices {
+    for notice in &report.notices {
         app.printer().talk(&format!("note: {notice}"));
         if let Some(hint) = notice_hint(notice) {
             app.printer().hint(&hint);
@@ -26,18 +26,20 @@ pub(crate) async fn run_due_maintenance(app: &App) {
 }
 
 /// Returns the next command after a maintenance notice.
-fn notice_hint(notice: &Notice) -> Option<String> {
+fn notice_hint(notice: &MaintenanceNotice) -> Option<String> {
     match notice {
-        Notice::PlanExpired { plan, .. } => {
+        MaintenanceNotice::PlanExpired { plan, .. } => {
             Some(format!("planwright propose {plan} proposes it again"))
         }
-        Notice::ApprovalExpired { plan } => Some(format!(
+        MaintenanceNotice::ApprovalExpired { plan } => Some(format!(
             "planwright show {plan}, then planwright approve {plan} again"
         )),
-        Notice::RunStalled { plan, .. } => Some(stalled_hint(plan.as_str())),
-        Notice::StepExpired { plan, .. } => Some(format!("planwright show {plan}")),
-        Notice::PlanArchived { plan } => Some(format!("planwright unarchive {plan} restores it")),
-        Notice::PlanDeleted { .. } => None,
+        MaintenanceNotice::RunStalled { plan, .. } => Some(stalled_hint(plan.as_str())),
+        MaintenanceNotice::StepExpired { plan, .. } => Some(format!("planwright show {plan}")),
+        MaintenanceNotice::PlanArchived { plan } => {
+            Some(format!("planwright unarchive {plan} restores it"))
+        }
+        MaintenanceNotice::PlanDeleted { .. } => None,
     }
 }
 

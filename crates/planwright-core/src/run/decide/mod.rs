@@ -87,7 +87,7 @@ pub enum Command {
     Report {
         step: StepIx,
         attempt: AttemptNo,
-        answer: Answer,
+        answer: CallReport,
     },
     /// The executor of an agent step said something and wants these calls made.
     TakeTurn {
@@ -190,7 +190,7 @@ pub enum Command {
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum CallReport {
     Succeeded(StoredValue),
     Failed(StepError),
     /// It was stopped before it had any effect.

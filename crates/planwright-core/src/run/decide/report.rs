@@ -1,6 +1,6 @@
 //! A call came back, or will not: retry, end, or ask a person.
 
-use super::Answer;
+use super::CallReport;
 use crate::digest::Digest;
 use crate::id::AttemptNo;
 use crate::plan::StepIx;
@@ -13,7 +13,7 @@ impl Run {
         &self,
         ix: StepIx,
         attempt: AttemptNo,
-        answer: &Answer,
+        answer: &CallReport,
         now: Timestamp,
     ) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
@@ -27,29 +27,29 @@ impl Run {
             });
         };
         let event = match answer {
-            Answer::Succeeded(value) => RunEvent::AttemptSucceeded {
+            CallReport::Succeeded(value) => RunEvent::AttemptSucceeded {
                 step,
                 attempt,
                 value: value.clone(),
             },
-            Answer::Failed(error) => self.failed(ix, tally, error.clone(), now),
+            CallReport::Failed(error) => self.failed(ix, tally, error.clone(), now),
             // A child that waits is cancelled with its parent.
-            Answer::Parked { .. } if self.state == RunState::Cancelling => {
+            CallReport::Parked { .. } if self.state == RunState::Cancelling => {
                 RunEvent::AttemptCancelled { step, attempt }
             }
-            Answer::Parked { run } => RunEvent::ChildParked {
+            CallReport::Parked { run } => RunEvent::ChildParked {
                 step,
                 attempt,
                 run: run.clone(),
             },
-            Answer::Asked(asked) => self.decide_asked(ix, tally, asked, now),
-            Answer::NotMade if self.state == RunState::Cancelling => {
+            CallReport::Asked(asked) => self.decide_asked(ix, tally, asked, now),
+            CallReport::NotMade if self.state == RunState::Cancelling => {
                 RunEvent::AttemptCancelled { step, attempt }
             }
-            Answer::NotMade => {
+            CallReport::NotMade => {
                 self.interrupted(ix, tally, EffectClass::Safe, "the call was not made")
             }
-            Answer::Lost { reason } => self.interrupted(ix, tally, class, reason),
+            CallReport::Lost { reason } => self.interrupted(ix, tally, class, reason),
         };
         Ok(vec![event])
     }

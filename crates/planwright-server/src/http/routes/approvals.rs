@@ -14,7 +14,7 @@ use planwright_core::plan::StepIx;
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::{Run, StepState};
 use planwright_core::status::PlanStatus;
-use planwright_engine::MayWait;
+use planwright_engine::AwaitingPeople;
 use planwright_engine::chat::listens;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -53,7 +53,8 @@ async fn list_approvals(
     State(http): State<Http>,
     Params(InboxParams { limit, cursor, all }): Params<InboxParams>,
 ) -> HttpResult<Json<Page<Waiting>>> {
-    let MayWait { plans, runs } = http.service.engine.inbox().may_wait().await?;
+    let AwaitingPeople { plans, runs } =
+        http.service.engine.inbox().plans_awaiting_people().await?;
     let (mut page, plans) = PageBuilder::begin(&PageParams { limit, cursor }, plans)?;
     for info in &plans {
         let plan = &info.status.plan;

@@ -54,7 +54,7 @@ async fn readyz(State(http): State<Http>) -> Response {
     responses((status = 200, description = "The figures.", body = String, content_type = "text/plain")),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn metrics(State(http): State<Http>) -> Response {
-    http.health.metrics(http.supervisor.standing()).await
+    http.health.metrics(http.supervisor.stats()).await
 }
 
 /// This document.

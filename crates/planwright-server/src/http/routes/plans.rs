@@ -161,7 +161,7 @@ async fn list_plans(
     if let Some(wanted) = &params.status {
         // No plan has a status that there is not.
         let found = match wanted.parse() {
-            Ok(status) => engine.inbox().may_stand(status).await?,
+            Ok(status) => engine.inbox().plans_with_status(status).await?,
             Err(UnknownStatus(_)) => Vec::new(),
         };
         let (mut page, plans) = PageBuilder::begin(&which, found)?;

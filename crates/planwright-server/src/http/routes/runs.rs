@@ -113,7 +113,10 @@ async fn run_plan(
     let reflection = body.reflection(&http, &review.current().document.limits)?;
     let mut options = options(&caller, body.variables, body.max_concurrency)?;
     options.reflection = reflection;
-    let candidate = engine.runs().runnable(&review, &options.variables).await?;
+    let candidate = engine
+        .runs()
+        .check_runnable(&review, &options.variables)
+        .await?;
     options.approval = engine.plans().consent_of_policy(&review, &candidate);
     options.trace = trace.parse().ok();
     let run = http.supervisor.start_run(&id, options).await?;
@@ -428,7 +431,10 @@ pub(super) async fn fork(
         .clone();
     let engine = &http.service.engine;
     let mut options = options(caller, variables, None)?;
-    let candidate = engine.runs().runnable(&review, &options.variables).await?;
+    let candidate = engine
+        .runs()
+        .check_runnable(&review, &options.variables)
+        .await?;
     let unknown = |step: &String| Problem::not_found(format!("plan `{id}` has no step `{step}`"));
     let find = |step: &String| {
         candidate

@@ -37,7 +37,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     app.engine.runs().check_startable(&review).await?;
     app.start_servers(&review.current().document, Need::Use)
         .await?;
-    let candidate = app.engine.runs().runnable(&review, &variables).await?;
+    let candidate = app
+        .engine
+        .runs()
+        .check_runnable(&review, &variables)
+        .await?;
     let mut from = Vec::new();
     for step in &args.from {
         // Of the version that would run, which need not be the one that ran.

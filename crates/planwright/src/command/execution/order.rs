@@ -90,7 +90,9 @@ impl ExecutionKind {
             Self::Resume(plan) => engine.runs().resume(plan, options).await?,
             Self::Fork { source, from, .. } => engine.runs().fork(source, from, options).await?,
             Self::ResumeRun { run, .. } => engine.runs().resume_run(run, options).await?,
-            Self::ContinueAdjusted { run, .. } => engine.runs().go_on(run, options).await?,
+            Self::ContinueAdjusted { run, .. } => {
+                engine.runs().continue_adjusted(run, options).await?
+            }
             Self::Undo { run, .. } => Box::pin(engine.runs().undo(run, options)).await?,
         })
     }

@@ -43,7 +43,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     app.engine.runs().check_startable(&review).await?;
     app.start_servers(&review.current().document, Need::Use)
         .await?;
-    let candidate = app.engine.runs().runnable(&review, &variables).await?;
+    let candidate = app
+        .engine
+        .runs()
+        .check_runnable(&review, &variables)
+        .await?;
     let typed = args.flags.variables.as_typed();
     let late = args.flags.late.read()?;
     let question = ApprovalQuestion {
@@ -104,10 +108,7 @@ async fn preview_run(
             let version = version_when_stored(app, &document).await?;
             document.variables.extend(variables.clone());
             app.start_servers(&document, Need::Use).await?;
-            (
-                app.engine.plans().tolerant_candidate(document).await?,
-                version,
-            )
+            (app.engine.plans().compile(document).await?, version)
         }
     };
     let missing = candidate.plan.missing_tools(&app.engine.catalog());

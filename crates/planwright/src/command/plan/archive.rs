@@ -55,7 +55,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
 async fn find_old_plans(app: &App, span: TimeSpan) -> Result<Vec<PlanId>, Failure> {
     let since = app.now().minus(span.as_duration());
     let mut ids = Vec::new();
-    for plan in app.engine.maintenance().may_be_over_since(since).await? {
+    for plan in app.engine.maintenance().ended_plans_since(since).await? {
         let (review, _) = app.engine.plans().load_review(&plan).await?;
         if app.engine.plans().status(&review).await?.is_over() {
             ids.push(plan);

@@ -336,11 +336,7 @@ async fn store_changes(
         diff::talk_diff(printer, &diff);
     }
     app.start_servers(&document, Need::Look).await?;
-    let checked = app
-        .engine
-        .plans()
-        .tolerant_candidate(document.clone())
-        .await?;
+    let checked = app.engine.plans().compile(document.clone()).await?;
     // Findings that better tools or plans can resolve do not prevent storing, but the person sees
     // them before confirming.
     printer.findings(&checked.findings);

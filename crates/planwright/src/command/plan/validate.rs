@@ -54,7 +54,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         validate_with(document, &catalog, &plans, &bounds);
     findings.extend(
         plan.iter()
-            .flat_map(|plan| app.engine.plans().unmanned_findings(plan)),
+            .flat_map(|plan| app.engine.plans().missing_executor_findings(plan)),
     );
     let digest = plan
         .as_ref()

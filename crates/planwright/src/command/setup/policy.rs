@@ -90,7 +90,7 @@ pub(crate) async fn explain_policy(
             document.identify();
             document.variables.extend(variables);
             app.start_servers(&document, Need::Look).await?;
-            app.engine.plans().tolerant_candidate(document).await?
+            app.engine.plans().compile(document).await?
         }
     };
     let judged = app.engine.plans().judge(&candidate.plan);

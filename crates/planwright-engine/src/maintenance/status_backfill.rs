@@ -1,5 +1,4 @@
-//! The words that are kept beside the journals of plans, made right where an earlier release wrote
-//! others.
+//! Corrects the cached statuses of plans where an earlier release wrote others.
 
 use crate::journal::load::{LoadError, load_review};
 use crate::journal::writer::JournalWriter;
@@ -12,11 +11,16 @@ use std::sync::atomic::Ordering;
 const AT_ONCE: usize = 200;
 
 impl Maintenance {
-    /// Corrects the words of plans whose run had begun. They used to be kept as `proposed`, like
+    /// Corrects the statuses of plans whose run had begun. They used to be cached as `proposed`, like
     /// those that wait for a person, and would be read by every search for these. They are looked
     /// through once: each later write to a plan keeps its word right.
-    pub(super) async fn correct_words(&self) -> Result<(), LoadError> {
-        if self.context.active.words_corrected.load(Ordering::Relaxed) {
+    pub(super) async fn backfill_statuses(&self) -> Result<(), LoadError> {
+        if self
+            .context
+            .active
+            .statuses_corrected
+            .load(Ordering::Relaxed)
+        {
             return Ok(());
         }
         let mut appends = Vec::new();
@@ -33,13 +37,13 @@ impl Maintenance {
                 Err(error) => tracing::warn!(%error, "where a plan stands could not be looked up"),
             }
             if appends.len() >= AT_ONCE {
-                done &= self.write_words(std::mem::take(&mut appends)).await?;
+                done &= self.write_statuses(std::mem::take(&mut appends)).await?;
             }
         }
-        done &= self.write_words(appends).await?;
+        done &= self.write_statuses(appends).await?;
         self.context
             .active
-            .words_corrected
+            .statuses_corrected
             .store(done, Ordering::Relaxed);
         Ok(())
     }
@@ -68,12 +72,12 @@ impl Maintenance {
 
     /// Returns whether they could be written. If another process wrote to one of the plans
     /// meanwhile, all are left for the next time.
-    async fn write_words(&self, appends: Vec<Append>) -> Result<bool, LoadError> {
+    async fn write_statuses(&self, appends: Vec<Append>) -> Result<bool, LoadError> {
         match self.context.ports.store.append(appends).await {
             Ok(()) => Ok(true),
             Err(AppendError::Store(error)) => Err(error.into()),
             Err(error) => {
-                tracing::debug!(%error, "the words of some plans are corrected later");
+                tracing::debug!(%error, "the cached statuses of some plans are corrected later");
                 Ok(false)
             }
         }

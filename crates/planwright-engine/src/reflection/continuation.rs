@@ -81,7 +81,7 @@ impl Runs {
         if !matches!(run.state(), RunState::Adjusted { .. }) || !is_latest {
             return Ok(None);
         }
-        let candidate = self.runnable(&review, &run.start().variables).await?;
+        let candidate = self.check_runnable(&review, &run.start().variables).await?;
         let since = BuildsOn {
             version: run.start().version,
             digest: run.start().digest,
@@ -129,7 +129,7 @@ impl Runs {
         candidate: &Candidate,
     ) -> Result<Vec<StepId>, StartRunError> {
         let document = (**run.plan().document()).clone();
-        Ok(match self.plans().tolerant_candidate(document).await {
+        Ok(match self.plans().compile(document).await {
             Ok(earlier) if earlier.digest == run.start().digest => already_agreed(
                 (&earlier.plan, &self.plans().judge(&earlier.plan)),
                 (&candidate.plan, &self.plans().judge(&candidate.plan)),
@@ -185,7 +185,7 @@ impl Runs {
     /// Begins the run in which the work of an adjusted run goes on. It takes over what was done,
     /// and its budgets are what was left. Needs an approval like any run: one that is there, one
     /// that comes with the order, or policy's where that is enough.
-    pub async fn go_on(
+    pub async fn continue_adjusted(
         &self,
         source: &RunId,
         mut options: RunOptions,

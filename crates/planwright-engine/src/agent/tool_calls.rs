@@ -7,7 +7,7 @@ use crate::context::crash;
 use crate::dispatch::call_digest;
 use crate::journal::stored_value::{read_value, store_value};
 use crate::review::pins::since_pinned;
-use crate::run::child::{ChildOrder, WANTED_STEP, WantedTerms, Wish};
+use crate::run::child::{ChildCommand, ChildOrder, WANTED_STEP, WantedTerms};
 use crate::run::runs::Runs;
 use planwright_core::id::RunId;
 use planwright_core::model::{ModelUse, WantedCall};
@@ -15,8 +15,8 @@ use planwright_core::plan::{Document, Plan, Step, Subplan, literal};
 use planwright_core::policy::Subject;
 use planwright_core::review::Pin;
 use planwright_core::run::{
-    AgentCall, AgentTurn, Answer, CallFacts, CallFate, Command, Parent, Run, RunEvent, RunState,
-    StepError, StepErrorCode, StepState, StoredValue, Wanted, WantedCallFacts,
+    AgentCall, AgentTurn, CallFacts, CallFate, CallReport, Command, Parent, Run, RunEvent,
+    RunState, StepError, StepErrorCode, StepState, StoredValue, Wanted, WantedCallFacts,
 };
 use planwright_core::tool::{KnownTool, ToolName};
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ const MAX_NAME: usize = 256;
 
 /// What came of a wanted call.
 #[derive(Debug)]
-pub(crate) enum Made {
+pub(crate) enum CallOutcome {
     Value(Value),
     Failed(StepError),
     Refused(StepError),
@@ -39,13 +39,13 @@ pub(crate) enum Made {
 
 /// What acts for the executor of one attempt.
 #[derive(Debug, Clone)]
-pub(crate) struct Hands {
+pub(crate) struct ToolCalls {
     pub(crate) runs: Runs,
     pub(crate) order: Arc<AgentOrder>,
-    pub(crate) wishes: watch::Receiver<Wish>,
+    pub(crate) commands: watch::Receiver<ChildCommand>,
 }
 
-impl Hands {
+impl ToolCalls {
     /// Hands what was said and wanted to the run, and returns what it decided once that is durable.
     /// No turn: the step is over, regardless of what its executor wants.
     pub(crate) async fn take_turn(
@@ -53,13 +53,13 @@ impl Hands {
         text: &str,
         wanted: Vec<WantedCall>,
         used: Option<ModelUse>,
-    ) -> Result<AgentTurn, Answer> {
+    ) -> Result<AgentTurn, CallReport> {
         if wanted.len() > MAX_WANTED {
             let message = format!(
                 "{} calls were wanted at once, at most {MAX_WANTED} can be",
                 wanted.len()
             );
-            return Err(Answer::Failed(StepError::new(
+            return Err(CallReport::Failed(StepError::new(
                 StepErrorCode::TooManyCalls,
                 message,
             )));
@@ -94,14 +94,14 @@ impl Hands {
         };
         let events = tokio::select! {
             biased;
-            events = sent => events.ok_or(Answer::NotMade)?,
-            () = unwanted(self.wishes.clone()) => return Err(Answer::NotMade),
+            events = sent => events.ok_or(CallReport::NotMade)?,
+            () = unwanted(self.commands.clone()) => return Err(CallReport::NotMade),
         };
         crash::point("agent: turn taken");
         self.decided(events)
     }
 
-    fn decided(&self, events: Vec<RunEvent>) -> Result<AgentTurn, Answer> {
+    fn decided(&self, events: Vec<RunEvent>) -> Result<AgentTurn, CallReport> {
         let mut decided = None;
         for event in events {
             match event {
@@ -118,11 +118,11 @@ impl Hands {
                     });
                 }
                 // The step is over already; any answer given now is void.
-                RunEvent::AttemptFailed { .. } => return Err(Answer::NotMade),
+                RunEvent::AttemptFailed { .. } => return Err(CallReport::NotMade),
                 _ => {}
             }
         }
-        let turn = decided.ok_or(Answer::NotMade)?;
+        let turn = decided.ok_or(CallReport::NotMade)?;
         for call in &turn.calls {
             if let CallFate::Refused(error) = &call.fate {
                 let run = &self.order.place.run;
@@ -138,7 +138,7 @@ impl Hands {
     }
 
     /// A wanted call with everything that decides about it.
-    async fn considered(&self, call: WantedCall) -> Result<Wanted, Answer> {
+    async fn considered(&self, call: WantedCall) -> Result<Wanted, CallReport> {
         let WantedCall { id, name, args } = call;
         let id = shortened(id);
         let name = shortened(name);
@@ -218,22 +218,26 @@ impl Hands {
     }
 
     /// Makes a call that was decided on, or finds what came of it.
-    pub(crate) async fn make(&self, call: &AgentCall, linger: bool) -> Result<Made, Answer> {
+    pub(crate) async fn make(
+        &self,
+        call: &AgentCall,
+        linger: bool,
+    ) -> Result<CallOutcome, CallReport> {
         let run = match &call.fate {
-            CallFate::Refused(error) => return Ok(Made::Refused(error.clone())),
+            CallFate::Refused(error) => return Ok(CallOutcome::Refused(error.clone())),
             CallFate::Run(run) => run,
         };
         let order = match self.child_order(call, run, linger).await {
             Ok(order) => order,
-            Err(error) => return Ok(Made::Failed(error)),
+            Err(error) => return Ok(CallOutcome::Failed(error)),
         };
         crash::point("agent: before call");
-        match self.runs.attend_child(order, self.wishes.clone()).await {
+        match self.runs.drive_child(order, self.commands.clone()).await {
             Ok((run, on_request)) => {
                 crash::point("agent: call ended");
                 self.outcome(&run, on_request).await
             }
-            Err(Answer::Failed(error)) => Ok(Made::Failed(error)),
+            Err(CallReport::Failed(error)) => Ok(CallOutcome::Failed(error)),
             Err(answer) => Err(answer),
         }
     }
@@ -340,25 +344,25 @@ impl Hands {
         }
     }
 
-    async fn outcome(&self, run: &Run, on_request: bool) -> Result<Made, Answer> {
+    async fn outcome(&self, run: &Run, on_request: bool) -> Result<CallOutcome, CallReport> {
         if !run.state().is_terminal() {
-            return Err(Answer::Parked {
+            return Err(CallReport::Parked {
                 run: run.id().clone(),
             });
         }
         if *run.state() == RunState::Cancelled && on_request {
-            return Err(Answer::NotMade);
+            return Err(CallReport::NotMade);
         }
         let Some(ix) = run.plan().find(WANTED_STEP) else {
-            return Ok(Made::Failed(StepError::new(
+            return Ok(CallOutcome::Failed(StepError::new(
                 StepErrorCode::PlanUnavailable,
                 "the call has no step",
             )));
         };
         if let StepState::Completed { value, .. } = run.step(ix) {
             return Ok(match self.value(value).await {
-                Ok(value) => Made::Value(value),
-                Err(error) => Made::Failed(error),
+                Ok(value) => CallOutcome::Value(value),
+                Err(error) => CallOutcome::Failed(error),
             });
         }
         let report = run.step_report(ix, run.updated_at());
@@ -370,11 +374,11 @@ impl Hands {
         };
         let error = report.error.clone().unwrap_or_else(unexplained);
         Ok(match error.code {
-            StepErrorCode::Denied => Made::Refused(StepError::new(
+            StepErrorCode::Denied => CallOutcome::Refused(StepError::new(
                 StepErrorCode::Denied,
                 format!("a person said no: {}", error.message),
             )),
-            _ => Made::Failed(error),
+            _ => CallOutcome::Failed(error),
         })
     }
 
@@ -383,12 +387,12 @@ impl Hands {
         read.map_err(|error| StepError::new(StepErrorCode::ArtifactDamaged, error.to_string()))
     }
 
-    pub(crate) async fn stored(&self, value: Value) -> Result<StoredValue, Answer> {
+    pub(crate) async fn stored(&self, value: Value) -> Result<StoredValue, CallReport> {
         let mut value = value;
         self.runs.context.redaction.redactor().value(&mut value);
         let stored = store_value(&*self.runs.context.ports.artifacts, value).await;
         let (stored, _) = stored.map_err(|error| {
-            Answer::Failed(StepError::new(
+            CallReport::Failed(StepError::new(
                 StepErrorCode::ValueNotStored,
                 error.to_string(),
             ))

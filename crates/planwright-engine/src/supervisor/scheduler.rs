@@ -2,7 +2,7 @@
 //! trouble.
 
 use super::files::DueFiles;
-use super::handle::Standing;
+use super::handle::SupervisorStats;
 use crate::engine::Engine;
 use crate::port::{AcquireError, StoreError};
 use crate::run::handle::RunHandle;
@@ -31,23 +31,23 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 /// through the store.
 const MAX_QUEUE: usize = 100_000;
 
-/// What the crew is told.
+/// What the scheduler is told.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum SchedulerCommand {
     /// This run may be able to go on.
-    GoOn(RunId),
+    Resume(RunId),
     /// This run is being executed. Its slot, if it has one, is free once it has stopped.
     Watch(RunHandle, Option<OwnedSemaphorePermit>),
 }
 
 /// Why a run is not executed any more.
-enum Ending {
+enum RunExit {
     /// It ended, or only a person can move it on.
-    Left,
+    Done,
     /// The plan was adjusted: the work may go on in another run.
     Adjusted,
     /// The work goes on in this one.
-    GoesOn(RunHandle),
+    ContinuedAs(RunHandle),
     /// Another owner holds it until then.
     Held(Timestamp),
     /// It cannot go on, and no retry helps.
@@ -56,14 +56,14 @@ enum Ending {
     Failed(String),
 }
 
-pub(super) struct Crew {
+pub(super) struct RunScheduler {
     engine: Engine,
     slots: Arc<Semaphore>,
-    standing: watch::Sender<Standing>,
+    stats: watch::Sender<SupervisorStats>,
     stopping: CancellationToken,
     queue: VecDeque<RunId>,
     queued: BTreeSet<RunId>,
-    /// How many tasks there are for a run: one, or two while an order to go on meets one to watch.
+    /// How many tasks there are for a run: one, or two while a command to go on meets one to watch.
     executing: BTreeMap<RunId, usize>,
     /// Runs that a person decided about while they were executed: they are looked at once more
     /// afterwards.
@@ -72,22 +72,22 @@ pub(super) struct Crew {
     later: BTreeSet<(Timestamp, RunId)>,
     /// How often in a row a run could not be executed.
     tries: BTreeMap<RunId, u32>,
-    tasks: JoinSet<(RunId, Ending)>,
+    tasks: JoinSet<(RunId, RunExit)>,
     files: DueFiles,
 }
 
-impl Crew {
+impl RunScheduler {
     pub(super) fn new(
         engine: Engine,
         slots: Arc<Semaphore>,
-        standing: watch::Sender<Standing>,
+        stats: watch::Sender<SupervisorStats>,
         stopping: CancellationToken,
         files: DueFiles,
     ) -> Self {
         Self {
             engine,
             slots,
-            standing,
+            stats,
             stopping,
             queue: VecDeque::new(),
             queued: BTreeSet::new(),
@@ -101,36 +101,36 @@ impl Crew {
     }
 
     /// Works until told to stop, and then until nothing is in flight any more.
-    pub(super) async fn work(mut self, mut orders: mpsc::Receiver<Order>) {
+    pub(super) async fn run(mut self, mut commands: mpsc::Receiver<SchedulerCommand>) {
         let stopping = self.stopping.clone();
         while !stopping.is_cancelled() {
-            self.take_turns();
-            self.tell();
+            self.fill_slots();
+            self.publish_stats();
             let clock = Arc::clone(&self.engine.context.ports.clock);
             let next = self.later.first().map(|(at, _)| *at);
             let slots = Arc::clone(&self.slots);
             tokio::select! {
                 biased;
                 () = stopping.cancelled() => {}
-                Some((run, ending)) = next_of(&mut self.tasks) => self.ended(run, ending),
-                Some(order) = orders.recv() => self.obey(order),
+                Some((run, exit)) = next_exit(&mut self.tasks) => self.handle_exit(run, exit),
+                Some(command) = commands.recv() => self.handle_command(command),
                 // A slot that a run outside of the queue held became free.
                 _ = slots.acquire(), if !self.queue.is_empty() => {}
-                () = async { clock.sleep_until(next.expect("guarded")).await }, if next.is_some() => self.retry(),
+                () = async { clock.sleep_until(next.expect("guarded")).await }, if next.is_some() => self.retry_due(),
             }
         }
-        orders.close();
-        while let Ok(order) = orders.try_recv() {
-            self.obey(order);
+        commands.close();
+        while let Ok(command) = commands.try_recv() {
+            self.handle_command(command);
         }
-        self.tell();
-        while let Some((run, _)) = next_of(&mut self.tasks).await {
-            self.forget(&run);
-            self.tell();
+        self.publish_stats();
+        while let Some((run, _)) = next_exit(&mut self.tasks).await {
+            self.forget_task(&run);
+            self.publish_stats();
         }
     }
 
-    fn forget(&mut self, run: &RunId) {
+    fn forget_task(&mut self, run: &RunId) {
         if let Some(tasks) = self.executing.get_mut(run) {
             *tasks -= 1;
             if *tasks == 0 {
@@ -139,21 +139,21 @@ impl Crew {
         }
     }
 
-    fn tell(&self) {
-        let standing = Standing {
+    fn publish_stats(&self) {
+        let stats = SupervisorStats {
             executing: self.executing.len(),
             queued: self.queue.len(),
             troubled: self.tries.len(),
             stopping: self.stopping.is_cancelled(),
         };
-        self.standing
-            .send_if_modified(|told| std::mem::replace(told, standing) != standing);
+        self.stats
+            .send_if_modified(|told| std::mem::replace(told, stats) != stats);
     }
 
-    fn obey(&mut self, order: Order) {
-        match order {
-            Order::GoOn(run) => self.enqueue(run),
-            Order::Watch(handle, slot) => self.watch(handle, slot),
+    fn handle_command(&mut self, command: SchedulerCommand) {
+        match command {
+            SchedulerCommand::Resume(run) => self.enqueue(run),
+            SchedulerCommand::Watch(handle, slot) => self.watch(handle, slot),
         }
     }
 
@@ -168,7 +168,7 @@ impl Crew {
     }
 
     /// Gives a slot to each run that waits, as long as there are any.
-    fn take_turns(&mut self) {
+    fn fill_slots(&mut self) {
         while !self.queue.is_empty() {
             let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
                 return;
@@ -181,13 +181,13 @@ impl Crew {
             let engine = self.engine.clone();
             let files = self.files.clone();
             self.tasks.spawn(async move {
-                let executed = AssertUnwindSafe(go_on(&engine, &run, &files))
+                let executed = AssertUnwindSafe(resume_run(&engine, &run, &files))
                     .catch_unwind()
                     .await;
                 drop(slot);
                 (
                     run,
-                    executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())),
+                    executed.unwrap_or_else(|_| RunExit::Failed("the run panicked".to_owned())),
                 )
             });
         }
@@ -204,36 +204,36 @@ impl Crew {
             drop(slot);
             (
                 run,
-                executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())),
+                executed.unwrap_or_else(|_| RunExit::Failed("the run panicked".to_owned())),
             )
         });
     }
 
-    fn ended(&mut self, run: RunId, ending: Ending) {
-        self.forget(&run);
+    fn handle_exit(&mut self, run: RunId, exit: RunExit) {
+        self.forget_task(&run);
         let again = self.again.remove(&run);
         let now = self.engine.context.ports.clock.now();
-        match ending {
-            Ending::Left => {
+        match exit {
+            RunExit::Done => {
                 self.tries.remove(&run);
                 if again {
                     self.enqueue(run);
                 }
             }
-            Ending::Adjusted => {
+            RunExit::Adjusted => {
                 self.tries.remove(&run);
                 self.enqueue(run);
             }
-            Ending::GoesOn(handle) => {
+            RunExit::ContinuedAs(handle) => {
                 self.tries.remove(&run);
                 self.watch(handle, None);
             }
-            Ending::Hopeless(error) => {
+            RunExit::Hopeless(error) => {
                 tracing::warn!(%run, %error, "the run cannot go on by itself");
                 self.tries.remove(&run);
             }
-            Ending::Held(until) => {
-                let tries = self.count(&run);
+            RunExit::Held(until) => {
+                let tries = self.count_try(&run);
                 let longest = self.engine.context.settings.lease_ttl.max(HELD_PAUSE);
                 let pause = if tries == 0 {
                     HELD_PAUSE
@@ -242,8 +242,8 @@ impl Crew {
                 };
                 self.later.insert((now.plus(pause), run));
             }
-            Ending::Failed(reason) => {
-                let pause = backoff(self.count(&run));
+            RunExit::Failed(reason) => {
+                let pause = backoff(self.count_try(&run));
                 tracing::warn!(%run, reason, again_in = ?pause, "the run could not be executed");
                 self.later.insert((now.plus(pause), run));
             }
@@ -251,14 +251,14 @@ impl Crew {
     }
 
     /// How often this run was tried before.
-    fn count(&mut self, run: &RunId) -> u32 {
+    fn count_try(&mut self, run: &RunId) -> u32 {
         let tries = self.tries.entry(run.clone()).or_default();
         let before = *tries;
         *tries = tries.saturating_add(1);
         before
     }
 
-    fn retry(&mut self) {
+    fn retry_due(&mut self) {
         let now = self.engine.context.ports.clock.now();
         while let Some((at, _)) = self.later.first()
             && *at <= now
@@ -270,7 +270,7 @@ impl Crew {
 }
 
 /// The next task that is done; never, if there is none.
-async fn next_of(tasks: &mut JoinSet<(RunId, Ending)>) -> Option<(RunId, Ending)> {
+async fn next_exit(tasks: &mut JoinSet<(RunId, RunExit)>) -> Option<(RunId, RunExit)> {
     loop {
         match tasks.join_next().await {
             Some(Ok(ended)) => return Some(ended),
@@ -287,30 +287,30 @@ fn backoff(tries: u32) -> Duration {
         .min(LONGEST_BACKOFF)
 }
 
-async fn go_on(engine: &Engine, run: &RunId, files: &DueFiles) -> Ending {
-    match engine.runs().carry_on(run).await {
-        Ok(Continued::Executing(handle)) if handle.run_id() != run => Ending::GoesOn(handle),
+async fn resume_run(engine: &Engine, run: &RunId, files: &DueFiles) -> RunExit {
+    match engine.runs().resume_unattended(run).await {
+        Ok(Continued::Executing(handle)) if handle.run_id() != run => RunExit::ContinuedAs(handle),
         Ok(Continued::Executing(mut handle)) => watch_over(&mut handle, files).await,
-        Ok(Continued::Nothing) => Ending::Left,
+        Ok(Continued::Nothing) => RunExit::Done,
         Err(StartRunError::Acquire(AcquireError::Held { expires_at, .. })) => {
-            Ending::Held(expires_at)
+            RunExit::Held(expires_at)
         }
-        Err(error) if is_hopeless(&error) => Ending::Hopeless(error),
-        Err(error) => Ending::Failed(error.to_string()),
+        Err(error) if is_hopeless(&error) => RunExit::Hopeless(error),
+        Err(error) => RunExit::Failed(error.to_string()),
     }
 }
 
-async fn watch_over(handle: &mut RunHandle, files: &DueFiles) -> Ending {
+async fn watch_over(handle: &mut RunHandle, files: &DueFiles) -> RunExit {
     match handle.wait().await {
         Ok(run) => {
             files.note(run.plan().id());
             if let RunState::Adjusted { .. } = run.state() {
-                Ending::Adjusted
+                RunExit::Adjusted
             } else {
-                Ending::Left
+                RunExit::Done
             }
         }
-        Err(error) => Ending::Failed(error.to_string()),
+        Err(error) => RunExit::Failed(error.to_string()),
     }
 }
 
@@ -333,7 +333,7 @@ fn is_hopeless(error: &StartRunError) -> bool {
         | StartRunError::Invalid(_)
         | StartRunError::MissingTools(_)
         | StartRunError::Unsupported(_)
-        | StartRunError::Unmanned(_)
+        | StartRunError::MissingExecutor(_)
         | StartRunError::Refused(_)
         | StartRunError::ToolsChanged { .. }
         | StartRunError::Changed { .. }

@@ -9,7 +9,12 @@ impl Engine {
     /// An engine over the same store with other tools and models, and an owner of its own. A tool
     /// of one may run plans with the other: their calls do not wait for each other's slots.
     #[must_use]
-    pub fn beside(&self, tools: Arc<dyn Tools>, model: Arc<dyn Model>, limits: Limits) -> Self {
+    pub fn fork_engine(
+        &self,
+        tools: Arc<dyn Tools>,
+        model: Arc<dyn Model>,
+        limits: Limits,
+    ) -> Self {
         let ports = Ports {
             tools,
             model,
