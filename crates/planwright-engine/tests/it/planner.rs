@@ -7,7 +7,7 @@ use planwright_core::principal::Principal;
 use planwright_core::review::{Refusal, ReviewState};
 use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::{
-    BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, Store as _,
+    BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, StreamIndex as _,
 };
 use planwright_engine::{
     CreateError, CreateOrder, Created, Engine, PlannerEvent, PlannerOptions, PlannerSink,

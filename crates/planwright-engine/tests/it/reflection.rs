@@ -11,7 +11,7 @@ use planwright_core::review::{Refusal, ReviewState};
 use planwright_core::run::{Reflection, Run, RunEvent, RunState, Shown};
 use planwright_core::status::PlanStatus;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
-use planwright_engine::port::{ModelError, OwnerId, Store as _};
+use planwright_engine::port::{ModelError, OwnerId, StreamIndex as _};
 use planwright_engine::{
     CheckCriteriaError, Editing, Engine, EngineBuilder, GivenApproval, RunOptions, StartRunError,
     Supervisor, SupervisorOptions,
