@@ -193,7 +193,12 @@ impl Shared {
     }
 
     /// What a model took, with what that costs.
-    pub(super) fn used(&self, target: &Target<'_>, role: ModelRole, usage: TokenUsage) -> ModelUse {
+    pub(super) fn price_use(
+        &self,
+        target: &Target<'_>,
+        role: ModelRole,
+        usage: TokenUsage,
+    ) -> ModelUse {
         let cost = self.price(target.model).map(|price| price.of(usage));
         ModelUse {
             role,
@@ -280,14 +285,14 @@ impl Model for Models {
             .map(|target| self.0.info(&target))
     }
 
-    fn used(
+    fn price_use(
         &self,
         role: ModelRole,
         model: Option<&str>,
         usage: TokenUsage,
     ) -> Result<ModelUse, ModelError> {
         let target = self.0.target(role, model)?;
-        Ok(self.0.used(&target, role, usage))
+        Ok(self.0.price_use(&target, role, usage))
     }
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {

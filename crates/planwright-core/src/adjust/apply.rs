@@ -30,7 +30,7 @@ impl Adjustment {
 impl Document {
     /// The document after all these adjustments, checked as a set. What was executed stays exactly
     /// as it is.
-    pub fn adjusted(
+    pub fn apply_adjustments(
         &self,
         adjustments: &[Adjustment],
         state: &Adjustable,

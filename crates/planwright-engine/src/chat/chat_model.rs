@@ -80,7 +80,7 @@ impl ChatModel {
     }
 
     /// Why the last answer is none, if it is none.
-    pub fn failed(&self) -> Option<ModelError> {
+    pub fn last_error(&self) -> Option<ModelError> {
         self.failed
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -104,14 +104,14 @@ impl Model for ChatModel {
         self.current()
     }
 
-    fn used(
+    fn price_use(
         &self,
         _: ModelRole,
         _: Option<&str>,
         usage: TokenUsage,
     ) -> Result<ModelUse, ModelError> {
         self.inner
-            .used(ModelRole::Chat, self.chosen().as_deref(), usage)
+            .price_use(ModelRole::Chat, self.chosen().as_deref(), usage)
     }
 
     fn ask(
@@ -155,7 +155,7 @@ impl Model for ChatModel {
                 () = stopped => {
                     unwanted.cancel();
                     let text = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
-                    let used = if begun { open.used(text.len()) } else { None };
+                    let used = if begun { open.estimate_use(text.len()) } else { None };
                     Ok(noted(&text, INTERRUPTED, used.unwrap_or_else(|| nothing(asked))))
                 }
                 answer = async { begun = true; inner.ask(request).await } => match answer {
@@ -275,7 +275,7 @@ mod tests {
         ));
         model.choose(ScriptedModel::NAME.to_owned()).unwrap();
         assert_eq!(model.ask(request()).await.unwrap().text, "hello");
-        let asked = script.asked().remove(0);
+        let asked = script.requests().remove(0);
         assert_eq!(
             (asked.role, asked.model.as_deref()),
             (ModelRole::Chat, Some(ScriptedModel::NAME))

@@ -57,7 +57,7 @@ impl Spending {
         }
     }
 
-    pub(super) fn used(&self, used: &ModelUse) {
+    pub(super) fn count_use(&self, used: &ModelUse) {
         self.add(0, used);
     }
 

@@ -166,7 +166,7 @@ impl RunLoop {
         let journal = JournalWriter::new(&context.redaction, stream, head, lease.epoch)
             .knowing_status_of(&run);
         Self {
-            freed: context.limiter.freed(),
+            freed: context.limiter.watch_freed(),
             draining: runs.context.active.draining(),
             context,
             runs,
@@ -474,7 +474,7 @@ impl RunLoop {
                 biased;
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
                 Some(request) = self.inbox.recv() => self.accept(request)?,
-                looked = Looking::answer(&mut self.looking) => self.looked(looked)?,
+                looked = Looking::answer(&mut self.looking) => self.record_look(looked)?,
                 () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}

@@ -51,7 +51,7 @@ impl Planner {
         let Some(plan) = validated.plan.filter(|_| errors.is_empty()) else {
             return Ok(Err(AnswerFault::Findings(errors)));
         };
-        Ok(match self.plans().judge(&plan).denied() {
+        Ok(match self.plans().judge(&plan).denial() {
             Some(denied) => Err(AnswerFault::Findings(vec![Finding::new(
                 Code::OutOfScope,
                 "/steps",

@@ -138,7 +138,7 @@ impl Planner {
             options: &order.options,
             complete: &Ok,
         };
-        let (mut document, planning) = self.written(request).await?;
+        let (mut document, planning) = self.write_plan(request).await?;
         // The same goal twice is two plans.
         document.id = Some(PlanId::mint(self.context.ports.ids.entropy()));
         let options = StoreOptions {

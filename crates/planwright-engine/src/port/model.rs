@@ -169,7 +169,7 @@ pub trait Model: Send + Sync + fmt::Debug {
 
     /// What the model that would be asked takes for these tokens: money too, where a price is
     /// known.
-    fn used(
+    fn price_use(
         &self,
         role: ModelRole,
         model: Option<&str>,

@@ -40,7 +40,7 @@ impl RunLoop {
         let bounds = self.context.settings.bounds;
         let make = move |document: &Document| {
             document
-                .adjusted(&adjustments, &state, &bounds)
+                .apply_adjustments(&adjustments, &state, &bounds)
                 .map_err(|error| error.to_string())
         };
         self.go_on_with(make, &reasoning, false, &[]).await
@@ -216,7 +216,7 @@ impl Runs {
         if candidate.findings.iter().any(Finding::is_error) {
             return Err(listed(&candidate.findings));
         }
-        match self.plans().judge(&candidate.plan).denied() {
+        match self.plans().judge(&candidate.plan).denial() {
             Some(denied) => Err(denied.to_string()),
             None => Ok(()),
         }

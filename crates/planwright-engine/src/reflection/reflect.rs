@@ -112,10 +112,11 @@ impl Runs {
             return Ok(());
         }
         let state = run.adjustable();
-        let adjusted =
-            run.plan()
-                .document()
-                .adjusted(adjustments, &state, &self.context.settings.bounds);
+        let adjusted = run.plan().document().apply_adjustments(
+            adjustments,
+            &state,
+            &self.context.settings.bounds,
+        );
         let document = adjusted.map_err(|error| error.to_string())?;
         self.check_next(document).await
     }

@@ -109,7 +109,7 @@ impl Conversation {
         }
         let run = pick_run(&review, None)?;
         let tools = &review.current().document.tools_required;
-        let plans = tools.iter().any(|name| PlanTool::named(name).is_some());
+        let plans = tools.iter().any(|name| PlanTool::from_name(name).is_some());
         Ok((
             Self {
                 plan: review.id().clone(),

@@ -104,7 +104,7 @@ impl DescribedExecutor {
 }
 
 /// Everything that files describe. Where both describe one, the user's own file counts.
-pub(crate) fn described(
+pub(crate) fn read_executors(
     config: &Config,
     workspace: &Path,
     trust_project: bool,

@@ -223,7 +223,7 @@ impl Roster {
     }
 
     /// Servers that only wait for the user's word.
-    pub(crate) fn untrusted(&self) -> impl Iterator<Item = &ListedServer> {
+    pub(crate) fn untrusted_servers(&self) -> impl Iterator<Item = &ListedServer> {
         let waits = |server: &&ListedServer| {
             matches!(
                 server.readiness(),
