@@ -81,7 +81,7 @@ impl Models {
         self.0.price(model)
     }
 
-    /// Why a model cannot be asked, as far as one can see without asking.
+    /// Returns why a model cannot be asked, as far as one can see without asking.
     pub fn obstacle(&self, model: &str) -> Option<String> {
         self.0.lookup(model).ok()?.provider.problem()
     }
@@ -235,7 +235,7 @@ impl Shared {
     }
 }
 
-/// Whether a key is there, as far as one can see without reading it.
+/// Returns whether a key is there, as far as one can see without reading it.
 fn key_state(source: &SecretSource) -> KeyState {
     let present = match source {
         SecretSource::Environment(variable) => {

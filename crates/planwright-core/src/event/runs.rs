@@ -211,7 +211,7 @@ fn turn_story(run: &Run, event: &RunEvent) -> Option<Story> {
     })
 }
 
-/// Why a step has to be tried again.
+/// Returns why a step has to be tried again.
 fn last_error(state: StepStatus, event: &RunEvent) -> Option<StepError> {
     if let RunEvent::AttemptInterrupted { reason, .. } = event {
         return Some(StepError::new(StepErrorCode::Interrupted, reason));

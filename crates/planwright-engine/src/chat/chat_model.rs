@@ -74,12 +74,13 @@ impl ChatModel {
         self.asked.store(false, Ordering::SeqCst);
     }
 
-    /// Whether it was asked anything since then. What was said before a crash is not said again.
+    /// Returns whether it was asked anything since then. What was said before a crash is not said
+    /// again.
     pub fn was_asked(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// Why the last answer is none, if it is none.
+    /// Returns why the last answer is none, if it is none.
     pub fn last_error(&self) -> Option<ModelError> {
         self.failed
             .lock()

@@ -360,7 +360,7 @@ impl RunLoop {
         *self.draining.borrow() && idle && !starting
     }
 
-    /// Where the run is, for trying once more what may not become durable.
+    /// Returns where the run is, for trying once more what may not become durable.
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot {
             run: self.run.clone(),
@@ -537,7 +537,7 @@ impl RunLoop {
     }
 }
 
-/// Why the answer of a call is not wanted any more.
+/// Returns why the answer of a call is not wanted any more.
 fn reason(event: &RunEvent) -> &str {
     if let RunEvent::AttemptFailed { error, .. } = event {
         error.code.as_str()

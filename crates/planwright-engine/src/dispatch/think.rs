@@ -46,7 +46,7 @@ struct Question {
 }
 
 impl RunLoop {
-    /// Whether there is a model to be asked.
+    /// Returns whether there is a model to be asked.
     pub(super) fn known_model(&self, model: Option<&str>, converse: bool) -> Result<(), StepError> {
         let role = if converse {
             ModelRole::Chat

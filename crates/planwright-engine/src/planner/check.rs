@@ -124,7 +124,7 @@ impl Planner {
         self.context.settings.policy.judge_call(&subject).verdict == Verdict::Deny
     }
 
-    /// How much the planner that would be asked can be told.
+    /// Returns how much the planner that would be asked can be told.
     pub(super) fn prompt_budget(&self, model: Option<&str>) -> PromptBudget {
         let info = self
             .context

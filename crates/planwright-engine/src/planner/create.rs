@@ -104,7 +104,7 @@ impl Planner {
         Plans::new(&self.context)
     }
 
-    /// Whether a model is configured that writes plans.
+    /// Returns whether a model is configured that writes plans.
     pub fn has_planner(&self) -> bool {
         self.context
             .ports

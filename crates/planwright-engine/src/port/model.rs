@@ -55,7 +55,7 @@ impl ModelRequest {
         }
     }
 
-    /// How many bytes are asked.
+    /// Returns how many bytes are asked.
     fn length(&self) -> usize {
         let said = |message: &Message| match message {
             Message::System { text } | Message::User { text } => text.len(),

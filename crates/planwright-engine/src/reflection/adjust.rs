@@ -192,7 +192,7 @@ impl Runs {
         })
     }
 
-    /// Whether a document could run: nothing is missing, wrong or forbidden.
+    /// Returns whether a document could run: nothing is missing, wrong or forbidden.
     pub(super) async fn check_next(&self, document: Document) -> Result<(), String> {
         let listed = |findings: &[Finding]| {
             let errors = findings
@@ -261,7 +261,7 @@ impl Runs {
     }
 }
 
-/// Whether everything that was executed is in the revised plan just as it was.
+/// Returns whether everything that was executed is in the revised plan just as it was.
 fn kept(run: &Run, before: &Document, revised: &Document) -> Result<(), String> {
     let state = run.adjustable();
     for (step, progress) in state.iter() {

@@ -106,7 +106,7 @@ impl Runs {
         }
     }
 
-    /// Whether the plan that these adjustments lead to can run.
+    /// Returns whether the plan that these adjustments lead to can run.
     async fn check_adjustments(&self, run: &Run, adjustments: &[Adjustment]) -> Result<(), String> {
         if adjustments.is_empty() {
             return Ok(());

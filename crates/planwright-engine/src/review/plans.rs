@@ -467,7 +467,7 @@ impl Plans {
             .unwrap_or_default())
     }
 
-    /// Where a plan stands, over its review and its latest run.
+    /// Returns where a plan stands, over its review and its latest run.
     pub async fn status(&self, review: &Review) -> Result<PlanStatus, LoadError> {
         let Context {
             ports, settings, ..

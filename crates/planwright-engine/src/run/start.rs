@@ -432,7 +432,7 @@ impl Runs {
         Ok(self.execute(run, head, lease, options, First::Nothing, original))
     }
 
-    /// Why there is an approval of this version that does not let it run, if there is one.
+    /// Returns why there is an approval of this version that does not let it run, if there is one.
     pub async fn void_approval(&self, review: &Review, digest: Digest) -> Option<StartRunError> {
         let run = RunId::mint(0);
         let refusal = review

@@ -235,8 +235,8 @@ impl Courier {
         self.settle(delivery, answer).await
     }
 
-    /// Whether the endpoint wants to be told, and this is told at all: an earlier version told more
-    /// of child runs.
+    /// Returns whether the endpoint wants to be told, and this is told at all: an earlier version
+    /// told more of child runs.
     fn tells(&self, notice: &Notice) -> bool {
         let told = notice.about.parent.is_none() || told_of_children(notice.kind);
         told && self.webhook.wants(notice.kind)

@@ -88,7 +88,7 @@ async fn plan_events(
     Ok(listen::plan(events, place, stream, manner, reset))
 }
 
-/// Where a stream begins, and why not where it was asked to.
+/// Returns where a stream begins, and why not where it was asked to.
 fn place_of(after: Option<u64>, last: u64, events: &Events) -> (u64, Option<Reason>) {
     match after {
         None => (0, None),

@@ -148,7 +148,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Whether there was something to reply to.
+    /// Returns whether there was something to reply to.
     async fn reply(&self, app: &App, reply: Reply) -> Result<bool, Failure> {
         let run = self.load_run(app).await?;
         let Some(ix) = run.find(STEP) else {
@@ -170,7 +170,7 @@ impl Conversation {
     }
 }
 
-/// Where this run of a conversation stands.
+/// Returns where this run of a conversation stands.
 pub(super) fn conversation_state(run: &Run, app: &App) -> ConversationState {
     let Some(ix) = run.find(STEP) else {
         return ConversationState::Ended { error: None };

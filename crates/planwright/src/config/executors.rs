@@ -82,7 +82,7 @@ pub(crate) struct DescribedExecutor {
 }
 
 impl DescribedExecutor {
-    /// Why it may not be started.
+    /// Returns why it may not be started.
     pub(crate) fn obstacle(&self) -> Option<String> {
         let what = match self.verdict {
             TrustState::Trusted => return None,

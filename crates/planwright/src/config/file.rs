@@ -259,7 +259,7 @@ impl Config {
         self.policy().map(drop)
     }
 
-    /// Where secrets are kept. Relative paths start in the workspace.
+    /// Returns where secrets are kept. Relative paths start in the workspace.
     pub(crate) fn secrets(&self, workspace: &Path) -> Result<ConfiguredSecrets, Failure> {
         secrets::read_secrets(&self.secrets, workspace)
     }
@@ -407,7 +407,7 @@ impl Config {
         ))
     }
 
-    /// How long plans are waited for and kept.
+    /// Returns how long plans are waited for and kept.
     pub(crate) fn retention(&self) -> Retention {
         let default = Retention::default();
         let table = &self.plans;

@@ -213,7 +213,7 @@ async fn request_changes(
     decision_answer(&http, &review, &Map::new(), trace).await
 }
 
-/// Where the plan stands now.
+/// Returns where the plan stands now.
 pub(super) async fn decision_answer(
     http: &Http,
     review: &Review,
@@ -230,7 +230,7 @@ pub(super) async fn decision_answer(
     standing(http, review, &candidate.digest, trace_id).await
 }
 
-/// Where the plan stands with those who decide about this digest.
+/// Returns where the plan stands with those who decide about this digest.
 pub(super) async fn standing(
     http: &Http,
     review: &Review,

@@ -43,8 +43,8 @@ pub(super) fn chat_answer(http: &Http, answer: ModelAnswer, trace_id: String) ->
     }
 }
 
-/// Why there is no answer. Without a model this route can do nothing for anybody, so that is the
-/// service's trouble.
+/// Returns why there is no answer. Without a model this route can do nothing for anybody, so that
+/// is the service's trouble.
 pub(super) fn problem(error: ModelError) -> Problem {
     let lacks_a_model = matches!(
         error,
