@@ -97,6 +97,12 @@ impl ReviewState {
             (Self::Active(stage), S::Archived) => Self::Archived(stage),
             (Self::Archived(stage), S::Unarchived) => Self::Active(stage),
             (Self::Active(_) | Self::Archived(_), S::Deleted) => Self::Deleted,
+            // No command archives a draft or an approved plan; a journal that says so is read
+            // nevertheless.
+            (Self::Archived(Stage::Draft), S::DraftProposed)
+            | (Self::Archived(Stage::Approved), S::ApprovalExpired | S::NoLongerAgreed) => {
+                Self::Archived(Stage::Proposed)
+            }
             _ => return None,
         })
     }

@@ -24,6 +24,7 @@ const BEGIN: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 const LATER: Timestamp = Timestamp::from_millis(BEGIN.as_millis() + 7_200_000);
 /// More than a week later.
 const MUCH_LATER: Timestamp = Timestamp::from_millis(BEGIN.as_millis() + 1_000_000_000);
+const MONTHS_LATER: Timestamp = Timestamp::from_millis(BEGIN.as_millis() + 10_000_000_000);
 
 fn ada() -> Principal {
     Principal::person("ada")
@@ -233,7 +234,7 @@ fn archive() -> ReviewEvent {
 
 /// Plans in every state, with approvals in every state.
 fn lives() -> Vec<(&'static str, Life)> {
-    let expiring = || Life::approved(json!({ "expiresAfter": "1h" })).at(LATER);
+    let expiring = || Life::approved(json!({ "expires_after": "1h" })).at(LATER);
     vec![
         ("draft", Life::begin(true)),
         ("proposed", Life::proposed()),
@@ -244,7 +245,7 @@ fn lives() -> Vec<(&'static str, Life)> {
         ("approved", Life::approved(json!({}))),
         (
             "approved for two runs, one was opened",
-            Life::approved(json!({ "uses": 2 })).then(&open_run(1)),
+            Life::approved(json!({ "uses": 2, "expires_after": "1h" })).then(&open_run(1)),
         ),
         ("approved, too long ago", expiring()),
         (
@@ -525,11 +526,16 @@ fn every_command_in_every_state_does_what_is_written_down() {
     for (name, life) in lives() {
         writeln!(text, "\n{name}: {}", describe(&life.review, life.now)).unwrap();
         for (command_name, command) in commands(&life) {
+            let life = match command {
+                // Long enough for everything that can expire.
+                Command::Expire { .. } => life.clone().at(MONTHS_LATER),
+                _ => life.clone(),
+            };
             let outcome = match life.review.decide(&command, life.now) {
                 Err(refusal) => format!("refused: {refusal}"),
                 Ok(events) if events.is_empty() => "nothing".to_owned(),
                 Ok(_) => {
-                    let after = life.clone().then(&command);
+                    let after = life.then(&command);
                     format!("-> {}", describe(&after.review, after.now))
                 }
             };

@@ -20,6 +20,7 @@ impl Review {
             ReviewState::Active(ReviewStage::Draft) | ReviewState::Deleted => {
                 self.next_version(document, digest, by, true)
             }
+            ReviewState::Archived(ReviewStage::Draft) => Err(Refusal::Archived),
             ReviewState::Active(
                 ReviewStage::Proposed
                 | ReviewStage::Approved

@@ -13,6 +13,7 @@ impl Review {
             | ReviewState::Archived(ReviewStage::Expired) => {
                 return self.next_version(&current.document, current.digest, by, false);
             }
+            ReviewState::Archived(ReviewStage::Draft) => return Err(Refusal::Archived),
             ReviewState::Active(
                 ReviewStage::Proposed
                 | ReviewStage::Approved

@@ -411,7 +411,7 @@ pub(crate) async fn report_stored_version(
     }
     match after.stage() {
         Some(ReviewStage::Approved) => {
-            printer.talk("only texts changed: the approval is still valid")
+            printer.talk("only texts changed: the approval is still valid");
         }
         Some(ReviewStage::Draft) => {
             printer.hint(&format!("planwright propose {id} submits it for review"));
