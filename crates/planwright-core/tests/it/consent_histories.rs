@@ -655,7 +655,7 @@ impl<'a> Life<'a> {
         let ready: Vec<StepIx> = self
             .run
             .iter()
-            .flat_map(|live| live.run.startable(now))
+            .flat_map(|live| live.run.schedule().startable(now))
             .collect();
         for ix in ready {
             self.start(ix);

@@ -178,7 +178,7 @@ fn go_on_after_crash<'a>(
         .give(&Command::ResumeChildren, Cause::Recovery)
         .unwrap();
     assert_eq!(
-        again.run.running().len(),
+        again.run.schedule().running().len(),
         0,
         "a new owner has no calls in flight"
     );

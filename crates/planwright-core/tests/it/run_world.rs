@@ -572,8 +572,13 @@ impl<'a> World<'a> {
         history.give(&Command::Tick, Cause::Timer).unwrap();
         loop {
             self.settle_flow(history);
-            let free = history.run.free_slots();
-            let startable: Vec<StepIx> = history.run.startable(history.now).take(free).collect();
+            let free = history.run.schedule().free_slots();
+            let startable: Vec<StepIx> = history
+                .run
+                .schedule()
+                .startable(history.now)
+                .take(free)
+                .collect();
             if startable.is_empty() {
                 break;
             }
@@ -595,8 +600,8 @@ impl<'a> World<'a> {
     /// Closes loops and decides conditions before anybody is asked, until nothing follows any more.
     fn settle_flow(&mut self, history: &mut History) {
         loop {
-            let closable: Vec<StepIx> = history.run.closable().collect();
-            let unasked: Vec<StepIx> = history.run.unasked().collect();
+            let closable: Vec<StepIx> = history.run.schedule().closable().collect();
+            let unasked: Vec<StepIx> = history.run.schedule().unasked().collect();
             let mut changed = !closable.is_empty();
             for step in closable {
                 let value = gathered(&history.run, step);
@@ -681,7 +686,8 @@ impl<'a> World<'a> {
             };
             // A critical step or another element may have failed in the same turn.
             let given = history.give(&command, Cause::Schedule);
-            let over = history.run.free_slots() == 0 || history.run.step(ix).is_terminal();
+            let over =
+                history.run.schedule().free_slots() == 0 || history.run.step(ix).is_terminal();
             assert!(given.is_ok() || over, "{given:?}");
             return;
         }
@@ -696,7 +702,9 @@ impl<'a> World<'a> {
         match history.give(&command, Cause::Schedule) {
             // A critical step or another element may have failed in the same turn.
             Err(Refusal::CannotStart { .. }) => {
-                assert!(history.run.free_slots() == 0 || history.run.step(ix).is_terminal());
+                assert!(
+                    history.run.schedule().free_slots() == 0 || history.run.step(ix).is_terminal()
+                );
             }
             Err(refusal) => panic!("{refusal}"),
             Ok(_) if matches!(history.run.step(ix), StepState::Running { .. }) => {
@@ -739,6 +747,7 @@ impl<'a> World<'a> {
     pub(crate) fn let_one_answer(&mut self, history: &mut History) -> bool {
         let run = &history.run;
         let able: Vec<StepIx> = run
+            .schedule()
             .running()
             .filter(|&ix| self.answer(run, ix).is_some())
             .collect();
@@ -1017,7 +1026,7 @@ impl<'a> World<'a> {
 
 /// Goes to the next instant at which something falls due.
 fn pass_time(history: &mut History) -> bool {
-    let next = history.run.next_timer(history.now);
+    let next = history.run.schedule().next_timer(history.now);
     if let Some(at) = next {
         history.now = at;
     }

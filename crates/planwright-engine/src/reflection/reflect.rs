@@ -111,12 +111,20 @@ impl Runs {
         if adjustments.is_empty() {
             return Ok(());
         }
+<<<<<<< HEAD
         let state = run.adjustable();
         let adjusted = run.plan().document().apply_adjustments(
             adjustments,
             &state,
             &self.context.settings.bounds,
         );
+=======
+        let state = run.reflection().adjustable();
+        let adjusted =
+            run.plan()
+                .document()
+                .adjusted(adjustments, &state, &self.context.settings.bounds);
+>>>>>>> e3e68d8d271bad972d685c5bf9a246fca2f4ec00
         let document = adjusted.map_err(|error| error.to_string())?;
         self.check_next(document).await
     }
@@ -146,7 +154,7 @@ impl Runs {
             let Ok((run, _)) = load_any_run(&self.context, &id).await else {
                 break;
             };
-            earlier.extend(run.looked_at().map(|looked| {
+            earlier.extend(run.reflection().looked_at().map(|looked| {
                 EarlierReflection {
                     cycle: looked.cycle,
                     assessment: looked.assessment.to_string(),
@@ -176,6 +184,10 @@ fn remaining(run: &Run) -> Vec<String> {
         let left = reflection.max_cycles.saturating_sub(reflection.cycles + 1);
         words.push(format!("{left} more looks after this one"));
     }
-    words.extend(run.tokens_left().map(|tokens| format!("{tokens} tokens")));
+    words.extend(
+        run.reflection()
+            .tokens_left()
+            .map(|tokens| format!("{tokens} tokens")),
+    );
     words
 }
