@@ -1,10 +1,10 @@
 //! What an agent step wanted to do, turn by turn.
 
-use super::{CallFacts, Corrupt, Parent, Run, RunEvent, StepError, StepState, StoredValue};
+use super::{CallFacts, Corrupt, Run, RunEvent, StepError, StepState, StoredValue};
 use crate::digest::Digest;
 use crate::id::{AttemptNo, RunId, StepId};
 use crate::journal::Entry;
-use crate::plan::{Action, StepIx};
+use crate::plan::StepIx;
 use crate::tool::ToolName;
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@
 //! as a reference.
 
 use super::apply::event_name;
-use super::{Corrupt, Parent, Refusal, Run, RunEvent, StepEvent, StepState};
+use super::{Corrupt, Refusal, Run, RunEvent, StepEvent, StepState};
 use crate::digest::Digest;
 use crate::id::{RunId, StepId};
 use crate::journal::Entry;

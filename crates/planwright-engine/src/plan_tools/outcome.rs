@@ -64,13 +64,8 @@ pub(super) fn pending(review: &Review, digest: &Digest, refused: bool) -> Value 
 }
 
 /// What a run came to so far.
-<<<<<<< HEAD
 pub(super) async fn executed_value(context: &Context, run: &Run) -> Value {
-    let report = run.report(context.ports.clock.now());
-=======
-pub(super) async fn executed(context: &Context, run: &Run) -> Value {
     let report = RunReport::new(run, context.ports.clock.now());
->>>>>>> e3e68d8d271bad972d685c5bf9a246fca2f4ec00
     let title = run.plan().document().title.clone();
     let mut result = json!({
         "success": report.success,

@@ -111,20 +111,12 @@ impl Runs {
         if adjustments.is_empty() {
             return Ok(());
         }
-<<<<<<< HEAD
-        let state = run.adjustable();
+        let state = run.reflection().adjustable();
         let adjusted = run.plan().document().apply_adjustments(
             adjustments,
             &state,
             &self.context.settings.bounds,
         );
-=======
-        let state = run.reflection().adjustable();
-        let adjusted =
-            run.plan()
-                .document()
-                .adjusted(adjustments, &state, &self.context.settings.bounds);
->>>>>>> e3e68d8d271bad972d685c5bf9a246fca2f4ec00
         let document = adjusted.map_err(|error| error.to_string())?;
         self.check_next(document).await
     }

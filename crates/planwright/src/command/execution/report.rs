@@ -8,13 +8,8 @@ use crate::terminal::pending_calls::waiting_calls;
 use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use crate::workspace::app::App;
 use crate::workspace::run_selector::{resume_command, selector_of};
-<<<<<<< HEAD
 use crate::workspace::variables::quote_word;
-use planwright_core::run::{Run, RunState, StepState};
-=======
-use crate::workspace::variables::quoted;
 use planwright_core::run::{Run, RunReport, RunState, StepState};
->>>>>>> e3e68d8d271bad972d685c5bf9a246fca2f4ec00
 use planwright_core::status::{RunStatus, StepStatus};
 use planwright_server::documents::read_run_result;
 
