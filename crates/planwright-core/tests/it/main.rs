@@ -37,7 +37,6 @@ mod run_world;
 mod schema;
 mod secret_plans;
 mod secrets;
-mod spellings;
 mod subplans;
 mod tool_names;
 mod undo;
