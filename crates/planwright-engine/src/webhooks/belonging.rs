@@ -23,7 +23,7 @@ pub struct Belongs {
     pub step_id: StepId,
 }
 
-/// Whether a notice of this kind is told also of a child run.
+/// Returns whether a notice of this kind is told also of a child run.
 pub(super) fn told_of_children(kind: &str) -> bool {
     matches!(
         kind,
@@ -36,7 +36,7 @@ pub(super) fn told_of_children(kind: &str) -> bool {
 pub(super) struct Children(BTreeMap<RunId, bool>);
 
 impl Children {
-    /// Whether a notice of this kind is told of this stream.
+    /// Returns whether a notice of this kind is told of this stream.
     pub(super) async fn are_told(
         &mut self,
         store: &dyn Journal,

@@ -69,7 +69,7 @@ pub trait StreamIndex: Send + Sync + fmt::Debug {
         statuses: &'a [CachedStatus],
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
 
-    /// How many streams there are of each status.
+    /// Returns how many streams there are of each status.
     fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>>;
 
     /// What is cached about one stream.
