@@ -217,7 +217,7 @@ proptest! {
         let plan = spec.plan();
         let mut history = History::begin(&plan, true);
         World::new(&spec, seed).drain(&mut history);
-        let mut dice = crate::run_world::Dice::new(seed);
+        let mut dice = planwright_testing::dice::Dice::new(seed);
         for _ in 0..3 {
             let kept = 1 + dice.below(history.records.len());
             let (again, _) = go_on_after_crash(&spec, &history, kept, dice.roll());

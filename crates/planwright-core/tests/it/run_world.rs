@@ -15,40 +15,11 @@ use planwright_core::run::{
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
+use planwright_testing::dice::Dice;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Numbers that look random and are the same for the same seed.
-#[derive(Debug, Clone)]
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.roll() % bound.max(1) as u64).expect("below a usize")
-    }
-
-    pub(crate) fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    pub(crate) fn pick<T: Clone>(&mut self, items: &[T]) -> Option<T> {
-        (!items.is_empty()).then(|| items[self.below(items.len())].clone())
-    }
-}
 
 /// How the world treats the calls of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -751,7 +722,7 @@ impl<'a> World<'a> {
             .running()
             .filter(|&ix| self.answer(run, ix).is_some())
             .collect();
-        let Some(ix) = self.dice.pick(&able) else {
+        let Some(ix) = self.dice.try_pick(&able) else {
             return false;
         };
         let answer = self
@@ -909,7 +880,7 @@ impl<'a> World<'a> {
     /// An answer to an attempt that is not in flight changes nothing.
     fn late_answer(&mut self, history: &mut History) {
         let steps: Vec<StepIx> = history.run.indices().collect();
-        let Some(ix) = self.dice.pick(&steps) else {
+        let Some(ix) = self.dice.try_pick(&steps) else {
             return;
         };
         let attempts = history.run.step(ix).tally().attempts;
@@ -939,9 +910,9 @@ impl<'a> World<'a> {
         let waiting: Vec<StepIx> = history.run.waiting().collect();
         let steps: Vec<StepIx> = history.run.indices().collect();
         let chosen = if waiting.is_empty() {
-            self.dice.pick(&steps)
+            self.dice.try_pick(&steps)
         } else {
-            self.dice.pick(&waiting)
+            self.dice.try_pick(&waiting)
         };
         let Some(ix) = chosen else { return };
         let step = history.run.step_id(ix).to_string();
