@@ -10,12 +10,12 @@
 mod chat;
 mod contract;
 mod decisions;
-mod doors;
 mod lifecycle;
 mod overload;
 mod planning;
 mod reflection;
 mod repeat;
 mod revocations;
+mod route_access;
 mod service;
 mod tools;
