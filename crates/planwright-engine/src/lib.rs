@@ -115,6 +115,6 @@ pub use run::handle::RunHandle;
 pub use run::options::RunOptions;
 pub use run::remote_command::{RunCommand, ShownText};
 pub use run::runs::Runs;
-pub use run::start::StartRunError;
+pub use run::start::{Difference, StartRunError};
 pub use run::undo::{Undo, UndoCandidate, UndoRunError};
 pub use supervisor::{Stopped, Supervisor, SupervisorOptions, SupervisorStats};

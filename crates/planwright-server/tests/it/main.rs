@@ -15,6 +15,7 @@ mod http_client;
 mod lifecycle;
 mod overload;
 mod planning;
+mod problems;
 mod reflection;
 mod repeat;
 mod revocations;
