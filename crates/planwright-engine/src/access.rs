@@ -7,6 +7,7 @@ use crate::port::{StoreError, Token, TokenId, Tokens};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use planwright_core::digest::Digest;
+use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::policy::{GrantRefusal, Role, Roles};
 use planwright_core::principal::Principal;
 use planwright_core::secret::SecretText;
@@ -53,6 +54,28 @@ pub enum GrantError {
     Random(String),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl ClassifiedError for GrantError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Refused(refusal) => refusal.class(),
+            Self::NoSuchToken(_) => ErrorKind::NotFound.with_code("unknown_token"),
+            Self::Invalid(_) => ErrorKind::Conflict.with_code("token_not_valid"),
+            Self::TooMany => ErrorKind::Conflict.with_code("too_many_tokens"),
+            Self::Random(_) => ErrorKind::Unavailable.with_code("no_randomness"),
+            Self::Store(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::NoSuchToken(_) => Some(Hint::ListTokens),
+            Self::Invalid(_) => Some(Hint::CreateToken),
+            Self::Store(error) => error.hint(),
+            Self::Refused(_) | Self::TooMany | Self::Random(_) => None,
+        }
+    }
 }
 
 /// Makes a new, secret token. It opens nothing before it is added to the tokens of a service.

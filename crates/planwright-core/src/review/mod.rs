@@ -11,6 +11,7 @@ mod decide;
 mod event;
 mod keeping;
 mod planning_record;
+mod refusal_kind;
 mod revoking;
 mod status;
 mod terms;

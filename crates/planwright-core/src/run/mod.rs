@@ -21,6 +21,7 @@ mod preview;
 mod question;
 mod reflection;
 mod refusal;
+mod refusal_kind;
 mod report;
 mod scope;
 mod state;

@@ -1,6 +1,7 @@
 //! Reading lives back: pages of records, their chain checked, folded into a plan's review or a run.
 
 use crate::port::{Store, StoreError};
+use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{
     DecodeEntryError, Entry, Head, Journaled, Record, StreamName, check_chain, decode,
@@ -26,6 +27,26 @@ pub enum LoadError {
     Damaged { stream: StreamName, reason: String },
     #[error("the plan in the journal is not valid: {}", .0.first().map_or("", |finding| finding.message.as_str()))]
     Plan(Vec<Finding>),
+}
+
+impl ClassifiedError for LoadError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::NoSuchPlan(_) => ErrorKind::NotFound.with_code("unknown_plan"),
+            Self::NoSuchRun(_) => ErrorKind::NotFound.with_code("unknown_run"),
+            Self::Store(error) => error.class(),
+            Self::Damaged { .. } => ErrorKind::Damaged.with_code("journal_damaged"),
+            Self::Plan(_) => ErrorKind::Damaged.with_code("stored_plan_invalid"),
+        }
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::NoSuchPlan(_) | Self::NoSuchRun(_) => Some(Hint::ListPlans),
+            Self::Store(error) => error.hint(),
+            Self::Damaged { .. } | Self::Plan(_) => Some(Hint::ListDamage),
+        }
+    }
 }
 
 impl LoadError {

@@ -3,7 +3,9 @@
 use crate::journal::load::LoadError;
 use crate::port::{ArtifactError, ModelError};
 use crate::review::plans::ReviewError;
+use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::id::PlanId;
+use planwright_core::plan::Finding;
 use planwright_core::planning::FillPromptError;
 use planwright_core::review::{PlanningRecord, Refusal};
 use std::fmt;
@@ -31,6 +33,52 @@ pub enum CreateError {
     OutcomeUnknown(String),
     #[error(transparent)]
     Review(#[from] ReviewError),
+}
+
+impl ClassifiedError for CreateError {
+    fn class(&self) -> ErrorClass {
+        use ErrorKind::{Conflict, Invalid, Unavailable, Waiting};
+        match self {
+            Self::NoGoal => Invalid.with_code("goal_missing"),
+            Self::GoalTooLong { .. } => Invalid.with_code("goal_too_long"),
+            Self::Prompt(_) => Invalid.with_code("prompt_unusable"),
+            Self::Failed(failed) => match &failed.cause {
+                Some(cause) => cause.class(),
+                None => Unavailable.with_code("no_valid_plan"),
+            },
+            Self::Cancelled(_) => Unavailable.with_code("planning_cancelled"),
+            Self::NoSuchStep(_) => Invalid.with_code("order_names_unknown_step"),
+            Self::NothingInScope(_) => Conflict.with_code("nothing_in_scope"),
+            Self::Executing(_) => Conflict.with_code("plan_executing"),
+            Self::OutcomeUnknown(_) => Waiting.with_code("outcome_unknown"),
+            Self::Review(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Prompt(_) => Some(Hint::CorrectPrompts),
+            Self::Failed(failed) => match &failed.cause {
+                Some(cause) => cause.hint(),
+                None => Some(Hint::RewordGoal),
+            },
+            Self::NothingInScope(_) => Some(Hint::PlanWithAllTools),
+            Self::Review(error) => error.hint(),
+            Self::NoGoal
+            | Self::GoalTooLong { .. }
+            | Self::Cancelled(_)
+            | Self::NoSuchStep(_)
+            | Self::Executing(_)
+            | Self::OutcomeUnknown(_) => None,
+        }
+    }
+
+    fn findings(&self) -> &[Finding] {
+        match self {
+            Self::Review(error) => error.findings(),
+            _ => &[],
+        }
+    }
 }
 
 impl From<LoadError> for CreateError {

@@ -152,7 +152,7 @@ pub enum AppendError {
 #[derive(Debug, thiserror::Error)]
 pub enum AcquireError {
     /// The owner is alive and its lease has not run out.
-    #[error("run {run} is being executed by {owner:?} until {expires_at}")]
+    #[error("another process executes {run}")]
     Held {
         run: RunId,
         owner: OwnerId,

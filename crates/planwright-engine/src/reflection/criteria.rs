@@ -8,6 +8,7 @@ use crate::run::undo::load_any_run;
 use planwright_core::adjust::{
     criteria_messages, criteria_schema, read_criteria, settled_by_steps,
 };
+use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, StreamName};
 use planwright_core::model::{ModelRole, ModelUse};
@@ -28,6 +29,26 @@ pub enum CheckCriteriaError {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Append(#[from] AppendError),
+}
+
+impl ClassifiedError for CheckCriteriaError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Load(error) => error.class(),
+            Self::NoCriteria => ErrorKind::Conflict.with_code("no_criteria"),
+            Self::Refused(refusal) => refusal.class(),
+            Self::Append(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Load(error) => error.hint(),
+            Self::NoCriteria => Some(Hint::AddCriteria),
+            Self::Refused(refusal) => refusal.hint(),
+            Self::Append(error) => error.hint(),
+        }
+    }
 }
 
 impl Runs {
