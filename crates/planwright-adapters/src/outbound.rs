@@ -63,8 +63,8 @@ pub(crate) fn build_client(
     }
 }
 
-/// Why a request gave no answer, down to the first cause. The outermost message repeats the URL, so
-/// it is left out.
+/// Returns why a request gave no answer, down to the first cause. The outermost message repeats the
+/// URL, so it is left out.
 pub(crate) fn describe_failure(error: &reqwest::Error) -> String {
     let causes: Vec<String> = std::iter::successors(error.source(), |error| (*error).source())
         .map(ToString::to_string)

@@ -196,7 +196,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Where `${secret.NAME}` comes from, and the memory of everything secret that the tools share.
+    /// Returns where `${secret.NAME}` comes from, and the memory of everything secret that the
+    /// tools share.
     #[must_use]
     pub fn secrets(mut self, secrets: Arc<dyn Secrets>, redaction: Redaction) -> Self {
         self.secrets = Some(secrets);
@@ -292,7 +293,7 @@ impl EngineBuilder {
         self
     }
 
-    /// How long things are waited for and kept.
+    /// Returns how long things are waited for and kept.
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
         self.retention = retention;

@@ -49,7 +49,7 @@ impl FileArtifacts {
         }
     }
 
-    /// Where an artifact is kept.
+    /// Returns where an artifact is kept.
     pub fn path(&self, digest: &Digest) -> PathBuf {
         self.directory.join(self.name(digest))
     }
@@ -66,7 +66,7 @@ impl FileArtifacts {
         }
     }
 
-    /// Whether a file of this name is one of ours.
+    /// Returns whether a file of this name is one of ours.
     fn is_own(&self, name: &str) -> bool {
         match self.cipher.key_id() {
             Some(key) => name
@@ -145,7 +145,7 @@ impl FileArtifacts {
             .collect())
     }
 
-    /// Whether an artifact under any key could have this name.
+    /// Returns whether an artifact under any key could have this name.
     pub(crate) fn is_name(name: &str) -> bool {
         is_artifact(name) && !name.starts_with('.')
     }

@@ -155,7 +155,7 @@ impl McpServers {
 }
 
 impl McpServers {
-    /// How often the tools of any server changed.
+    /// Returns how often the tools of any server changed.
     pub(super) fn changes(&self) -> u64 {
         self.0.changes.load(Ordering::Acquire)
     }

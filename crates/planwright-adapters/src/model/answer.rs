@@ -252,7 +252,7 @@ impl Reader<'_> {
     }
 }
 
-/// How many bytes at the end of a text are the beginning of a secret.
+/// Returns how many bytes at the end of a text are the beginning of a secret.
 fn begun(text: &str, secret: &str) -> usize {
     let ends = secret.char_indices().map(|(at, _)| at).filter(|&at| at > 0);
     ends.filter(|&at| text.ends_with(&secret[..at]))

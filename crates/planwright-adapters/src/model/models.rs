@@ -81,7 +81,7 @@ impl Models {
         self.0.price(model)
     }
 
-    /// Why a model cannot be asked, as far as one can see without asking.
+    /// Returns why a model cannot be asked, as far as one can see without asking.
     pub fn obstacle(&self, model: &str) -> Option<String> {
         self.0.lookup(model).ok()?.provider.problem()
     }
@@ -193,7 +193,12 @@ impl Shared {
     }
 
     /// What a model took, with what that costs.
-    pub(super) fn used(&self, target: &Target<'_>, role: ModelRole, usage: TokenUsage) -> ModelUse {
+    pub(super) fn price_use(
+        &self,
+        target: &Target<'_>,
+        role: ModelRole,
+        usage: TokenUsage,
+    ) -> ModelUse {
         let cost = self.price(target.model).map(|price| price.of(usage));
         ModelUse {
             role,
@@ -230,7 +235,7 @@ impl Shared {
     }
 }
 
-/// Whether a key is there, as far as one can see without reading it.
+/// Returns whether a key is there, as far as one can see without reading it.
 fn key_state(source: &SecretSource) -> KeyState {
     let present = match source {
         SecretSource::Environment(variable) => {
@@ -280,14 +285,14 @@ impl Model for Models {
             .map(|target| self.0.info(&target))
     }
 
-    fn used(
+    fn price_use(
         &self,
         role: ModelRole,
         model: Option<&str>,
         usage: TokenUsage,
     ) -> Result<ModelUse, ModelError> {
         let target = self.0.target(role, model)?;
-        Ok(self.0.used(&target, role, usage))
+        Ok(self.0.price_use(&target, role, usage))
     }
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {

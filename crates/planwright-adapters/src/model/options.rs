@@ -87,7 +87,7 @@ impl ProviderOptions {
         }
     }
 
-    /// Where an answer of this model is asked for.
+    /// Returns where an answer of this model is asked for.
     pub(super) fn answers_at(&self, model: &str) -> String {
         let base = self.base_url.trim_end_matches('/');
         match self.kind {
@@ -101,12 +101,12 @@ impl ProviderOptions {
         self.base_url.starts_with("https:")
     }
 
-    /// Whether its models are on this machine.
+    /// Returns whether its models are on this machine.
     pub fn is_local(&self) -> bool {
         Url::parse(&self.base_url).is_ok_and(|url| is_this_machine(&url))
     }
 
-    /// Why it cannot be asked.
+    /// Returns why it cannot be asked.
     pub(super) fn problem(&self) -> Option<String> {
         self.obstacle.clone().or_else(|| self.check().err())
     }

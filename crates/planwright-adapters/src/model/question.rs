@@ -17,8 +17,8 @@ use std::borrow::Cow;
 
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// Where and as whom a model is asked. Everything is given: what the library is not told, it
-/// guesses.
+/// Returns where and as whom a model is asked. Everything is given: what the library is not told,
+/// it guesses.
 pub(super) fn target(
     provider: &ProviderOptions,
     name: &str,

@@ -60,7 +60,7 @@ impl ConfiguredSecrets {
         Self { specs }
     }
 
-    /// Where a secret is looked for, and who may have it.
+    /// Returns where a secret is looked for, and who may have it.
     pub fn spec(&self, name: &SecretName) -> SecretSpec {
         let fallback = || SecretSpec {
             source: SecretSource::Environment(default_variable(name)),

@@ -70,8 +70,8 @@ impl SqliteStore {
         .await
     }
 
-    /// Whether files from before the store was encrypted, or from an earlier key, may still lie
-    /// around.
+    /// Returns whether files from before the store was encrypted, or from an earlier key, may still
+    /// lie around.
     pub async fn is_unfinished(&self) -> Result<bool, StoreError> {
         self.look(|reader| {
             reader.with(|db| vault::is_unfinished(db).map_err(|error| failed(&error)))

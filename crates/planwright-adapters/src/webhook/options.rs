@@ -73,13 +73,14 @@ impl WebhookOptions {
         Ok(url)
     }
 
-    /// Whether the endpoint wants to be told of this. Without a word about it, of everything.
+    /// Returns whether the endpoint wants to be told of this. Without a word about it, of
+    /// everything.
     pub(super) fn wants(&self, kind: &str) -> bool {
         self.events.is_empty() || self.events.iter().any(|glob| matches(glob, kind))
     }
 }
 
-/// Why an address is not used, and what would change that.
+/// Returns why an address is not used, and what would change that.
 pub(super) fn explain(refused: &Refused) -> String {
     match refused {
         Refused::NotPublic(host) => {
@@ -96,7 +97,7 @@ pub(super) fn explain(refused: &Refused) -> String {
     }
 }
 
-/// Whether a glob matches. `*` stands for any text, also an empty one.
+/// Returns whether a glob matches. `*` stands for any text, also an empty one.
 fn matches(glob: &str, text: &str) -> bool {
     let Some((start, rest)) = glob.split_once('*') else {
         return glob == text;

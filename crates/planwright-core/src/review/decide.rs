@@ -262,7 +262,7 @@ impl Review {
         })
     }
 
-    /// Whether this principal may say yes to what is offered.
+    /// Returns whether this principal may say yes to what is offered.
     fn check_approver(&self, by: &Principal, offer: &Offer) -> Result<(), Refusal> {
         if !by.may_approve() || !offer.policy.roles.permits(by, Permission::Approve) {
             return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
@@ -277,7 +277,7 @@ impl Review {
         Ok(())
     }
 
-    /// Whether everything was discussed, where the policy wants that.
+    /// Returns whether everything was discussed, where the policy wants that.
     fn check_discussed(&self, offer: &Offer) -> Result<(), Refusal> {
         if offer.policy.approval.open_comments == OpenComments::Note {
             return Ok(());
@@ -322,7 +322,7 @@ impl Review {
         }])
     }
 
-    /// Whether this principal may send back what was shown. Returns its version.
+    /// Returns whether this principal may send back what was shown. Returns its version.
     fn check_sent_back(
         &self,
         shown: Shown,

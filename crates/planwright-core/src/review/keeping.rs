@@ -7,12 +7,13 @@ use crate::time::Timestamp;
 use std::time::Duration;
 
 impl Review {
-    /// Whether the plan was put away. It is kept, and left out of lists.
+    /// Returns whether the plan was put away. It is kept, and left out of lists.
     pub fn is_archived(&self) -> bool {
         self.archived
     }
 
-    /// Whether nothing was decided since the latest run began: no new version, and no new consent.
+    /// Returns whether nothing was decided since the latest run began: no new version, and no new
+    /// consent.
     pub(super) fn is_up_to_its_run(&self) -> bool {
         self.state == ReviewState::Proposed
             && self

@@ -104,7 +104,7 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// Whether a run may still spend it, if it has not expired.
+    /// Returns whether a run may still spend it, if it has not expired.
     fn is_open(&self) -> bool {
         self.is_unspent() && !self.superseded
     }
@@ -119,7 +119,7 @@ impl Approval {
         self.taken_back || self.revoked.is_some()
     }
 
-    /// Whether it was not used in time.
+    /// Returns whether it was not used in time.
     pub fn has_expired(&self, now: Timestamp) -> bool {
         self.terms
             .expires_at
@@ -235,7 +235,7 @@ fn one_each<'a>(approvals: impl Iterator<Item = &'a Approval>) -> Vec<&'a Approv
     given
 }
 
-/// Whether policy, or as many people as have to, agreed.
+/// Returns whether policy, or as many people as have to, agreed.
 fn are_enough(given: &[&Approval]) -> bool {
     let required = given.iter().map(|approval| approval.terms.required()).max();
     let by_policy = given

@@ -168,7 +168,7 @@ impl Review {
         true
     }
 
-    /// Whether what is left is enough for a run of anything.
+    /// Returns whether what is left is enough for a run of anything.
     fn is_agreed(&self, now: Timestamp) -> bool {
         let mut open = self.approvals.iter().filter(|approval| approval.is_open());
         open.any(|approval| self.usable_approvals(&approval.digest, now).is_some())

@@ -214,7 +214,7 @@ impl Run {
             .take(offered)
     }
 
-    /// How many more steps may start now.
+    /// Returns how many more steps may start now.
     pub fn free_slots(&self) -> usize {
         match self.state {
             RunState::Running => {
@@ -269,12 +269,12 @@ impl Run {
         self.answered.get(&ix).map_or(&[], Vec::as_slice)
     }
 
-    /// How many steps of the plan have not ended.
+    /// Returns how many steps of the plan have not ended.
     pub fn open_steps(&self) -> usize {
         self.index.open_own
     }
 
-    /// How many steps of the plan are completed.
+    /// Returns how many steps of the plan are completed.
     pub fn completed_steps(&self) -> usize {
         self.index.completed
     }
@@ -354,7 +354,7 @@ impl Run {
         steps.finish()
     }
 
-    /// Whether the failure of this step ends the run.
+    /// Returns whether the failure of this step ends the run.
     fn is_critical(&self, ix: StepIx) -> bool {
         let limits = &self.plan.document().limits;
         self.plan.step(ix).is_critical() && limits.on_failure != Some(OnFailure::Continue)

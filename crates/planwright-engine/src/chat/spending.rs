@@ -47,7 +47,7 @@ impl Spending {
         }
     }
 
-    /// Whether a model may be asked.
+    /// Returns whether a model may be asked.
     pub(super) fn ask(&self) -> Result<(), String> {
         match self.budget.tokens {
             Some(limit) if self.tokens().total() >= limit => {
@@ -57,7 +57,7 @@ impl Spending {
         }
     }
 
-    pub(super) fn used(&self, used: &ModelUse) {
+    pub(super) fn count_use(&self, used: &ModelUse) {
         self.add(0, used);
     }
 

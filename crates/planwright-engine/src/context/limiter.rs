@@ -118,7 +118,7 @@ impl Limiter {
     }
 
     /// Changes whenever a call has ended.
-    pub(crate) fn freed(&self) -> watch::Receiver<u64> {
+    pub(crate) fn watch_freed(&self) -> watch::Receiver<u64> {
         self.freed.subscribe()
     }
 }

@@ -166,7 +166,7 @@ impl RunLoop {
         let journal = JournalWriter::new(&context.redaction, stream, head, lease.epoch)
             .knowing_status_of(&run);
         Self {
-            freed: context.limiter.freed(),
+            freed: context.limiter.watch_freed(),
             draining: runs.context.active.draining(),
             context,
             runs,
@@ -360,7 +360,7 @@ impl RunLoop {
         *self.draining.borrow() && idle && !starting
     }
 
-    /// Where the run is, for trying once more what may not become durable.
+    /// Returns where the run is, for trying once more what may not become durable.
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot {
             run: self.run.clone(),
@@ -474,7 +474,7 @@ impl RunLoop {
                 biased;
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
                 Some(request) = self.inbox.recv() => self.accept(request)?,
-                looked = Looking::answer(&mut self.looking) => self.looked(looked)?,
+                looked = Looking::answer(&mut self.looking) => self.record_look(looked)?,
                 () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}
@@ -537,7 +537,7 @@ impl RunLoop {
     }
 }
 
-/// Why the answer of a call is not wanted any more.
+/// Returns why the answer of a call is not wanted any more.
 fn reason(event: &RunEvent) -> &str {
     if let RunEvent::AttemptFailed { error, .. } = event {
         error.code.as_str()

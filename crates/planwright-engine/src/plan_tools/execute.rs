@@ -1,7 +1,7 @@
 //! Running a plan for a model.
 
 use super::consenter::Consented;
-use super::outcome::{executed, pending};
+use super::outcome::{executed_value, pending};
 use super::{PlanToolCall, PlanTools, Problem};
 use crate::review::given_approval::GivenApproval;
 use crate::review::plans::Candidate;
@@ -34,7 +34,7 @@ impl PlanTools {
         };
         let done = match begun {
             Some(run) if run.state().is_terminal() => {
-                Ok(executed(&self.engine.context, &run).await)
+                Ok(executed_value(&self.engine.context, &run).await)
             }
             Some(run) => {
                 let options = self.options(call, Map::new());
@@ -76,7 +76,7 @@ impl PlanTools {
 
     /// What lets the plan run: an approval that is there, policy's, or a person's.
     async fn consent(&self, review: &Review, candidate: &Candidate) -> Result<Agreement, Problem> {
-        if let Some(denied) = self.engine.plans().judge(&candidate.plan).denied() {
+        if let Some(denied) = self.engine.plans().judge(&candidate.plan).denial() {
             return Err(Problem::of(&denied));
         }
         match review.state() {
@@ -111,7 +111,7 @@ impl PlanTools {
             let run = self.wait(&mut handle, &call.cancelled).await?;
             let over = run.state().is_terminal() || call.cancelled.is_cancelled();
             if over || !self.consenter.decide(&run).await {
-                return Ok(executed(&self.engine.context, &run).await);
+                return Ok(executed_value(&self.engine.context, &run).await);
             }
             let resumed = Box::pin(
                 self.engine
@@ -135,7 +135,7 @@ impl PlanTools {
                         .load_run(run.id(), &review)
                         .await
                         .map_err(|error| Problem::of(&error))?;
-                    return Ok(executed(&self.engine.context, &run).await);
+                    return Ok(executed_value(&self.engine.context, &run).await);
                 }
                 Err(error) => return Err(start(&error)),
             };

@@ -104,7 +104,7 @@ impl Planner {
         Plans::new(&self.context)
     }
 
-    /// Whether a model is configured that writes plans.
+    /// Returns whether a model is configured that writes plans.
     pub fn has_planner(&self) -> bool {
         self.context
             .ports
@@ -138,7 +138,7 @@ impl Planner {
             options: &order.options,
             complete: &Ok,
         };
-        let (mut document, planning) = self.written(request).await?;
+        let (mut document, planning) = self.write_plan(request).await?;
         // The same goal twice is two plans.
         document.id = Some(PlanId::mint(self.context.ports.ids.entropy()));
         let options = StoreOptions {

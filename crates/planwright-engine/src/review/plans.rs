@@ -275,7 +275,7 @@ impl Plans {
     ) -> Result<Command, ReviewError> {
         let is_new =
             |step: &&JudgedStep| agreed.is_none_or(|agreed| !agreed.contains(step.step.as_str()));
-        if let Some(denied) = judged.denied() {
+        if let Some(denied) = judged.denial() {
             return Err(denied.into());
         }
         judged
@@ -285,7 +285,7 @@ impl Plans {
         let offer = Offer {
             policy: Arc::clone(policy),
             asks_about: judged
-                .asked()
+                .asked_steps()
                 .find(is_new)
                 .map(|step| step.step.to_string()),
             pins: self.pins(&candidate.plan).await?,
@@ -467,7 +467,7 @@ impl Plans {
             .unwrap_or_default())
     }
 
-    /// Where a plan stands, over its review and its latest run.
+    /// Returns where a plan stands, over its review and its latest run.
     pub async fn status(&self, review: &Review) -> Result<PlanStatus, LoadError> {
         let Context {
             ports, settings, ..

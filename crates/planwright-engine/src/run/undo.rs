@@ -151,7 +151,7 @@ impl Runs {
         let approval = options.approval.clone().ok_or(UndoRunError::NotApproved)?;
         let Candidate { plan, digest, .. } = candidate;
         approval.shown.check(original.start().version, digest)?;
-        if let Some(denied) = self.plans().judge(&plan).denied() {
+        if let Some(denied) = self.plans().judge(&plan).denial() {
             return Err(StartRunError::from(denied).into());
         }
         let pins = self

@@ -8,7 +8,7 @@ use planwright_core::journal::StreamName;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{Parent, Resolution, Run, RunEvent, Shown, StoredValue};
 use planwright_core::time::Timestamp;
-use planwright_engine::port::{Clock as _, OwnerId, Store as _};
+use planwright_engine::port::{Clock as _, OwnerId, StreamIndex as _};
 use planwright_engine::{Engine, RunCommand, ShownText, StartRunError};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};

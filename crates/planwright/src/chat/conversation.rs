@@ -109,7 +109,7 @@ impl Conversation {
         }
         let run = pick_run(&review, None)?;
         let tools = &review.current().document.tools_required;
-        let plans = tools.iter().any(|name| PlanTool::named(name).is_some());
+        let plans = tools.iter().any(|name| PlanTool::from_name(name).is_some());
         Ok((
             Self {
                 plan: review.id().clone(),
@@ -148,7 +148,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Whether there was something to reply to.
+    /// Returns whether there was something to reply to.
     async fn reply(&self, app: &App, reply: Reply) -> Result<bool, Failure> {
         let run = self.load_run(app).await?;
         let Some(ix) = run.find(STEP) else {
@@ -170,7 +170,7 @@ impl Conversation {
     }
 }
 
-/// Where this run of a conversation stands.
+/// Returns where this run of a conversation stands.
 pub(super) fn conversation_state(run: &Run, app: &App) -> ConversationState {
     let Some(ix) = run.find(STEP) else {
         return ConversationState::Ended { error: None };

@@ -82,7 +82,7 @@ impl Session {
         );
         let person = ChatPerson::new(plans.clone());
         let heard = Arc::clone(&screen);
-        let sink = TextSink::new(move |piece| heard.said(piece));
+        let sink = TextSink::new(move |piece| heard.print_piece(piece));
         let model = ChatModel::new(counted, options.model.clone(), sink);
         model.current().map_err(|error| Failure::from(&error))?;
         let mut offered = ConversationTools::new(tools);
@@ -280,7 +280,7 @@ impl Session {
             self.screen.pause();
             match conversation_state(&run, &self.talk) {
                 ConversationState::AwaitingMessage { said } => {
-                    let failed = self.model.failed();
+                    let failed = self.model.last_error();
                     if !self.model.was_asked() {
                         self.screen.repeat(&said);
                     }

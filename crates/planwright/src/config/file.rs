@@ -259,9 +259,9 @@ impl Config {
         self.policy().map(drop)
     }
 
-    /// Where secrets are kept. Relative paths start in the workspace.
+    /// Returns where secrets are kept. Relative paths start in the workspace.
     pub(crate) fn secrets(&self, workspace: &Path) -> Result<ConfiguredSecrets, Failure> {
-        secrets::configured(&self.secrets, workspace)
+        secrets::read_secrets(&self.secrets, workspace)
     }
 
     /// The file that holds the store's passphrase. Relative paths start in the workspace.
@@ -299,7 +299,7 @@ impl Config {
 
     /// The endpoints that are told what happens.
     pub(crate) fn webhooks(&self) -> Result<Vec<WebhookOptions>, Failure> {
-        webhooks::configured(&self.webhooks)
+        webhooks::read_webhooks(&self.webhooks)
     }
 
     pub(crate) fn local(&self, workspace: &Path) -> LocalOptions {
@@ -407,7 +407,7 @@ impl Config {
         ))
     }
 
-    /// How long plans are waited for and kept.
+    /// Returns how long plans are waited for and kept.
     pub(crate) fn retention(&self) -> Retention {
         let default = Retention::default();
         let table = &self.plans;

@@ -64,7 +64,7 @@ pub(crate) async fn obtain_approval(
             .hint(format!("planwright propose {id} submits it for review")));
     }
     let judged = app.engine.plans().judge(&candidate.plan);
-    if let Some(denied) = judged.denied() {
+    if let Some(denied) = judged.denial() {
         return Err(denied.into());
     }
     let now = app.now();

@@ -70,8 +70,8 @@ impl WorkspaceFiles {
         }
     }
 
-    /// Whether everything about plans is kept sealed, so that nothing of them may be written
-    /// anywhere else.
+    /// Returns whether everything about plans is kept sealed, so that nothing of them may be
+    /// written anywhere else.
     pub(crate) fn is_sealed(&self) -> bool {
         self.encrypted
     }

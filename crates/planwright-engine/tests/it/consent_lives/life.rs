@@ -12,7 +12,7 @@ use planwright_core::policy::LateChoice;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{ReviewEvent, ReviewState};
 use planwright_core::run::{Reflection, Resolution, Run, RunState, Shown, StepState, StoredValue};
-use planwright_engine::port::{OwnerId, Store as _};
+use planwright_engine::port::{OwnerId, StreamIndex as _};
 use planwright_engine::{Engine, GivenApproval, RunCommand, RunHandle, RunOptions};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

@@ -151,7 +151,7 @@ impl Args {
             document = apply_assignment(&document, assignment, bounds)?;
         }
         document
-            .edited(&self.collect_edits(bounds)?, bounds)
+            .with_edits(&self.collect_edits(bounds)?, bounds)
             .map_err(edit_failure)
     }
 
@@ -218,7 +218,7 @@ fn apply_assignment(
         )));
     };
     let put = |value: Value| {
-        document.edited(
+        document.with_edits(
             &[Edit::Set {
                 path: path.to_owned(),
                 value,
@@ -305,7 +305,7 @@ async fn edit_in_editor(
     let sheet = Sheet::write(&app.context.workspace.plans, &name, ending, &text)?;
     sheet.edit()?;
     let go_on = |failure: Failure| {
-        let path = crate::workspace::variables::quoted(&sheet.path.to_string_lossy());
+        let path = crate::workspace::variables::quote_word(&sheet.path.to_string_lossy());
         let how = format!(
             "planwright edit {} --base {} --file {path} continues with it",
             review.id(),
