@@ -212,15 +212,25 @@ impl Plans {
         given: &GivenApproval,
     ) -> Result<Review, ReviewError> {
         let (review, head) = load_review(&*self.context.ports.store, id).await?;
+        let shown_plan = self.compile_shown_plan(review, head, variables).await?;
+        self.approve_as_loaded(shown_plan, given).await
+    }
+
+    /// Compiles and judges a plan that was loaded, for a person who decides on it.
+    pub async fn compile_shown_plan(
+        &self,
+        review: Review,
+        head: Head,
+        variables: &Map<String, Value>,
+    ) -> Result<ShownPlan, ReviewError> {
         let candidate = self.candidate(&review, variables).await?;
         let judged = self.judge(&candidate.plan);
-        let shown_plan = ShownPlan {
+        Ok(ShownPlan {
             review,
             head,
             candidate,
             judged,
-        };
-        self.approve_as_loaded(shown_plan, given).await
+        })
     }
 
     /// Agrees to what the caller has loaded, compiled and judged to show it: nothing of that is

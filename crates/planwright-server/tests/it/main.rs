@@ -9,6 +9,7 @@
 
 mod chat;
 mod contract;
+mod counting_store;
 mod decisions;
 mod doors;
 mod http_client;

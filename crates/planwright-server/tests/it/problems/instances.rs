@@ -1,6 +1,7 @@
 //! One instance of every error that a route can end with.
 
 use planwright_core::digest::Digest;
+use planwright_core::error::{ClassifiedError as _, ErrorClass};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::model::ModelRole;
@@ -24,6 +25,7 @@ use planwright_server::http::Problem;
 /// An error by name, and the problem it becomes.
 pub(super) struct Instance {
     pub(super) name: String,
+    pub(super) class: ErrorClass,
     pub(super) problem: Problem,
 }
 
@@ -34,6 +36,7 @@ macro_rules! instances {
             let error = $error;
             Instance {
                 name: name(stringify!($error)),
+                class: error.class(),
                 problem: error.into(),
             }
         }),*]

@@ -6,13 +6,15 @@ mod instances;
 use axum::response::IntoResponse as _;
 use http::header::RETRY_AFTER;
 use instances::Instance;
+use planwright_core::error::ErrorKind;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// One line per error: its status, the header `Retry-After` where it has one, and the document.
 const EXPECTED: &str = include_str!("documents.txt");
 
 fn describe(instance: Instance) -> String {
-    let Instance { name, problem } = instance;
+    let Instance { name, problem, .. } = instance;
     let document = serde_json::to_string(&problem).unwrap();
     let response = problem.into_response();
     let retry = response.headers().get(RETRY_AFTER);
@@ -33,4 +35,39 @@ fn errors_keep_their_problem_documents() {
         assert_eq!(found, expected);
     }
     assert_eq!(found.lines().count(), EXPECTED.lines().count(), "{found}");
+}
+
+#[test]
+fn the_table_of_codes_names_the_kind_and_the_status_of_each() {
+    let table = include_str!("../../../../../docs/errors/codes.md");
+    let rows: BTreeMap<&str, Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| line.split('|').map(str::trim).collect::<Vec<_>>())
+        .map(|cells| (cells[1].trim_matches('`'), cells))
+        .collect();
+    for Instance {
+        name,
+        class,
+        problem,
+    } in instances::all()
+    {
+        let row = rows.get(class.code);
+        let row = row.unwrap_or_else(|| panic!("{} of {name} is not in the table", class.code));
+        let status = problem.status.to_string();
+        assert_eq!((row[2], row[4]), (class.kind.as_str(), &*status), "{name}");
+    }
+}
+
+#[test]
+fn the_problems_show_every_kind_that_a_route_can_meet() {
+    let met = |kind: ErrorKind| {
+        instances::all()
+            .iter()
+            .any(|instance| instance.class.kind == kind)
+    };
+    for kind in ErrorKind::ALL {
+        // A service does not start on a locked store.
+        assert_eq!(met(kind), kind != ErrorKind::Locked, "{kind:?}");
+    }
 }
