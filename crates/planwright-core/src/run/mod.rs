@@ -1,5 +1,4 @@
-//! The life of a run: [`Run::decide`] says what may happen, [`Run::apply`] notes what happened, and
-//! [`Run::effects`] says what the outside has to do about it.
+//! The life of a run: [`Run::decide`] says what may happen, [`Run::apply`] notes what happened.
 //!
 //! `decide` changes nothing and `apply` is the only mutation, so that a live run and one read back
 //! from its journal go through the same code. All costs are per event, never per step of the plan.
@@ -8,11 +7,11 @@ mod agent;
 mod apply;
 mod consent;
 mod decide;
-mod effect;
 mod error_code;
 mod event;
 mod fork;
 mod guard;
+mod idempotency;
 mod index;
 mod instances;
 mod look;
@@ -34,11 +33,11 @@ pub use agent::{
 };
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{CallReport, Command};
-pub use effect::{Effect, idempotency_key};
 pub use error_code::StepErrorCode;
 pub use event::{Fork, Parent, Resolution, RunEvent, StepError};
 pub use fork::{ReusedResult, continued, reusable_results};
 pub use guard::GuardBlock;
+pub use idempotency::idempotency_key;
 pub use instances::{Instance, Loop};
 pub use look::{Look, LookedAt};
 pub use preview::{PLACEHOLDER, Preview, PreviewStep, known_args, preview};

@@ -10,7 +10,7 @@ use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::policy::{LateChoice, Policy, PolicyDocument, Subject, late_arguments};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Command as ReviewCommand, Offer, Pin, Review, ReviewEvent, ReviewState, Revision, Revocation,
+    Command as ReviewCommand, Offer, Pin, Review, ReviewEvent, ReviewStage, Revision, Revocation,
 };
 use planwright_core::run::{
     CallFacts, CallReport, Command, Consent, Run, RunEvent, Shown, StepError, StepState,
@@ -360,7 +360,7 @@ impl<'a> Life<'a> {
             assert_eq!(self.review.current().number, current + 1);
             let about = self.about();
             self.oracle.edited(&about);
-            self.tally.carried += u64::from(self.review.state() == ReviewState::Approved);
+            self.tally.carried += u64::from(self.review.stage() == Some(ReviewStage::Approved));
         }
     }
 

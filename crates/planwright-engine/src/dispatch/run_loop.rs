@@ -26,7 +26,7 @@ use planwright_core::journal::{Cause, Entry, Head, StreamName};
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::principal::Principal;
-use planwright_core::run::{Command, Corrupt, Effect, Run, RunEvent, RunState, StepErrorCode};
+use planwright_core::run::{Command, Corrupt, Run, RunEvent, RunState, StepErrorCode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -452,10 +452,8 @@ impl RunLoop {
                     }
                 }
                 RunEvent::CancelRequested { .. } => {
-                    for effect in self.run.effects() {
-                        if let Effect::CancelCall { step, .. } = effect
-                            && let Some(flight) = self.in_flight.get(&step)
-                        {
+                    for step in self.run.running() {
+                        if let Some(flight) = self.in_flight.get(&step) {
                             flight.stop(StepErrorCode::Cancelled.as_str());
                         }
                     }

@@ -10,7 +10,7 @@ use crate::run::options::RunOptions;
 use crate::run::remote_command::RunCommand;
 use crate::run::start::StartRunError;
 use planwright_core::plan::Finding;
-use planwright_core::review::{Review, ReviewState};
+use planwright_core::review::{Review, ReviewStage};
 use planwright_core::run::Run;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -79,9 +79,12 @@ impl PlanTools {
         if let Some(denied) = self.engine.plans().judge(&candidate.plan).denial() {
             return Err(Problem::of(&denied));
         }
-        match review.state() {
-            ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => {}
-            other => return Err(Problem::new(format!("the plan is {}", other.status()))),
+        match review.stage() {
+            Some(ReviewStage::Proposed | ReviewStage::Approved | ReviewStage::NeedsReview) => {}
+            Some(_) | None => {
+                let status = review.state().status();
+                return Err(Problem::new(format!("the plan is {status}")));
+            }
         }
         let now = self.engine.context.ports.clock.now();
         if review.usable_approvals(&candidate.digest, now).is_some() {

@@ -225,10 +225,7 @@ impl Planner {
                 continue;
             };
             let document = &review.current().document;
-            if document.is_template()
-                && review.state() != ReviewState::Deleted
-                && !review.is_archived()
-            {
+            if document.is_template() && matches!(review.state(), ReviewState::Active(_)) {
                 templates.push(SavedTemplate {
                     id: review.id().clone(),
                     version: review.current().number,

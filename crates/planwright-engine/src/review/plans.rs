@@ -14,7 +14,7 @@ use planwright_core::plan::{
 use planwright_core::policy::{JudgedPlan, JudgedStep, Permission, PolicyDenial};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Command, Offer, PlanningRecord, Refusal, Review, ReviewEvent, ReviewState,
+    Command, Offer, PlanningRecord, Refusal, Review, ReviewEvent, ReviewStage, ReviewState,
 };
 use planwright_core::run::Shown;
 use planwright_core::status::{PlanStatus, RunStatus};
@@ -442,13 +442,17 @@ impl Plans {
                 Err(error) => return Err(error.into()),
             };
             match review.state() {
-                _ if review.is_archived() => continue,
                 // No person touched an expired one; that says nothing against it.
-                ReviewState::Proposed | ReviewState::Approved | ReviewState::Expired => {}
-                ReviewState::Draft
-                | ReviewState::Rejected
-                | ReviewState::NeedsReview
-                | ReviewState::ChangesRequested
+                ReviewState::Active(
+                    ReviewStage::Proposed | ReviewStage::Approved | ReviewStage::Expired,
+                ) => {}
+                ReviewState::Active(
+                    ReviewStage::Draft
+                    | ReviewStage::Rejected
+                    | ReviewStage::NeedsReview
+                    | ReviewStage::ChangesRequested,
+                )
+                | ReviewState::Archived(_)
                 | ReviewState::Deleted => continue,
             }
             let version = review.current().number;

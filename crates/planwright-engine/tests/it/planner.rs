@@ -4,7 +4,7 @@ use crate::world::{World, approved, document, options, person};
 use planwright_core::model::{Cost, Message, ModelRole, ModelUse, TokenUsage};
 use planwright_core::planning::ContextText;
 use planwright_core::principal::Principal;
-use planwright_core::review::{Refusal, ReviewState};
+use planwright_core::review::{Refusal, ReviewStage, ReviewState};
 use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::{
     BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, StreamIndex as _,
@@ -85,7 +85,7 @@ async fn a_goal_becomes_a_proposed_plan_with_what_it_cost() {
         .create(order("look at it twice"))
         .await
         .unwrap();
-    assert_eq!(review.state(), ReviewState::Proposed);
+    assert_eq!(review.state(), ReviewState::Active(ReviewStage::Proposed));
     assert!(
         !findings
             .iter()
@@ -364,7 +364,10 @@ async fn a_fallback_is_a_draft_that_only_a_person_puts_forward() {
         .create_fallback(order("read the notes, then write them down"))
         .await
         .unwrap();
-    assert_eq!(created.review.state(), ReviewState::Draft);
+    assert_eq!(
+        created.review.state(),
+        ReviewState::Active(ReviewStage::Draft)
+    );
     assert!(created.planning.fallback && created.review.current().is_fallback());
     let tools: Vec<_> = created
         .review
@@ -433,7 +436,7 @@ async fn steps_nobody_asked_about_come_back_as_they_were() {
     let new = &done.review.current().document;
     assert_eq!(
         (done.review.current().number, done.review.state()),
-        (2, ReviewState::Proposed)
+        (2, ReviewState::Active(ReviewStage::Proposed))
     );
     assert_eq!(
         done.review.current().reason.as_deref(),

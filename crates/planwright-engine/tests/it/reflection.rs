@@ -7,7 +7,7 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
 use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
-use planwright_core::review::{Refusal, ReviewState};
+use planwright_core::review::{Refusal, ReviewStage, ReviewState};
 use planwright_core::run::{Reflection, Run, RunEvent, RunState, Shown};
 use planwright_core::status::PlanStatus;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
@@ -993,7 +993,7 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
     after(5_000).await;
     assert_eq!(world.called(), ["a", "b", "b", "c"]);
     let (review, _) = engine.plans().load_review(&id).await.unwrap();
-    assert_eq!(review.state(), ReviewState::Proposed);
+    assert_eq!(review.state(), ReviewState::Active(ReviewStage::Proposed));
     let last = StreamName::Run(review.runs().last().unwrap().run.clone());
     assert_eq!(
         world

@@ -13,6 +13,7 @@ use planwright_api::{CreateResult, PlanningLine, PromptResult};
 use planwright_core::model::Message;
 use planwright_core::plan::Finding;
 use planwright_core::planning::Prompt;
+use planwright_core::review::ReviewStage;
 use planwright_engine::{CreateOrder, Created};
 use serde_json::Map;
 use std::io::Read as _;
@@ -112,7 +113,7 @@ async fn print_created_plan(app: &App, created: &Created) -> Result<(), Failure>
         printer.hint(&format!(
             "planwright edit {id} completes it; planwright propose {id} submits it for review"
         ));
-    } else if review.state() == planwright_core::review::ReviewState::Draft {
+    } else if review.stage() == Some(ReviewStage::Draft) {
         printer.hint(&format!("planwright propose {id} submits it for review"));
     } else {
         printer.hint(&format!(

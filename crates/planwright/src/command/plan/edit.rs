@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use planwright_api::EditedPlan;
 use planwright_core::json::parse_strict;
 use planwright_core::plan::{Bounds, Document, Edit, EditError, PlanDiff, Step};
-use planwright_core::review::{Refusal, Review, ReviewState, Version};
+use planwright_core::review::{Refusal, Review, ReviewStage, Version};
 use planwright_engine::Editing;
 use serde_json::{Map, Value};
 use std::io::Read as _;
@@ -409,21 +409,25 @@ pub(crate) async fn report_stored_version(
         printer.talk("nothing changed");
         return Ok(());
     }
-    match after.state() {
-        ReviewState::Approved => printer.talk("only texts changed: the approval is still valid"),
-        ReviewState::Draft => {
+    match after.stage() {
+        Some(ReviewStage::Approved) => {
+            printer.talk("only texts changed: the approval is still valid");
+        }
+        Some(ReviewStage::Draft) => {
             printer.hint(&format!("planwright propose {id} submits it for review"));
         }
-        ReviewState::Proposed if after.agreed_before(app.now()).is_some() => {
+        Some(ReviewStage::Proposed) if after.approval_before_edit(app.now()).is_some() => {
             printer.talk("the approved content changed: approve the change");
             printer.hint(&format!("planwright approve {id} --digest {digest}"));
         }
-        ReviewState::Proposed
-        | ReviewState::Rejected
-        | ReviewState::NeedsReview
-        | ReviewState::ChangesRequested
-        | ReviewState::Expired
-        | ReviewState::Deleted => {}
+        Some(
+            ReviewStage::Proposed
+            | ReviewStage::Rejected
+            | ReviewStage::NeedsReview
+            | ReviewStage::ChangesRequested
+            | ReviewStage::Expired,
+        )
+        | None => {}
     }
     Ok(())
 }
