@@ -27,7 +27,9 @@ pub const MAX_TOKENS: usize = 10_000;
 /// The access that a principal is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
+    /// The principal that may use the token.
     pub to: Principal,
+    /// The role it has with the token.
     pub role: Role,
     /// Counted from the moment it is made; `None` means until it is revoked.
     pub lifetime: Option<Duration>,
@@ -36,22 +38,31 @@ pub struct Grant {
 /// A token that was just made. The only moment at which its text is known.
 #[derive(Debug, Clone)]
 pub struct Minted {
+    /// The token as it is stored, with its hash.
     pub token: Token,
+    /// The token itself, to be shown once.
     pub text: SecretText,
 }
 
+/// The reason a token was not made, replaced or revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum GrantError {
+    /// The core refuses the grant.
     #[error(transparent)]
     Refused(#[from] GrantRefusal),
+    /// No token has this id.
     #[error("there is no token {}", .0.0)]
     NoSuchToken(TokenId),
+    /// The token has expired or was revoked, so it cannot be replaced.
     #[error("the token {} is no longer valid: it has expired or was revoked", .0.0)]
     Invalid(TokenId),
+    /// The limit on stored tokens is reached.
     #[error("there are {MAX_TOKENS} tokens already")]
     TooMany,
+    /// The operating system gave no randomness for a token.
     #[error("the operating system gives no random numbers: {0}")]
     Random(String),
+    /// The store could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

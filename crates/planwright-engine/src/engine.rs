@@ -62,6 +62,7 @@ impl Engine {
     /// The version of the built-in policy: read-only tools may run, everything else is asked about.
     pub const DEFAULT_POLICY: &'static str = "default-1";
 
+    /// Begins to build an engine over these tools.
     pub fn builder(tools: Arc<dyn Tools>) -> EngineBuilder {
         EngineBuilder {
             store: None,
@@ -240,12 +241,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets the clock. Without one the engine uses the time of the system.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
+    /// Sets the source of ids. Without one they are random.
     #[must_use]
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.ids = Some(ids);
@@ -266,6 +269,7 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets how long a lease on a run lasts without being renewed.
     #[must_use]
     pub fn lease_ttl(mut self, ttl: Duration) -> Self {
         self.lease_ttl = ttl;
@@ -287,6 +291,7 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets the bounds on documents and values.
     #[must_use]
     pub fn bounds(mut self, bounds: Bounds) -> Self {
         self.bounds = bounds;
@@ -300,6 +305,7 @@ impl EngineBuilder {
         self
     }
 
+    /// Builds the engine, with adapters in memory for every port that was not set.
     pub fn build(self) -> Engine {
         let ids = self.ids.unwrap_or_else(|| Arc::new(RandomIds));
         let owner = self

@@ -57,11 +57,13 @@
 //! With `planwright-adapters`, `.store(Arc::new(SqliteStore::open(path)?),
 //! Arc::new(FileArtifacts::new(dir)))` on the builder turns checkpoints on; [`Runs::resume`] then
 //! goes on where a crash left off.
+#![warn(missing_docs)]
 
 pub mod access;
 mod agent;
 pub mod chat;
 #[cfg(feature = "conformance")]
+#[expect(missing_docs, reason = "the name of each law is its sentence")]
 pub mod conformance;
 mod context;
 mod dispatch;

@@ -20,6 +20,7 @@ pub struct CountedTools {
 }
 
 impl CountedTools {
+    /// Counts the calls of these tools against the budget.
     pub fn new(inner: Arc<dyn Tools>, spending: Spending) -> Self {
         Self { inner, spending }
     }
@@ -63,6 +64,7 @@ pub struct CountedModel {
 }
 
 impl CountedModel {
+    /// Counts the tokens of this model against the budget.
     pub fn new(inner: Arc<dyn Model>, spending: Spending) -> Self {
         Self { inner, spending }
     }

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The most that may be spent. Nothing said: no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Budget {
+    /// Most tool calls.
     pub calls: Option<u64>,
+    /// Most tokens, of questions and answers together.
     pub tokens: Option<u64>,
 }
 
@@ -26,6 +28,7 @@ struct Spent {
 }
 
 impl Spending {
+    /// Begins with nothing spent.
     pub fn new(budget: Budget) -> Self {
         Self {
             budget,
@@ -77,6 +80,7 @@ impl Spending {
         }
     }
 
+    /// Returns the number of tool calls so far.
     pub fn calls(&self) -> u64 {
         self.spent().calls
     }
@@ -100,6 +104,7 @@ impl Spending {
             .collect()
     }
 
+    /// Returns the budget.
     pub fn budget(&self) -> Budget {
         self.budget
     }

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 /// The operator's limits over all runs of this process.
 #[derive(Debug, Clone)]
 pub struct Limits {
+    /// Most calls at once, over all runs.
     pub global: usize,
     /// By server name.
     pub per_server: BTreeMap<String, usize>,

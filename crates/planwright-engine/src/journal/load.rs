@@ -15,16 +15,27 @@ use std::sync::Arc;
 /// Records read at a time: bounds memory regardless of the length of a run.
 const PAGE: usize = 1000;
 
+/// The reason a plan or a run cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
+    /// No journal exists for the plan.
     #[error("there is no plan `{0}`")]
     NoSuchPlan(PlanId),
+    /// No journal exists for the run.
     #[error("there is no run `{0}`")]
     NoSuchRun(RunId),
+    /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The journal cannot be folded.
     #[error("the journal of {stream} is damaged: {reason}")]
-    Damaged { stream: StreamName, reason: String },
+    Damaged {
+        /// The journal.
+        stream: StreamName,
+        /// The first contradiction in it.
+        reason: String,
+    },
+    /// The plan in the journal does not compile any more.
     #[error("the plan in the journal is not valid: {}", .0.first().map_or("", |finding| finding.message.as_str()))]
     Plan(Vec<Finding>),
 }

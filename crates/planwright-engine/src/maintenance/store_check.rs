@@ -8,8 +8,10 @@ use planwright_core::journal::StreamName;
 /// The reason why the store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckStoreError {
+    /// A read failed.
     #[error("the store cannot be read: {0}")]
     Unreadable(StoreError),
+    /// A commit failed.
     #[error("the store cannot be written: {0}")]
     Unwritable(AppendError),
 }

@@ -21,12 +21,15 @@ use std::sync::Arc;
 /// A goal that the principal `by` wants a plan for.
 #[derive(Debug, Clone)]
 pub struct CreateOrder {
+    /// The goal in the words of the principal.
     pub goal: String,
+    /// The author of the plan.
     pub by: Principal,
     /// Keep it as a draft instead of putting it forward.
     pub draft: bool,
     /// The trace of the order.
     pub trace: Option<TraceId>,
+    /// Settings of the planner.
     pub options: PlannerOptions,
 }
 
@@ -34,6 +37,7 @@ impl CreateOrder {
     /// The most characters of a goal.
     pub const MAX_GOAL: usize = 10_000;
 
+    /// Makes an order with the default options, for a plan that is proposed.
     pub fn new(goal: impl Into<String>, by: Principal) -> Self {
         Self {
             goal: goal.into(),
@@ -62,9 +66,11 @@ impl CreateOrder {
 /// A plan that was written and stored.
 #[derive(Debug)]
 pub struct Created {
+    /// The plan with its review.
     pub review: Review,
     /// Warnings, and for a fallback also what has to be mended.
     pub findings: Vec<Finding>,
+    /// The models that were asked, and the cost.
     pub planning: PlanningRecord,
 }
 

@@ -13,24 +13,39 @@ use std::fmt;
 /// Why no plan was written. Nothing was stored.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
+    /// The goal is empty or blank.
     #[error("the goal is empty")]
     NoGoal,
+    /// The goal exceeds its limit.
     #[error("the goal has {found} characters, at most {limit} are read")]
-    GoalTooLong { found: usize, limit: usize },
+    GoalTooLong {
+        /// Characters of the goal.
+        found: usize,
+        /// Most characters of a goal.
+        limit: usize,
+    },
+    /// A prompt that replaces a built-in one cannot be filled.
     #[error(transparent)]
     Prompt(#[from] FillPromptError),
+    /// The model gave no valid plan.
     #[error("{0}")]
     Failed(Box<FailedPlanning>),
+    /// The caller cancelled the planning, which may have cost something already.
     #[error("cancelled")]
     Cancelled(Box<PlanningRecord>),
+    /// The order names a step that the plan does not have.
     #[error("the plan has no step `{0}`")]
     NoSuchStep(String),
+    /// No tool in the scope of the plan is available.
     #[error("none of the tools in the scope of plan `{0}` can be planned with")]
     NothingInScope(PlanId),
+    /// A run of the plan is executing.
     #[error("plan `{0}` is executing: it is changed when the run is over, or paused and cancelled")]
     Executing(PlanId),
+    /// A person has to resolve the outcome of this step first.
     #[error("it is not known what became of step `{0}`: a person says so first")]
     OutcomeUnknown(String),
+    /// The plan could not be loaded or stored.
     #[error(transparent)]
     Review(#[from] ReviewError),
 }

@@ -19,14 +19,19 @@ use std::collections::BTreeMap;
 /// How often the outcome is written again because the journal of the run has grown meanwhile.
 const TRIES: usize = 16;
 
+/// The reason the criteria of a run were not checked.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckCriteriaError {
+    /// The run cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The plan has no success criteria.
     #[error("the plan names no success criteria")]
     NoCriteria,
+    /// The core refuses to record the check.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The outcome could not be written.
     #[error(transparent)]
     Append(#[from] AppendError),
 }

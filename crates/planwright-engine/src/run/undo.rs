@@ -27,18 +27,25 @@ use std::sync::Arc;
 /// The word beside the status of a run that is being taken back.
 pub(crate) const UNDOING: &str = "undoing";
 
+/// The reason a run was not undone.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoRunError {
+    /// The run cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The core refuses the undo.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The approver did not agree to the calls of the undo.
     #[error("the undo of the run was not approved")]
     NotApproved,
+    /// The calls of the undo cannot be built.
     #[error(transparent)]
     Plan(PlanUndoError),
+    /// A result that the undo needs cannot be read, in words.
     #[error("a value of the run cannot be read: {0}")]
     Value(String),
+    /// The run that undoes could not be started.
     #[error(transparent)]
     Start(#[from] StartRunError),
 }
@@ -48,6 +55,7 @@ pub enum UndoRunError {
 pub struct UndoCandidate {
     /// The run that is taken back.
     pub original: Run,
+    /// The run that undoes it, begun or to be begun.
     pub undo: Undo,
     head: Head,
 }
@@ -59,8 +67,11 @@ pub enum Undo {
     Open(Box<Run>),
     /// It begins.
     Fresh {
+        /// The plan of the undo.
         candidate: Candidate,
+        /// Steps of the original that are undone.
         steps: Vec<StepIx>,
+        /// Steps of the original that stay, with the reason.
         kept: Vec<(StepIx, Kept)>,
     },
 }
