@@ -27,11 +27,9 @@ impl Problem {
                 "the service could not do this; its log says why",
             );
         }
-        let problem = Self {
-            hint: error.hint().as_ref().and_then(format_next_step),
-            ..Self::new(answer.status, describe(error))
-        };
-        let problem = problem.findings(error.findings().to_vec());
+        let mut problem =
+            Self::new(answer.status, describe(error)).findings(error.findings().to_vec());
+        problem.hint = error.hint().as_ref().and_then(format_next_step);
         match answer.retry_after {
             Some(seconds) => problem.retry(seconds),
             None => problem,
