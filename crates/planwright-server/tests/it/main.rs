@@ -12,7 +12,6 @@ mod contract;
 mod counting_store;
 mod decisions;
 mod doors;
-mod http_client;
 mod lifecycle;
 mod overload;
 mod planning;
