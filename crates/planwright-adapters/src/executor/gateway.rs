@@ -44,6 +44,14 @@ impl Drop for Door {
 
 impl Door {
     pub(super) async fn open(gateway: Arc<dyn Gateway>) -> std::io::Result<Self> {
+        Self::open_with_patience(gateway, PATIENCE).await
+    }
+
+    /// Opens a door with another limit for the arrival of a request than the usual one.
+    async fn open_with_patience(
+        gateway: Arc<dyn Gateway>,
+        patience: Duration,
+    ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let token = random_token()?;
@@ -51,6 +59,7 @@ impl Door {
             token: token.clone(),
             port,
             gateway,
+            patience,
         });
         let serving = tokio::spawn(serve(listener, guard));
         Ok(Self {
@@ -86,6 +95,7 @@ struct Guard {
     token: String,
     port: u16,
     gateway: Arc<dyn Gateway>,
+    patience: Duration,
 }
 
 async fn serve(listener: TcpListener, guard: Arc<Guard>) {
@@ -112,7 +122,7 @@ async fn serve(listener: TcpListener, guard: Arc<Guard>) {
 }
 
 async fn answer(mut stream: TcpStream, guard: &Guard) -> std::io::Result<()> {
-    let (status, body) = match timeout(PATIENCE, Request::read(&mut stream)).await {
+    let (status, body) = match timeout(guard.patience, Request::read(&mut stream)).await {
         Ok(Ok(request)) => guard.decide(request).await,
         Ok(Err(problem)) => (problem.0, error(problem.1, problem.1)),
         Err(_) => (408, error("too_slow", "the request did not arrive in time")),
@@ -267,3 +277,6 @@ impl Request {
         Ok(request)
     }
 }
+
+#[cfg(test)]
+mod tests;
