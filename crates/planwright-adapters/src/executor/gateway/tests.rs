@@ -1,10 +1,15 @@
 //! The gateway as a program on the other side of a socket meets it: each limit and each refusal.
 
-use super::*;
+use super::connection::{MAX_BODY, MAX_HEAD};
+use super::listener::{GatewayListener, MAX_CONNECTIONS};
 use planwright_core::model::OfferedTool;
 use planwright_core::run::StepError;
-use planwright_engine::port::BoxFuture;
+use planwright_engine::port::{BoxFuture, Gateway};
+use serde_json::{Value, json};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -51,36 +56,38 @@ impl Gateway for Echo {
     }
 }
 
-async fn open_with(patience: Duration) -> (Door, Arc<Echo>) {
+async fn open_with(arrival_limit: Duration) -> (GatewayListener, Arc<Echo>) {
     let echo = Arc::new(Echo::default());
     let gateway = Arc::clone(&echo) as Arc<dyn Gateway>;
-    let door = Door::open_with_patience(gateway, patience).await.unwrap();
-    (door, echo)
+    let listener = GatewayListener::open_with(gateway, arrival_limit)
+        .await
+        .unwrap();
+    (listener, echo)
 }
 
-async fn open() -> (Door, Arc<Echo>) {
+async fn open() -> (GatewayListener, Arc<Echo>) {
     open_with(LONG).await
 }
 
-fn host_of(door: &Door) -> &str {
-    door.address().strip_prefix("http://").unwrap()
+fn host_of(listener: &GatewayListener) -> &str {
+    listener.address().strip_prefix("http://").unwrap()
 }
 
 /// The head of a request with the right host and the right token, to which `more` is added.
-fn head(door: &Door, line: &str, more: &str) -> String {
-    let host = host_of(door);
-    let token = door.token();
+fn head(listener: &GatewayListener, line: &str, more: &str) -> String {
+    let host = host_of(listener);
+    let token = listener.token();
     format!("{line} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n{more}\r\n")
 }
 
 /// A whole call with the right host and the right token.
-fn call(door: &Door, body: &str) -> String {
+fn call(listener: &GatewayListener, body: &str) -> String {
     let length = format!("content-length: {}\r\n", body.len());
-    head(door, "POST /call", &length) + body
+    head(listener, "POST /call", &length) + body
 }
 
-async fn connect(door: &Door) -> TcpStream {
-    TcpStream::connect(host_of(door)).await.unwrap()
+async fn connect(listener: &GatewayListener) -> TcpStream {
+    TcpStream::connect(host_of(listener)).await.unwrap()
 }
 
 /// A reply, as far as it arrived.
@@ -122,16 +129,16 @@ async fn read_reply(stream: &mut TcpStream) -> Reply {
 }
 
 /// Sends bytes, keeps the connection open and reads the reply.
-async fn ask(door: &Door, bytes: impl AsRef<[u8]>) -> Reply {
-    let mut stream = connect(door).await;
+async fn ask(listener: &GatewayListener, bytes: impl AsRef<[u8]>) -> Reply {
+    let mut stream = connect(listener).await;
     // A gateway that has read enough may close the connection meanwhile.
     drop(stream.write_all(bytes.as_ref()).await);
     read_reply(&mut stream).await
 }
 
 /// Sends bytes, says that there are no more, and reads the reply.
-async fn ask_and_close(door: &Door, bytes: impl AsRef<[u8]>) -> Reply {
-    let mut stream = connect(door).await;
+async fn ask_and_close(listener: &GatewayListener, bytes: impl AsRef<[u8]>) -> Reply {
+    let mut stream = connect(listener).await;
     drop(stream.write_all(bytes.as_ref()).await);
     drop(stream.shutdown().await);
     read_reply(&mut stream).await
@@ -139,34 +146,38 @@ async fn ask_and_close(door: &Door, bytes: impl AsRef<[u8]>) -> Reply {
 
 #[tokio::test]
 async fn tools_are_listed_and_called() {
-    let (door, echo) = open().await;
-    let reply = ask(&door, head(&door, "GET /tools", "")).await;
+    let (listener, echo) = open().await;
+    let reply = ask(&listener, head(&listener, "GET /tools", "")).await;
     assert_eq!(reply.status(), 200, "{reply:?}");
     assert_eq!(reply.json(), json!({"tools": []}));
     assert!(reply.head.contains("content-type: application/json"));
-    let reply = ask(&door, call(&door, r#"{"tool": "t", "args": {"a": [1]}}"#)).await;
+    let reply = ask(
+        &listener,
+        call(&listener, r#"{"tool": "t", "args": {"a": [1]}}"#),
+    )
+    .await;
     assert_eq!(reply.status(), 200, "{reply:?}");
     assert_eq!(reply.json(), json!({"result": {"a": [1]}}));
     assert_eq!(echo.count_calls(), 1);
     for without in [r#"{"tool": "t"}"#, r#"{"tool": "t", "args": null}"#] {
-        let reply = ask(&door, call(&door, without)).await;
+        let reply = ask(&listener, call(&listener, without)).await;
         assert_eq!(reply.json(), json!({"result": {}}));
     }
 }
 
 #[tokio::test]
 async fn a_refused_call_says_its_code_and_its_reason() {
-    let (door, _) = open().await;
-    let reply = ask(&door, call(&door, r#"{"tool": "fail"}"#)).await;
+    let (listener, _) = open().await;
+    let reply = ask(&listener, call(&listener, r#"{"tool": "fail"}"#)).await;
     reply.is_error(422, "tool_failed");
     assert_eq!(reply.json()["error"]["message"], "it is broken");
 }
 
 #[tokio::test]
 async fn it_listens_on_the_loopback_interface_only() {
-    let (door, _) = open().await;
-    assert!(host_of(&door).starts_with("127.0.0.1:"), "{door:?}");
-    let port = host_of(&door).rsplit(':').next().unwrap();
+    let (listener, _) = open().await;
+    assert!(host_of(&listener).starts_with("127.0.0.1:"), "{listener:?}");
+    let port = host_of(&listener).rsplit(':').next().unwrap();
     let elsewhere = format!("127.0.0.2:{port}");
     assert!(TcpStream::connect(elsewhere).await.is_err());
 }
@@ -181,10 +192,10 @@ async fn each_gateway_has_a_token_of_its_own() {
 
 #[tokio::test]
 async fn a_request_without_the_token_is_refused() {
-    let (door, echo) = open().await;
+    let (listener, echo) = open().await;
     let (other, _) = open().await;
-    let host = host_of(&door);
-    let token = door.token();
+    let host = host_of(&listener);
+    let token = listener.token();
     let body = r#"{"tool": "t"}"#;
     let wrong = [
         String::new(),
@@ -202,20 +213,20 @@ async fn a_request_without_the_token_is_refused() {
             "POST /call HTTP/1.1\r\nhost: {host}\r\n{line}content-length: {}\r\n\r\n{body}",
             body.len()
         );
-        ask(&door, request).await.is_error(401, "wrong_token");
+        ask(&listener, request).await.is_error(401, "wrong_token");
     }
     assert_eq!(echo.count_calls(), 0);
 }
 
 #[tokio::test]
 async fn a_request_for_another_host_is_refused() {
-    let (door, _) = open().await;
-    let token = door.token();
-    let host = host_of(&door);
+    let (listener, _) = open().await;
+    let token = listener.token();
+    let host = host_of(&listener);
     let port = host.rsplit(':').next().unwrap();
     let ask_host = async |line: String| {
         let request = format!("GET /tools HTTP/1.1\r\n{line}authorization: Bearer {token}\r\n\r\n");
-        ask(&door, request).await
+        ask(&listener, request).await
     };
     let wrong = [
         String::new(),
@@ -234,8 +245,8 @@ async fn a_request_for_another_host_is_refused() {
 
 #[tokio::test]
 async fn there_are_two_requests_and_no_others() {
-    let (door, echo) = open().await;
-    let absolute = format!("GET {}/tools", door.address());
+    let (listener, echo) = open().await;
+    let absolute = format!("GET {}/tools", listener.address());
     let unknown = [
         "GET /",
         "GET /call",
@@ -252,7 +263,7 @@ async fn there_are_two_requests_and_no_others() {
         absolute.as_str(),
     ];
     for line in unknown {
-        let reply = ask(&door, head(&door, line, "")).await;
+        let reply = ask(&listener, head(&listener, line, "")).await;
         reply.is_error(404, "not_found");
     }
     assert_eq!(echo.count_calls(), 0);
@@ -260,7 +271,7 @@ async fn there_are_two_requests_and_no_others() {
 
 #[tokio::test]
 async fn a_body_that_is_no_call_is_refused() {
-    let (door, echo) = open().await;
+    let (listener, echo) = open().await;
     let wrong = [
         "",
         "{",
@@ -272,7 +283,7 @@ async fn a_body_that_is_no_call_is_refused() {
         r#"{"tool": "t"} {"tool": "t"}"#,
     ];
     for body in wrong {
-        ask(&door, call(&door, body))
+        ask(&listener, call(&listener, body))
             .await
             .is_error(400, "bad_request");
     }
@@ -281,59 +292,59 @@ async fn a_body_that_is_no_call_is_refused() {
 
 #[tokio::test]
 async fn the_longest_body_is_taken_and_a_longer_one_refused() {
-    let (door, echo) = open().await;
+    let (listener, echo) = open().await;
     let frame = r#"{"tool": "t", "args": ""}"#.len();
     let text = "y".repeat(MAX_BODY - frame);
     let body = format!(r#"{{"tool": "t", "args": "{text}"}}"#);
     assert_eq!(body.len(), MAX_BODY);
-    let reply = ask(&door, call(&door, &body)).await;
+    let reply = ask(&listener, call(&listener, &body)).await;
     assert_eq!(reply.status(), 200, "{}", reply.head);
     assert_eq!(reply.json()["result"], text);
 
     // Refused by its announcement: nothing of it is sent.
     let length = format!("content-length: {}\r\n", MAX_BODY + 1);
-    let reply = ask(&door, head(&door, "POST /call", &length)).await;
+    let reply = ask(&listener, head(&listener, "POST /call", &length)).await;
     reply.is_error(413, "the body is too long");
     assert_eq!(echo.count_calls(), 1);
 }
 
 #[tokio::test]
 async fn a_body_in_chunks_is_refused() {
-    let (door, echo) = open().await;
-    let chunked = head(&door, "POST /call", "transfer-encoding: chunked\r\n");
-    let reply = ask(&door, chunked + "d\r\n{\"tool\": \"t\"}\r\n0\r\n\r\n").await;
+    let (listener, echo) = open().await;
+    let chunked = head(&listener, "POST /call", "transfer-encoding: chunked\r\n");
+    let reply = ask(&listener, chunked + "d\r\n{\"tool\": \"t\"}\r\n0\r\n\r\n").await;
     reply.is_error(400, "give the body with a content-length");
     assert_eq!(echo.count_calls(), 0);
 }
 
 #[tokio::test]
 async fn a_long_head_is_taken_and_one_over_the_limit_refused() {
-    let (door, _) = open().await;
+    let (listener, _) = open().await;
     let long = format!("x: {}\r\n", "y".repeat(MAX_HEAD - 1024));
-    let reply = ask(&door, head(&door, "GET /tools", &long)).await;
+    let reply = ask(&listener, head(&listener, "GET /tools", &long)).await;
     assert_eq!(reply.status(), 200, "{reply:?}");
 
     let endless = format!("x: {}", "y".repeat(MAX_HEAD + 4096));
-    let reply = ask(&door, head(&door, "GET /tools", "") + &endless).await;
+    let reply = ask(&listener, head(&listener, "GET /tools", "") + &endless).await;
     assert_eq!(reply.status(), 200, "the end of the head comes first");
     let too_long = format!("x: {}\r\n", "y".repeat(MAX_HEAD + (16 << 10)));
-    let reply = ask(&door, head(&door, "GET /tools", &too_long)).await;
-    reply.is_error(413, "the head of the request is too long");
+    let reply = ask(&listener, head(&listener, "GET /tools", &too_long)).await;
+    assert_eq!(reply.status(), 431, "{reply:?}");
 }
 
 #[tokio::test]
 async fn a_body_that_breaks_off_is_refused() {
-    let (door, echo) = open().await;
-    let cut = head(&door, "POST /call", "content-length: 20\r\n") + r#"{"tool": "t"}"#;
-    let reply = ask_and_close(&door, cut).await;
+    let (listener, echo) = open().await;
+    let cut = head(&listener, "POST /call", "content-length: 20\r\n") + r#"{"tool": "t"}"#;
+    let reply = ask_and_close(&listener, cut).await;
     reply.is_error(400, "the request cannot be read");
     assert_eq!(echo.count_calls(), 0);
 }
 
 #[tokio::test]
 async fn garbage_is_refused_and_harms_nothing() {
-    let (door, echo) = open().await;
-    let token = door.token();
+    let (listener, echo) = open().await;
+    let token = listener.token();
     let garbage: [Vec<u8>; 9] = [
         b"\r\n\r\n".to_vec(),
         b"GET\r\n\r\n".to_vec(),
@@ -346,42 +357,43 @@ async fn garbage_is_refused_and_harms_nothing() {
         format!("POST /call HTTP/1.1\r\ncontent-length: -1\r\n\r\n{token}").into_bytes(),
     ];
     for bytes in garbage {
-        let reply = ask_and_close(&door, &bytes).await;
+        let reply = ask_and_close(&listener, &bytes).await;
         let status = reply.status();
         let is_refused = status == 0 || (400..500).contains(&status);
         assert!(is_refused, "{bytes:?}: {reply:?}");
     }
     assert_eq!(echo.count_calls(), 0);
-    let reply = ask(&door, call(&door, r#"{"tool": "t"}"#)).await;
+    let reply = ask(&listener, call(&listener, r#"{"tool": "t"}"#)).await;
     assert_eq!(reply.status(), 200, "{reply:?}");
 }
 
 #[tokio::test]
 async fn a_head_that_does_not_arrive_in_time_ends_the_connection() {
-    let (door, _) = open_with(SHORT).await;
-    ask(&door, "").await.is_error(408, "too_slow");
-    let whole = head(&door, "GET /tools", "");
+    let (listener, _) = open_with(SHORT).await;
+    assert_eq!(ask(&listener, "").await.status(), 0);
+    let whole = head(&listener, "GET /tools", "");
     let half = &whole[..whole.len() - 2];
-    ask(&door, half).await.is_error(408, "too_slow");
+    let reply = ask(&listener, half).await;
+    assert_eq!(reply.status(), 0, "no reply: {reply:?}");
 }
 
 #[tokio::test]
 async fn a_body_that_does_not_arrive_in_time_is_refused() {
-    let (door, echo) = open_with(SHORT).await;
-    let half = head(&door, "POST /call", "content-length: 20\r\n") + r#"{"tool":"#;
-    ask(&door, half).await.is_error(408, "too_slow");
+    let (listener, echo) = open_with(SHORT).await;
+    let half = head(&listener, "POST /call", "content-length: 20\r\n") + r#"{"tool":"#;
+    ask(&listener, half).await.is_error(408, "too_slow");
     assert_eq!(echo.count_calls(), 0);
 }
 
 #[tokio::test]
 async fn a_call_may_take_longer_than_a_request_may_take_to_arrive() {
-    let (door, echo) = open_with(SHORT).await;
-    let mut stream = connect(&door).await;
-    let request = call(&door, r#"{"tool": "wait"}"#);
+    let (listener, echo) = open_with(SHORT).await;
+    let mut stream = connect(&listener).await;
+    let request = call(&listener, r#"{"tool": "wait"}"#);
     stream.write_all(request.as_bytes()).await.unwrap();
     // The other request ends because its time is over; the call began before it.
     wait_for_calls(&echo, 1).await;
-    ask(&door, "").await.is_error(408, "too_slow");
+    assert_eq!(ask(&listener, "").await.status(), 0);
     echo.released.notify_one();
     assert_eq!(read_reply(&mut stream).await.status(), 200);
 }
@@ -398,52 +410,52 @@ async fn wait_for_calls(echo: &Echo, count: usize) {
 
 #[tokio::test]
 async fn a_connection_carries_one_request() {
-    let (door, echo) = open().await;
-    let one = call(&door, r#"{"tool": "t"}"#);
-    let reply = ask(&door, format!("{one}{one}")).await;
+    let (listener, echo) = open().await;
+    let one = call(&listener, r#"{"tool": "t"}"#);
+    let reply = ask(&listener, format!("{one}{one}")).await;
     assert!(reply.head.contains("connection: close"), "{reply:?}");
     assert_eq!(reply.body, r#"{"result":{}}"#);
     assert_eq!(echo.count_calls(), 1);
 
-    let kept = head(&door, "GET /tools", "connection: keep-alive\r\n");
-    let reply = ask(&door, kept).await;
+    let kept = head(&listener, "GET /tools", "connection: keep-alive\r\n");
+    let reply = ask(&listener, kept).await;
     assert!(reply.head.contains("connection: close"), "{reply:?}");
 }
 
 #[tokio::test]
 async fn a_client_that_has_closed_its_side_gets_its_reply() {
-    let (door, _) = open().await;
-    let reply = ask_and_close(&door, call(&door, r#"{"tool": "t"}"#)).await;
+    let (listener, _) = open().await;
+    let reply = ask_and_close(&listener, call(&listener, r#"{"tool": "t"}"#)).await;
     assert_eq!(reply.json(), json!({"result": {}}));
 }
 
 #[tokio::test]
 async fn a_call_goes_on_when_its_client_is_gone() {
-    let (door, echo) = open().await;
-    let mut stream = connect(&door).await;
-    let request = call(&door, r#"{"tool": "wait"}"#);
+    let (listener, echo) = open().await;
+    let mut stream = connect(&listener).await;
+    let request = call(&listener, r#"{"tool": "wait"}"#);
     stream.write_all(request.as_bytes()).await.unwrap();
     wait_for_calls(&echo, 1).await;
     drop(stream);
     // Another request in between gives the gateway time to notice.
-    ask(&door, head(&door, "GET /tools", "")).await;
+    ask(&listener, head(&listener, "GET /tools", "")).await;
     echo.released.notify_one();
     timeout(LONG, echo.finished.notified()).await.unwrap();
 }
 
 #[tokio::test]
 async fn one_connection_too_many_waits_for_a_place() {
-    let (door, echo) = open().await;
+    let (listener, echo) = open().await;
     let mut waiting = Vec::new();
-    for _ in 0..MAX_REQUESTS {
-        let mut stream = connect(&door).await;
-        let request = call(&door, r#"{"tool": "wait"}"#);
+    for _ in 0..MAX_CONNECTIONS {
+        let mut stream = connect(&listener).await;
+        let request = call(&listener, r#"{"tool": "wait"}"#);
         stream.write_all(request.as_bytes()).await.unwrap();
         waiting.push(stream);
     }
-    wait_for_calls(&echo, MAX_REQUESTS).await;
-    let mut late = connect(&door).await;
-    let request = head(&door, "GET /tools", "");
+    wait_for_calls(&echo, MAX_CONNECTIONS).await;
+    let mut late = connect(&listener).await;
+    let request = head(&listener, "GET /tools", "");
     late.write_all(request.as_bytes()).await.unwrap();
     let mut byte = [0];
     let early = timeout(SHORT, late.peek(&mut byte)).await;
@@ -454,26 +466,26 @@ async fn one_connection_too_many_waits_for_a_place() {
 
 #[tokio::test]
 async fn a_slow_client_gives_its_place_back() {
-    let (door, _) = open_with(SHORT).await;
+    let (listener, _) = open_with(SHORT).await;
     let mut idle = Vec::new();
-    for _ in 0..MAX_REQUESTS {
-        idle.push(connect(&door).await);
+    for _ in 0..MAX_CONNECTIONS {
+        idle.push(connect(&listener).await);
     }
-    let mut late = connect(&door).await;
-    let request = head(&door, "GET /tools", "");
+    let mut late = connect(&listener).await;
+    let request = head(&listener, "GET /tools", "");
     late.write_all(request.as_bytes()).await.unwrap();
     assert_eq!(read_reply(&mut late).await.status(), 200);
 }
 
 #[tokio::test]
 async fn closing_the_gateway_ends_its_connections_and_its_calls() {
-    let (door, echo) = open().await;
-    let mut stream = connect(&door).await;
-    let request = call(&door, r#"{"tool": "wait"}"#);
+    let (listener, echo) = open().await;
+    let mut stream = connect(&listener).await;
+    let request = call(&listener, r#"{"tool": "wait"}"#);
     stream.write_all(request.as_bytes()).await.unwrap();
     wait_for_calls(&echo, 1).await;
-    let address = host_of(&door).to_owned();
-    drop(door);
+    let address = host_of(&listener).to_owned();
+    drop(listener);
     let reply = read_reply(&mut stream).await;
     assert_eq!(reply.status(), 0, "no reply: {reply:?}");
     // The call is gone with its connection, so this releases nothing.
