@@ -16,9 +16,9 @@ use tokio::time::timeout;
 
 /// The variables of this process that every executor sees. Everything else may be a secret.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
-/// Between asking a group to end and ending it.
+/// The time between asking a process group to end and killing it.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long output is awaited from those a finished executor left behind.
+/// The time for the output of processes that a finished executor left behind.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) async fn execute(

@@ -38,13 +38,13 @@ pub(super) struct Heads {
     seen: Arc<Seen>,
 }
 
-/// How long the file was when this process last knew everything in it, so that it is not woken by
+/// The length of the file when this process last knew everything in it, so that it is not woken by
 /// its own writes.
 #[derive(Debug, Default)]
 pub(super) struct Seen(AtomicU64);
 
 impl Seen {
-    /// Whether the file holds more than was known, or was cut. Then that is known too.
+    /// Tells whether the file holds more than was known, or was cut, and remembers its length.
     pub(super) fn differs(&self, path: &Path) -> bool {
         let found = std::fs::metadata(path).map_or(u64::MAX, |file| file.len());
         self.0.swap(found, Ordering::AcqRel) != found

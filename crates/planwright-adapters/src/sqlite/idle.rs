@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How far long work has come.
+/// The progress of long work.
 #[derive(Debug, Clone, Copy)]
 pub struct RewriteProgress {
     pub what: &'static str,
@@ -30,10 +30,10 @@ pub struct RewriteProgress {
     pub total: u64,
 }
 
-/// Who is told about it.
+/// The callback that receives progress.
 pub type Tell<'a> = &'a mut dyn FnMut(RewriteProgress);
 
-/// How a store is kept from now on.
+/// The protection that a store gets.
 #[derive(Debug, Clone)]
 pub enum Protection {
     Plain,
@@ -43,7 +43,7 @@ pub enum Protection {
     },
 }
 
-/// What was rewritten.
+/// The counts of a rewrite.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rewritten {
     pub streams: u64,
@@ -125,8 +125,8 @@ impl IdleStore {
         &self.cipher
     }
 
-    /// Whether an earlier rewrite was broken off, so that its files, or those from before it, may
-    /// still lie around.
+    /// Tells whether an earlier rewrite was broken off, so that its files, or those from before it,
+    /// may still lie around.
     pub fn is_unfinished(&self, artifacts: &Path) -> Result<bool, RewriteStoreError> {
         let left = leftovers(&self.options, artifacts, &self.cipher)?;
         Ok(vault::is_unfinished(&self.connection)? || !left.is_empty())

@@ -60,7 +60,7 @@ impl SqliteStore {
         .await
     }
 
-    /// What is wrong with the rows beside the journal. In an encrypted store everything that does
+    /// Lists the faults of the rows beside the journal. In an encrypted store everything that does
     /// not open is found.
     pub async fn odd_rows(&self) -> Result<Vec<String>, StoreError> {
         self.look(|reader| {
@@ -70,8 +70,8 @@ impl SqliteStore {
         .await
     }
 
-    /// Whether files from before the store was encrypted, or from an earlier key, may still lie
-    /// around.
+    /// Tells whether files from before the store was encrypted, or from an earlier key, may still
+    /// lie around.
     pub async fn is_unfinished(&self) -> Result<bool, StoreError> {
         self.look(|reader| {
             reader.with(|db| vault::is_unfinished(db).map_err(|error| failed(&error)))

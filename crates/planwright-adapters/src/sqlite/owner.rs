@@ -17,7 +17,7 @@ use std::time::Duration;
 const MAX_NAME_BYTES: usize = 64;
 /// A lock that another process is only trying is free again after a moment.
 const LOCK_TRIES: u32 = 50;
-/// How many files of dead owners are looked for at once.
+/// The number of files of dead owners that are looked for at once.
 const SWEEP: usize = 256;
 
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl Drop for Owners {
     }
 }
 
-/// Whether the owner's process still runs. In doubt it does: then the lease has to run out.
+/// Tells whether the owner's process still runs. In doubt it does: then the lease has to run out.
 pub(super) fn is_alive(directory: &Path, owner: &OwnerId) -> bool {
     owner_path(directory, owner).is_none_or(|path| !is_dead(&path))
 }
@@ -134,7 +134,7 @@ fn open_own(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Whether the file that was locked is still the one with that name.
+/// Tells whether the file that was locked is still the one with that name.
 fn same_file(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::symlink_metadata(path)) {
         (Ok(ours), Ok(named)) => (ours.dev(), ours.ino()) == (named.dev(), named.ino()),

@@ -120,7 +120,7 @@ impl Passphrase {
         Self::new(text.to_owned())
     }
 
-    /// Whether it is good enough to be set.
+    /// Checks that it is good enough to be set.
     pub fn check_strength(&self) -> Result<(), ReadPassphraseError> {
         if self.0.chars().count() < Self::MIN_CHARS {
             return Err(ReadPassphraseError::TooShort);
@@ -128,7 +128,7 @@ impl Passphrase {
         Ok(())
     }
 
-    /// Whether two are the same, for one that is typed twice.
+    /// Tells whether two are the same, for one that is typed twice.
     pub fn is(&self, other: &Self) -> bool {
         *self.0 == *other.0
     }

@@ -1,4 +1,4 @@
-//! What the operator says about an endpoint, and why it cannot be used.
+//! The operator's settings of an endpoint, and the faults they may have.
 
 use super::body::Format;
 use crate::outbound::{Refused, check_target};
@@ -19,11 +19,11 @@ pub struct WebhookOptions {
     pub format: Format,
     /// Also private and loopback addresses, and plain http.
     pub allow_private: bool,
-    /// Where people find the service; links in notices begin with it.
+    /// The address at which people find the service; links in notices begin with it.
     pub service_url: Option<String>,
 }
 
-/// Why an endpoint cannot be used as it is written.
+/// A fault that keeps an endpoint from being used as it is configured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidWebhook {
     #[error("the name {0:?} is not made of 1 to 64 letters, digits, `_`, `-` and `.`")]
@@ -73,13 +73,14 @@ impl WebhookOptions {
         Ok(url)
     }
 
-    /// Whether the endpoint wants to be told of this. Without a word about it, of everything.
+    /// Tells whether the endpoint subscribed to this kind of notice. Without a list it gets all
+    /// kinds.
     pub(super) fn wants(&self, kind: &str) -> bool {
         self.events.is_empty() || self.events.iter().any(|glob| matches(glob, kind))
     }
 }
 
-/// Why an address is not used, and what would change that.
+/// Explains why an address is not used, and what would change that.
 pub(super) fn explain(refused: &Refused) -> String {
     match refused {
         Refused::NotPublic(host) => {
@@ -96,7 +97,7 @@ pub(super) fn explain(refused: &Refused) -> String {
     }
 }
 
-/// Whether a glob matches. `*` stands for any text, also an empty one.
+/// Tells whether a glob matches. `*` stands for any text, also an empty one.
 fn matches(glob: &str, text: &str) -> bool {
     let Some((start, rest)) = glob.split_once('*') else {
         return glob == text;
