@@ -6,18 +6,14 @@
     reason = "a developer's tool talks to the terminal"
 )]
 
-mod bench;
 mod census;
 mod check;
 mod model;
 mod peers;
 mod suites;
 
-use anyhow::{Result, bail};
-
-/// The program's own allocator, so that the bench measures what users run.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+use anyhow::{Context as _, Result, bail, ensure};
+use std::process::Command;
 
 const USAGE: &str = "\
 usage: cargo xtask check          format, lints, all tests, documentation: what CI runs
@@ -27,16 +23,8 @@ usage: cargo xtask check          format, lints, all tests, documentation: what 
        cargo xtask census [--dir DIR] [--list | --json]
                                   counts over the source code at DIR: names, types, import cycles, comments
        cargo xtask prove          the kill test and the simulations, at a length for nights
-       cargo run --release -p xtask -- bench [--dir DIR]
+       cargo xtask bench [--dir DIR | mcp | planning | service | inbox]
                                   speed, next to the disk's own limit, on DIR's file system
-       cargo run --release -p xtask -- bench mcp
-                                  what a call of an MCP server costs above the server's own round trip
-       cargo run --release -p xtask -- bench planning
-                                  what a planner's prompt costs before the model is asked
-       cargo run --release -p xtask -- bench service
-                                  how soon listeners and approvals are served, what waiting costs
-       cargo run --release -p xtask -- bench inbox
-                                  what looking costs when most plans are over
 ";
 
 fn main() -> Result<()> {
@@ -49,17 +37,29 @@ fn main() -> Result<()> {
         ["model", "--port", port] => model::serve(Some(port)),
         ["census", rest @ ..] => census::run(rest),
         ["prove"] => check::prove(),
-        ["bench"] => bench::run(None),
-        ["bench", "--dir", dir] => bench::run(Some(dir.as_ref())),
-        ["bench", "mcp"] => bench::run_mcp(),
-        ["bench", "planning"] => bench::run_planning(),
-        ["bench", "service"] => bench::run_service(),
-        ["bench", "inbox"] => bench::run_inbox(),
-        ["bench-echo"] => bench::serve_echo(),
-        ["bench-one", shape, dir] => bench::run_one(shape, dir.as_ref()),
+        ["bench", rest @ ..] => run_benchmarks(rest),
         _ => {
             eprint!("{USAGE}");
             bail!("unknown command {args:?}")
         }
     }
+}
+
+/// Runs the benchmarks, which are a program of their own: they need the engine, and everything else
+/// here would wait until it is built.
+fn run_benchmarks(args: &[&str]) -> Result<()> {
+    let mut bench = Command::new(env!("CARGO"));
+    bench
+        .args([
+            "run",
+            "--release",
+            "--quiet",
+            "-p",
+            "planwright-bench",
+            "--",
+        ])
+        .args(args);
+    let status = bench.status().context("cannot run cargo for the bench")?;
+    ensure!(status.success(), "the bench ended with {status}");
+    Ok(())
 }

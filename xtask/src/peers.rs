@@ -82,7 +82,7 @@ pub(crate) fn install_in(folder: &str) -> Result<PathBuf> {
     Ok(root.join(folder))
 }
 
-/// Where cargo builds, which the environment or a configuration file may have moved.
+/// Returns where cargo builds, which the environment or a configuration file may have moved.
 fn target_directory() -> Result<PathBuf> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps"])

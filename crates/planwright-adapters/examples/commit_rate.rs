@@ -7,7 +7,7 @@ use planwright_adapters::sqlite::{IdleStore, Options, Protection, SqliteStore};
 use planwright_adapters::vault::{Passphrase, StretchCost};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
-use planwright_engine::port::{Append, AppendError, LeaseRule, OwnerId, Store as _, StoreError};
+use planwright_engine::port::{Append, AppendError, Journal as _, LeaseRule, OwnerId, StoreError};
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Document;
 use planwright_core::principal::Principal;
-use planwright_core::review::{Approval, Review};
+use planwright_core::review::{Approval, ApprovalState, Review};
 use planwright_core::time::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -66,18 +66,13 @@ pub struct ApprovalLine {
 impl ApprovalLine {
     pub fn new(approval: &Approval, now: Timestamp) -> Self {
         let terms = &approval.terms;
-        let state = if approval.taken_back {
-            "taken_back"
-        } else if approval.revoked.is_some() {
-            "revoked"
-        } else if approval.spent_by.len() >= terms.uses() as usize {
-            "used"
-        } else if approval.superseded {
-            "superseded"
-        } else if approval.has_expired(now) {
-            "expired"
-        } else {
-            "open"
+        let state = match approval.state(now) {
+            ApprovalState::Open => "open",
+            ApprovalState::Spent => "used",
+            ApprovalState::Expired => "expired",
+            ApprovalState::Withdrawn => "taken_back",
+            ApprovalState::Revoked(_) => "revoked",
+            ApprovalState::Superseded => "superseded",
         };
         Self {
             version: approval.version,

@@ -45,10 +45,6 @@ pub mod plan;
 pub mod planning;
 pub mod policy;
 pub mod principal;
-#[expect(
-    missing_docs,
-    reason = "its fields and variants are not all described yet"
-)]
 pub mod review;
 #[expect(
     missing_docs,

@@ -16,7 +16,7 @@ use tracing::field::Empty;
 
 /// Knows the places of spans in traces that go beyond this process.
 pub trait Propagation: Send + Sync {
-    /// Where this span is, for those who are told to go on below it.
+    /// Returns where this span is, for those who are told to go on below it.
     fn place(&self, span: &Span) -> Option<TraceParent>;
 
     /// Puts a span below a place that another process told of. Only for spans that have not been
@@ -39,7 +39,7 @@ pub fn with_content(wanted: bool) {
     CONTENT.store(wanted, Ordering::Relaxed);
 }
 
-/// Whether spans carry what is said in calls and to models.
+/// Returns whether spans carry what is said in calls and to models.
 pub fn content_wanted() -> bool {
     CONTENT.load(Ordering::Relaxed)
 }
@@ -111,7 +111,7 @@ pub(crate) fn run_left(span: &Span, run: &Run) {
     tracing::info!(parent: span, status = run.status().as_str(), "the run was left");
 }
 
-/// Where a call is: at its span, or at a place of its own in the trace of the order.
+/// Returns where a call is: at its span, or at a place of its own in the trace of the order.
 pub(crate) fn call_place(span: &Span, trace: Option<TraceId>, call: &Call) -> Option<TraceParent> {
     place(span).or_else(|| Some(TraceParent::of_name(trace?, &call.idempotency_key)))
 }

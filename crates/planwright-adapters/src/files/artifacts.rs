@@ -66,7 +66,7 @@ impl FileArtifacts {
         }
     }
 
-    /// Tells whether a file of this name is an artifact.
+    /// Returns whether a file of this name is one of ours.
     fn is_own(&self, name: &str) -> bool {
         match self.cipher.key_id() {
             Some(key) => name
@@ -145,7 +145,7 @@ impl FileArtifacts {
             .collect())
     }
 
-    /// Tells whether an artifact under any key could have this name.
+    /// Returns whether an artifact under any key could have this name.
     pub(crate) fn is_name(name: &str) -> bool {
         is_artifact(name) && !name.starts_with('.')
     }

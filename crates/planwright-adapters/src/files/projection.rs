@@ -161,7 +161,7 @@ impl Projection {
     }
 }
 
-/// Tells whether a path is a directory, and not a link to one.
+/// Returns whether it is a directory, and not a link to one.
 fn is_directory(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }

@@ -217,7 +217,7 @@ impl Search<'_> {
     }
 }
 
-/// Tells whether an entry is in the wanted part, or on the way to it.
+/// Returns whether an entry is in the wanted part, or on the way to it.
 fn is_wanted(entry: &DirEntry, root: &Path, wanted: &Path) -> bool {
     let Ok(path) = entry.path().strip_prefix(root) else {
         return false;

@@ -79,7 +79,7 @@ impl PathFault {
         }
     }
 
-    /// Tells whether the system was short of something that it may have again later.
+    /// Returns whether the system was short of something that it may have again later.
     fn may_pass(&self) -> bool {
         use Errno as E;
         matches!(
@@ -376,7 +376,7 @@ pub(super) fn is_name(name: &OsStr, reserved: &str) -> bool {
     name.as_bytes().eq_ignore_ascii_case(reserved.as_bytes())
 }
 
-/// Tells whether an entry at the root of the workspace is closed to tools by its name.
+/// Returns whether an entry at the root of the workspace is closed to tools by its name.
 pub(super) fn is_closed(name: &OsStr) -> bool {
     is_name(name, PLANS)
 }

@@ -237,7 +237,7 @@ impl Server {
         Arc::clone(&lock(&self.table))
     }
 
-    /// Tells whether its tools are known: it was connected at least once.
+    /// Returns whether its tools are known: it was connected at least once.
     pub(super) fn is_known(&self) -> bool {
         self.listed.load(Ordering::Acquire)
     }

@@ -104,7 +104,7 @@ impl Wire {
         self.ended.cancelled().await;
     }
 
-    /// Tells whether further calls can be made.
+    /// Returns whether further calls can be made.
     pub(super) fn is_usable(&self) -> bool {
         !self.ended.is_cancelled() && !self.silent.is_cancelled() && !self.state().retired
     }
@@ -299,7 +299,7 @@ impl Ticket {
             .unwrap_or_default()
     }
 
-    /// Tells whether the server may have seen the request.
+    /// Returns whether the server may have seen the request.
     pub(super) fn was_sent(&self) -> bool {
         let state = self.wire.state();
         let id = state

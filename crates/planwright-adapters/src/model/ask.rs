@@ -57,7 +57,7 @@ fn counted(
     let usage = answer
         .usage
         .unwrap_or_else(|| request.estimate(answer.length));
-    let used = shared.used(target, request.role, usage);
+    let used = shared.price_use(target, request.role, usage);
     ModelAnswer {
         text: answer.text,
         calls: answer.calls,

@@ -28,7 +28,7 @@ impl Dialect {
         }
     }
 
-    /// Tells whether the prompt has to say what the schema is.
+    /// Returns whether the prompt has to say what the schema is.
     pub(super) fn in_prompt(self) -> bool {
         match self {
             Self::JsonObject | Self::Text => true,

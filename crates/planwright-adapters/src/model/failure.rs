@@ -246,7 +246,7 @@ impl Judge<'_> {
     }
 }
 
-/// Tells whether a refusal speaks of the way JSON was asked for.
+/// Returns whether a refusal speaks of the way JSON was asked for.
 fn about_json(body: &str) -> bool {
     let body = body.to_ascii_lowercase();
     let words = [

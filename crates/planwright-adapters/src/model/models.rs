@@ -194,7 +194,12 @@ impl Shared {
     }
 
     /// Puts the price to the tokens that a model took.
-    pub(super) fn used(&self, target: &Target<'_>, role: ModelRole, usage: TokenUsage) -> ModelUse {
+    pub(super) fn price_use(
+        &self,
+        target: &Target<'_>,
+        role: ModelRole,
+        usage: TokenUsage,
+    ) -> ModelUse {
         let cost = self.price(target.model).map(|price| price.of(usage));
         ModelUse {
             role,
@@ -231,7 +236,7 @@ impl Shared {
     }
 }
 
-/// Tells whether a key is there, as far as it shows without reading it.
+/// Returns whether a key is there, as far as one can see without reading it.
 fn key_state(source: &SecretSource) -> KeyState {
     let present = match source {
         SecretSource::Environment(variable) => {
@@ -281,14 +286,14 @@ impl Model for Models {
             .map(|target| self.0.info(&target))
     }
 
-    fn used(
+    fn price_use(
         &self,
         role: ModelRole,
         model: Option<&str>,
         usage: TokenUsage,
     ) -> Result<ModelUse, ModelError> {
         let target = self.0.target(role, model)?;
-        Ok(self.0.used(&target, role, usage))
+        Ok(self.0.price_use(&target, role, usage))
     }
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {

@@ -101,7 +101,7 @@ impl ProviderOptions {
         self.base_url.starts_with("https:")
     }
 
-    /// Tells whether its models are on this machine.
+    /// Returns whether its models are on this machine.
     pub fn is_local(&self) -> bool {
         Url::parse(&self.base_url).is_ok_and(|url| is_this_machine(&url))
     }

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 const TICK: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) struct Changes {
+pub(super) struct ChangeWatch {
     count: Arc<watch::Sender<u64>>,
     source: Source,
     watcher: Mutex<Option<Watcher>>,
@@ -43,7 +43,7 @@ struct Watcher {
     ticker: Option<JoinHandle<()>>,
 }
 
-impl Changes {
+impl ChangeWatch {
     pub(super) fn new(count: Arc<watch::Sender<u64>>, source: Source) -> Self {
         Self {
             count,

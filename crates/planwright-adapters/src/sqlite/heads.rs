@@ -44,7 +44,7 @@ pub(super) struct Heads {
 pub(super) struct Seen(AtomicU64);
 
 impl Seen {
-    /// Tells whether the file holds more than was known, or was cut, and remembers its length.
+    /// Returns whether the file holds more than was known, or was cut. Then that is known too.
     pub(super) fn differs(&self, path: &Path) -> bool {
         let found = std::fs::metadata(path).map_or(u64::MAX, |file| file.len());
         self.0.swap(found, Ordering::AcqRel) != found

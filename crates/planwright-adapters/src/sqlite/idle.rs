@@ -125,8 +125,8 @@ impl IdleStore {
         &self.cipher
     }
 
-    /// Tells whether an earlier rewrite was broken off, so that its files, or those from before it,
-    /// may still lie around.
+    /// Returns whether an earlier rewrite was broken off, so that its files, or those from before
+    /// it, may still lie around.
     pub fn is_unfinished(&self, artifacts: &Path) -> Result<bool, RewriteStoreError> {
         let left = leftovers(&self.options, artifacts, &self.cipher)?;
         Ok(vault::is_unfinished(&self.connection)? || !left.is_empty())

@@ -70,7 +70,7 @@ impl SqliteStore {
         .await
     }
 
-    /// Tells whether files from before the store was encrypted, or from an earlier key, may still
+    /// Returns whether files from before the store was encrypted, or from an earlier key, may still
     /// lie around.
     pub async fn is_unfinished(&self) -> Result<bool, StoreError> {
         self.look(|reader| {

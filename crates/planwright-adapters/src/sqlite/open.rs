@@ -191,8 +191,8 @@ fn check_version() -> Result<(), OpenStoreError> {
     Ok(())
 }
 
-/// Tells whether the store at `path` is encrypted; `None` if there is none. Needs no passphrase and
-/// changes nothing.
+/// Returns whether the store at `path` is encrypted; `None` if there is none. Needs no passphrase
+/// and changes nothing.
 pub fn is_encrypted(path: &Path) -> Result<Option<bool>, OpenStoreError> {
     check_version()?;
     match std::fs::metadata(path) {

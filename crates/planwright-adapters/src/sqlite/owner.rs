@@ -106,7 +106,7 @@ impl Drop for Owners {
     }
 }
 
-/// Tells whether the owner's process still runs. In doubt it does: then the lease has to run out.
+/// Returns whether the owner's process still runs. In doubt it does: then the lease has to run out.
 pub(super) fn is_alive(directory: &Path, owner: &OwnerId) -> bool {
     owner_path(directory, owner).is_none_or(|path| !is_dead(&path))
 }
@@ -134,7 +134,7 @@ fn open_own(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Tells whether the file that was locked is still the one with that name.
+/// Returns whether the file that was locked is still the one with that name.
 fn same_file(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::symlink_metadata(path)) {
         (Ok(ours), Ok(named)) => (ours.dev(), ours.ino()) == (named.dev(), named.ino()),

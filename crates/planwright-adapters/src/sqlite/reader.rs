@@ -12,7 +12,7 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
-    Lease, Message, MessageId, StoreError, StreamCounts, StreamInfo, StreamStatus,
+    Lease, MailboxMessage, MessageId, StoreError, StreamCounts, StreamInfo, StreamStatus,
 };
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, ToSql, params, params_from_iter};
 use std::path::PathBuf;
@@ -233,7 +233,7 @@ impl Reader {
     }
 
     /// The unanswered messages of one run, or of all.
-    pub(super) fn messages(&self, run: Option<&RunId>) -> Result<Vec<Message>, StoreError> {
+    pub(super) fn messages(&self, run: Option<&RunId>) -> Result<Vec<MailboxMessage>, StoreError> {
         let sql = "SELECT id, run, body, hash FROM messages \
                    WHERE answered = 0 AND (?1 IS NULL OR run = ?1) ORDER BY id";
         let rows: Vec<(i64, String, Vec<u8>, [u8; 32])> = self.with_rows(|connection| {
@@ -254,7 +254,7 @@ impl Reader {
                 return Err(changed());
             }
             let run = run.parse().map_err(|_| changed())?;
-            Ok(Message {
+            Ok(MailboxMessage {
                 id: MessageId(id),
                 run,
                 body,
@@ -289,7 +289,7 @@ impl Reader {
     }
 }
 
-/// What is left of a stream, even if its tail is lost.
+/// Reads all that is left of a stream, even if its tail is lost.
 pub(super) fn read_remains(
     connection: &Connection,
     cipher: &Cipher,
@@ -405,7 +405,7 @@ fn info(row: &Row<'_>, cipher: &Cipher) -> Result<StreamInfo, rusqlite::Error> {
 mod tests {
     use super::*;
 
-    /// How SQLite means to find the rows of a statement.
+    /// Returns the way SQLite means to find the rows of a statement.
     fn way(connection: &Connection, sql: &str) -> String {
         let mut statement = connection
             .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))

@@ -1,7 +1,7 @@
 //! The store as the engine sees it: writes go to the writer, reads to a connection of their own.
 
 use super::anchor::Anchor;
-use super::changes::{Changes, Source};
+use super::changes::{ChangeWatch, Source};
 use super::fault::Stop;
 use super::feed;
 use super::heads::{Heads, Share};
@@ -14,8 +14,9 @@ use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
-    AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId,
-    Placed, Position, Store, StoreError, StreamCounts, StreamInfo,
+    AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
+    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StreamCounts, StreamIndex,
+    StreamInfo,
 };
 use rusqlite::Connection;
 use std::collections::HashMap;
@@ -28,7 +29,7 @@ use std::{fmt, io};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// How long a caller that waits for a commit alone stays awake: a little longer than a fast disk
+/// The time a caller that waits for a commit alone stays awake: a little longer than a fast disk
 /// takes.
 const WAKEFUL: Duration = Duration::from_micros(150);
 
@@ -39,8 +40,8 @@ pub struct SqliteStore {
     options: Arc<Options>,
     reader: Arc<Reader>,
     cipher: Arc<Cipher>,
-    changes: Changes,
-    mail: Changes,
+    changes: ChangeWatch,
+    mail: ChangeWatch,
     /// `None` only while the store is being dropped.
     queue: Option<mpsc::Sender<Request>>,
     waiting: AtomicUsize,
@@ -75,8 +76,8 @@ impl SqliteStore {
         let anchor = Arc::new(Anchor::new(promises, &connection)?);
         let count = Arc::new(watch::Sender::new(0));
         let (queue, requests) = mpsc::channel(options.queue);
-        let changes = Changes::new(Arc::clone(&count), Source::Heads(heads.seen()));
-        let mail = Changes::new(Arc::new(watch::Sender::new(0)), Source::Mail);
+        let changes = ChangeWatch::new(Arc::clone(&count), Source::Heads(heads.seen()));
+        let mail = ChangeWatch::new(Arc::new(watch::Sender::new(0)), Source::Mail);
         let writer = Writer::new(
             (connection, Arc::clone(&cipher)),
             Arc::clone(&options),
@@ -165,7 +166,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// What seals the store. Large values are sealed with the same.
+    /// Returns the cipher of the store. Large values are sealed with the same.
     pub fn cipher(&self) -> &Arc<Cipher> {
         &self.cipher
     }
@@ -257,7 +258,7 @@ impl Drop for SqliteStore {
     }
 }
 
-impl Store for SqliteStore {
+impl Journal for SqliteStore {
     fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>> {
         Box::pin(self.ask(|reply| Request::Append { appends, reply }))
     }
@@ -289,7 +290,9 @@ impl Store for SqliteStore {
     fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {
         Box::pin(async { self.reader.head(stream) })
     }
+}
 
+impl StreamIndex for SqliteStore {
     fn plans(&self) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
         Box::pin(self.look(Reader::plans))
     }
@@ -335,7 +338,9 @@ impl Store for SqliteStore {
     ) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
         Box::pin(async { self.reader.info(stream) })
     }
+}
 
+impl Leases for SqliteStore {
     fn acquire<'a>(
         &'a self,
         run: &'a RunId,
@@ -369,7 +374,9 @@ impl Store for SqliteStore {
     fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
         Box::pin(async { self.reader.lease(run) })
     }
+}
 
+impl Mailbox for SqliteStore {
     fn send<'a>(
         &'a self,
         run: &'a RunId,
@@ -379,12 +386,15 @@ impl Store for SqliteStore {
         Box::pin(self.ask(move |reply| Request::Send { run, body, reply }))
     }
 
-    fn messages<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Message>, StoreError>> {
-        Box::pin(async { self.reader.messages(Some(run)) })
+    fn mail(&self) -> BoxFuture<'_, Result<Vec<MailboxMessage>, StoreError>> {
+        Box::pin(async { self.reader.messages(None) })
     }
 
-    fn mail(&self) -> BoxFuture<'_, Result<Vec<Message>, StoreError>> {
-        Box::pin(async { self.reader.messages(None) })
+    fn messages<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Vec<MailboxMessage>, StoreError>> {
+        Box::pin(async { self.reader.messages(Some(run)) })
     }
 
     fn answer(
@@ -393,7 +403,9 @@ impl Store for SqliteStore {
     ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
         Box::pin(async move { self.reader.answer(message) })
     }
+}
 
+impl Changes for SqliteStore {
     fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe(&self.options)
     }

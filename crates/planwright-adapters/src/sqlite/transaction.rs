@@ -323,7 +323,7 @@ fn update_status(
     Ok(())
 }
 
-/// Tells whether a row already holds what is to be written.
+/// Returns whether a row already holds what is to be written.
 enum Sameness {
     Same,
     /// When it was made, and when it last changed.

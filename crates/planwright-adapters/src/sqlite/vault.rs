@@ -63,7 +63,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Tells whether files from before the key was set may still be there.
+/// Returns whether files from before the key was set may still lie around.
 pub(super) fn is_unfinished(connection: &Connection) -> Result<bool, rusqlite::Error> {
     let found = connection
         .query_row("SELECT unfinished FROM vault", [], |row| row.get(0))

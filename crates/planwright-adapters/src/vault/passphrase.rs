@@ -128,7 +128,7 @@ impl Passphrase {
         Ok(())
     }
 
-    /// Tells whether two are the same, for one that is typed twice.
+    /// Returns whether two are the same, for one that is typed twice.
     pub fn is(&self, other: &Self) -> bool {
         *self.0 == *other.0
     }

@@ -73,8 +73,8 @@ impl WebhookOptions {
         Ok(url)
     }
 
-    /// Tells whether the endpoint subscribed to this kind of notice. Without a list it gets all
-    /// kinds.
+    /// Returns whether the endpoint wants to be told of this. Without a word about it, of
+    /// everything.
     pub(super) fn wants(&self, kind: &str) -> bool {
         self.events.is_empty() || self.events.iter().any(|glob| matches(glob, kind))
     }
@@ -97,7 +97,7 @@ pub(super) fn explain(refused: &Refused) -> String {
     }
 }
 
-/// Tells whether a glob matches. `*` stands for any text, also an empty one.
+/// Returns whether a glob matches. `*` stands for any text, also an empty one.
 fn matches(glob: &str, text: &str) -> bool {
     let Some((start, rest)) = glob.split_once('*') else {
         return glob == text;

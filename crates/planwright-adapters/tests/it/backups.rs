@@ -11,7 +11,9 @@ use planwright_core::policy::{Role, Roles};
 use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::access::{Grant, create, recognise};
-use planwright_engine::port::{AppendError, Artifacts as _, LeaseRule, Store as _};
+use planwright_engine::port::{
+    AppendError, Artifacts as _, Journal as _, LeaseRule, Leases as _, Mailbox as _,
+};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

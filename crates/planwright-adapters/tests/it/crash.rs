@@ -5,7 +5,7 @@ use crate::sharing::{child, told_path};
 use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::journal::{Head, check_chain};
-use planwright_engine::port::{Append, Artifacts as _, LeaseRule, Store as _};
+use planwright_engine::port::{Append, Artifacts as _, Journal as _, LeaseRule};
 use std::os::unix::process::ExitStatusExt as _;
 
 const COMMITS: usize = 6;

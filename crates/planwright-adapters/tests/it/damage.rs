@@ -3,7 +3,7 @@
 use crate::scene::{Chain, LONG, Scene, owner};
 use planwright_adapters::sqlite::{Loss, Options, SqliteStore};
 use planwright_core::journal::{Head, check_chain};
-use planwright_engine::port::{AcquireError, AppendError, Store as _, StoreError};
+use planwright_engine::port::{AcquireError, AppendError, Journal as _, Leases as _, StoreError};
 use std::path::Path;
 
 const SUFFIXES: [&str; 3] = ["", "-wal", "-heads"];

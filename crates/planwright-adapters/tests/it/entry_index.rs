@@ -5,7 +5,7 @@ use crate::sharing::{child, told_path};
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::journal::{Head, Record, check_chain};
 use planwright_core::time::Timestamp;
-use planwright_engine::port::{Append, AppendError, FeedOf, LeaseRule, Position, Store as _};
+use planwright_engine::port::{Append, AppendError, FeedOf, Journal as _, LeaseRule, Position};
 use rusqlite::{Connection, params};
 
 /// More than are ever left unindexed.

@@ -5,7 +5,7 @@ use crate::sharing::{child, told_path};
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::journal::{Head, Record, StreamName, check_chain};
 use planwright_core::time::Timestamp;
-use planwright_engine::port::{FeedOf, Placed, Position, Store as _};
+use planwright_engine::port::{FeedOf, Journal as _, Placed, Position};
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
 

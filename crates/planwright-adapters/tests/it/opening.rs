@@ -2,7 +2,10 @@
 
 use crate::scene::{Chain, LONG, Scene, owner};
 use planwright_adapters::sqlite::{OpenStoreError, Options, SqliteStore};
-use planwright_engine::port::{Append, AppendError, Store as _, StoreError, StreamStatus};
+use planwright_engine::port::{
+    Append, AppendError, Journal as _, Leases as _, Mailbox as _, StoreError, StreamIndex as _,
+    StreamStatus,
+};
 use rusqlite::Connection;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::time::Duration;

@@ -13,7 +13,8 @@ use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::access::{Grant, create};
 use planwright_engine::port::{
-    Append, ArtifactRef, Artifacts as _, Store as _, StreamStatus, Tokens as _,
+    Append, ArtifactRef, Artifacts as _, Journal as _, Mailbox as _, StreamIndex as _,
+    StreamStatus, Tokens as _,
 };
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};

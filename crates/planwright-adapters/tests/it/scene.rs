@@ -5,7 +5,7 @@ use planwright_adapters::vault::{Passphrase, StretchCost};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
-use planwright_engine::port::{Append, AppendError, LeaseRule, OwnerId, Store as _};
+use planwright_engine::port::{Append, AppendError, Journal as _, LeaseRule, OwnerId};
 use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;

@@ -12,7 +12,8 @@ use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::access::{Grant, create};
 use planwright_engine::port::{
-    Answers as _, Append, Artifacts as _, Asking, Claim, LeaseRule, Store, StreamStatus, Tokens,
+    Answers as _, Append, Artifacts as _, Asking, Claim, Journal as _, LeaseRule, Mailbox as _,
+    Store, StreamStatus, Tokens,
 };
 use std::path::Path;
 use std::sync::Arc;

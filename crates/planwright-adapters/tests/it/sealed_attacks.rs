@@ -7,7 +7,9 @@ use planwright_core::policy::{Role, Roles};
 use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::access::{Grant, create, recognise};
-use planwright_engine::port::{Append, Store as _, StoreError, StreamStatus, Tokens as _};
+use planwright_engine::port::{
+    Append, Journal as _, Mailbox as _, StoreError, StreamIndex as _, StreamStatus, Tokens as _,
+};
 use rusqlite::Connection;
 
 /// A store with two runs of three entries, with labels.

@@ -3,7 +3,9 @@
 use crate::scene::{Chain, LONG, Scene, owner};
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::journal::{Head, check_chain};
-use planwright_engine::port::{AcquireError, AppendError, LeaseRule, Store as _};
+use planwright_engine::port::{
+    AcquireError, AppendError, Changes as _, Journal as _, LeaseRule, Leases as _, Mailbox as _,
+};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

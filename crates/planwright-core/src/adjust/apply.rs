@@ -30,7 +30,7 @@ impl Adjustment {
 impl Document {
     /// The document after all these adjustments, checked as a set. What was executed stays exactly
     /// as it is.
-    pub fn adjusted(
+    pub fn apply_adjustments(
         &self,
         adjustments: &[Adjustment],
         state: &Adjustable,
@@ -92,7 +92,7 @@ fn check_set(adjustments: &[Adjustment], state: &Adjustable, problems: &mut Vec<
     }
 }
 
-/// Whether the step, as it is, does not run again.
+/// Returns whether the step, as it is, does not run again.
 fn is_left_behind(adjustments: &[Adjustment], step: &StepId) -> bool {
     adjustments.iter().any(|adjustment| {
         matches!(
@@ -103,8 +103,8 @@ fn is_left_behind(adjustments: &[Adjustment], step: &StepId) -> bool {
 }
 
 impl Adjustment {
-    /// Whether the step itself becomes another one; inserting beside it can be done any number of
-    /// times.
+    /// Returns whether the step itself becomes another one; inserting beside it can be done any
+    /// number of times.
     fn changes_its_step(&self) -> bool {
         match self {
             Self::Modify { .. } | Self::Retry { .. } | Self::Skip { .. } | Self::Replace { .. } => {

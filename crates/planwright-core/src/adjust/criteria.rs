@@ -1,6 +1,6 @@
 //! Whether the success criteria of a plan hold: asked, or decided by steps of the plan itself.
 
-use super::data::bounded;
+use super::data::limit_text;
 use super::schema::text;
 use super::{StepStory, as_data};
 use crate::model::{AnswerSchema, Message, find_json};
@@ -82,9 +82,10 @@ fn verdict(state: &StepState) -> (Option<bool>, String) {
             // A small value is read; what is too large to be read here may say anything.
             (None, "its result is too large to be a verdict".to_owned())
         }
-        StepState::Failed { error, .. } => {
-            (Some(false), format!("failed: {}", bounded(&error.message)))
-        }
+        StepState::Failed { error, .. } => (
+            Some(false),
+            format!("failed: {}", limit_text(&error.message)),
+        ),
         StepState::Pending { .. }
         | StepState::Blocked { .. }
         | StepState::Ready { .. }
@@ -112,7 +113,7 @@ pub fn criteria_messages(run: &Run, asked: &[usize], instructions: &str) -> Vec<
         .iter()
         .take(MAX_CRITERIA)
         .filter_map(|&index| {
-            Some(json!({ "criterion": index + 1, "text": bounded(document.success_criteria.get(index)?) }))
+            Some(json!({ "criterion": index + 1, "text": limit_text(document.success_criteria.get(index)?) }))
         })
         .collect();
     let (steps, left_out) = StepStory::of_run(run);
@@ -121,7 +122,7 @@ pub fn criteria_messages(run: &Run, asked: &[usize], instructions: &str) -> Vec<
         .as_deref()
         .or(document.title.as_deref())
         .unwrap_or_default();
-    let plan = json!({ "goal": bounded(goal), "run": run.status(), "stepsLeftOut": left_out });
+    let plan = json!({ "goal": limit_text(goal), "run": run.status(), "stepsLeftOut": left_out });
     let text = [
         as_data("Plan", &plan),
         as_data("Steps", &steps),

@@ -81,14 +81,14 @@ impl StepStory {
         };
         Self {
             id: run.step_id(ix).to_string(),
-            title: bounded(step.title.as_deref().unwrap_or_default()),
-            tool: bounded(step.action_label()),
+            title: limit_text(step.title.as_deref().unwrap_or_default()),
+            tool: limit_text(step.action_label()),
             state: state.status(),
             depends_on: step.depends_on.iter().map(ToString::to_string).collect(),
-            args: bounded(&args),
+            args: limit_text(&args),
             error: run
                 .explain(state)
-                .map(|error| bounded(&format!("{}: {}", error.code, error.message))),
+                .map(|error| limit_text(&format!("{}: {}", error.code, error.message))),
             result: state.value().map(told),
         }
     }
@@ -97,12 +97,12 @@ impl StepStory {
 fn told(value: &StoredValue) -> String {
     match value {
         StoredValue::Inline(value) => match &**value {
-            Value::String(text) => bounded(text),
+            Value::String(text) => limit_text(text),
             other @ (Value::Null
             | Value::Bool(_)
             | Value::Number(_)
             | Value::Array(_)
-            | Value::Object(_)) => bounded(&other.to_string()),
+            | Value::Object(_)) => limit_text(&other.to_string()),
         },
         StoredValue::Artifact(artifact) => {
             format!(
@@ -114,7 +114,7 @@ fn told(value: &StoredValue) -> String {
 }
 
 /// The beginning of a text, without what a reader cannot see. Line breaks stay.
-pub(super) fn bounded(text: &str) -> String {
+pub(super) fn limit_text(text: &str) -> String {
     let cut: String = text
         .chars()
         .filter(|&c| c == '\n' || !(c.is_control() || is_invisible(c)))

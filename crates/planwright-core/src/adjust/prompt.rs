@@ -1,6 +1,6 @@
 //! What the reflector is asked.
 
-use super::data::bounded;
+use super::data::limit_text;
 use super::{StepStory, as_data};
 use crate::model::{Message, OfferedTool};
 use crate::run::Run;
@@ -43,9 +43,9 @@ pub fn reflection_messages(run: &Run, request: &ReflectionRequest) -> Vec<Messag
         .or(document.title.as_deref())
         .unwrap_or_default();
     let plan = json!({
-        "goal": bounded(goal),
-        "title": bounded(document.title.as_deref().unwrap_or_default()),
-        "successCriteria": document.success_criteria.iter().take(50).map(|text| bounded(text)).collect::<Vec<_>>(),
+        "goal": limit_text(goal),
+        "title": limit_text(document.title.as_deref().unwrap_or_default()),
+        "successCriteria": document.success_criteria.iter().take(50).map(|text| limit_text(text)).collect::<Vec<_>>(),
         "stepsLeftOut": left_out,
     });
     let (tools, tools_left_out) = fitting(&request.tools);
@@ -76,8 +76,8 @@ fn fitting(tools: &[OfferedTool]) -> (Vec<serde_json::Value>, usize) {
     let mut bytes = 0;
     for tool in tools {
         let told = json!({
-            "name": bounded(&tool.name),
-            "description": bounded(&tool.description).chars().take(300).collect::<String>(),
+            "name": limit_text(&tool.name),
+            "description": limit_text(&tool.description).chars().take(300).collect::<String>(),
             "args": tool.schema.get("properties").unwrap_or(&serde_json::Value::Null),
             "required": tool.schema.get("required").unwrap_or(&serde_json::Value::Null),
         });

@@ -62,12 +62,12 @@ impl PlanEvents {
         self.last
     }
 
-    /// Whether the plan was run and no run of it goes on, or it is deleted.
+    /// Returns whether the plan was run and no run of it goes on, or it is deleted.
     pub fn is_over(&self) -> bool {
         self.deleted || (!self.runs.is_empty() && self.open_runs == 0)
     }
 
-    /// Whether anything was ever told about the plan.
+    /// Returns whether anything was ever told about the plan.
     pub fn is_empty(&self) -> bool {
         self.last == 0
     }

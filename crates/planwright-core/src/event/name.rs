@@ -102,7 +102,7 @@ impl EventName {
         }
     }
 
-    /// Whether nothing more happens in the run that the event is about.
+    /// Returns whether nothing more happens in the run that the event is about.
     pub fn ends_run(self) -> bool {
         match self {
             Self::RunCompleted | Self::RunFailed | Self::RunCancelled => true,

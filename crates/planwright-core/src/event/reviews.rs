@@ -42,7 +42,7 @@ pub(super) fn review_stories(event: &ReviewEvent) -> Vec<Story> {
                 N::PlanCreated,
                 format!("{by} created {}", cut(title, 200)),
             )];
-            stories.extend(queued(document));
+            stories.extend(queued_steps(document));
             if !draft {
                 stories.push(told(
                     N::PlanProposed,
@@ -172,7 +172,7 @@ fn because(story: Story, reason: &str) -> Story {
 }
 
 /// One event per step, before anything runs.
-pub(super) fn queued(document: &Document) -> impl Iterator<Item = Story> {
+pub(super) fn queued_steps(document: &Document) -> impl Iterator<Item = Story> {
     document
         .steps
         .iter()

@@ -2,7 +2,7 @@
 
 use super::details::{MAX_TEXT, cut};
 use super::fold::FoldEventsError;
-use super::reviews::queued;
+use super::reviews::queued_steps;
 use super::story::Story;
 use super::{ErrorSummary, EventName, ResultSummary, StepDetails, trace_of_run};
 use crate::digest::Digest;
@@ -64,7 +64,7 @@ impl LiveRun {
             digest: Some(*digest),
             ..Story::new(EventName::RunStarted, format!("{by} started {id}")).by(by)
         }];
-        stories.extend(queued(plan.document()));
+        stories.extend(queued_steps(plan.document()));
         let trace = trace
             .as_deref()
             .copied()
@@ -211,7 +211,7 @@ fn turn_story(run: &Run, event: &RunEvent) -> Option<Story> {
     })
 }
 
-/// Why a step has to be tried again.
+/// Returns why a step has to be tried again.
 fn last_error(state: StepStatus, event: &RunEvent) -> Option<StepError> {
     if let RunEvent::AttemptInterrupted { reason, .. } = event {
         return Some(StepError::new(StepErrorCode::Interrupted, reason));

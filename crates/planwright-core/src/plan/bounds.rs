@@ -34,7 +34,7 @@ impl Default for Bounds {
 
 impl Bounds {
     /// For plans that come over the network or from a model.
-    pub fn untrusted() -> Self {
+    pub fn for_untrusted() -> Self {
         Self {
             max_document_bytes: 1 << 20,
             max_steps: 1_000,

@@ -84,7 +84,7 @@ impl Plan {
     pub fn compile(document: Document, bounds: &Bounds) -> Result<Self, Vec<Finding>> {
         let mut findings = Findings::default();
         let compiled = compile(document, bounds, &mut findings);
-        if findings.blocked() {
+        if findings.is_blocked() {
             return Err(findings.into_vec());
         }
         compiled

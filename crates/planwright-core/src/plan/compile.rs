@@ -283,7 +283,7 @@ fn resolve_shared(
     let Some(graph) = compiled.graph.take() else {
         return Ok(());
     };
-    if compiled.names.shared().next().is_none() {
+    if compiled.names.shared_names().next().is_none() {
         compiled.graph = Some(graph);
         return Ok(());
     }
@@ -338,7 +338,7 @@ fn report_clashes(compiled: &Compiled, findings: &mut Findings) -> Result<(), To
         return Ok(());
     };
     let mut upstream = Upstream::new(graph);
-    for (name, producers) in compiled.names.shared() {
+    for (name, producers) in compiled.names.shared_names() {
         let mut ordered = producers.to_vec();
         ordered.sort_by_key(|&ix| upstream.at(ix));
         // In topological order, producers are a chain if each one's last producer upstream is the

@@ -109,7 +109,7 @@ impl Findings {
     }
 
     /// Returns whether something was found that no further knowledge can mend.
-    pub(crate) fn blocked(&self) -> bool {
+    pub(crate) fn is_blocked(&self) -> bool {
         self.blocked
     }
 

@@ -67,7 +67,7 @@ pub fn read_answer(
     }
     let mut value = find_json(text).ok_or(ReadAnswerError::NoJson)?;
     normalise_answer(&mut value);
-    let mut document = Document::from_json(value, &Bounds::untrusted())?;
+    let mut document = Document::from_json(value, &Bounds::for_untrusted())?;
     if document.steps.is_empty() {
         return Err(ReadAnswerError::NoSteps);
     }

@@ -119,7 +119,7 @@ impl Policy {
             let guarded = self
                 .guarded
                 .iter()
-                .find(|pattern| pattern.matches_alike(tool.folded()));
+                .find(|pattern| pattern.matches_alike(tool.folded_name()));
             if let Some(pattern) = guarded {
                 let reason =
                     format!("the tool is guarded ({pattern}): only a person lets it through");
@@ -178,7 +178,7 @@ impl Rule {
     fn matches(&self, subject: &Subject<'_>, tool: &KnownTool) -> Match {
         // Only the exact name is allowed; what looks like a name that is not, is not either.
         let exactly = self.then == Verdict::Allow;
-        let name = tool.folded();
+        let name = tool.folded_name();
         if let Some(tools) = &self.tools
             && !tools.iter().any(|p| {
                 if exactly {

@@ -166,10 +166,10 @@ impl Policy {
             Some(child) => {
                 let judged = self.judge_plan(&child.plan, catalog);
                 let asked = judged
-                    .asked()
+                    .asked_steps()
                     .next()
                     .map(|step| (step.step.clone(), step.judgement.explain()));
-                match (judged.denied(), asked) {
+                match (judged.denial(), asked) {
                     (Some(denied), _) => {
                         let rule = format!("plan `{}`, step `{}`", child.plan.id(), denied.step);
                         (Verdict::Deny, Some(rule), denied.because)
@@ -247,7 +247,7 @@ fn allow_missing_optional(
 impl JudgedPlan {
     /// The first step that a rule forbids. An unknown tool is not a rule's doing; it is reported
     /// where tools are.
-    pub fn denied(&self) -> Option<PolicyDenial> {
+    pub fn denial(&self) -> Option<PolicyDenial> {
         let mut all = self.steps.iter().flat_map(|step| {
             std::iter::once(&step.judgement)
                 .chain(&step.undo)
@@ -263,7 +263,7 @@ impl JudgedPlan {
     }
 
     /// The steps that a person has to agree to.
-    pub fn asked(&self) -> impl Iterator<Item = &JudgedStep> {
+    pub fn asked_steps(&self) -> impl Iterator<Item = &JudgedStep> {
         self.steps
             .iter()
             .filter(|step| step.judgement.verdict != Verdict::Allow)
@@ -271,7 +271,7 @@ impl JudgedPlan {
 
     /// Returns whether policy alone may approve it.
     pub fn is_allowed(&self) -> bool {
-        self.asked().next().is_none()
+        self.asked_steps().next().is_none()
     }
 
     /// Returns the choice for every late-bound step: the approver's, else the policy's default.

@@ -199,7 +199,7 @@ impl Policy {
     pub fn caps_for_tool(&self, tool: &KnownTool) -> Vec<Cap> {
         self.caps
             .iter()
-            .filter(|cap| cap.pattern.matches_alike(tool.folded()))
+            .filter(|cap| cap.pattern.matches_alike(tool.folded_name()))
             .cloned()
             .collect()
     }

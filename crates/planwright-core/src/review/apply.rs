@@ -1,12 +1,14 @@
 //! Noting what happened to a plan.
 
+use super::state::{ApprovalSignal, ReviewSignal};
 use super::{
-    Approval, Comment, OpenedRun, Rejection, Resolved, Review, ReviewEvent, ReviewState, Revoked,
-    Version,
+    Approval, ApprovalState, Comment, OpenedRun, Rejection, Resolved, Review, ReviewEvent,
+    ReviewStage, ReviewState, Revoked, Version,
 };
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
 use crate::journal::Entry;
+use crate::principal::Principal;
 use crate::run::Corrupt;
 use crate::time::Timestamp;
 
@@ -20,12 +22,11 @@ impl Review {
             id,
             seq: first.seq - 1,
             versions: Vec::new(),
-            state: ReviewState::Proposed,
+            state: ReviewState::Active(ReviewStage::Proposed),
             approvals: Vec::new(),
             rejections: Vec::new(),
             change_requests: Vec::new(),
             threads: Vec::new(),
-            archived: false,
             runs: Vec::new(),
             updated_at: first.at,
         };
@@ -41,12 +42,21 @@ impl Review {
                 found: entry.seq,
             });
         }
-        let cannot_follow = |event, state: ReviewState| Corrupt::PlanTransition {
-            seq: entry.seq,
-            event,
-            status: state.status(),
-        };
-        match &entry.event {
+        if self.note(&entry.event, entry.at).is_none() {
+            return Err(Corrupt::PlanTransition {
+                seq: entry.seq,
+                event: entry.event.name(),
+                status: self.state.status(),
+            });
+        }
+        self.seq = entry.seq;
+        self.updated_at = entry.at;
+        Ok(())
+    }
+
+    /// Notes an event, or returns `None` and changes nothing.
+    fn note(&mut self, event: &ReviewEvent, at: Timestamp) -> Option<()> {
+        match event {
             ReviewEvent::PlanProposed {
                 version,
                 document,
@@ -57,35 +67,19 @@ impl Review {
                 draft,
                 trace: _,
                 planning,
-            } => {
-                let restores = restored_from.is_none_or(|earlier| (1..*version).contains(&earlier));
-                if *version as usize != self.versions.len() + 1 || !restores {
-                    return Err(cannot_follow("plan_proposed", self.state));
-                }
-                self.versions.push(Version {
-                    number: *version,
-                    document: document.clone(),
-                    digest: *digest,
-                    by: by.clone(),
-                    at: entry.at,
-                    reason: reason.clone(),
-                    restored_from: *restored_from,
-                    planning: planning.clone(),
-                });
-                self.archived = false;
-                self.supersede(digest, *draft);
-                let agreed = self.usable_approvals(digest, entry.at).is_some();
-                self.state = match (*draft, agreed) {
-                    (true, _) => ReviewState::Draft,
-                    (false, true) => ReviewState::Approved,
-                    (false, false) => ReviewState::Proposed,
-                };
-            }
+            } => self.note_version(Version {
+                number: *version,
+                document: document.clone(),
+                digest: *digest,
+                by: by.clone(),
+                at,
+                reason: reason.clone(),
+                restored_from: *restored_from,
+                draft: *draft,
+                planning: planning.clone(),
+            }),
             ReviewEvent::DraftProposed { version, by: _ } => {
-                if self.state != ReviewState::Draft || *version != self.current().number {
-                    return Err(cannot_follow("draft_proposed", self.state));
-                }
-                self.state = ReviewState::Proposed;
+                self.note_of_current(*version, ReviewSignal::DraftProposed)
             }
             ReviewEvent::PlanApproved {
                 version,
@@ -93,126 +87,43 @@ impl Review {
                 by,
                 assurance,
                 terms,
-            } => {
-                let decidable = match self.state {
-                    ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => {
-                        true
-                    }
-                    ReviewState::Draft
-                    | ReviewState::Rejected
-                    | ReviewState::ChangesRequested
-                    | ReviewState::Expired
-                    | ReviewState::Deleted => false,
-                };
-                if !decidable
-                    || self.archived
-                    || *version != self.current().number
-                    || !by.may_approve()
-                {
-                    return Err(cannot_follow("plan_approved", self.state));
-                }
-                self.approvals.push(Approval {
-                    version: *version,
-                    digest: *digest,
-                    by: by.clone(),
-                    assurance: *assurance,
-                    at: entry.at,
-                    terms: terms.clone(),
-                    spent_by: Vec::new(),
-                    taken_back: false,
-                    revoked: None,
-                    superseded: false,
-                });
-                // One of several who have to agree leaves the plan where it is.
-                if self.usable_approvals(digest, entry.at).is_some() {
-                    self.state = ReviewState::Approved;
-                }
-            }
+            } => self.note_approval(Approval {
+                version: *version,
+                digest: *digest,
+                by: by.clone(),
+                assurance: *assurance,
+                at,
+                terms: terms.clone(),
+                spent_by: Vec::new(),
+                state: ApprovalState::Open,
+            }),
             ReviewEvent::PlanRejected {
                 version,
                 by,
                 reason,
-            } => {
-                if !self.may_run() || *version != self.current().number || !by.may_approve() {
-                    return Err(cannot_follow("plan_rejected", self.state));
-                }
-                self.take_back();
-                let by = by.clone();
-                let reason = reason.clone();
-                self.rejections.push(Rejection {
-                    version: *version,
-                    by,
-                    reason,
-                    at: entry.at,
-                });
-                let too_often = self.rejections.len() >= Self::MAX_REJECTIONS;
-                self.state = if too_often {
-                    ReviewState::NeedsReview
-                } else {
-                    ReviewState::Rejected
-                };
-            }
-            ReviewEvent::RunOpened {
-                run,
-                version,
-                digest,
-            } => {
-                let current = self.current().number;
-                let state = self.state;
-                if *version != current || !self.may_run() || !self.spend(run, digest, entry.at) {
-                    return Err(cannot_follow("run_opened", state));
-                }
-                self.runs.push(OpenedRun {
-                    run: run.clone(),
-                    version: *version,
-                    digest: *digest,
-                    at: entry.at,
-                });
-                // Usually the consent is used up; whether the plan is executing is the run's to
-                // say.
-                let again = self.usable_approvals(digest, entry.at).is_some();
-                self.state = if again {
-                    ReviewState::Approved
-                } else {
-                    ReviewState::Proposed
-                };
-            }
-            ReviewEvent::PlanDeleted { .. } if self.state == ReviewState::Deleted => {
-                return Err(cannot_follow("plan_deleted", self.state));
-            }
-            ReviewEvent::PlanDeleted { .. } => {
-                // What is proposed again one day is agreed to again.
-                self.take_back();
-                self.state = ReviewState::Deleted;
-            }
+            } => self.note_rejection(rejection(*version, by, reason, at)),
             ReviewEvent::ChangesRequested {
                 version,
                 by,
                 reason,
-            } => {
-                if !self.may_run() || *version != self.current().number || !by.may_approve() {
-                    return Err(cannot_follow("changes_requested", self.state));
-                }
-                self.take_back();
-                let by = by.clone();
-                let reason = reason.clone();
-                self.change_requests.push(Rejection {
-                    version: *version,
-                    by,
-                    reason,
-                    at: entry.at,
-                });
-                self.state = ReviewState::ChangesRequested;
-            }
+            } => self.note_change_request(rejection(*version, by, reason, at)),
+            ReviewEvent::RunOpened {
+                run,
+                version,
+                digest,
+            } => self.note_run(OpenedRun {
+                run: run.clone(),
+                version: *version,
+                digest: *digest,
+                at,
+            }),
+            ReviewEvent::PlanDeleted { by: _ } => self.note_end(ReviewSignal::Deleted),
             ReviewEvent::PlanExpired { version, .. } => {
-                if !self.note_expired(*version) {
-                    return Err(cannot_follow("plan_expired", self.state));
-                }
+                self.check_current(*version)?;
+                self.note_end(ReviewSignal::Expired)
             }
             ReviewEvent::ApprovalExpired { version, .. } => {
-                if !self.note_approval_expired(*version) {
-                    return Err(cannot_follow("approval_expired", self.state));
-                }
+                self.note_of_current(*version, ReviewSignal::ApprovalExpired)
             }
             ReviewEvent::ApprovalRevoked {
                 version,
@@ -224,22 +135,12 @@ impl Review {
                 let revoked = Revoked {
                     by: by.clone(),
                     reason: reason.clone(),
-                    at: entry.at,
+                    at,
                 };
-                if !self.note_revoked(*version, of, *given, &revoked) {
-                    return Err(cannot_follow("approval_revoked", self.state));
-                }
+                self.note_revoked(*version, of, *given, &revoked)
             }
-            ReviewEvent::PlanArchived { .. } => {
-                if !self.note_archived(true) {
-                    return Err(cannot_follow("plan_archived", self.state));
-                }
-            }
-            ReviewEvent::PlanUnarchived { .. } => {
-                if !self.note_archived(false) {
-                    return Err(cannot_follow("plan_unarchived", self.state));
-                }
-            }
+            ReviewEvent::PlanArchived { by: _ } => self.note_signal(ReviewSignal::Archived),
+            ReviewEvent::PlanUnarchived { by: _ } => self.note_signal(ReviewSignal::Unarchived),
             ReviewEvent::CommentAdded {
                 comment,
                 on,
@@ -248,88 +149,138 @@ impl Review {
                 by,
                 text,
             } => {
-                let id = comment.clone();
-                let by = by.clone();
-                let text = text.clone();
-                let said = Comment {
-                    id,
-                    by,
-                    text,
+                let comment = Comment {
+                    id: comment.clone(),
+                    by: by.clone(),
+                    text: text.clone(),
                     version: *version,
-                    at: entry.at,
+                    at,
                 };
-                if !self.note_comment(said, on.as_ref(), reply_to.as_ref()) {
-                    return Err(cannot_follow("comment_added", self.state));
-                }
+                self.note_comment(comment, on.as_ref(), reply_to.as_ref())
             }
             ReviewEvent::CommentResolved { comment, by } => {
-                if !self.note_settled(
-                    comment,
-                    Some(Resolved {
-                        by: by.clone(),
-                        at: entry.at,
-                    }),
-                ) {
-                    return Err(cannot_follow("comment_resolved", self.state));
-                }
+                let by = by.clone();
+                self.note_settled(comment, Some(Resolved { by, at }))
             }
-            ReviewEvent::CommentReopened { comment, .. } => {
-                if !self.note_settled(comment, None) {
-                    return Err(cannot_follow("comment_reopened", self.state));
-                }
-            }
+            ReviewEvent::CommentReopened { comment, by: _ } => self.note_settled(comment, None),
         }
-        self.seq = entry.seq;
-        self.updated_at = entry.at;
-        Ok(())
     }
 
-    /// Uses every approval that counts for this digest once. Returns whether they were enough.
-    fn spend(&mut self, run: &RunId, digest: &Digest, at: Timestamp) -> bool {
-        if self.usable_approvals(digest, at).is_none() {
-            return false;
+    /// Moves to the state that follows, if the table has one.
+    pub(super) fn note_signal(&mut self, signal: ReviewSignal) -> Option<()> {
+        self.state = self.state.after(signal)?;
+        Some(())
+    }
+
+    fn note_of_current(&mut self, version: u32, signal: ReviewSignal) -> Option<()> {
+        self.check_current(version)?;
+        self.note_signal(signal)
+    }
+
+    fn check_current(&self, version: u32) -> Option<()> {
+        (version == self.current().number).then_some(())
+    }
+
+    /// Notes that the approvals are enough for a run of this digest, if they are.
+    fn note_agreement(&mut self, digest: &Digest, at: Timestamp) {
+        if self.usable_approvals(digest, at).is_some() {
+            self.note_signal(ReviewSignal::Agreed);
         }
+    }
+
+    fn note_version(&mut self, version: Version) -> Option<()> {
+        let Version {
+            number,
+            digest,
+            at,
+            draft,
+            restored_from,
+            ..
+        } = version;
+        let restores = restored_from.is_none_or(|earlier| (1..number).contains(&earlier));
+        if number as usize != self.versions.len() + 1 || !restores {
+            return None;
+        }
+        self.note_signal(if draft {
+            ReviewSignal::VersionDrafted
+        } else {
+            ReviewSignal::VersionProposed
+        })?;
+        self.versions.push(version);
+        // Consent is bound to a digest, not to words.
         for approval in &mut self.approvals {
-            if approval.is_open() && approval.digest == *digest && !approval.has_expired(at) {
-                approval.spent_by.push(run.clone());
+            if draft || approval.digest != digest {
+                approval.note(ApprovalSignal::Superseded);
             }
         }
-        true
+        self.note_agreement(&digest, at);
+        Some(())
     }
 
-    /// Voids every approval that no run has used.
-    pub(super) fn take_back(&mut self) {
-        for approval in self
-            .approvals
-            .iter_mut()
-            .filter(|approval| approval.is_open())
-        {
-            approval.taken_back = true;
-        }
+    fn note_approval(&mut self, approval: Approval) -> Option<()> {
+        self.check_decision(approval.version, &approval.by)?;
+        self.note_signal(ReviewSignal::Approved)?;
+        let digest = approval.digest;
+        let at = approval.at;
+        self.approvals.push(approval);
+        self.note_agreement(&digest, at);
+        Some(())
     }
 
-    /// Voids the approvals of anything but what the next version does: consent is bound to a
-    /// digest, not to words.
-    fn supersede(&mut self, digest: &Digest, draft: bool) {
-        for approval in self
-            .approvals
-            .iter_mut()
-            .filter(|approval| draft || approval.digest != *digest)
-        {
-            approval.superseded = true;
-        }
+    fn note_rejection(&mut self, rejection: Rejection) -> Option<()> {
+        self.check_decision(rejection.version, &rejection.by)?;
+        let too_often = self.rejections.len() + 1 >= Self::MAX_REJECTIONS;
+        self.note_end(ReviewSignal::Rejected { too_often })?;
+        self.rejections.push(rejection);
+        Some(())
     }
 
-    /// Put forward, and neither sent back, expired nor put away.
-    pub(super) fn may_run(&self) -> bool {
-        match self.state {
-            ReviewState::Proposed | ReviewState::Approved => !self.archived,
-            ReviewState::Draft
-            | ReviewState::Rejected
-            | ReviewState::NeedsReview
-            | ReviewState::ChangesRequested
-            | ReviewState::Expired
-            | ReviewState::Deleted => false,
+    fn note_change_request(&mut self, request: Rejection) -> Option<()> {
+        self.check_decision(request.version, &request.by)?;
+        self.note_end(ReviewSignal::ChangesRequested)?;
+        self.change_requests.push(request);
+        Some(())
+    }
+
+    /// A decision is about the current version, and made by a principal who may approve.
+    fn check_decision(&self, version: u32, by: &Principal) -> Option<()> {
+        self.check_current(version)?;
+        by.may_approve().then_some(())
+    }
+
+    /// Notes a signal after which no approval counts: what is proposed again is agreed to again.
+    fn note_end(&mut self, signal: ReviewSignal) -> Option<()> {
+        self.note_signal(signal)?;
+        self.note_approvals(ApprovalSignal::Withdrawn);
+        Some(())
+    }
+
+    fn note_run(&mut self, opened: OpenedRun) -> Option<()> {
+        self.check_current(opened.version)?;
+        let digest = opened.digest;
+        let at = opened.at;
+        self.usable_approvals(&digest, at)?;
+        self.note_signal(ReviewSignal::RunOpened)?;
+        self.spend_approvals(&opened.run, &digest, at);
+        self.runs.push(opened);
+        self.note_agreement(&digest, at);
+        Some(())
+    }
+
+    /// Uses every approval that counts for this digest once.
+    fn spend_approvals(&mut self, run: &RunId, digest: &Digest, at: Timestamp) {
+        let approvals = self.approvals.iter_mut();
+        for approval in approvals.filter(|approval| approval.is_usable(digest, at)) {
+            approval.spend(run);
         }
+    }
+}
+
+fn rejection(version: u32, by: &Principal, reason: &str, at: Timestamp) -> Rejection {
+    Rejection {
+        version,
+        by: by.clone(),
+        reason: reason.to_owned(),
+        at,
     }
 }

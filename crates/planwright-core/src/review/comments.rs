@@ -2,20 +2,24 @@
 //!
 //! A comment is words and never more: nothing in it is an approval, a command or a template.
 
-use super::{Review, ReviewEvent, ReviewState};
+use super::Review;
 use crate::id::{CommentId, StepId};
 use crate::plan::Document;
-use crate::principal::{Principal, PrincipalKind};
+use crate::principal::Principal;
 use crate::time::Timestamp;
 
 /// One comment by one principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
+    /// The comment's id.
     pub id: CommentId,
+    /// Who said it.
     pub by: Principal,
+    /// What was said.
     pub text: String,
     /// The version that was current.
     pub version: u32,
+    /// When it was said.
     pub at: Timestamp,
 }
 
@@ -25,62 +29,25 @@ pub struct Thread {
     /// The step it is about; the plan as a whole when absent. It stays, also when a later version
     /// has no such step.
     pub on: Option<StepId>,
+    /// The comment that began it.
     pub first: Comment,
+    /// The answers, oldest first.
     pub replies: Vec<Comment>,
+    /// Who settled it; absent while something is left to discuss.
     pub resolved: Option<Resolved>,
 }
 
 /// Who says that nothing is left to discuss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
+    /// The principal who settled the thread.
     pub by: Principal,
+    /// When they did.
     pub at: Timestamp,
 }
 
-/// A change that a principal asks for in the comments of a plan.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CommentCommand {
-    /// Say something: about the plan, about a step, or in answer to another comment.
-    Add {
-        comment: CommentId,
-        on: Option<String>,
-        reply_to: Option<String>,
-        by: Principal,
-        text: String,
-    },
-    /// Nothing is left to discuss in the thread of this comment.
-    Resolve { comment: String, by: Principal },
-    /// Something is left after all.
-    Reopen { comment: String, by: Principal },
-}
-
-/// Why a comment was not taken. Nothing was changed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CommentRefusal {
-    #[error("a comment must not be empty")]
-    Empty,
-    #[error(
-        "a comment has at most {} bytes, this one has {bytes}",
-        Review::MAX_COMMENT_BYTES
-    )]
-    TooLong { bytes: usize },
-    #[error("a plan has at most {} comments", Review::MAX_COMMENTS)]
-    TooMany,
-    #[error("there is no comment `{0}`")]
-    NoSuchComment(String),
-    #[error("the plan has no step `{0}`")]
-    NoSuchStep(String),
-    #[error("an answer belongs to the thread it answers: it names no step")]
-    ReplyWithStep,
-    #[error("the thread is {0} already")]
-    Already(&'static str),
-    #[error("{0} may not settle this thread: a person does, or the one who began it")]
-    MayNotResolve(Principal),
-    #[error("there is a comment `{0}` already")]
-    Duplicate(CommentId),
-}
-
 impl Thread {
+    /// The id of the thread: that of its first comment.
     pub fn id(&self) -> &CommentId {
         &self.first.id
     }
@@ -90,11 +57,12 @@ impl Thread {
         std::iter::once(&self.first).chain(&self.replies)
     }
 
+    /// Returns true if something is left to discuss.
     pub fn is_open(&self) -> bool {
         self.resolved.is_none()
     }
 
-    /// The step it is about is not in this document any more.
+    /// Returns true if the step it is about is not in this document any more.
     pub fn is_outdated(&self, document: &Document) -> bool {
         self.on
             .as_ref()
@@ -106,7 +74,8 @@ impl Thread {
     }
 }
 
-fn has_step(document: &Document, id: &str) -> bool {
+/// Returns true if the document has a step that goes by this id, or by its place in the list.
+pub(super) fn has_step(document: &Document, id: &str) -> bool {
     document
         .steps
         .iter()
@@ -123,6 +92,7 @@ impl Review {
     /// A plan has at most this many comments, answers included.
     pub const MAX_COMMENTS: usize = 1000;
 
+    /// Every thread, oldest first.
     pub fn threads(&self) -> &[Thread] {
         &self.threads
     }
@@ -138,154 +108,37 @@ impl Review {
         self.threads.iter().find(|thread| thread.has(comment))
     }
 
-    pub(super) fn decide_comment(
-        &self,
-        command: &CommentCommand,
-    ) -> Result<Vec<ReviewEvent>, super::Refusal> {
-        if self.state == ReviewState::Deleted {
-            return Err(super::Refusal::Deleted);
-        }
-        let event = match command {
-            CommentCommand::Add {
-                comment,
-                on,
-                reply_to,
-                by,
-                text,
-            } => self.decide_add(comment, on.as_deref(), reply_to.as_deref(), by, text)?,
-            CommentCommand::Resolve { comment, by } => {
-                let thread = self.thread_to_settle(comment, by)?;
-                if !thread.is_open() {
-                    return Err(CommentRefusal::Already("resolved").into());
-                }
-                ReviewEvent::CommentResolved {
-                    comment: thread.id().clone(),
-                    by: by.clone(),
-                }
-            }
-            CommentCommand::Reopen { comment, by } => {
-                let thread = self.thread_to_settle(comment, by)?;
-                if thread.is_open() {
-                    return Err(CommentRefusal::Already("open").into());
-                }
-                ReviewEvent::CommentReopened {
-                    comment: thread.id().clone(),
-                    by: by.clone(),
-                }
-            }
-        };
-        Ok(vec![event])
-    }
-
-    fn decide_add(
-        &self,
-        comment: &CommentId,
-        on: Option<&str>,
-        reply_to: Option<&str>,
-        by: &Principal,
-        text: &str,
-    ) -> Result<ReviewEvent, CommentRefusal> {
-        if text.trim().is_empty() {
-            return Err(CommentRefusal::Empty);
-        }
-        if text.len() > Self::MAX_COMMENT_BYTES {
-            return Err(CommentRefusal::TooLong { bytes: text.len() });
-        }
-        if self.comment_count() >= Self::MAX_COMMENTS {
-            return Err(CommentRefusal::TooMany);
-        }
-        if self.thread_of(comment.as_str()).is_some() {
-            return Err(CommentRefusal::Duplicate(comment.clone()));
-        }
-        let reply_to = match reply_to {
-            Some(_) if on.is_some() => return Err(CommentRefusal::ReplyWithStep),
-            // An answer to an answer belongs to the thread.
-            Some(answered) => Some(self.known_thread(answered)?.id().clone()),
-            None => None,
-        };
-        let on = match on {
-            Some(step) => Some(self.known_step(step)?),
-            None => None,
-        };
-        let version = self.current().number;
-        let by = by.clone();
-        let text = text.to_owned();
-        Ok(ReviewEvent::CommentAdded {
-            comment: comment.clone(),
-            on,
-            version,
-            reply_to,
-            by,
-            text,
-        })
-    }
-
-    fn known_step(&self, step: &str) -> Result<StepId, CommentRefusal> {
-        let unknown = || CommentRefusal::NoSuchStep(step.to_owned());
-        let id: StepId = step.parse().map_err(|_| unknown())?;
-        if has_step(&self.current().document, id.as_str()) {
-            Ok(id)
-        } else {
-            Err(unknown())
-        }
-    }
-
-    fn known_thread(&self, comment: &str) -> Result<&Thread, CommentRefusal> {
-        self.thread_of(comment)
-            .ok_or_else(|| CommentRefusal::NoSuchComment(comment.to_owned()))
-    }
-
-    fn thread_to_settle(&self, comment: &str, by: &Principal) -> Result<&Thread, CommentRefusal> {
-        let thread = self.known_thread(comment)?;
-        if by.kind == PrincipalKind::Person || thread.first.by == *by {
-            return Ok(thread);
-        }
-        Err(CommentRefusal::MayNotResolve(by.clone()))
-    }
-
-    fn comment_count(&self) -> usize {
-        self.threads
-            .iter()
-            .map(|thread| 1 + thread.replies.len())
-            .sum()
-    }
-
-    /// Notes a comment. Returns whether the thread it answers is there.
+    /// Notes a comment, unless the thread it answers is missing.
     pub(super) fn note_comment(
         &mut self,
         comment: Comment,
         on: Option<&StepId>,
         reply_to: Option<&CommentId>,
-    ) -> bool {
+    ) -> Option<()> {
         match reply_to {
-            Some(root) => match self.thread_mut(root) {
-                Some(thread) => thread.replies.push(comment),
-                None => return false,
-            },
-            None => {
-                let on = on.cloned();
-                let replies = Vec::new();
-                self.threads.push(Thread {
-                    on,
-                    first: comment,
-                    replies,
-                    resolved: None,
-                });
-            }
+            Some(root) => self.thread_mut(root)?.replies.push(comment),
+            None => self.threads.push(Thread {
+                on: on.cloned(),
+                first: comment,
+                replies: Vec::new(),
+                resolved: None,
+            }),
         }
-        true
+        Some(())
     }
 
-    /// Notes that a thread was settled, or is open again. Returns whether that can be.
-    pub(super) fn note_settled(&mut self, root: &CommentId, resolved: Option<Resolved>) -> bool {
-        let Some(thread) = self.thread_mut(root) else {
-            return false;
-        };
+    /// Notes that a thread was settled, or is open again, unless it is so already.
+    pub(super) fn note_settled(
+        &mut self,
+        root: &CommentId,
+        resolved: Option<Resolved>,
+    ) -> Option<()> {
+        let thread = self.thread_mut(root)?;
         if thread.resolved.is_some() == resolved.is_some() {
-            return false;
+            return None;
         }
         thread.resolved = resolved;
-        true
+        Some(())
     }
 
     fn thread_mut(&mut self, root: &CommentId) -> Option<&mut Thread> {

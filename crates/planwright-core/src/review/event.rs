@@ -1,4 +1,4 @@
-//! What can be written into the journal of a plan.
+//! The events in the journal of a plan.
 
 use super::Terms;
 use crate::digest::Digest;
@@ -15,10 +15,15 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ReviewEvent {
+    /// A new version was written.
     PlanProposed {
+        /// Counted from 1.
         version: u32,
+        /// The content.
         document: Arc<Document>,
+        /// What would run, with the tools known then.
         digest: Digest,
+        /// The author.
         by: Principal,
         /// Why it was changed, in the author's words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,69 +43,100 @@ pub enum ReviewEvent {
     },
     /// The draft is put forward as it is.
     DraftProposed {
+        /// The version that was a draft.
         version: u32,
+        /// Who put it forward.
         by: Principal,
     },
+    /// A person or policy agreed.
     PlanApproved {
+        /// The version that was shown.
         version: u32,
         /// What was on the screen.
         digest: Digest,
+        /// The approver.
         by: Principal,
+        /// How sure it is that it was them.
         assurance: Assurance,
+        /// On which terms.
         #[serde(default, skip_serializing_if = "Terms::is_plain")]
         terms: Terms,
     },
+    /// An approver sent the plan back.
     PlanRejected {
+        /// The version that was shown.
         version: u32,
+        /// The approver.
         by: Principal,
+        /// What has to change.
         reason: String,
     },
     /// A run begins and spends the approval of this digest.
     RunOpened {
+        /// The id of the run.
         run: RunId,
+        /// The version it executes.
         version: u32,
+        /// What it executes.
         digest: Digest,
     },
+    /// The plan was deleted.
     PlanDeleted {
+        /// Who deleted it.
         by: Principal,
     },
     /// The author is asked to change something; this is no rejection and counts for no round.
     ChangesRequested {
+        /// The version that was shown.
         version: u32,
+        /// The approver.
         by: Principal,
+        /// What has to change.
         reason: String,
     },
     /// The plan was not touched for so long that it is not waited for any more.
     PlanExpired {
+        /// The version that was current.
         version: u32,
+        /// For how many days it was not touched.
         after_days: u32,
     },
     /// No run used the approval in time. This is not a no: the plan can be approved again.
     ApprovalExpired {
+        /// The version that was current.
         version: u32,
+        /// What was approved.
         digest: Digest,
     },
     /// The unused approvals of a principal no longer count: the principal took them back, or lost
     /// their access.
     ApprovalRevoked {
+        /// The version that was current.
         version: u32,
         /// Whose approvals.
         of: Principal,
+        /// Who revoked them.
         by: Principal,
         /// Only those that were given like this; all of them when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         given: Option<Assurance>,
+        /// Why, in their words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// The plan was put away: kept, and left out of lists.
     PlanArchived {
+        /// Who put it away.
         by: Principal,
     },
+    /// The plan was brought back to the stage it had.
     PlanUnarchived {
+        /// Who brought it back.
         by: Principal,
     },
+    /// A principal said something about the plan.
     CommentAdded {
+        /// The id of the comment.
         comment: CommentId,
         /// The step it is about; the plan as a whole when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,18 +146,48 @@ pub enum ReviewEvent {
         /// The first comment of the thread it belongs to; absent when it begins one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reply_to: Option<CommentId>,
+        /// Who said it.
         by: Principal,
+        /// What was said.
         text: String,
     },
     /// Nothing is left to discuss in the thread that begins with this comment.
     CommentResolved {
+        /// The first comment of the thread.
         comment: CommentId,
+        /// Who settled it.
         by: Principal,
     },
+    /// Something is left to discuss after all.
     CommentReopened {
+        /// The first comment of the thread.
         comment: CommentId,
+        /// Who opened it again.
         by: Principal,
     },
+}
+
+impl ReviewEvent {
+    /// Returns the name under which the journal knows it.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::PlanProposed { .. } => "plan_proposed",
+            Self::DraftProposed { .. } => "draft_proposed",
+            Self::PlanApproved { .. } => "plan_approved",
+            Self::PlanRejected { .. } => "plan_rejected",
+            Self::RunOpened { .. } => "run_opened",
+            Self::PlanDeleted { .. } => "plan_deleted",
+            Self::ChangesRequested { .. } => "changes_requested",
+            Self::PlanExpired { .. } => "plan_expired",
+            Self::ApprovalExpired { .. } => "approval_expired",
+            Self::ApprovalRevoked { .. } => "approval_revoked",
+            Self::PlanArchived { .. } => "plan_archived",
+            Self::PlanUnarchived { .. } => "plan_unarchived",
+            Self::CommentAdded { .. } => "comment_added",
+            Self::CommentResolved { .. } => "comment_resolved",
+            Self::CommentReopened { .. } => "comment_reopened",
+        }
+    }
 }
 
 impl Journaled for ReviewEvent {

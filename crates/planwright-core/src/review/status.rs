@@ -1,6 +1,6 @@
 //! The status of a plan, over its review and its latest run.
 
-use super::{Review, ReviewState};
+use super::{Review, ReviewStage, ReviewState};
 use crate::status::{CachedStatus, PlanStatus, RunStatus};
 
 impl Review {
@@ -21,7 +21,7 @@ impl Review {
     /// `opened`: a run of the current version used the approval up, so that the run says where the
     /// plan stands, and the plan waits for no decision.
     pub fn cached_status(&self) -> CachedStatus {
-        if self.archived && self.state != ReviewState::Deleted {
+        if self.is_archived() {
             return CachedStatus::Archived;
         }
         if self.is_up_to_its_run() {
@@ -29,9 +29,29 @@ impl Review {
         }
         self.state.status().into()
     }
+
+    /// Returns true if nothing was decided since the latest run began: no new version, and no new
+    /// consent.
+    fn is_up_to_its_run(&self) -> bool {
+        self.stage() == Some(ReviewStage::Proposed)
+            && self
+                .runs
+                .last()
+                .is_some_and(|run| run.version == self.current().number)
+    }
 }
 
 impl ReviewState {
+    /// Returns the status that lists and other programs see: for an archived plan, the one it had.
+    pub const fn status(self) -> PlanStatus {
+        match self {
+            Self::Active(stage) | Self::Archived(stage) => stage.status(),
+            Self::Deleted => PlanStatus::Deleted,
+        }
+    }
+}
+
+impl ReviewStage {
     /// Returns the status that lists and other programs see.
     pub const fn status(self) -> PlanStatus {
         match self {
@@ -42,7 +62,6 @@ impl ReviewState {
             Self::NeedsReview => PlanStatus::NeedsReview,
             Self::ChangesRequested => PlanStatus::ChangesRequested,
             Self::Expired => PlanStatus::Expired,
-            Self::Deleted => PlanStatus::Deleted,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an approval of a plan says besides yes.
+//! The terms of an approval.
 
 use crate::artifact::ArtifactRef;
 use crate::digest::Digest;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// On which terms an approval was given. All of it was on the screen, or follows from the policy in
+/// The terms on which an approval was given. All of it was on the screen, or follows from the policy in
 /// the digest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -37,7 +37,9 @@ pub struct Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BuildsOn {
+    /// Its number.
     pub version: u32,
+    /// What was agreed to.
     pub digest: Digest,
 }
 
@@ -45,6 +47,7 @@ pub struct BuildsOn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pin {
+    /// The digest of its definition.
     pub digest: Digest,
     /// The definition itself, so that a change can be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,10 +58,13 @@ pub struct Pin {
 /// approver chose.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Offer {
+    /// The rules that hold now.
     pub policy: Arc<Policy>,
     /// The first step a person has to be asked about; nothing if policy alone may approve.
     pub asks_about: Option<String>,
+    /// The tools that may be called, as they are defined.
     pub pins: BTreeMap<String, Pin>,
+    /// What the approver chose for steps whose arguments are not all known.
     pub late: BTreeMap<String, LateChoice>,
     /// It is about what changed since a run, so it is good for the run that goes on from that one,
     /// and for no other.
@@ -66,10 +72,12 @@ pub struct Offer {
 }
 
 impl Terms {
+    /// How many different people have to agree.
     pub fn required(&self) -> u32 {
         self.required.unwrap_or(1).max(1)
     }
 
+    /// How many runs the approval is good for.
     pub fn uses(&self) -> u32 {
         self.uses.unwrap_or(1).max(1)
     }

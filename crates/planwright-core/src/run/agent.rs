@@ -118,7 +118,7 @@ pub fn agent_tool() -> ToolName {
 }
 
 impl Run {
-    /// Whether the step is worked on by a model or an executor, and calls nothing itself.
+    /// Returns whether the step is worked on by a model or an executor, and calls nothing itself.
     pub fn is_models(&self, ix: StepIx) -> bool {
         matches!(
             self.definition(ix).action(),
@@ -139,7 +139,7 @@ impl Run {
         }
     }
 
-    /// Whether this run is one call of an agent step.
+    /// Returns whether this run is one call of an agent step.
     pub fn is_agent_call(&self) -> bool {
         self.start
             .parent

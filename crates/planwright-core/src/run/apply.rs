@@ -634,7 +634,7 @@ impl Run {
     }
 }
 
-/// Why what had not ended never will, if that is what this event says.
+/// Returns why what had not ended never will, if that is what this event says.
 fn given_up(event: &RunEvent) -> Option<String> {
     let RunEvent::RunGivenUp { by, reason, .. } = event else {
         return None;

@@ -64,7 +64,7 @@ impl Consent {
         }
     }
 
-    /// Whether a person agreed to this step: now, or before as it is now.
+    /// Returns whether a person agreed to this step: now, or before as it is now.
     pub fn is_a_persons_for(&self, step: &str) -> bool {
         self.is_a_persons() || self.agreed.contains(step)
     }
@@ -96,7 +96,7 @@ impl Consent {
         }
     }
 
-    /// Whether a person agreed, and not only policy.
+    /// Returns whether a person agreed, and not only policy.
     pub fn is_a_persons(&self) -> bool {
         self.approved_by
             .iter()

@@ -169,7 +169,8 @@ impl Run {
         self.usage.tokens
     }
 
-    /// Whether a model may be asked once more, after `more` tokens that are not in the journal yet.
+    /// Returns whether a model may be asked once more, after `more` tokens that are not in the
+    /// journal yet.
     pub(super) fn check_tokens(&self, more: u64) -> Result<(), GuardBlock> {
         let limit = self
             .plan
@@ -245,7 +246,7 @@ impl Run {
         usage.check_repeated(call, budget.same_call)
     }
 
-    /// Whether the run may begin anything more.
+    /// Returns whether the run may begin anything more.
     pub(super) fn check_seconds(&self, now: Timestamp) -> Result<(), GuardBlock> {
         let seconds = self
             .plan

@@ -112,28 +112,28 @@ impl Run {
         self.loops.instances.len()
     }
 
-    /// Whether the step runs once per element, and is not such a run itself.
+    /// Returns whether the step runs once per element, and is not such a run itself.
     pub fn loops(&self, ix: StepIx) -> bool {
         self.instance(ix).is_none() && self.plan.step(ix).for_each.is_some()
     }
 
-    /// Whether a person is asked before anything of this step is called. A loop asks for each
-    /// element.
+    /// Returns whether a person is asked before anything of this step is called. A loop asks for
+    /// each element.
     pub fn needs_approval(&self, ix: StepIx) -> bool {
         self.definition(ix).approval_required && !self.loops(ix) && !self.is_left_out(ix)
     }
 
-    /// Whether the plan says that the step is not to run.
+    /// Returns whether the plan says that the step is not to run.
     pub fn is_left_out(&self, ix: StepIx) -> bool {
         self.definition(ix).skip
     }
 
-    /// Whether the step asks a person instead of calling a tool.
+    /// Returns whether the step asks a person instead of calling a tool.
     pub fn asks(&self, ix: StepIx) -> bool {
         matches!(self.definition(ix).action(), Some(Action::Input(_)))
     }
 
-    /// Whether a sibling of this instance failed for good.
+    /// Returns whether a sibling of this instance failed for good.
     pub(super) fn is_stopped(&self, ix: StepIx) -> bool {
         let opened = self
             .instance(ix)
@@ -268,7 +268,7 @@ impl Run {
         }
     }
 
-    /// Whether the loop can be closed: every instance is done.
+    /// Returns whether the loop can be closed: every instance is done.
     pub(super) fn is_closable(&self, ix: StepIx) -> bool {
         self.index.closable.contains(&ix)
     }

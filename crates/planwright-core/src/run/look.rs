@@ -29,7 +29,7 @@ pub struct LookedAt {
 }
 
 impl Assessment {
-    /// Whether the work cannot end well as it is.
+    /// Returns whether the work cannot end well as it is.
     pub fn asks_for_change(self) -> bool {
         match self {
             Self::NeedsAdjustment | Self::OffTrack => true,
@@ -114,7 +114,7 @@ impl Run {
         })
     }
 
-    /// How many tokens models may still use; absent where nothing bounds them.
+    /// Returns how many tokens models may still use; absent where nothing bounds them.
     pub fn tokens_left(&self) -> Option<u64> {
         let own = self
             .start
@@ -144,7 +144,7 @@ impl Run {
         Ok(())
     }
 
-    /// Where every step stands, as far as changing it is concerned.
+    /// Returns where every step stands, as far as changing it is concerned.
     pub fn adjustable(&self) -> Adjustable {
         self.plan
             .indices()

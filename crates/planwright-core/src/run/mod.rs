@@ -1,5 +1,4 @@
-//! The life of a run: [`Run::decide`] says what may happen, [`Run::apply`] notes what happened, and
-//! [`Run::effects`] says what the outside has to do about it.
+//! The life of a run: [`Run::decide`] says what may happen, [`Run::apply`] notes what happened.
 //!
 //! `decide` changes nothing and `apply` is the only mutation, so that a live run and one read back
 //! from its journal go through the same code. All costs are per event, never per step of the plan.
@@ -8,11 +7,11 @@ mod agent;
 mod apply;
 mod consent;
 mod decide;
-mod effect;
 mod error_code;
 mod event;
 mod fork;
 mod guard;
+mod idempotency;
 mod index;
 mod instances;
 mod look;
@@ -33,11 +32,11 @@ pub use agent::{
 };
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{CallReport, Command};
-pub use effect::{Effect, idempotency_key};
 pub use error_code::StepErrorCode;
 pub use event::{Fork, Parent, Resolution, RunEvent, StepError};
 pub use fork::{ReusedResult, continued, reusable_results};
 pub use guard::GuardBlock;
+pub use idempotency::idempotency_key;
 pub use instances::{Instance, Loop};
 pub use look::{Look, LookedAt};
 pub use preview::{PLACEHOLDER, Preview, PreviewStep, known_args, preview};
@@ -213,7 +212,7 @@ impl Run {
             .take(offered)
     }
 
-    /// How many more steps may start now.
+    /// Returns how many more steps may start now.
     pub fn free_slots(&self) -> usize {
         match self.state {
             RunState::Running => {
@@ -268,12 +267,12 @@ impl Run {
         self.answered.get(&ix).map_or(&[], Vec::as_slice)
     }
 
-    /// How many steps of the plan have not ended.
+    /// Returns how many steps of the plan have not ended.
     pub fn open_steps(&self) -> usize {
         self.index.open_own
     }
 
-    /// How many steps of the plan are completed.
+    /// Returns how many steps of the plan are completed.
     pub fn completed_steps(&self) -> usize {
         self.index.completed
     }
@@ -353,7 +352,7 @@ impl Run {
         steps.finish()
     }
 
-    /// Whether the failure of this step ends the run.
+    /// Returns whether the failure of this step ends the run.
     fn is_critical(&self, ix: StepIx) -> bool {
         let limits = &self.plan.document().limits;
         self.plan.step(ix).is_critical() && limits.on_failure != Some(OnFailure::Continue)

@@ -105,7 +105,7 @@ impl Run {
         }
     }
 
-    /// Why a step is where it is, for those that did not complete.
+    /// Returns why a step is where it is, for those that did not complete.
     pub(crate) fn explain(&self, state: &StepState) -> Option<StepError> {
         match state {
             StepState::Failed { error, .. } => Some((**error).clone()),

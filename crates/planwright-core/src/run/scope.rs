@@ -30,7 +30,7 @@ impl Scope {
         Self { exact, bare }
     }
 
-    /// Whether a tool, by its full name, is in the scope.
+    /// Returns whether a tool, by its full name, is in the scope.
     pub(super) fn holds(&self, name: &str) -> bool {
         self.exact.contains(name)
             || bare_name(name).is_some_and(|bare| self.exact.contains(bare))

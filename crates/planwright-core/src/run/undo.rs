@@ -298,7 +298,7 @@ impl Run {
         }
     }
 
-    /// Whether the value was taken over from another run.
+    /// Returns whether the value was taken over from another run.
     pub(super) fn is_reused(&self, ix: StepIx) -> bool {
         self.reused.contains(&ix)
     }

@@ -21,7 +21,7 @@ impl StoredValue {
     /// what is written must be readable again, also inside the documents that quote it.
     pub const MAX_DEPTH: usize = 100;
 
-    /// Whether a value can be written down and read again.
+    /// Returns whether a value can be written down and read again.
     pub fn can_keep(value: &Value) -> bool {
         let mut any_number = usize::MAX;
         crate::json::fits_within(value, Self::MAX_DEPTH, &mut any_number)

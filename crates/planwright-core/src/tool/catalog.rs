@@ -78,7 +78,7 @@ impl KnownTool {
     }
 
     /// The name as rules compare it with look-alikes. Folded once.
-    pub fn folded(&self) -> &FoldedName {
+    pub fn folded_name(&self) -> &FoldedName {
         self.folded.get_or_init(|| FoldedName::new(&self.name))
     }
 

@@ -45,14 +45,14 @@ fn read(adjustments: &Value) -> Vec<Adjustment> {
 
 fn adjusted(adjustments: &Value) -> Document {
     abc()
-        .adjusted(&read(adjustments), &state(), &Bounds::default())
+        .apply_adjustments(&read(adjustments), &state(), &Bounds::default())
         .unwrap()
 }
 
 #[track_caller]
 fn refused(adjustments: &Value, words: &str) {
     let error = abc()
-        .adjusted(&read(adjustments), &state(), &Bounds::default())
+        .apply_adjustments(&read(adjustments), &state(), &Bounds::default())
         .unwrap_err();
     assert!(error.to_string().contains(words), "{error}");
 }
@@ -192,7 +192,7 @@ fn what_was_partly_done_is_skipped_or_replaced_and_what_nobody_knows_waits_for_a
         ("c", StepProgress::Open),
     ]);
     let make = |adjustments: Value, state: &Adjustable| {
-        abc().adjusted(&read(&adjustments), state, &Bounds::default())
+        abc().apply_adjustments(&read(&adjustments), state, &Bounds::default())
     };
     assert!(make(json!([{"type": "retry", "step": "b"}]), &partly).is_err());
     assert!(
@@ -361,7 +361,7 @@ fn random_sets_never_touch_what_was_executed_and_lead_to_a_sound_plan_or_nowhere
             .collect();
         let adjustments = read(&json!(adjustments));
         let before = document.clone();
-        match document.adjusted(&adjustments, &state, &Bounds::default()) {
+        match document.apply_adjustments(&adjustments, &state, &Bounds::default()) {
             Err(error) => {
                 refused += 1;
                 assert!(!error.problems.is_empty());
@@ -406,7 +406,7 @@ fn random_sets_never_touch_what_was_executed_and_lead_to_a_sound_plan_or_nowhere
 #[test]
 fn a_step_that_nothing_is_known_about_cannot_be_changed() {
     let none: Adjustable = std::iter::empty::<(StepId, StepProgress)>().collect();
-    let error = abc().adjusted(
+    let error = abc().apply_adjustments(
         &read(&json!([{"type": "skip", "step": "c"}])),
         &none,
         &Bounds::default(),

@@ -10,7 +10,7 @@ use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::policy::{LateChoice, Policy, PolicyDocument, Subject, late_arguments};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Command as ReviewCommand, Offer, Pin, Review, ReviewEvent, ReviewState, Revision, Revocation,
+    Command as ReviewCommand, Offer, Pin, Review, ReviewEvent, ReviewStage, Revision, Revocation,
 };
 use planwright_core::run::{
     CallFacts, CallReport, Command, Consent, Run, RunEvent, Shown, StepError, StepState,
@@ -360,7 +360,7 @@ impl<'a> Life<'a> {
             assert_eq!(self.review.current().number, current + 1);
             let about = self.about();
             self.oracle.edited(&about);
-            self.tally.carried += u64::from(self.review.state() == ReviewState::Approved);
+            self.tally.carried += u64::from(self.review.stage() == Some(ReviewStage::Approved));
         }
     }
 
@@ -384,7 +384,7 @@ impl<'a> Life<'a> {
         let plan = Arc::clone(&self.setting.plans[self.document]);
         let catalog = self.setting.catalog(&self.tools);
         let judged = policy.judge_plan(&plan, &catalog);
-        if judged.denied().is_some() {
+        if judged.denial().is_some() {
             return;
         }
         let mut chosen = BTreeMap::new();
@@ -421,7 +421,10 @@ impl<'a> Life<'a> {
             )
         });
         let offer = Offer {
-            asks_about: judged.asked().next().map(|step| step.step.to_string()),
+            asks_about: judged
+                .asked_steps()
+                .next()
+                .map(|step| step.step.to_string()),
             pins: pins.collect(),
             late: judged.late_choices(&chosen, &policy.late_bound),
             only_to_go_on: false,
@@ -515,7 +518,7 @@ impl<'a> Life<'a> {
         let about = self.about();
         let catalog = self.setting.catalog(&self.tools);
         let judged = policy.judge_plan(&self.setting.plans[self.document], &catalog);
-        if judged.denied().is_some() {
+        if judged.denial().is_some() {
             return;
         }
         let id: RunId = format!("run_{}", self.runs).parse().unwrap();

@@ -19,7 +19,7 @@ fn base() -> Document {
 }
 
 fn make(edits: &[Edit]) -> Result<Document, EditError> {
-    base().edited(edits, &Bounds::default())
+    base().with_edits(edits, &Bounds::default())
 }
 
 fn read(edit: Value) -> Edit {
@@ -90,7 +90,7 @@ fn a_value_is_put_at_its_path_and_a_step_goes_by_id_or_position() {
     let edit = [read(
         json!({"op": "set", "path": "steps.1.title", "value": "one"}),
     )];
-    let edited = numbered.edited(&edit, &Bounds::default()).unwrap();
+    let edited = numbered.with_edits(&edit, &Bounds::default()).unwrap();
     assert_eq!(
         edited.steps[1].title.as_deref(),
         Some("one"),
@@ -197,7 +197,7 @@ fn a_step_that_is_skipped_stays_and_can_be_taken_back_in() {
     assert!(skipped.steps[2].skip);
     assert_eq!(skipped.steps.len(), 4);
     let back = skipped
-        .edited(
+        .with_edits(
             &[read(json!({"op": "unskip", "step": "3"}))],
             &Bounds::default(),
         )
@@ -308,7 +308,7 @@ fn an_edit_has_limits() {
         json!({"op": "set", "path": "goal", "value": "x".repeat(500)}),
     )];
     assert!(matches!(
-        base().edited(&edit, &small),
+        base().with_edits(&edit, &small),
         Err(EditError::TooLarge(_))
     ));
 }
@@ -413,7 +413,7 @@ fn after(choices: &[usize]) -> Document {
     for &choice in choices {
         // What cannot be made now is left out.
         document = document
-            .edited(&kinds[choice..=choice], &bounds)
+            .with_edits(&kinds[choice..=choice], &bounds)
             .unwrap_or(document);
     }
     document

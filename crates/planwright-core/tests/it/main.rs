@@ -24,6 +24,7 @@ mod references;
 mod rendering;
 mod review_laws;
 mod review_life;
+mod review_table;
 mod revocations;
 mod run_files;
 mod run_golden;

@@ -7,7 +7,8 @@ use planwright_core::journal::{Cause, Entry, Head, StreamName, decode, encode};
 use planwright_core::plan::Document;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{
-    BuildsOn, Command, Refusal, Review, ReviewEvent, ReviewState, Revision, Revocation, Terms,
+    BuildsOn, Command, Refusal, Review, ReviewEvent, ReviewStage, ReviewState, Revision,
+    Revocation, Terms,
 };
 use planwright_core::run::Shown;
 use planwright_core::status::PlanStatus;
@@ -116,9 +117,9 @@ impl Life {
                 .retain(|granted| !deleted && *granted == digest(title, 0));
             let agreed = !self.granted.is_empty();
             let expected = if agreed {
-                ReviewState::Approved
+                ReviewState::Active(ReviewStage::Approved)
             } else {
-                ReviewState::Proposed
+                ReviewState::Active(ReviewStage::Proposed)
             };
             assert_eq!(self.review.state(), expected);
         }
@@ -146,9 +147,12 @@ impl Life {
             );
             assert!(!matches!(
                 before,
-                ReviewState::Rejected | ReviewState::Deleted
+                ReviewState::Active(ReviewStage::Rejected) | ReviewState::Deleted
             ));
-            assert_eq!(self.review.state(), ReviewState::Approved);
+            assert_eq!(
+                self.review.state(),
+                ReviewState::Active(ReviewStage::Approved)
+            );
             self.granted.push(digest);
         }
     }
@@ -165,9 +169,9 @@ impl Life {
             self.rejections += 1;
             self.granted.clear();
             let expected = if self.rejections >= Review::MAX_REJECTIONS {
-                ReviewState::NeedsReview
+                ReviewState::Active(ReviewStage::NeedsReview)
             } else {
-                ReviewState::Rejected
+                ReviewState::Active(ReviewStage::Rejected)
             };
             assert_eq!(self.review.state(), expected);
             let last = self.review.rejections().last().unwrap();
@@ -198,7 +202,9 @@ impl Life {
             (Ok(_), Some(at)) => {
                 assert!(!matches!(
                     before,
-                    ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted
+                    ReviewState::Active(ReviewStage::Rejected)
+                        | ReviewState::Active(ReviewStage::NeedsReview)
+                        | ReviewState::Deleted
                 ));
                 self.granted.remove(at);
                 self.runs += 1;
@@ -252,7 +258,10 @@ impl Life {
             true => {
                 assert!(self.granted.is_empty() || events.is_ok_and(|events| events.len() == 1));
                 self.granted.clear();
-                assert_ne!(self.review.state(), ReviewState::Approved);
+                assert_ne!(
+                    self.review.state(),
+                    ReviewState::Active(ReviewStage::Approved)
+                );
             }
             false => assert_eq!(
                 events,
@@ -348,16 +357,22 @@ fn the_third_rejection_needs_a_person_to_step_in() {
     for round in 1..=3 {
         life.reject(&ada(), Shown::Version(round));
         if round < 3 {
-            assert_eq!(life.review.state(), ReviewState::Rejected);
+            assert_eq!(
+                life.review.state(),
+                ReviewState::Active(ReviewStage::Rejected)
+            );
             life.propose(u8::try_from(round).unwrap(), &Principal::agent("planner"));
         }
     }
-    assert_eq!(life.review.state(), ReviewState::NeedsReview);
+    assert_eq!(
+        life.review.state(),
+        ReviewState::Active(ReviewStage::NeedsReview)
+    );
     assert_eq!(life.review.status(None).as_str(), "needs_review");
     life.approve(0, &ada(), Shown::Version(3));
     assert_eq!(
         life.review.state(),
-        ReviewState::Approved,
+        ReviewState::Active(ReviewStage::Approved),
         "a person may still agree"
     );
 }
@@ -502,11 +517,14 @@ fn a_journal_cannot_say_what_was_never_agreed_to() {
 
 #[test]
 fn a_rejected_or_deleted_plan_accepts_no_run_and_no_second_decision() {
-    for end in [ReviewState::Rejected, ReviewState::Deleted] {
+    for end in [
+        ReviewState::Active(ReviewStage::Rejected),
+        ReviewState::Deleted,
+    ] {
         let mut life = Life::begin();
         life.approve(0, &ada(), Shown::Version(1));
         match end {
-            ReviewState::Rejected => life.reject(&ada(), Shown::Version(1)),
+            ReviewState::Active(ReviewStage::Rejected) => life.reject(&ada(), Shown::Version(1)),
             _ => life.delete(false, &ada()),
         }
         let at = Timestamp::from_millis(9);
@@ -586,7 +604,10 @@ fn an_edit_of_words_keeps_the_approval_and_a_run_spends_it_once() {
     let mut life = Life::begin();
     life.approve(0, &ada(), Shown::Version(1));
     life.give(&edit(1, 1)).unwrap();
-    assert_eq!(life.review.state(), ReviewState::Approved);
+    assert_eq!(
+        life.review.state(),
+        ReviewState::Active(ReviewStage::Approved)
+    );
     life.title = 1;
     life.version = 2;
     life.open(0);
@@ -600,7 +621,7 @@ fn an_approval_after_an_edit_says_what_it_builds_on() {
     let mut life = Life::begin();
     life.approve(0, &ada(), Shown::Version(1));
     life.propose(2, &ada());
-    let before = life.review.agreed_before(LATER);
+    let before = life.review.approval_before_edit(LATER);
     assert_eq!(
         before,
         Some(BuildsOn {
@@ -613,7 +634,7 @@ fn an_approval_after_an_edit_says_what_it_builds_on() {
     life.open(0);
     life.propose(0, &ada());
     assert_eq!(
-        life.review.agreed_before(LATER),
+        life.review.approval_before_edit(LATER),
         None,
         "what was used up was not voided by an edit"
     );
@@ -621,7 +642,7 @@ fn an_approval_after_an_edit_says_what_it_builds_on() {
     life.reject(&ada(), Shown::Version(3));
     life.propose(2, &ada());
     assert_eq!(
-        life.review.agreed_before(LATER),
+        life.review.approval_before_edit(LATER),
         None,
         "what was taken back is nothing to build on"
     );
@@ -697,7 +718,7 @@ fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
     };
     assert_eq!(
         give(&Command::Edit(Box::new(edit))),
-        Ok((1, ReviewState::Draft)),
+        Ok((1, ReviewState::Active(ReviewStage::Draft))),
         "it stays a draft"
     );
     let again = Command::Propose {
@@ -705,8 +726,14 @@ fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
         digest,
         by: by.clone(),
     };
-    assert_eq!(give(&again), Ok((1, ReviewState::Proposed)));
-    assert_eq!(give(&again), Ok((0, ReviewState::Proposed)));
+    assert_eq!(
+        give(&again),
+        Ok((1, ReviewState::Active(ReviewStage::Proposed)))
+    );
+    assert_eq!(
+        give(&again),
+        Ok((0, ReviewState::Active(ReviewStage::Proposed)))
+    );
     assert_eq!(
         give(&propose),
         Err(Refusal::NotADraft(PlanStatus::Proposed))

@@ -7,7 +7,8 @@ use planwright_core::plan::{Document, Step};
 use planwright_core::policy::{Policy, PolicyDocument};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{
-    Command, CommentCommand, CommentRefusal, Offer, Refusal, Review, ReviewEvent, ReviewState,
+    Command, CommentCommand, CommentRefusal, Offer, Refusal, Review, ReviewEvent, ReviewStage,
+    ReviewState,
 };
 use planwright_core::run::Shown;
 use planwright_core::stats::{ReviewTally, Statistics};
@@ -362,7 +363,10 @@ fn a_request_for_changes_voids_the_approval_and_counts_for_no_round() {
         life.approve(json!({})).unwrap();
         assert!(life.send_back(planner()).is_err(), "agents decide nothing");
         life.send_back(ada()).unwrap();
-        assert_eq!(life.review.state(), ReviewState::ChangesRequested);
+        assert_eq!(
+            life.review.state(),
+            ReviewState::Active(ReviewStage::ChangesRequested)
+        );
         assert_eq!(life.approve(json!({})), Err(Refusal::ChangesRequested));
         let open = Command::OpenRun {
             run: "run_x".parse().unwrap(),
@@ -370,7 +374,10 @@ fn a_request_for_changes_voids_the_approval_and_counts_for_no_round() {
         };
         assert_eq!(life.give(&open), Err(Refusal::ChangesRequested));
         life.propose(&[&format!("s{version}")]);
-        assert_eq!(life.review.state(), ReviewState::Proposed);
+        assert_eq!(
+            life.review.state(),
+            ReviewState::Active(ReviewStage::Proposed)
+        );
     }
     assert_eq!(
         (
@@ -395,7 +402,10 @@ fn a_plan_expires_when_nobody_touched_it_and_its_approval_does_not_survive_that(
         (life.expire(0), life.expire(30), life.expire(30)),
         (0, 1, 0)
     );
-    assert_eq!(life.review.state(), ReviewState::Expired);
+    assert_eq!(
+        life.review.state(),
+        ReviewState::Active(ReviewStage::Expired)
+    );
     assert_eq!(life.approve(json!({})), Err(Refusal::PlanExpired));
     // The same content brings it back, and has to be agreed to again.
     let document = Arc::clone(&life.review.current().document);
@@ -407,7 +417,7 @@ fn a_plan_expires_when_nobody_touched_it_and_its_approval_does_not_survive_that(
     .unwrap();
     assert_eq!(
         (life.review.state(), life.review.current().number),
-        (ReviewState::Proposed, 2)
+        (ReviewState::Active(ReviewStage::Proposed), 2)
     );
     assert!(life.review.usable_approvals(&digest(1), life.now).is_none());
 }
@@ -427,7 +437,7 @@ fn an_expired_approval_is_noted_once_and_is_not_a_rejection() {
     assert_eq!(life.give(&Command::ExpireApprovals), Ok(0));
     assert_eq!(
         (life.review.state(), life.review.rejections().len()),
-        (ReviewState::Proposed, 0)
+        (ReviewState::Active(ReviewStage::Proposed), 0)
     );
     let open = Command::OpenRun {
         run: "run_x".parse().unwrap(),
@@ -438,7 +448,10 @@ fn an_expired_approval_is_noted_once_and_is_not_a_rejection() {
         "the reason is that it expired"
     );
     life.approve(json!({})).unwrap();
-    assert_eq!(life.review.state(), ReviewState::Approved);
+    assert_eq!(
+        life.review.state(),
+        ReviewState::Active(ReviewStage::Approved)
+    );
 }
 
 #[test]
@@ -484,7 +497,7 @@ fn the_word_beside_the_journal_tells_what_waits_from_what_was_opened() {
     .unwrap();
     assert_eq!(
         (life.review.cached_status().as_str(), life.review.state()),
-        ("opened", ReviewState::Proposed)
+        ("opened", ReviewState::Active(ReviewStage::Proposed))
     );
     // The word stands exactly where the run says where the plan stands.
     assert_eq!(
@@ -601,7 +614,7 @@ proptest! {
             };
             let may_run = life.review.decide(&open, life.now).is_ok();
             let put_forward =
-                matches!(life.review.state(), ReviewState::Proposed | ReviewState::Approved);
+                matches!(life.review.state(), ReviewState::Active(ReviewStage::Proposed) | ReviewState::Active(ReviewStage::Approved));
             assert!(!may_run || put_forward && !life.review.is_archived());
         }
         assert_eq!(format!("{:?}", life.fold()), format!("{:?}", life.review));

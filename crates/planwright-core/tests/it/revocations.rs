@@ -8,7 +8,8 @@ use planwright_core::plan::{Bounds, Document};
 use planwright_core::policy::{Policy, PolicyDocument, RolesTable};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{
-    Access, Command, Offer, Refusal, Review, ReviewEvent, ReviewState, Revocation, access_holds,
+    Access, ApprovalState, Command, Offer, Refusal, Review, ReviewEvent, ReviewStage, ReviewState,
+    Revocation, access_holds,
 };
 use planwright_core::run::Shown;
 use planwright_core::time::Timestamp;
@@ -138,10 +139,12 @@ fn an_approval_that_was_revoked_starts_nothing_and_says_why() {
     let plain = Arc::default();
     let yes = approve(&bob(), Assurance::Token, 1, &plain);
     let review = lived(&[yes.clone(), revoke(&bob(), &ada(), Some(Assurance::Token))]);
-    assert_eq!(review.state(), ReviewState::Proposed);
+    assert_eq!(review.state(), ReviewState::Active(ReviewStage::Proposed));
     let words = "the approval of person bob was revoked by person ada before it was used";
     assert_eq!(refused(&review, 1).to_string(), words);
-    let revoked = review.approvals()[0].revoked.as_ref().unwrap();
+    let ApprovalState::Revoked(revoked) = review.approvals()[0].state(LATER) else {
+        panic!("the approval was revoked");
+    };
     assert_eq!(
         (&revoked.by, revoked.reason.as_deref()),
         (&ada(), Some("access was taken away"))
@@ -157,7 +160,7 @@ fn an_approval_that_was_revoked_starts_nothing_and_says_why() {
     for by in [bob(), ada()] {
         let again = approve(&by, Assurance::Terminal, 1, &plain);
         let review = lived(&[yes.clone(), revoke(&bob(), &bob(), None), again]);
-        assert_eq!(review.state(), ReviewState::Approved);
+        assert_eq!(review.state(), ReviewState::Active(ReviewStage::Approved));
         assert!(review.decide(&open(1), LATER).is_ok());
     }
 }
@@ -244,14 +247,17 @@ fn one_of_several_who_is_gone_leaves_too_few() {
         approve(&bob(), Assurance::Token, 1, &two),
         approve(&ada(), Assurance::Terminal, 1, &two),
     ];
-    assert_eq!(lived(&both).state(), ReviewState::Approved);
+    assert_eq!(
+        lived(&both).state(),
+        ReviewState::Active(ReviewStage::Approved)
+    );
     let [first, second] = both;
     let review = lived(&[
         first,
         second,
         revoke(&bob(), &ada(), Some(Assurance::Token)),
     ]);
-    assert_eq!(review.state(), ReviewState::Proposed);
+    assert_eq!(review.state(), ReviewState::Active(ReviewStage::Proposed));
     assert_eq!(
         refused(&review, 1),
         Refusal::NotEnough {
@@ -269,7 +275,7 @@ fn what_is_left_of_an_approval_for_several_runs_is_revoked() {
     assert!(review.usable_approvals(&digest(1), LATER).is_some());
     let review = lived(&[yes, open(1), revoke(&bob(), &ada(), None)]);
     assert!(matches!(refused(&review, 1), Refusal::Revoked { .. }));
-    assert_eq!(review.state(), ReviewState::Proposed);
+    assert_eq!(review.state(), ReviewState::Active(ReviewStage::Proposed));
 }
 
 #[test]
@@ -277,11 +283,11 @@ fn nothing_builds_on_an_approval_that_was_edited_away_and_then_revoked() {
     let yes = approve(&bob(), Assurance::Token, 1, &Arc::default());
     assert!(
         lived(&[yes.clone(), propose(2)])
-            .agreed_before(LATER)
+            .approval_before_edit(LATER)
             .is_some()
     );
     let review = lived(&[yes.clone(), propose(2), revoke(&bob(), &ada(), None)]);
-    assert_eq!(review.agreed_before(LATER), None);
+    assert_eq!(review.approval_before_edit(LATER), None);
     // Nor does it come back with the content it was given for.
     let review = lived(&[yes, revoke(&bob(), &ada(), None), propose(2), propose(1)]);
     assert_eq!(refused(&review, 1), Refusal::NotApproved);

@@ -2,9 +2,9 @@
 //! tools. What it calls there goes through the run like everything else; what it does by itself
 //! the run does not see.
 
-use super::messages::offered;
+use super::messages::offer_tools;
 use super::tool_calls::{CallOutcome, ToolCalls};
-use super::unwanted;
+use super::wait_until_unwanted;
 use crate::port::{BoxFuture, DelegateError, Delegation, Gateway, ProgressSink};
 use crate::run::child::ChildAnswer;
 use planwright_core::model::{OfferedTool, WantedCall};
@@ -48,7 +48,7 @@ pub(crate) async fn delegate(
     let outcome = tokio::select! {
         biased;
         outcome = &mut working => outcome,
-        () = unwanted(calls.commands.clone()) => {
+        () = wait_until_unwanted(calls.commands.clone()) => {
             cancelled.cancel();
             working.await
         }
@@ -66,7 +66,7 @@ pub(crate) async fn delegate(
         }
         Err(error) => return (refused(&error), None),
     };
-    match calls.stored(value).await {
+    match calls.store_result(value).await {
         Ok(stored @ StoredValue::Inline(_)) => (CallReport::Succeeded(stored), None),
         Ok(stored @ StoredValue::Artifact(_)) => {
             let large = calls.value(&stored).await.ok().map(Arc::new);
@@ -107,7 +107,7 @@ struct StepGateway {
 
 impl Gateway for StepGateway {
     fn tools(&self) -> Vec<OfferedTool> {
-        offered(&self.calls.runs.context.catalog(), &self.calls.order.tools)
+        offer_tools(&self.calls.runs.context.catalog(), &self.calls.order.tools)
     }
 
     fn call(&self, tool: String, args: Value) -> BoxFuture<'static, Result<Value, StepError>> {

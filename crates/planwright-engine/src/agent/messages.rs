@@ -98,7 +98,7 @@ fn bounded(mut text: String) -> String {
 }
 
 /// The tools of a scope that are there now, each once.
-pub(crate) fn offered(catalog: &Catalog, scope: &[String]) -> Vec<OfferedTool> {
+pub(crate) fn offer_tools(catalog: &Catalog, scope: &[String]) -> Vec<OfferedTool> {
     let mut tools: Vec<&Arc<KnownTool>> = Vec::new();
     for tool in scope.iter().filter_map(|name| catalog.resolve(name).ok()) {
         if !tools.iter().any(|known| known.name == tool.name) {

@@ -52,7 +52,7 @@ pub(crate) struct AgentOrder {
 }
 
 /// Ends when the answer of the step is not wanted any more.
-pub(crate) async fn unwanted(mut commands: watch::Receiver<ChildCommand>) {
+pub(crate) async fn wait_until_unwanted(mut commands: watch::Receiver<ChildCommand>) {
     loop {
         if matches!(*commands.borrow_and_update(), ChildCommand::Cancel(_))
             || commands.changed().await.is_err()

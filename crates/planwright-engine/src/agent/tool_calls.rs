@@ -1,7 +1,7 @@
 //! What an executor wants becomes an entry of the run first, and a run of its own then: judged,
 //! pinned, guarded, approved, resumed and undone like any other call.
 
-use super::{AgentOrder, unwanted};
+use super::{AgentOrder, wait_until_unwanted};
 use crate::context::Request;
 use crate::context::crash;
 use crate::dispatch::call_digest;
@@ -66,7 +66,7 @@ impl ToolCalls {
         }
         let text = match text.is_empty() {
             true => None,
-            false => Some(self.stored(Value::String(text.to_owned())).await?),
+            false => Some(self.store_result(Value::String(text.to_owned())).await?),
         };
         let mut calls = Vec::with_capacity(wanted.len());
         for call in wanted {
@@ -87,7 +87,7 @@ impl ToolCalls {
         let sent = async {
             self.order
                 .inbox
-                .send(Request::told(command, reply))
+                .send(Request::reporting(command, reply))
                 .await
                 .ok()?;
             told.await.ok()?.ok()
@@ -95,7 +95,7 @@ impl ToolCalls {
         let events = tokio::select! {
             biased;
             events = sent => events.ok_or(CallReport::NotMade)?,
-            () = unwanted(self.commands.clone()) => return Err(CallReport::NotMade),
+            () = wait_until_unwanted(self.commands.clone()) => return Err(CallReport::NotMade),
         };
         crash::point("agent: turn taken");
         self.decided(events)
@@ -148,7 +148,7 @@ impl ToolCalls {
         } else {
             Value::Null
         };
-        let args = self.stored(args).await?;
+        let args = self.store_result(args).await?;
         Ok(Wanted {
             id,
             tool: name,
@@ -387,7 +387,7 @@ impl ToolCalls {
         read.map_err(|error| StepError::new(StepErrorCode::ArtifactDamaged, error.to_string()))
     }
 
-    pub(crate) async fn stored(&self, value: Value) -> Result<StoredValue, CallReport> {
+    pub(crate) async fn store_result(&self, value: Value) -> Result<StoredValue, CallReport> {
         let mut value = value;
         self.runs.context.redaction.redactor().value(&mut value);
         let stored = store_value(&*self.runs.context.ports.artifacts, value).await;

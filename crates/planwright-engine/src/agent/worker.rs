@@ -1,9 +1,9 @@
 //! The built-in executor: a model with the plan's tools. Everything it said is in the journal, so
 //! that after a crash it goes on where it was, and nothing is called twice.
 
-use super::messages::{data, failure, offered, refusal};
+use super::messages::{data, failure, offer_tools, refusal};
 use super::tool_calls::{CallOutcome, ToolCalls};
-use super::unwanted;
+use super::wait_until_unwanted;
 use crate::port::{ModelAnswer, ModelError, ModelRequest};
 use crate::run::child::ChildAnswer;
 use planwright_core::model::{Message, ModelRole, ModelUse, WantedCall};
@@ -44,7 +44,7 @@ impl Worker {
         let over = match self.talk().await {
             Ok(text) => self
                 .calls
-                .stored(Value::String(text))
+                .store_result(Value::String(text))
                 .await
                 .map(CallReport::Succeeded),
             Err(answer) => Err(answer),
@@ -107,14 +107,14 @@ impl Worker {
         };
         let mut request = ModelRequest::new(role, self.messages.clone());
         request.model = order.model.clone();
-        request.tools = offered(&runs.context.catalog(), &order.tools);
+        request.tools = offer_tools(&runs.context.catalog(), &order.tools);
         request.told = order.said.clone();
         let cancelled = CancellationToken::new();
         request.cancelled = cancelled.clone();
         let answered = tokio::select! {
             biased;
             answered = runs.context.ports.model.ask(request) => answered,
-            () = unwanted(self.calls.commands.clone()) => {
+            () = wait_until_unwanted(self.calls.commands.clone()) => {
                 cancelled.cancel();
                 return Err(CallReport::NotMade);
             }

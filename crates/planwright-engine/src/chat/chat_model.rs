@@ -74,13 +74,14 @@ impl ChatModel {
         self.asked.store(false, Ordering::SeqCst);
     }
 
-    /// Whether it was asked anything since then. What was said before a crash is not said again.
+    /// Returns whether it was asked anything since then. What was said before a crash is not said
+    /// again.
     pub fn was_asked(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// Why the last answer is none, if it is none.
-    pub fn failed(&self) -> Option<ModelError> {
+    /// Returns why the last answer is none, if it is none.
+    pub fn last_error(&self) -> Option<ModelError> {
         self.failed
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -104,14 +105,14 @@ impl Model for ChatModel {
         self.current()
     }
 
-    fn used(
+    fn price_use(
         &self,
         _: ModelRole,
         _: Option<&str>,
         usage: TokenUsage,
     ) -> Result<ModelUse, ModelError> {
         self.inner
-            .used(ModelRole::Chat, self.chosen().as_deref(), usage)
+            .price_use(ModelRole::Chat, self.chosen().as_deref(), usage)
     }
 
     fn ask(
@@ -155,7 +156,7 @@ impl Model for ChatModel {
                 () = stopped => {
                     unwanted.cancel();
                     let text = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
-                    let used = if begun { open.used(text.len()) } else { None };
+                    let used = if begun { open.estimate_use(text.len()) } else { None };
                     Ok(noted(&text, INTERRUPTED, used.unwrap_or_else(|| nothing(asked))))
                 }
                 answer = async { begun = true; inner.ask(request).await } => match answer {
@@ -275,7 +276,7 @@ mod tests {
         ));
         model.choose(ScriptedModel::NAME.to_owned()).unwrap();
         assert_eq!(model.ask(request()).await.unwrap().text, "hello");
-        let asked = script.asked().remove(0);
+        let asked = script.requests().remove(0);
         assert_eq!(
             (asked.role, asked.model.as_deref()),
             (ModelRole::Chat, Some(ScriptedModel::NAME))

@@ -77,13 +77,13 @@ impl Model for CountedModel {
         self.inner.resolve(role, model)
     }
 
-    fn used(
+    fn price_use(
         &self,
         role: ModelRole,
         model: Option<&str>,
         usage: TokenUsage,
     ) -> Result<ModelUse, ModelError> {
-        self.inner.used(role, model, usage)
+        self.inner.price_use(role, model, usage)
     }
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
@@ -143,10 +143,10 @@ impl Counting {
     fn end(mut self, answered: &Result<ModelAnswer, ModelError>) {
         let Some(open) = self.open.take() else { return };
         match answered {
-            Ok(answer) => self.spending.used(&answer.used),
+            Ok(answer) => self.spending.count_use(&answer.used),
             Err(error) => {
                 let used = open.used_until(error, self.said.load(Ordering::Relaxed));
-                used.iter().for_each(|used| self.spending.used(used));
+                used.iter().for_each(|used| self.spending.count_use(used));
             }
         }
     }
@@ -157,8 +157,8 @@ impl Drop for Counting {
         let used = self
             .open
             .take()
-            .and_then(|open| open.used(self.said.load(Ordering::Relaxed)));
-        used.iter().for_each(|used| self.spending.used(used));
+            .and_then(|open| open.estimate_use(self.said.load(Ordering::Relaxed)));
+        used.iter().for_each(|used| self.spending.count_use(used));
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn counted(inner: impl Model + 'static) -> (CountedModel, Spending) {
-        let spending = Spending::new(crate::chat::Budget {
+        let spending = Spending::new(crate::chat::ChatBudget {
             calls: None,
             tokens: Some(10),
         });

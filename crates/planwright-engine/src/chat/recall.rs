@@ -80,7 +80,7 @@ impl Recall<'_> {
                 continue;
             };
             self.open.push(child.clone());
-            if let Some(tool) = PlanTool::named(&call.tool) {
+            if let Some(tool) = PlanTool::from_name(&call.tool) {
                 self.count_plan(tool, call, child).await?;
             }
         }

@@ -33,7 +33,7 @@ impl ConversationTools {
 
     #[must_use]
     pub fn with_plans(mut self, plans: PlanTools) -> Self {
-        self.plans = Some((plans, PlanTool::ALL.map(PlanTool::known).to_vec()));
+        self.plans = Some((plans, PlanTool::ALL.map(PlanTool::known_tool).to_vec()));
         self
     }
 }
@@ -64,7 +64,7 @@ impl Tools for ConversationTools {
         else {
             return self.inner.call(call);
         };
-        let Some(tool) = PlanTool::named(&call.tool.tool) else {
+        let Some(tool) = PlanTool::from_name(&call.tool.tool) else {
             let unknown = CallError::Unavailable(format!("there is no tool `{}`", call.tool));
             return Box::pin(std::future::ready(Err(unknown)));
         };

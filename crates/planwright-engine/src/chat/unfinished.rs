@@ -28,13 +28,13 @@ impl Unfinished {
     }
 
     /// What it took, if it ends after so many bytes. Nothing if there is no such model.
-    pub(super) fn used(&self, said: usize) -> Option<ModelUse> {
+    pub(super) fn estimate_use(&self, said: usize) -> Option<ModelUse> {
         let usage = TokenUsage {
             output: TokenUsage::estimate(said),
             ..self.asked
         };
         self.model
-            .used(self.role, self.chosen.as_deref(), usage)
+            .price_use(self.role, self.chosen.as_deref(), usage)
             .ok()
     }
 
@@ -51,6 +51,10 @@ impl Unfinished {
             | ModelError::Refused { .. }
             | ModelError::Unavailable { .. } => said > 0,
         };
-        if at_work { self.used(said) } else { None }
+        if at_work {
+            self.estimate_use(said)
+        } else {
+            None
+        }
     }
 }

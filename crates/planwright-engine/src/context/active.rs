@@ -41,7 +41,7 @@ impl Request {
         }
     }
 
-    pub(crate) fn told(command: Command, reply: oneshot::Sender<Decided>) -> Self {
+    pub(crate) fn reporting(command: Command, reply: oneshot::Sender<Decided>) -> Self {
         Self {
             command,
             reply: Reply::Told(reply),

@@ -11,7 +11,7 @@
 #[inline(always)]
 pub fn point(_name: &'static str) {}
 
-/// How many points were passed so far.
+/// Returns how many points were passed so far.
 #[cfg(not(debug_assertions))]
 pub fn count() -> u64 {
     0
@@ -68,7 +68,7 @@ mod armed {
         }
     }
 
-    /// How many points were passed so far.
+    /// Returns how many points were passed so far.
     pub fn count() -> u64 {
         PASSED.load(Ordering::SeqCst)
     }

@@ -3,7 +3,7 @@
 use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
 use super::schedule::call_digest;
-use super::subplan::{Child, expected};
+use super::subplan::{Child, check_expectation};
 use crate::agent::{AgentOrder, Briefing, ToolCalls, Worker, delegate};
 use crate::context::crash;
 use crate::run::child::ChildCommand;
@@ -93,11 +93,11 @@ impl RunLoop {
                 "the instruction cannot be written down",
             ));
         };
-        self.considered(step, &agent_tool(), args).await
+        self.consider_call(step, &agent_tool(), args).await
     }
 
     /// What decides about a step that a model or an executor works on, and what it has to come to.
-    pub(super) async fn considered(
+    pub(super) async fn consider_call(
         &mut self,
         step: StepIx,
         tool: &planwright_core::tool::ToolName,
@@ -119,7 +119,7 @@ impl RunLoop {
         );
         let mut facts = CallFacts::of_model(call, Arc::clone(&args), judgement);
         if self.run.asks_about(step, call, &facts) {
-            facts.shown = Some(self.shown(&args).await?);
+            facts.shown = Some(self.store_shown(&args).await?);
         }
         Ok((facts, expectation))
     }
@@ -233,7 +233,7 @@ impl RunLoop {
                 Some(executor) => (delegate(calls, executor, progress).await, Vec::new()),
                 None => Worker::new(calls).work().await,
             };
-            let (answer, large) = expected(expectation.as_ref(), answered);
+            let (answer, large) = check_expectation(expectation.as_ref(), answered);
             crash::point("agent: answered");
             Finished {
                 step,

@@ -85,7 +85,7 @@ pub(super) fn make(
     }
 }
 
-/// Why a value is not what the plan expects: many servers report errors as successes.
+/// Returns why a value is not what the plan expects: many servers report errors as successes.
 fn expect(expectation: Option<&Expectation>, outcome: &Outcome) -> Option<StepError> {
     let value = outcome.as_ref().ok()?;
     let error = expectation?.check(value).err()?;

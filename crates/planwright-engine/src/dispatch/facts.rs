@@ -47,13 +47,13 @@ impl RunLoop {
             facts.changed = Some(since_pinned(&*self.context.ports.artifacts, pin, tool).await);
         }
         if self.run.asks_about(step, call, &facts) {
-            facts.shown = Some(self.shown(args).await?);
+            facts.shown = Some(self.store_shown(args).await?);
         }
         Ok(facts)
     }
 
     /// The arguments as they can be written down.
-    pub(super) async fn shown(&mut self, args: &Value) -> Result<StoredValue, StepError> {
+    pub(super) async fn store_shown(&mut self, args: &Value) -> Result<StoredValue, StepError> {
         let stored = store_value(&*self.context.ports.artifacts, args.clone()).await;
         let (stored, _) = stored.map_err(|error| {
             StepError::new(

@@ -26,7 +26,7 @@ use planwright_core::journal::{Cause, Entry, Head, StreamName};
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::principal::Principal;
-use planwright_core::run::{Command, Corrupt, Effect, Run, RunEvent, RunState, StepErrorCode};
+use planwright_core::run::{Command, Corrupt, Run, RunEvent, RunState, StepErrorCode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -166,7 +166,7 @@ impl RunLoop {
         let journal = JournalWriter::new(&context.redaction, stream, head, lease.epoch)
             .knowing_status_of(&run);
         Self {
-            freed: context.limiter.freed(),
+            freed: context.limiter.watch_freed(),
             draining: runs.context.active.draining(),
             context,
             runs,
@@ -360,7 +360,7 @@ impl RunLoop {
         *self.draining.borrow() && idle && !starting
     }
 
-    /// Where the run is, for trying once more what may not become durable.
+    /// Returns where the run is, for trying once more what may not become durable.
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot {
             run: self.run.clone(),
@@ -452,10 +452,8 @@ impl RunLoop {
                     }
                 }
                 RunEvent::CancelRequested { .. } => {
-                    for effect in self.run.effects() {
-                        if let Effect::CancelCall { step, .. } = effect
-                            && let Some(flight) = self.in_flight.get(&step)
-                        {
+                    for step in self.run.running() {
+                        if let Some(flight) = self.in_flight.get(&step) {
                             flight.stop(StepErrorCode::Cancelled.as_str());
                         }
                     }
@@ -474,7 +472,7 @@ impl RunLoop {
                 biased;
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
                 Some(request) = self.inbox.recv() => self.accept(request)?,
-                looked = Looking::answer(&mut self.looking) => self.looked(looked)?,
+                looked = Looking::answer(&mut self.looking) => self.record_look(looked)?,
                 () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}
@@ -537,7 +535,7 @@ impl RunLoop {
     }
 }
 
-/// Why the answer of a call is not wanted any more.
+/// Returns why the answer of a call is not wanted any more.
 fn reason(event: &RunEvent) -> &str {
     if let RunEvent::AttemptFailed { error, .. } = event {
         error.code.as_str()

@@ -177,7 +177,7 @@ impl RunLoop {
     ) -> Result<Map<String, Value>, StepError> {
         self.load(step).await?;
         let names = self.run.plan().secrets(self.run.plan_step(step));
-        let args = self.resolved(step, tool, &SecretValues::shown(&names))?;
+        let args = self.resolved(step, tool, &SecretValues::placeholders(&names))?;
         // With secrets in them they are checked as they are sent.
         if names.is_empty() {
             check_args(tool, args, ErrorDetail::WithValues)

@@ -110,7 +110,7 @@ impl RunLoop {
         let late = !late_arguments(plan, own).is_empty();
         let mut facts = CallFacts::of_child(digest, Arc::clone(&args), late, judgement);
         if self.run.asks_about(step, call, &facts) {
-            facts.shown = Some(self.shown(&args).await?);
+            facts.shown = Some(self.store_shown(&args).await?);
         }
         Ok(facts)
     }
@@ -175,7 +175,7 @@ impl RunLoop {
         self.children.insert(step, Child { attempt, command });
         let running = self.runs.run_child(order, commands);
         self.calls.push(Box::pin(async move {
-            let (answer, large) = expected(expectation.as_ref(), running.await);
+            let (answer, large) = check_expectation(expectation.as_ref(), running.await);
             crash::point("child: answered");
             Finished {
                 step,
@@ -236,7 +236,7 @@ impl RunLoop {
 }
 
 /// What the child came to, unless that is not what the plan expects.
-pub(super) fn expected(
+pub(super) fn check_expectation(
     expectation: Option<&Expectation>,
     (answer, large): ChildAnswer,
 ) -> ChildAnswer {

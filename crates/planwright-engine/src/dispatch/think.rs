@@ -2,7 +2,7 @@
 
 use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
-use super::subplan::expected;
+use super::subplan::check_expectation;
 use crate::agent::model_failed;
 use crate::context::Context;
 use crate::context::crash;
@@ -46,7 +46,7 @@ struct Question {
 }
 
 impl RunLoop {
-    /// Whether there is a model to be asked.
+    /// Returns whether there is a model to be asked.
     pub(super) fn known_model(&self, model: Option<&str>, converse: bool) -> Result<(), StepError> {
         let role = if converse {
             ModelRole::Chat
@@ -63,7 +63,7 @@ impl RunLoop {
     pub(super) async fn start_thought(&mut self, step: StepIx) -> Result<(), RunError> {
         let prepared = match self.question(step).await {
             Ok((question, args)) => self
-                .considered(step, &think_tool(), args)
+                .consider_call(step, &think_tool(), args)
                 .await
                 .map(|facts| (question, facts)),
             Err(error) => Err(error),
@@ -157,7 +157,7 @@ impl RunLoop {
                 Err(answer) => (answer, None),
             };
             crash::point("model: answered");
-            let (answer, large) = expected(expectation.as_ref(), answered);
+            let (answer, large) = check_expectation(expectation.as_ref(), answered);
             Finished {
                 step,
                 attempt,

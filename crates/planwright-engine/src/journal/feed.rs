@@ -1,10 +1,10 @@
 //! The end of the feed of all records.
 
-use crate::port::{FeedOf, Position, Store, StoreError};
+use crate::port::{FeedOf, Journal, Position, StoreError};
 
 /// Returns the position of the last record there is. The store has no index of it, and positions
 /// only grow, so it is found by doubling and halving.
-pub(crate) async fn end_of_feed(store: &dyn Store) -> Result<Position, StoreError> {
+pub(crate) async fn end_of_feed(store: &dyn Journal) -> Result<Position, StoreError> {
     let mut beyond: u64 = 1;
     while has_after(store, beyond).await? {
         beyond = beyond.saturating_mul(2);
@@ -22,7 +22,7 @@ pub(crate) async fn end_of_feed(store: &dyn Store) -> Result<Position, StoreErro
     Ok(Position(before))
 }
 
-async fn has_after(store: &dyn Store, position: u64) -> Result<bool, StoreError> {
+async fn has_after(store: &dyn Journal, position: u64) -> Result<bool, StoreError> {
     Ok(!store
         .feed(&FeedOf::All, Position(position), 1)
         .await?

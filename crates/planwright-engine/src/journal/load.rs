@@ -1,6 +1,6 @@
 //! Reading lives back: pages of records, their chain checked, folded into a plan's review or a run.
 
-use crate::port::{Store, StoreError};
+use crate::port::{Journal, Store, StoreError};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{
     DecodeEntryError, Entry, Head, Journaled, Record, StreamName, check_chain, decode,
@@ -52,7 +52,7 @@ impl LoadError {
 
 /// Reads a whole stream in pages, checking the chain, and hands each entry to `each`.
 pub async fn read_entries<E: Journaled>(
-    store: &dyn Store,
+    store: &dyn Journal,
     stream: &StreamName,
     mut each: impl FnMut(&Record, Entry<E>) -> Result<(), LoadError>,
 ) -> Result<Head, LoadError> {
@@ -71,7 +71,7 @@ pub async fn read_entries<E: Journaled>(
 }
 
 /// A plan's review and where its journal ends.
-pub async fn load_review(store: &dyn Store, id: &PlanId) -> Result<(Review, Head), LoadError> {
+pub async fn load_review(store: &dyn Journal, id: &PlanId) -> Result<(Review, Head), LoadError> {
     let stream = StreamName::Plan(id.clone());
     let mut review: Option<Review> = None;
     let head = read_entries::<ReviewEvent>(store, &stream, |_, entry| {
@@ -89,7 +89,7 @@ pub async fn load_review(store: &dyn Store, id: &PlanId) -> Result<(Review, Head
 
 /// A run folded from its journal, and where that ends.
 pub async fn load_run(
-    store: &dyn Store,
+    store: &dyn Journal,
     id: &RunId,
     review: &Review,
     bounds: &Bounds,
@@ -175,7 +175,7 @@ pub(crate) async fn latest_run_status(
 }
 
 /// The plan a run belongs to, from its first entry.
-pub async fn plan_of_run(store: &dyn Store, id: &RunId) -> Result<PlanId, LoadError> {
+pub async fn plan_of_run(store: &dyn Journal, id: &RunId) -> Result<PlanId, LoadError> {
     let stream = StreamName::Run(id.clone());
     let page = store.read(&stream, 0, 1).await?;
     let record = page

@@ -49,10 +49,9 @@ impl Journals {
         let status = plan_status(store, &review, bounds).await?;
         figures.add_review(
             &tally,
-            if review.is_archived() {
-                PlanStatus::Archived
-            } else {
-                status
+            match review.state() {
+                ReviewState::Archived(_) => PlanStatus::Archived,
+                ReviewState::Active(_) | ReviewState::Deleted => status,
             },
         );
         if review.state() != ReviewState::Deleted {

@@ -262,7 +262,8 @@ impl Maintenance {
     }
 }
 
-/// Whether `days` have passed since then; if not, says when they will have. Never, for no days.
+/// Returns whether `days` have passed since then; if not, says when they will have. Never, for no
+/// days.
 fn is_due(
     since: Timestamp,
     after_days: u32,

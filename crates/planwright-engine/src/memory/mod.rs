@@ -13,6 +13,7 @@ mod model;
 mod outbox;
 mod secrets;
 mod store;
+mod store_ports;
 mod surroundings;
 mod tokens;
 mod transaction;

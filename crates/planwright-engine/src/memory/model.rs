@@ -73,7 +73,7 @@ impl ScriptedModel {
     }
 
     /// Everything it was asked so far.
-    pub fn asked(&self) -> Vec<ModelRequest> {
+    pub fn requests(&self) -> Vec<ModelRequest> {
         self.asked
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

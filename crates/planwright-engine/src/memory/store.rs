@@ -3,12 +3,11 @@
 use super::SystemClock;
 use super::transaction::Transaction;
 use crate::port::{
-    AcquireError, Append, AppendError, BoxFuture, Clock, FeedOf, Lease, Message, MessageId,
-    OwnerId, Placed, Position, Store, StoreError, StreamCounts, StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, Clock, FeedOf, Lease, MessageId, OwnerId, Placed, Position,
+    StoreError, StreamCounts, StreamInfo, StreamStatus,
 };
-use planwright_core::id::{PlanId, RunId};
+use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
-use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,9 +17,9 @@ use tokio::sync::watch;
 /// Keeps journals until it is dropped. Every call is done before its future is first polled.
 #[derive(Debug)]
 pub struct MemoryStore {
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     state: Mutex<State>,
-    changes: watch::Sender<u64>,
+    pub(super) changes: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +45,7 @@ impl State {
     }
 
     /// The row of a lease that no other owner may take over yet.
-    fn live_lease(&self, run: &RunId, now: Timestamp) -> Option<Lease> {
+    pub(super) fn live_lease(&self, run: &RunId, now: Timestamp) -> Option<Lease> {
         let row = self.leases.get(run)?;
         let owner = row
             .owner
@@ -55,7 +54,7 @@ impl State {
         (row.expires_at > now).then(|| row.lease(run, owner))
     }
 
-    fn info(&self, name: &StreamName) -> Option<StreamInfo> {
+    pub(super) fn info(&self, name: &StreamName) -> Option<StreamInfo> {
         let stream = self.streams.get(name)?;
         Some(StreamInfo {
             stream: name.clone(),
@@ -104,8 +103,8 @@ impl LeaseRow {
 
 #[derive(Debug)]
 pub(super) struct MessageRow {
-    run: RunId,
-    body: Vec<u8>,
+    pub(super) run: RunId,
+    pub(super) body: Vec<u8>,
     pub(super) answer: Option<Result<(), String>>,
 }
 
@@ -144,7 +143,7 @@ impl MemoryStore {
         self.changed();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state
             .lock()
             .expect("nothing panics while it holds the state")
@@ -154,7 +153,7 @@ impl MemoryStore {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    fn append_now(&self, appends: Vec<Append>) -> Result<(), AppendError> {
+    pub(super) fn append_now(&self, appends: Vec<Append>) -> Result<(), AppendError> {
         let now = self.clock.now();
         let mut state = self.state();
         let leases = Transaction::check(&state, now, &appends)?;
@@ -167,7 +166,7 @@ impl MemoryStore {
         Ok(())
     }
 
-    fn read_now(
+    pub(super) fn read_now(
         &self,
         stream: &StreamName,
         after: u64,
@@ -183,7 +182,7 @@ impl MemoryStore {
         Ok(records.iter().skip(after).take(limit).cloned().collect())
     }
 
-    fn feed_now(&self, of: &FeedOf, after: Position, limit: usize) -> Vec<Placed> {
+    pub(super) fn feed_now(&self, of: &FeedOf, after: Position, limit: usize) -> Vec<Placed> {
         let state = self.state();
         let after = usize::try_from(after.0).unwrap_or(usize::MAX);
         let wanted = |name: &StreamName| match (of, name) {
@@ -208,7 +207,7 @@ impl MemoryStore {
         placed.take(limit).collect()
     }
 
-    fn acquire_now(
+    pub(super) fn acquire_now(
         &self,
         run: &RunId,
         owner: &OwnerId,
@@ -244,7 +243,7 @@ impl MemoryStore {
         Ok(lease)
     }
 
-    fn renew_now(&self, lease: &Lease, ttl: Duration) -> Result<Lease, AppendError> {
+    pub(super) fn renew_now(&self, lease: &Lease, ttl: Duration) -> Result<Lease, AppendError> {
         let expires_at = self.clock.now().plus(ttl);
         let mut state = self.state();
         let row = state.leases.get_mut(&lease.run);
@@ -266,7 +265,7 @@ impl MemoryStore {
         }
     }
 
-    fn release_now(&self, lease: &Lease) {
+    pub(super) fn release_now(&self, lease: &Lease) {
         if let Some(row) = self.state().leases.get_mut(&lease.run)
             && row.epoch == lease.epoch
             && row.owner.as_ref() == Some(&lease.owner)
@@ -276,7 +275,7 @@ impl MemoryStore {
         self.changed();
     }
 
-    fn send_now(&self, run: &RunId, body: Vec<u8>) -> MessageId {
+    pub(super) fn send_now(&self, run: &RunId, body: Vec<u8>) -> MessageId {
         let mut state = self.state();
         let id = MessageId(state.messages.keys().next_back().map_or(0, |id| id.0) + 1);
         state.messages.insert(
@@ -292,7 +291,7 @@ impl MemoryStore {
         id
     }
 
-    fn plans_now(&self, wanted: impl Fn(&StreamInfo) -> bool) -> Vec<StreamInfo> {
+    pub(super) fn plans_now(&self, wanted: impl Fn(&StreamInfo) -> bool) -> Vec<StreamInfo> {
         let state = self.state();
         let plans = state
             .streams
@@ -304,7 +303,7 @@ impl MemoryStore {
         plans.into_iter().map(|(_, info)| info).collect()
     }
 
-    fn runs_now(&self, wanted: impl Fn(&StreamInfo) -> bool) -> Vec<StreamInfo> {
+    pub(super) fn runs_now(&self, wanted: impl Fn(&StreamInfo) -> bool) -> Vec<StreamInfo> {
         let state = self.state();
         let runs = state
             .streams
@@ -316,7 +315,7 @@ impl MemoryStore {
         runs.into_iter().map(|(_, info)| info).collect()
     }
 
-    fn counts_now(&self) -> StreamCounts {
+    pub(super) fn counts_now(&self) -> StreamCounts {
         let mut counts = StreamCounts::default();
         for (name, stream) in &self.state().streams {
             let Some(StreamStatus { status, .. }) = &stream.status else {
@@ -380,179 +379,10 @@ fn write(state: &mut State, append: Append, now: Timestamp) {
         .extend((before..stream.records.len()).map(|index| (name.clone(), index)));
 }
 
-fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
-    Box::pin(std::future::ready(value))
-}
-
-impl Store for MemoryStore {
-    fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>> {
-        ready(self.append_now(appends))
-    }
-
-    fn read<'a>(
-        &'a self,
-        stream: &'a StreamName,
-        after: u64,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
-        ready(self.read_now(stream, after, limit))
-    }
-
-    fn feed<'a>(
-        &'a self,
-        of: &'a FeedOf,
-        after: Position,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>> {
-        ready(Ok(self.feed_now(of, after, limit)))
-    }
-
-    fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {
-        let state = self.state();
-        let head = state.streams.get(stream).map_or(Head::EMPTY, Stream::head);
-        ready(state.check_undamaged(stream).map(|()| head))
-    }
-
-    fn plans(&self) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
-        ready(Ok(self.plans_now(|_| true)))
-    }
-
-    fn plans_by_age<'a>(
-        &'a self,
-        after: Option<(Timestamp, &'a PlanId)>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        let mut plans = self.plans_now(|info| {
-            after.is_none_or(|(at, id)| {
-                info.created_at < at
-                    || info.created_at == at && info.status.plan.as_str() > id.as_str()
-            })
-        });
-        plans.sort_by(|a, b| {
-            let ids = || a.status.plan.as_str().cmp(b.status.plan.as_str());
-            b.created_at.cmp(&a.created_at).then_with(ids)
-        });
-        plans.truncate(limit);
-        ready(Ok(plans))
-    }
-
-    fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        ready(Ok(self.runs_now(|info| info.status.plan == *plan)))
-    }
-
-    fn plans_in<'a>(
-        &'a self,
-        statuses: &'a [CachedStatus],
-        until: Option<Timestamp>,
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        let untouched = |info: &StreamInfo| until.is_none_or(|until| info.updated_at <= until);
-        ready(Ok(self.plans_now(|info| {
-            statuses.contains(&info.status.status) && untouched(info)
-        })))
-    }
-
-    fn runs_in<'a>(
-        &'a self,
-        statuses: &'a [CachedStatus],
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        ready(Ok(
-            self.runs_now(|info| statuses.contains(&info.status.status))
-        ))
-    }
-
-    fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
-        ready(Ok(self.counts_now()))
-    }
-
-    fn info<'a>(
-        &'a self,
-        stream: &'a StreamName,
-    ) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
-        ready(Ok(self.state().info(stream)))
-    }
-
-    fn acquire<'a>(
-        &'a self,
-        run: &'a RunId,
-        owner: &'a OwnerId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Lease, AcquireError>> {
-        ready(self.acquire_now(run, owner, ttl))
-    }
-
-    fn renew<'a>(
-        &'a self,
-        lease: &'a Lease,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Lease, AppendError>> {
-        ready(self.renew_now(lease, ttl))
-    }
-
-    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.release_now(lease);
-        ready(Ok(()))
-    }
-
-    fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
-        let now = self.clock.now();
-        ready(Ok(self.state().live_lease(run, now)))
-    }
-
-    fn send<'a>(
-        &'a self,
-        run: &'a RunId,
-        body: Vec<u8>,
-    ) -> BoxFuture<'a, Result<MessageId, StoreError>> {
-        ready(Ok(self.send_now(run, body)))
-    }
-
-    fn mail(&self) -> BoxFuture<'_, Result<Vec<Message>, StoreError>> {
-        let state = self.state();
-        let open = state
-            .messages
-            .iter()
-            .filter(|(_, row)| row.answer.is_none());
-        let open = open.map(|(id, row)| Message {
-            id: *id,
-            run: row.run.clone(),
-            body: row.body.clone(),
-        });
-        ready(Ok(open.collect()))
-    }
-
-    fn messages<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Message>, StoreError>> {
-        let state = self.state();
-        let open = state
-            .messages
-            .iter()
-            .filter(|(_, row)| row.run == *run && row.answer.is_none());
-        let open = open.map(|(id, row)| Message {
-            id: *id,
-            run: run.clone(),
-            body: row.body.clone(),
-        });
-        ready(Ok(open.collect()))
-    }
-
-    fn answer(
-        &self,
-        message: MessageId,
-    ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
-        ready(Ok(self
-            .state()
-            .messages
-            .get(&message)
-            .and_then(|row| row.answer.clone())))
-    }
-
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-}
-
 #[cfg(test)]
 mod laws {
     use super::*;
+    use crate::port::Store;
 
     fn make() -> (Arc<dyn Store>, ()) {
         (Arc::new(MemoryStore::new()), ())
@@ -565,7 +395,7 @@ mod laws {
 mod tests {
     use super::*;
     use crate::memory::ManualClock;
-    use crate::port::LeaseRule;
+    use crate::port::{Journal as _, LeaseRule, Leases as _};
 
     const TTL: Duration = Duration::from_secs(30);
 

@@ -28,7 +28,7 @@ impl PlanTool {
     }
 
     /// The tool with this name, bare or with its server.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let bare = name
             .strip_prefix(PLAN_TOOLS_SERVER)
             .and_then(|rest| rest.strip_prefix('.'))
@@ -84,11 +84,11 @@ impl PlanTool {
     }
 
     /// Another attempt goes on with what an earlier one began, so it may be made after a crash.
-    pub(crate) fn known(self) -> Arc<KnownTool> {
+    pub(crate) fn known_tool(self) -> Arc<KnownTool> {
         Arc::new(KnownTool::new(self.definition(), EffectClass::Keyed))
     }
 
-    pub fn offered(self) -> OfferedTool {
+    pub fn offered_tool(self) -> OfferedTool {
         OfferedTool {
             name: self.as_str().to_owned(),
             description: self.description().to_owned(),
@@ -104,16 +104,16 @@ mod tests {
     #[test]
     fn a_plan_tool_is_found_by_its_name_with_and_without_its_server() {
         for tool in PlanTool::ALL {
-            assert_eq!(PlanTool::named(tool.as_str()), Some(tool));
+            assert_eq!(PlanTool::from_name(tool.as_str()), Some(tool));
             assert_eq!(
-                PlanTool::named(&tool.definition().tool_name().to_string()),
+                PlanTool::from_name(&tool.definition().tool_name().to_string()),
                 Some(tool)
             );
         }
         assert_eq!(
             (
-                PlanTool::named("plan_delete"),
-                PlanTool::named("other.plan_create")
+                PlanTool::from_name("plan_delete"),
+                PlanTool::from_name("other.plan_create")
             ),
             (None, None)
         );

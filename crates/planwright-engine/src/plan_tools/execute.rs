@@ -1,7 +1,7 @@
 //! Running a plan for a model.
 
 use super::consenter::Consented;
-use super::outcome::{executed, pending};
+use super::outcome::{executed_value, pending};
 use super::{PlanToolCall, PlanTools, Problem};
 use crate::review::given_approval::GivenApproval;
 use crate::review::plans::Candidate;
@@ -10,7 +10,7 @@ use crate::run::options::RunOptions;
 use crate::run::remote_command::RunCommand;
 use crate::run::start::StartRunError;
 use planwright_core::plan::Finding;
-use planwright_core::review::{Review, ReviewState};
+use planwright_core::review::{Review, ReviewStage};
 use planwright_core::run::Run;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -34,7 +34,7 @@ impl PlanTools {
         };
         let done = match begun {
             Some(run) if run.state().is_terminal() => {
-                Ok(executed(&self.engine.context, &run).await)
+                Ok(executed_value(&self.engine.context, &run).await)
             }
             Some(run) => {
                 let options = self.options(call, Map::new());
@@ -76,12 +76,15 @@ impl PlanTools {
 
     /// What lets the plan run: an approval that is there, policy's, or a person's.
     async fn consent(&self, review: &Review, candidate: &Candidate) -> Result<Agreement, Problem> {
-        if let Some(denied) = self.engine.plans().judge(&candidate.plan).denied() {
+        if let Some(denied) = self.engine.plans().judge(&candidate.plan).denial() {
             return Err(Problem::of(&denied));
         }
-        match review.state() {
-            ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => {}
-            other => return Err(Problem::new(format!("the plan is {}", other.status()))),
+        match review.stage() {
+            Some(ReviewStage::Proposed | ReviewStage::Approved | ReviewStage::NeedsReview) => {}
+            Some(_) | None => {
+                let status = review.state().status();
+                return Err(Problem::new(format!("the plan is {status}")));
+            }
         }
         let now = self.engine.context.ports.clock.now();
         if review.usable_approvals(&candidate.digest, now).is_some() {
@@ -111,7 +114,7 @@ impl PlanTools {
             let run = self.wait(&mut handle, &call.cancelled).await?;
             let over = run.state().is_terminal() || call.cancelled.is_cancelled();
             if over || !self.consenter.decide(&run).await {
-                return Ok(executed(&self.engine.context, &run).await);
+                return Ok(executed_value(&self.engine.context, &run).await);
             }
             let resumed = Box::pin(
                 self.engine
@@ -135,7 +138,7 @@ impl PlanTools {
                         .load_run(run.id(), &review)
                         .await
                         .map_err(|error| Problem::of(&error))?;
-                    return Ok(executed(&self.engine.context, &run).await);
+                    return Ok(executed_value(&self.engine.context, &run).await);
                 }
                 Err(error) => return Err(start(&error)),
             };

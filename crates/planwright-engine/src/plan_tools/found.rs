@@ -2,7 +2,7 @@
 
 use super::{PlanTools, Problem};
 use crate::journal::load::load_run;
-use crate::port::{Store, StoreError};
+use crate::port::{Journal, Store, StoreError};
 use crate::run::child::WANTED_STEP;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
@@ -78,7 +78,7 @@ pub(crate) async fn plans_by_trace(
 }
 
 /// The trace of the order that brought a plan.
-async fn trace_of_plan(store: &dyn Store, plan: &PlanId) -> Result<Option<TraceId>, StoreError> {
+async fn trace_of_plan(store: &dyn Journal, plan: &PlanId) -> Result<Option<TraceId>, StoreError> {
     let first = store.read(&StreamName::Plan(plan.clone()), 0, 1).await?;
     // A plan whose journal cannot be read was begun by another caller, or cannot be gone on with.
     let event = first
@@ -96,7 +96,7 @@ async fn trace_of_plan(store: &dyn Store, plan: &PlanId) -> Result<Option<TraceI
 
 /// The trace of the order that started a run.
 pub(crate) async fn trace_of_run(
-    store: &dyn Store,
+    store: &dyn Journal,
     run: &RunId,
 ) -> Result<Option<TraceId>, StoreError> {
     let first = store.read(&StreamName::Run(run.clone()), 0, 1).await?;

@@ -16,7 +16,7 @@ pub(crate) use found::{plans_by_trace, trace_of_call, trace_of_run};
 
 use crate::context::{Observer, Observers};
 use crate::engine::Engine;
-use outcome::{created, failed};
+use outcome::{created_value, failure_value};
 use planwright_core::id::PlanId;
 use planwright_core::principal::Principal;
 use planwright_core::review::Review;
@@ -101,11 +101,11 @@ impl PlanTools {
     /// Does what is asked for. The outcome is always a JSON object with `success`.
     pub async fn call(&self, call: &PlanToolCall) -> Value {
         let done = match call.tool {
-            PlanTool::Create => self.create(call).await.map(|review| created(&review)),
+            PlanTool::Create => self.create(call).await.map(|review| created_value(&review)),
             PlanTool::Execute => Box::pin(self.execute_named(call)).await,
             PlanTool::CreateAndExecute => Box::pin(self.create_and_execute(call)).await,
         };
-        done.unwrap_or_else(|problem| failed(&problem))
+        done.unwrap_or_else(|problem| failure_value(&problem))
     }
 
     async fn create(&self, call: &PlanToolCall) -> Result<Review, Problem> {

@@ -14,7 +14,7 @@ const MAX_VALUE: usize = 16 << 10;
 /// The most bytes of all values together.
 const MAX_VALUES: usize = 128 << 10;
 
-pub(super) fn failed(problem: &Problem) -> Value {
+pub(super) fn failure_value(problem: &Problem) -> Value {
     let mut result = json!({ "success": false, "error": problem.message });
     if let Some(plan) = &problem.plan {
         result["planId"] = json!(plan);
@@ -26,7 +26,7 @@ pub(super) fn failed(problem: &Problem) -> Value {
 }
 
 /// The plan that was proposed.
-pub(super) fn created(review: &Review) -> Value {
+pub(super) fn created_value(review: &Review) -> Value {
     let document = &review.current().document;
     let step = |step: &planwright_core::plan::Step| {
         json!({
@@ -52,7 +52,7 @@ pub(super) fn pending(review: &Review, digest: &Digest, refused: bool) -> Value 
             "a person has to agree to the plan before it runs",
         ),
     };
-    let mut result = created(review);
+    let mut result = created_value(review);
     result["success"] = json!(false);
     result["status"] = json!(status);
     result["error"] = json!(error);
@@ -64,7 +64,7 @@ pub(super) fn pending(review: &Review, digest: &Digest, refused: bool) -> Value 
 }
 
 /// What a run came to so far.
-pub(super) async fn executed(context: &Context, run: &Run) -> Value {
+pub(super) async fn executed_value(context: &Context, run: &Run) -> Value {
     let report = run.report(context.ports.clock.now());
     let title = run.plan().document().title.clone();
     let mut result = json!({

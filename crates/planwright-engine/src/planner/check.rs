@@ -51,7 +51,7 @@ impl Planner {
         let Some(plan) = validated.plan.filter(|_| errors.is_empty()) else {
             return Ok(Err(AnswerFault::Findings(errors)));
         };
-        Ok(match self.plans().judge(&plan).denied() {
+        Ok(match self.plans().judge(&plan).denial() {
             Some(denied) => Err(AnswerFault::Findings(vec![Finding::new(
                 Code::OutOfScope,
                 "/steps",
@@ -124,7 +124,7 @@ impl Planner {
         self.context.settings.policy.judge_call(&subject).verdict == Verdict::Deny
     }
 
-    /// How much the planner that would be asked can be told.
+    /// Returns how much the planner that would be asked can be told.
     pub(super) fn prompt_budget(&self, model: Option<&str>) -> PromptBudget {
         let info = self
             .context

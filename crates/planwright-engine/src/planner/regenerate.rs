@@ -119,7 +119,7 @@ impl Planner {
             options,
             complete: &complete,
         };
-        let (document, planning) = self.written(request).await?;
+        let (document, planning) = self.write_plan(request).await?;
         let diff = PlanDiff::between(&old, &document);
         let based_on = review.current().number;
         let editing = Editing {

@@ -64,7 +64,7 @@ impl Planner {
             options,
             complete: &complete,
         };
-        let (document, planning) = self.written(request).await?;
+        let (document, planning) = self.write_plan(request).await?;
         Ok(Replanned { document, planning })
     }
 

@@ -33,7 +33,7 @@ enum Heard {
 
 impl Planner {
     /// The valid plan, and what it took to get it.
-    pub(super) async fn written(
+    pub(super) async fn write_plan(
         &self,
         request: Request<'_>,
     ) -> Result<(Document, PlanningRecord), CreateError> {

@@ -23,8 +23,9 @@ pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use plan_files::PlanFiles;
 pub use secrets::{SecretError, Secrets};
 pub use store::{
-    AcquireError, Append, AppendError, FeedOf, Lease, LeaseRule, Message, MessageId, OwnerId,
-    Placed, Position, Store, StoreError, StreamCounts, StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, Changes, FeedOf, Journal, Lease, LeaseRule, Leases, Mailbox,
+    MailboxMessage, MessageId, OwnerId, Placed, Position, Store, StoreError, StreamCounts,
+    StreamIndex, StreamInfo, StreamStatus,
 };
 pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenId, Tokens};

@@ -55,7 +55,7 @@ impl ModelRequest {
         }
     }
 
-    /// How many bytes are asked.
+    /// Returns how many bytes are asked.
     fn length(&self) -> usize {
         let said = |message: &Message| match message {
             Message::System { text } | Message::User { text } => text.len(),
@@ -169,7 +169,7 @@ pub trait Model: Send + Sync + fmt::Debug {
 
     /// What the model that would be asked takes for these tokens: money too, where a price is
     /// known.
-    fn used(
+    fn price_use(
         &self,
         role: ModelRole,
         model: Option<&str>,

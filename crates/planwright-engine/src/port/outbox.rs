@@ -110,7 +110,7 @@ pub trait Outbox: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Delivery>, StoreError>>;
 
-    /// How many there are.
+    /// Returns how many there are.
     fn count<'a>(
         &'a self,
         endpoint: &'a str,

@@ -23,7 +23,7 @@ pub enum SecretError {
 pub trait Secrets: Send + Sync + fmt::Debug {
     fn get<'a>(&'a self, name: &'a SecretName) -> BoxFuture<'a, Result<SecretText, SecretError>>;
 
-    /// Whether the operator lets this tool have the secret.
+    /// Returns whether the operator lets this tool have the secret.
     fn allows(&self, _name: &SecretName, _tool: &ToolName) -> bool {
         true
     }

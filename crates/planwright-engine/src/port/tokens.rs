@@ -34,7 +34,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Whether it still opens the door.
+    /// Returns whether it still opens the door.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|expires_at| now < expires_at)
     }

@@ -142,12 +142,12 @@ pub trait Tools: Send + Sync + fmt::Debug {
     /// passed.
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome>;
 
-    /// How many calls one server takes at once; `None` for no limit of its own.
+    /// Returns how many calls one server takes at once; `None` for no limit of its own.
     fn server_limit(&self, _server: &str) -> Option<usize> {
         None
     }
 
-    /// Whether calls of this server's tools that are not read-only run one at a time.
+    /// Returns whether calls of this server's tools that are not read-only run one at a time.
     fn serial_writes(&self, _server: &str) -> bool {
         true
     }

@@ -128,8 +128,8 @@ impl EntryText for ReviewEvent {
     }
 }
 
-/// Whether the entry has text that a person typed or a program sent: the secrets that the plan
-/// names have to be known before it is written.
+/// Returns whether the entry has text that a person typed or a program sent: the secrets that the
+/// plan names have to be known before it is written.
 pub(crate) fn has_typed_text(event: &ReviewEvent) -> bool {
     match event {
         ReviewEvent::PlanRejected { .. }

@@ -40,7 +40,7 @@ impl RunLoop {
         let bounds = self.context.settings.bounds;
         let make = move |document: &Document| {
             document
-                .adjusted(&adjustments, &state, &bounds)
+                .apply_adjustments(&adjustments, &state, &bounds)
                 .map_err(|error| error.to_string())
         };
         self.go_on_with(make, &reasoning, false, &[]).await
@@ -192,7 +192,7 @@ impl Runs {
         })
     }
 
-    /// Whether a document could run: nothing is missing, wrong or forbidden.
+    /// Returns whether a document could run: nothing is missing, wrong or forbidden.
     pub(super) async fn check_next(&self, document: Document) -> Result<(), String> {
         let listed = |findings: &[Finding]| {
             let errors = findings
@@ -216,7 +216,7 @@ impl Runs {
         if candidate.findings.iter().any(Finding::is_error) {
             return Err(listed(&candidate.findings));
         }
-        match self.plans().judge(&candidate.plan).denied() {
+        match self.plans().judge(&candidate.plan).denial() {
             Some(denied) => Err(denied.to_string()),
             None => Ok(()),
         }
@@ -261,7 +261,7 @@ impl Runs {
     }
 }
 
-/// Whether everything that was executed is in the revised plan just as it was.
+/// Returns whether everything that was executed is in the revised plan just as it was.
 fn kept(run: &Run, before: &Document, revised: &Document) -> Result<(), String> {
     let state = run.adjustable();
     for (step, progress) in state.iter() {

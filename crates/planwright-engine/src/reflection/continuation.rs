@@ -12,7 +12,7 @@ use planwright_core::id::{RunId, StepId};
 use planwright_core::plan::{Action, PlanDiff};
 use planwright_core::policy::{AdjustmentConsent, LateChoice, Verdict};
 use planwright_core::principal::Assurance;
-use planwright_core::review::{BuildsOn, Review, already_agreed};
+use planwright_core::review::{BuildsOn, Review, steps_already_approved};
 use planwright_core::run::{
     Fork, Reflection, Run, RunEvent, RunState, Shown, StepState, continued,
 };
@@ -130,7 +130,7 @@ impl Runs {
     ) -> Result<Vec<StepId>, StartRunError> {
         let document = (**run.plan().document()).clone();
         Ok(match self.plans().compile(document).await {
-            Ok(earlier) if earlier.digest == run.start().digest => already_agreed(
+            Ok(earlier) if earlier.digest == run.start().digest => steps_already_approved(
                 (&earlier.plan, &self.plans().judge(&earlier.plan)),
                 (&candidate.plan, &self.plans().judge(&candidate.plan)),
             ),

@@ -99,7 +99,7 @@ impl RunLoop {
     }
 
     /// The model has answered.
-    pub(crate) fn looked(&mut self, looked: Looked) -> Result<(), RunError> {
+    pub(crate) fn record_look(&mut self, looked: Looked) -> Result<(), RunError> {
         self.looking = None;
         match looked {
             Looked::Reflected {

@@ -5,7 +5,7 @@ use crate::review::plans::{Candidate, ReviewError};
 use crate::run::runs::Runs;
 use planwright_core::id::StepId;
 use planwright_core::plan::{Document, PlanDiff};
-use planwright_core::review::{BuildsOn, Review, already_agreed};
+use planwright_core::review::{BuildsOn, Review, steps_already_approved};
 
 /// What is asked when an approved plan was edited: the change, and not everything again.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ impl Runs {
         review: &Review,
         candidate: &Candidate,
     ) -> Result<Option<Reapproval>, ReviewError> {
-        let Some(since) = review.agreed_before(self.context.ports.clock.now()) else {
+        let Some(since) = review.approval_before_edit(self.context.ports.clock.now()) else {
             return self.reapproval_of_adjustment(review).await;
         };
         let plans = self.plans();
@@ -67,7 +67,7 @@ impl Runs {
             .await
         {
             // With the same digest, every tool and the policy are what they were.
-            Ok(earlier) if earlier.digest == since.digest => already_agreed(
+            Ok(earlier) if earlier.digest == since.digest => steps_already_approved(
                 (&earlier.plan, &plans.judge(&earlier.plan)),
                 (&candidate.plan, &plans.judge(&candidate.plan)),
             ),

@@ -106,16 +106,17 @@ impl Runs {
         }
     }
 
-    /// Whether the plan that these adjustments lead to can run.
+    /// Returns whether the plan that these adjustments lead to can run.
     async fn check_adjustments(&self, run: &Run, adjustments: &[Adjustment]) -> Result<(), String> {
         if adjustments.is_empty() {
             return Ok(());
         }
         let state = run.adjustable();
-        let adjusted =
-            run.plan()
-                .document()
-                .adjusted(adjustments, &state, &self.context.settings.bounds);
+        let adjusted = run.plan().document().apply_adjustments(
+            adjustments,
+            &state,
+            &self.context.settings.bounds,
+        );
         let document = adjusted.map_err(|error| error.to_string())?;
         self.check_next(document).await
     }

@@ -56,7 +56,7 @@ impl Plans {
         let mut journal = self.plan_writer(review.id(), head);
         journal
             .record(&mut review, events, Cause::Command, at)
-            .map_err(|corrupt| damaged(review.id(), &corrupt))?;
+            .map_err(|corrupt| damaged_plan(review.id(), &corrupt))?;
         let (append, _) = journal.take_append(&review, LeaseRule::None);
         Ok((append, review))
     }
@@ -71,7 +71,7 @@ impl Plans {
         let mut journal = self.plan_writer(id, Head::EMPTY);
         let review = journal
             .open(first, at, |entry| Review::open(id.clone(), entry))
-            .map_err(|corrupt| damaged(id, &corrupt))?;
+            .map_err(|corrupt| damaged_plan(id, &corrupt))?;
         let (append, _) = journal.take_append(&review, LeaseRule::None);
         self.context.ports.store.append(vec![append]).await?;
         Ok(review)
@@ -101,7 +101,7 @@ impl Plans {
 }
 
 /// A journal that cannot say what was decided.
-pub(crate) fn damaged(id: &PlanId, corrupt: &Corrupt) -> LoadError {
+pub(crate) fn damaged_plan(id: &PlanId, corrupt: &Corrupt) -> LoadError {
     LoadError::Damaged {
         stream: StreamName::Plan(id.clone()),
         reason: corrupt.to_string(),
@@ -112,6 +112,6 @@ pub(crate) fn damaged(id: &PlanId, corrupt: &Corrupt) -> LoadError {
 pub(crate) fn write_error(id: &PlanId) -> impl FnOnce(WriteError<Refusal>) -> ReviewError + '_ {
     move |error| match error {
         WriteError::Refused(refusal) => refusal.into(),
-        WriteError::Corrupt(corrupt) => damaged(id, &corrupt).into(),
+        WriteError::Corrupt(corrupt) => damaged_plan(id, &corrupt).into(),
     }
 }

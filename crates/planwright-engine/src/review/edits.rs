@@ -46,11 +46,11 @@ impl Plans {
     }
 
     /// The current version with these changes made. Nothing is stored.
-    pub fn edited(&self, review: &Review, edits: &[Edit]) -> Result<Document, ReviewError> {
+    pub fn apply_edits(&self, review: &Review, edits: &[Edit]) -> Result<Document, ReviewError> {
         Ok(review
             .current()
             .document
-            .edited(edits, &self.context.settings.bounds)?)
+            .with_edits(edits, &self.context.settings.bounds)?)
     }
 
     /// Makes changes to a plan as it was at the version that was looked at.
@@ -65,7 +65,7 @@ impl Plans {
         let looked_at = looked_at.ok_or(Refusal::NoSuchVersion(editing.based_on))?;
         let document = looked_at
             .document
-            .edited(edits, &self.context.settings.bounds)?;
+            .with_edits(edits, &self.context.settings.bounds)?;
         self.edit(id, document, editing).await
     }
 

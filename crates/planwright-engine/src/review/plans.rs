@@ -14,7 +14,7 @@ use planwright_core::plan::{
 use planwright_core::policy::{JudgedPlan, JudgedStep, Permission, PolicyDenial};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Command, Offer, PlanningRecord, Refusal, Review, ReviewEvent, ReviewState,
+    Command, Offer, PlanningRecord, Refusal, Review, ReviewEvent, ReviewStage, ReviewState,
 };
 use planwright_core::run::Shown;
 use planwright_core::status::{PlanStatus, RunStatus};
@@ -275,7 +275,7 @@ impl Plans {
     ) -> Result<Command, ReviewError> {
         let is_new =
             |step: &&JudgedStep| agreed.is_none_or(|agreed| !agreed.contains(step.step.as_str()));
-        if let Some(denied) = judged.denied() {
+        if let Some(denied) = judged.denial() {
             return Err(denied.into());
         }
         judged
@@ -285,7 +285,7 @@ impl Plans {
         let offer = Offer {
             policy: Arc::clone(policy),
             asks_about: judged
-                .asked()
+                .asked_steps()
                 .find(is_new)
                 .map(|step| step.step.to_string()),
             pins: self.pins(&candidate.plan).await?,
@@ -432,13 +432,17 @@ impl Plans {
                 Err(error) => return Err(error.into()),
             };
             match review.state() {
-                _ if review.is_archived() => continue,
                 // No person touched an expired one; that says nothing against it.
-                ReviewState::Proposed | ReviewState::Approved | ReviewState::Expired => {}
-                ReviewState::Draft
-                | ReviewState::Rejected
-                | ReviewState::NeedsReview
-                | ReviewState::ChangesRequested
+                ReviewState::Active(
+                    ReviewStage::Proposed | ReviewStage::Approved | ReviewStage::Expired,
+                ) => {}
+                ReviewState::Active(
+                    ReviewStage::Draft
+                    | ReviewStage::Rejected
+                    | ReviewStage::NeedsReview
+                    | ReviewStage::ChangesRequested,
+                )
+                | ReviewState::Archived(_)
                 | ReviewState::Deleted => continue,
             }
             let version = review.current().number;
@@ -467,7 +471,7 @@ impl Plans {
             .unwrap_or_default())
     }
 
-    /// Where a plan stands, over its review and its latest run.
+    /// Returns where a plan stands, over its review and its latest run.
     pub async fn status(&self, review: &Review) -> Result<PlanStatus, LoadError> {
         let Context {
             ports, settings, ..

@@ -4,7 +4,7 @@ use crate::review::given_approval::GivenApproval;
 use crate::review::plans::Candidate;
 use crate::review::plans::Plans;
 use planwright_core::principal::Assurance;
-use planwright_core::review::{Review, ReviewState};
+use planwright_core::review::{Review, ReviewStage};
 use planwright_core::run::Shown;
 
 impl Plans {
@@ -20,8 +20,8 @@ impl Plans {
             .usable_approvals(&candidate.digest, self.context.ports.clock.now())
             .is_some();
         let decidable = matches!(
-            review.state(),
-            ReviewState::Proposed | ReviewState::Approved
+            review.stage(),
+            Some(ReviewStage::Proposed | ReviewStage::Approved)
         );
         if approved || !decidable || !self.judge(&candidate.plan).is_allowed() {
             return None;

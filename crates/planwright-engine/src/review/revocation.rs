@@ -77,7 +77,7 @@ fn rule(name: &str) -> Principal {
     }
 }
 
-/// Whether the token this was given with was taken away from its giver.
+/// Returns whether the token this was given with was taken away from its giver.
 fn is_lost(approval: &Approval, tokens: &[Token]) -> bool {
     let lets_approve =
         |token: &&Token| token.principal == approval.by && token.role.includes(Permission::Approve);

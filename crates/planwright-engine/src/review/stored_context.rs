@@ -10,7 +10,7 @@ impl Plans {
     /// must hold: a plan that names an artifact that is not stored would have lost it.
     pub(crate) async fn settle_context(&self, document: &mut Document) -> Result<(), ReviewError> {
         self.whole_context(&document.context).await?;
-        let oversized = document.context.oversized();
+        let oversized = document.context.oversized_parts();
         if oversized.is_empty() {
             return Ok(());
         }

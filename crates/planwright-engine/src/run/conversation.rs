@@ -7,7 +7,7 @@ use planwright_core::run::{Run, StepState};
 /// are asked for it, and no supervisor goes on with it.
 pub const CHAT_LABEL: &str = "chat";
 
-/// Whether a plan is a conversation at a terminal.
+/// Returns whether a plan is a conversation at a terminal.
 pub fn is_conversation(document: &Document) -> bool {
     document.steps.iter().any(converses)
 }
@@ -24,7 +24,7 @@ pub fn is_listed(document: &Document, label: Option<&str>, all: bool) -> bool {
     }
 }
 
-/// Whether a step waits for nothing but what the person at the terminal says next.
+/// Returns whether a step waits for nothing but what the person at the terminal says next.
 pub fn listens(run: &Run, ix: StepIx) -> bool {
     converses(run.definition(ix)) && matches!(run.step(ix), StepState::AwaitingInput { .. })
 }

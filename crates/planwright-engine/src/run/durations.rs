@@ -1,7 +1,7 @@
 //! How long tools took before: the estimate behind the order in which ready steps start.
 
 use crate::journal::load::read_entries;
-use crate::port::Store;
+use crate::port::Journal;
 use planwright_core::id::RunId;
 use planwright_core::journal::StreamName;
 use planwright_core::run::RunEvent;
@@ -14,7 +14,7 @@ const MAX_ENTRIES: u64 = 10_000;
 
 /// The mean time of each tool's calls in an earlier run. An estimate only: after any error,
 /// nothing is known.
-pub(crate) async fn tool_times(store: &dyn Store, run: &RunId) -> BTreeMap<String, Duration> {
+pub(crate) async fn tool_times(store: &dyn Journal, run: &RunId) -> BTreeMap<String, Duration> {
     let stream = StreamName::Run(run.clone());
     let mut started: BTreeMap<String, (String, Timestamp)> = BTreeMap::new();
     let mut totals: BTreeMap<String, (Duration, u32)> = BTreeMap::new();

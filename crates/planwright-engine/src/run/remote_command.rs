@@ -89,7 +89,7 @@ impl From<Shown> for ShownText {
 }
 
 impl RunCommand {
-    /// Whether it answers what a run waits for.
+    /// Returns whether it answers what a run waits for.
     pub(crate) fn is_decision(&self) -> bool {
         match self {
             Self::Approve { .. }
@@ -104,8 +104,8 @@ impl RunCommand {
         }
     }
 
-    /// Whether it has text that a person typed: the secrets that the plan names have to be known
-    /// before it is written down.
+    /// Returns whether it has text that a person typed: the secrets that the plan names have to be
+    /// known before it is written down.
     pub(crate) fn has_typed_text(&self) -> bool {
         match self {
             Self::Deny { .. }

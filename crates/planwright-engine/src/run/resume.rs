@@ -191,7 +191,7 @@ impl Runs {
         ))
     }
 
-    /// Whether a child that a parked run waits for has ended or can go on.
+    /// Returns whether a child that a parked run waits for has ended or can go on.
     async fn waits_for_moving_children(&self, id: &RunId) -> Result<bool, StartRunError> {
         let (run, _) = load_any_run(&self.context, id).await?;
         for ix in run.waiting() {

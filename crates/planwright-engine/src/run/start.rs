@@ -5,7 +5,7 @@ use crate::journal::load::{LoadError, load_review, load_run};
 use crate::journal::writer::JournalWriter;
 use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule};
 use crate::reflection::Origin;
-use crate::review::append::{damaged, write_error};
+use crate::review::append::{damaged_plan, write_error};
 use crate::review::missing_executor::MissingExecutor;
 use crate::review::plans::{Candidate, ReviewError};
 use crate::run::durations;
@@ -287,7 +287,7 @@ impl Runs {
     ) -> Result<RunHandle, StartRunError> {
         self.plans().permit(&options.by, Permission::Run)?;
         let judged = self.plans().judge(&candidate.plan);
-        if let Some(denied) = judged.denied() {
+        if let Some(denied) = judged.denial() {
             return Err(denied.into());
         }
         let (review, head) = self.plans().without_lost_approvals(review, head).await?;
@@ -338,7 +338,7 @@ impl Runs {
         }
         journal
             .record(&mut review, events, Cause::Command, now)
-            .map_err(|corrupt| damaged(plan.id(), &corrupt))?;
+            .map_err(|corrupt| damaged_plan(plan.id(), &corrupt))?;
         let (plan_append, _) = journal.take_append(&review, LeaseRule::None);
 
         let (fork, taken_over, reflection) = match origin {
@@ -432,7 +432,7 @@ impl Runs {
         Ok(self.execute(run, head, lease, options, First::Nothing, original))
     }
 
-    /// Why there is an approval of this version that does not let it run, if there is one.
+    /// Returns why there is an approval of this version that does not let it run, if there is one.
     pub async fn void_approval(&self, review: &Review, digest: Digest) -> Option<StartRunError> {
         let run = RunId::mint(0);
         let refusal = review

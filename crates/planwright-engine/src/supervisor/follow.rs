@@ -5,7 +5,7 @@ use super::unfinished;
 use crate::engine::Engine;
 use crate::journal::feed::end_of_feed;
 use crate::journal::load::load_review;
-use crate::port::{FeedOf, Placed, Store, StoreError};
+use crate::port::{FeedOf, Journal, Placed, StoreError};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Record, StreamName, decode};
 use planwright_core::run::RunEvent;
@@ -164,7 +164,7 @@ fn contains(body: &[u8], word: &[u8]) -> bool {
 
 /// The run that this one is, directly or through others, the work of. It is the one that can be
 /// resumed.
-pub(super) async fn root_of(store: &dyn Store, run: &RunId) -> Result<RunId, StoreError> {
+pub(super) async fn root_of(store: &dyn Journal, run: &RunId) -> Result<RunId, StoreError> {
     let mut root = run.clone();
     for _ in 0..MAX_DEPTH {
         let stream = StreamName::Run(root.clone());

@@ -250,7 +250,7 @@ impl RunScheduler {
         }
     }
 
-    /// How often this run was tried before.
+    /// Returns how often this run was tried before.
     fn count_try(&mut self, run: &RunId) -> u32 {
         let tries = self.tries.entry(run.clone()).or_default();
         let before = *tries;
@@ -314,8 +314,8 @@ async fn watch_over(handle: &mut RunHandle, files: &DueFiles) -> RunExit {
     }
 }
 
-/// Whether trying again changes nothing. A tool that is missing may come back, a store may answer
-/// again.
+/// Returns whether trying again changes nothing. A tool that is missing may come back, a store may
+/// answer again.
 fn is_hopeless(error: &StartRunError) -> bool {
     use crate::journal::load::LoadError as Load;
     match error {

@@ -2,7 +2,7 @@
 //! run that people started, and what is told of them is only what a person has to decide or
 //! decided.
 
-use crate::port::{Store, StoreError};
+use crate::port::{Journal, Store, StoreError};
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{StreamName, decode};
 use planwright_core::run::{Parent, RunEvent};
@@ -23,7 +23,7 @@ pub struct Belongs {
     pub step_id: StepId,
 }
 
-/// Whether a notice of this kind is told also of a child run.
+/// Returns whether a notice of this kind is told also of a child run.
 pub(super) fn told_of_children(kind: &str) -> bool {
     matches!(
         kind,
@@ -36,10 +36,10 @@ pub(super) fn told_of_children(kind: &str) -> bool {
 pub(super) struct Children(BTreeMap<RunId, bool>);
 
 impl Children {
-    /// Whether a notice of this kind is told of this stream.
+    /// Returns whether a notice of this kind is told of this stream.
     pub(super) async fn are_told(
         &mut self,
-        store: &dyn Store,
+        store: &dyn Journal,
         stream: &StreamName,
         kind: &str,
     ) -> Result<bool, StoreError> {
@@ -82,7 +82,7 @@ pub(super) async fn belongs(store: &dyn Store, run: &RunId) -> Result<Option<Bel
 
 /// The step that a run is the work of, as its first entry says. A run that cannot be read is taken
 /// for one that people started: a notice too many is better than one that is missing.
-async fn parent(store: &dyn Store, run: &RunId) -> Result<Option<Parent>, StoreError> {
+async fn parent(store: &dyn Journal, run: &RunId) -> Result<Option<Parent>, StoreError> {
     let first = store.read(&StreamName::Run(run.clone()), 0, 1).await?;
     let event = first
         .first()

@@ -33,12 +33,12 @@ const MAX_ERROR_CHARS: usize = 300;
 /// Told what came of each attempt, for figures.
 pub trait CourierWatch: Send + Sync + fmt::Debug {
     /// `outcome` is one of `delivered`, `failed`, `throttled`, `gone` and `dead`.
-    fn attempted(&self, endpoint: &str, outcome: &'static str);
+    fn count_attempt(&self, endpoint: &str, outcome: &'static str);
 }
 
 /// A watch that ignores every attempt.
 impl CourierWatch for () {
-    fn attempted(&self, _endpoint: &str, _outcome: &'static str) {}
+    fn count_attempt(&self, _endpoint: &str, _outcome: &'static str) {}
 }
 
 /// Carries the notices of one endpoint. Several processes may have one each: nothing is lost, and
@@ -235,8 +235,8 @@ impl Courier {
         self.settle(delivery, answer).await
     }
 
-    /// Whether the endpoint wants to be told, and this is told at all: an earlier version told more
-    /// of child runs.
+    /// Returns whether the endpoint wants to be told, and this is told at all: an earlier version
+    /// told more of child runs.
     fn tells(&self, notice: &Notice) -> bool {
         let told = notice.about.parent.is_none() || told_of_children(notice.kind);
         told && self.webhook.wants(notice.kind)
@@ -251,11 +251,11 @@ impl Courier {
         let (error, retry_after, throttled) = match answer {
             Ok(()) => {
                 self.failures = 0;
-                self.watch.attempted(&name, "delivered");
+                self.watch.count_attempt(&name, "delivered");
                 return self.outbox.settle(&name, &delivery, Settled::Done).await;
             }
             Err(error @ SendNoticeError::Gone) => {
-                self.watch.attempted(&name, "gone");
+                self.watch.count_attempt(&name, "gone");
                 tracing::warn!(webhook = name, %error, "the webhook is disabled");
                 // Disabled first: it is due at once when the operator enables the endpoint again.
                 self.outbox.disable(&name, &error.to_string()).await?;
@@ -275,7 +275,7 @@ impl Courier {
             }) => (reason, retry_after, false),
         };
         self.watch
-            .attempted(&name, if throttled { "throttled" } else { "failed" });
+            .count_attempt(&name, if throttled { "throttled" } else { "failed" });
         self.failures = self.failures.saturating_add(1);
         let error: String = error.chars().take(MAX_ERROR_CHARS).collect();
         let entropy = self.engine.context.ports.ids.entropy();
@@ -294,7 +294,7 @@ impl Courier {
                 Settled::Again { at, error }
             }
             None => {
-                self.watch.attempted(&name, "dead");
+                self.watch.count_attempt(&name, "dead");
                 tracing::warn!(
                     webhook = name,
                     error,

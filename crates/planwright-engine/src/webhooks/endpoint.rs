@@ -29,7 +29,7 @@ pub trait Webhook: Send + Sync + fmt::Debug {
     /// By this name its place in the feed is kept.
     fn name(&self) -> &str;
 
-    /// Whether it wants to be told of this kind of thing, such as `run.ended`.
+    /// Returns whether it wants to be told of this kind of thing, such as `run.ended`.
     fn wants(&self, kind: &str) -> bool;
 
     /// Sends once. It ends within a bounded time.

@@ -2,7 +2,7 @@
 //! and no more.
 
 use super::belonging::{Belongs, Children, belongs};
-use crate::port::{Placed, Store, StoreError};
+use crate::port::{Journal, Placed, Store, StoreError};
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{StreamName, decode};
@@ -112,7 +112,7 @@ fn bare(placed: &Placed) -> Vec<(&'static str, About)> {
 /// The kinds of notices that a record brings, with their places. Of child runs only what people
 /// decide is told.
 pub(super) async fn kinds(
-    store: &dyn Store,
+    store: &dyn Journal,
     placed: &Placed,
     children: &mut Children,
 ) -> Result<Vec<(u32, &'static str)>, StoreError> {

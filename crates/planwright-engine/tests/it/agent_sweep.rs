@@ -15,7 +15,7 @@ use planwright_core::run::{
 };
 use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::{
-    BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, OwnerId, Store as _,
+    BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, OwnerId, StreamIndex as _,
 };
 use planwright_engine::{Engine, EngineBuilder, GivenApproval, RunCommand, RunOptions};
 use serde_json::{Map, json};

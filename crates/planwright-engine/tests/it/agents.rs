@@ -135,7 +135,7 @@ async fn a_think_step_asks_the_model_and_its_answer_is_its_value() {
         (run.status().as_str(), value_of(&run, "b")),
         ("completed", json!("forty-two!"))
     );
-    let asked = model.asked();
+    let asked = model.requests();
     assert_eq!((asked.len(), asked[0].role), (1, ModelRole::Executor));
     assert!(matches!(&asked[0].messages[1], Message::User { text } if text == "times six"));
     assert_eq!(run.tokens(), 15);
@@ -165,7 +165,7 @@ async fn an_answer_that_does_not_fit_its_schema_is_sent_back_once() {
         (run_once.status().as_str(), value_of(&run_once, "t")),
         ("completed", json!({"n": 7}))
     );
-    assert_eq!((model.asked().len(), run_once.tokens()), (2, 30));
+    assert_eq!((model.requests().len(), run_once.tokens()), (2, 30));
 
     let world = World::new();
     let model = ScriptedModel::default()
@@ -175,7 +175,7 @@ async fn an_answer_that_does_not_fit_its_schema_is_sent_back_once() {
     let failed = run(&engine(&world, &model), plan).await;
     assert_eq!(failed.status().as_str(), "failed");
     assert_eq!(
-        (model.asked().len(), failed.tokens()),
+        (model.requests().len(), failed.tokens()),
         (2, 30),
         "what was spent is counted also on failure"
     );
@@ -252,7 +252,7 @@ async fn an_agent_that_fails_sees_the_error_and_corrects_its_arguments() {
         ("completed", json!("it says found"))
     );
     assert_eq!(world.calls_of("call"), 2);
-    let asked = model.asked();
+    let asked = model.requests();
     assert_eq!(asked.len(), 3);
     assert_eq!(
         asked[0]
@@ -298,7 +298,7 @@ async fn what_is_outside_the_scope_is_refused_with_the_list_and_never_called() {
         refused(&world, &run),
         [expected("w.write"), expected("nonsense")]
     );
-    let told = format!("{:?}", model.asked()[1].messages.last());
+    let told = format!("{:?}", model.requests()[1].messages.last());
     assert!(told.contains(&expected("w.write")), "{told}");
 }
 
@@ -455,7 +455,7 @@ async fn a_guarded_call_waits_for_a_person_and_goes_on_where_it_was() {
         "what a model writes is no reference"
     );
     assert_eq!(
-        (world.calls_of("call"), model.asked().len()),
+        (world.calls_of("call"), model.requests().len()),
         (2, 3),
         "nothing was called or asked twice"
     );
@@ -507,7 +507,8 @@ async fn a_call_that_a_person_denies_is_told_to_the_model_as_refused() {
         ("completed", 0)
     );
     assert!(
-        format!("{:?}", model.asked()[1].messages.last()).contains("a person said no: not today")
+        format!("{:?}", model.requests()[1].messages.last())
+            .contains("a person said no: not today")
     );
 }
 
@@ -538,7 +539,9 @@ async fn a_constraint_of_the_approver_holds_for_what_would_be_asked_about() {
         (run.status().as_str(), world.calls_of("call")),
         ("completed", 2)
     );
-    assert!(format!("{:?}", model.asked()[3].messages.last()).contains("not what was agreed to"));
+    assert!(
+        format!("{:?}", model.requests()[3].messages.last()).contains("not what was agreed to")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -605,7 +608,7 @@ async fn turns_calls_tokens_and_repetition_are_bounded() {
             run.status().as_str(),
             error.code.as_str(),
             world.calls_of("call"),
-            model.asked().len(),
+            model.requests().len(),
         );
         assert_eq!(found, ("failed", code, calls, asked), "{fields} {limits}");
     }
@@ -656,7 +659,7 @@ async fn a_conversation_asks_for_the_next_message_and_ends_when_nothing_more_is_
         (run.status().as_str(), value_of(&run, "work")),
         ("completed", json!("answer 14"))
     );
-    let last = model.asked().pop().unwrap();
+    let last = model.requests().pop().unwrap();
     assert_eq!(last.role, ModelRole::Chat);
     assert_eq!(last.messages.len(), 2 + 2 * 14);
 }
@@ -677,7 +680,7 @@ async fn cancelling_stops_the_executor_and_the_call_it_waits_for() {
         (
             run.status().as_str(),
             status_of(&run, "work"),
-            model.asked().len()
+            model.requests().len()
         ),
         ("cancelled", "cancelled", 1)
     );

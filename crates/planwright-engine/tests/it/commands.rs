@@ -5,7 +5,7 @@ use crate::world::{World, after, approved, chain, entries, options, person, stat
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{Resolution, Run, RunEvent};
-use planwright_engine::port::{OwnerId, Store as _};
+use planwright_engine::port::{Leases as _, Mailbox as _, OwnerId};
 use planwright_engine::{CommandError, Engine, RunCommand, RunHandle, ShownText};
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -4,7 +4,7 @@ use crate::world::{World, approved, chain, document, options, person, report_of,
 use planwright_core::id::PlanId;
 use planwright_core::plan::Edit;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Refusal, ReviewState};
+use planwright_core::review::{Refusal, ReviewStage, ReviewState};
 use planwright_core::run::Shown;
 use planwright_engine::{Editing, Engine, Reapproval, ReviewError};
 use serde_json::{Map, Value, json};
@@ -92,7 +92,7 @@ async fn only_steps_that_are_as_they_were_agreed_to_need_no_second_look() {
         .edit_by(&id, &edits, &editing(1))
         .await
         .unwrap();
-    assert_eq!(review.state(), ReviewState::Proposed);
+    assert_eq!(review.state(), ReviewState::Active(ReviewStage::Proposed));
     let since = since_agreed(&engine, &id).await.unwrap();
     let agreed: Vec<String> = since.agreed.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -222,7 +222,7 @@ async fn drafts_that_begin_with_the_same_words_are_plans_of_their_own() {
         .edit_by(one.id(), &[add], &editing(1))
         .await
         .unwrap();
-    assert_eq!(draft.state(), ReviewState::Draft);
+    assert_eq!(draft.state(), ReviewState::Active(ReviewStage::Draft));
     assert_eq!(
         engine
             .plans()
@@ -230,7 +230,7 @@ async fn drafts_that_begin_with_the_same_words_are_plans_of_their_own() {
             .await
             .unwrap()
             .state(),
-        ReviewState::Proposed
+        ReviewState::Active(ReviewStage::Proposed)
     );
 }
 
@@ -259,7 +259,7 @@ async fn an_earlier_version_comes_back_as_the_next_one() {
     );
     assert_eq!(
         review.state(),
-        ReviewState::Proposed,
+        ReviewState::Active(ReviewStage::Proposed),
         "what an edit voided stays void"
     );
     let refused = engine

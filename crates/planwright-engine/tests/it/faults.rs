@@ -8,8 +8,9 @@ use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore};
 use planwright_engine::port::{
-    AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId,
-    Placed, Position, Store, StoreError, StreamCounts, StreamInfo,
+    AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
+    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StreamCounts, StreamIndex,
+    StreamInfo,
 };
 use planwright_engine::{Engine, EngineBuilder, RunError};
 use serde_json::json;
@@ -89,7 +90,7 @@ impl FaultyStore {
     }
 }
 
-impl Store for FaultyStore {
+impl Journal for FaultyStore {
     fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>> {
         let of_run = appends
             .iter()
@@ -140,7 +141,9 @@ impl Store for FaultyStore {
     fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {
         self.inner.head(stream)
     }
+}
 
+impl StreamIndex for FaultyStore {
     fn plans(&self) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
         self.inner.plans()
     }
@@ -182,7 +185,9 @@ impl Store for FaultyStore {
     ) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
         self.inner.info(stream)
     }
+}
 
+impl Leases for FaultyStore {
     fn acquire<'a>(
         &'a self,
         run: &'a RunId,
@@ -210,7 +215,9 @@ impl Store for FaultyStore {
     fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
         self.inner.lease(run)
     }
+}
 
+impl Mailbox for FaultyStore {
     fn send<'a>(
         &'a self,
         run: &'a RunId,
@@ -219,11 +226,14 @@ impl Store for FaultyStore {
         self.inner.send(run, body)
     }
 
-    fn mail(&self) -> BoxFuture<'_, Result<Vec<Message>, StoreError>> {
+    fn mail(&self) -> BoxFuture<'_, Result<Vec<MailboxMessage>, StoreError>> {
         self.inner.mail()
     }
 
-    fn messages<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Message>, StoreError>> {
+    fn messages<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Vec<MailboxMessage>, StoreError>> {
         self.inner.messages(run)
     }
 
@@ -233,7 +243,9 @@ impl Store for FaultyStore {
     ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
         self.inner.answer(message)
     }
+}
 
+impl Changes for FaultyStore {
     fn changes(&self) -> watch::Receiver<u64> {
         self.inner.changes()
     }

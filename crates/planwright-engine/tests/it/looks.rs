@@ -8,7 +8,7 @@ use planwright_core::journal::StreamName;
 use planwright_core::principal::Assurance;
 use planwright_core::run::Shown;
 use planwright_core::status::{CachedStatus, PlanStatus};
-use planwright_engine::port::{Append, LeaseRule, Store as _, StreamStatus};
+use planwright_engine::port::{Append, Journal as _, LeaseRule, StreamStatus};
 use planwright_engine::{Engine, MaintenanceNotice, Retention, RunCommand};
 use serde_json::{Map, Value, json};
 

@@ -2,7 +2,7 @@
 
 use crate::faults::FaultyStore;
 use crate::world::{World, after, approved, chain, entries, options, status_of};
-use planwright_engine::port::{AppendError, OwnerId, Store as _};
+use planwright_engine::port::{AppendError, Leases as _, OwnerId};
 use planwright_engine::{RunError, StartRunError};
 use serde_json::json;
 use std::time::Duration;

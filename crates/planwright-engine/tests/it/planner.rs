@@ -4,14 +4,14 @@ use crate::world::{World, approved, document, options, person};
 use planwright_core::model::{Cost, Message, ModelRole, ModelUse, TokenUsage};
 use planwright_core::planning::ContextText;
 use planwright_core::principal::Principal;
-use planwright_core::review::{Refusal, ReviewState};
+use planwright_core::review::{Refusal, ReviewStage, ReviewState};
 use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::{
-    BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, Store as _,
+    BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, StreamIndex as _,
 };
 use planwright_engine::{
-    CreateError, CreateOrder, Created, Engine, PlannerEvent, PlannerOptions, PlannerSink,
-    RegenerateOrder, ReviewError, StoreOptions,
+    CreateError, CreateOrder, Engine, PlannerEvent, PlannerOptions, PlannerSink, RegenerateOrder,
+    ReviewError, StoreOptions, WrittenPlan,
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -76,7 +76,7 @@ async fn a_goal_becomes_a_proposed_plan_with_what_it_cost() {
     let world = World::new();
     let model = ScriptedModel::default().then(Ok(answer(GOOD, false, Some(Cost(1_500)))));
     let engine = engine(&world, &model);
-    let Created {
+    let WrittenPlan {
         review,
         findings,
         planning,
@@ -85,7 +85,7 @@ async fn a_goal_becomes_a_proposed_plan_with_what_it_cost() {
         .create(order("look at it twice"))
         .await
         .unwrap();
-    assert_eq!(review.state(), ReviewState::Proposed);
+    assert_eq!(review.state(), ReviewState::Active(ReviewStage::Proposed));
     assert!(
         !findings
             .iter()
@@ -108,7 +108,7 @@ async fn a_goal_becomes_a_proposed_plan_with_what_it_cost() {
     // What was said about it is in the journal, and nowhere else.
     let (again, _) = engine.plans().load_review(review.id()).await.unwrap();
     assert_eq!(again.current().planning.as_deref(), Some(&planning));
-    let asked = model.asked();
+    let asked = model.requests();
     assert_eq!(asked[0].role, ModelRole::Planner);
     assert!(asked[0].schema.is_some());
     assert!(
@@ -133,7 +133,7 @@ async fn findings_go_back_until_the_plan_is_valid() {
     let created = engine.planner().create(order).await.unwrap();
     assert_eq!(created.planning.rounds, 4);
     assert_eq!(created.planning.used.len(), 4);
-    let asked = model.asked();
+    let asked = model.requests();
     assert_eq!(asked.len(), 4);
     for later in &asked[1..] {
         assert_eq!(
@@ -239,7 +239,7 @@ async fn a_goal_that_says_nothing_or_too_much_is_refused_before_anybody_is_asked
         long,
         Err(CreateError::GoalTooLong { found: 10_001, .. })
     ));
-    assert!(model.asked().is_empty());
+    assert!(model.requests().is_empty());
 }
 
 /// A model that never answers.
@@ -305,7 +305,7 @@ async fn what_the_policy_denies_is_not_offered_and_not_accepted() {
         .build();
     let created = engine.planner().create(order("look")).await.unwrap();
     assert_eq!(created.planning.rounds, 2);
-    let asked = model.asked();
+    let asked = model.requests();
     let offered = text(&asked[0].messages[0]);
     assert!(
         !offered.contains("\"r.read\"") && offered.contains("\"k.put\""),
@@ -352,7 +352,7 @@ async fn too_many_steps_go_back() {
         .await
         .unwrap();
     assert_eq!(created.review.current().document.steps.len(), 1);
-    assert!(text(&model.asked()[1].messages[3]).contains("at most 1"));
+    assert!(text(&model.requests()[1].messages[3]).contains("at most 1"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -364,7 +364,10 @@ async fn a_fallback_is_a_draft_that_only_a_person_puts_forward() {
         .create_fallback(order("read the notes, then write them down"))
         .await
         .unwrap();
-    assert_eq!(created.review.state(), ReviewState::Draft);
+    assert_eq!(
+        created.review.state(),
+        ReviewState::Active(ReviewStage::Draft)
+    );
     assert!(created.planning.fallback && created.review.current().is_fallback());
     let tools: Vec<_> = created
         .review
@@ -433,7 +436,7 @@ async fn steps_nobody_asked_about_come_back_as_they_were() {
     let new = &done.review.current().document;
     assert_eq!(
         (done.review.current().number, done.review.state()),
-        (2, ReviewState::Proposed)
+        (2, ReviewState::Active(ReviewStage::Proposed))
     );
     assert_eq!(
         done.review.current().reason.as_deref(),
@@ -447,7 +450,7 @@ async fn steps_nobody_asked_about_come_back_as_they_were() {
     assert_eq!((&new.title, &new.variables), (&old.title, &old.variables));
     assert!(!done.diff.is_empty());
     assert!(done.review.current().planning.is_some());
-    let asked = &model.asked()[0];
+    let asked = &model.requests()[0];
     assert!(text(&asked.messages[1]).contains("use another tool"));
     let schema = asked.schema.as_ref().unwrap().schema.to_string();
     assert!(
@@ -487,7 +490,7 @@ async fn what_people_said_is_told_to_whoever_writes_the_plan_again() {
         Some("look"),
         "what it is for stays"
     );
-    assert!(text(&model.asked()[0].messages[1]).contains("it looks only once"));
+    assert!(text(&model.requests()[0].messages[1]).contains("it looks only once"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -557,7 +560,7 @@ async fn the_rest_of_a_failed_run_is_planned_again_around_what_was_done() {
     assert_eq!(ids, ["a", "s1"]);
     assert_eq!(replanned.document.steps[0], run.plan().document().steps[0]);
     assert_eq!(replanned.planning.rounds, 1);
-    let asked = model.asked();
+    let asked = model.requests();
     let told = text(&asked[0].messages[1]);
     assert!(
         told.contains("it is locked") && told.contains("found it"),
@@ -580,7 +583,7 @@ async fn a_plan_that_lists_its_tools_is_written_again_with_those_only() {
         document(plan)
     };
     let offered = || {
-        let asked = model.asked().last().unwrap().clone();
+        let asked = model.requests().last().unwrap().clone();
         let schema = asked.schema.unwrap().schema.to_string();
         let told = asked.messages.iter().map(text).collect::<String>();
         (
@@ -604,7 +607,7 @@ async fn a_plan_that_lists_its_tools_is_written_again_with_those_only() {
         done.planning.rounds, 2,
         "what is outside the scope goes back"
     );
-    let first = &model.asked()[0];
+    let first = &model.requests()[0];
     assert!(
         !first
             .messages
@@ -666,5 +669,5 @@ async fn without_any_tool_of_the_scope_nobody_is_asked() {
         matches!(refused, Err(CreateError::NothingInScope(_))),
         "{refused:?}"
     );
-    assert!(model.asked().is_empty());
+    assert!(model.requests().is_empty());
 }

@@ -6,7 +6,7 @@ use crate::world::{
 };
 use planwright_core::id::PlanId;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Review, ReviewState};
+use planwright_core::review::{Review, ReviewStage, ReviewState};
 use planwright_core::run::{Run, RunEvent, Shown, StepState};
 use planwright_engine::{Engine, GivenApproval, ReviewError, RunCommand};
 use serde_json::{Map, Value, json};
@@ -258,7 +258,7 @@ async fn two_people_have_to_agree_and_neither_may_be_the_author() {
     let author = approve_by(&engine, &id, "ada").await.unwrap_err();
     assert!(author.to_string().contains("another person"), "{author}");
     let review = approve_by(&engine, &id, "bob").await.unwrap();
-    assert_eq!(review.state(), ReviewState::Proposed);
+    assert_eq!(review.state(), ReviewState::Active(ReviewStage::Proposed));
     let refused = engine.runs().start(&id, options()).await.unwrap_err();
     assert_eq!(refused.to_string(), "1 of 2 people have approved it");
     let twice = approve_by(&engine, &id, "bob").await.unwrap_err();
@@ -267,7 +267,7 @@ async fn two_people_have_to_agree_and_neither_may_be_the_author() {
         "{twice}"
     );
     let review = approve_by(&engine, &id, "eve").await.unwrap();
-    assert_eq!(review.state(), ReviewState::Approved);
+    assert_eq!(review.state(), ReviewState::Active(ReviewStage::Approved));
     let run = engine
         .runs()
         .start(&id, options())
@@ -434,8 +434,8 @@ async fn of_two_who_decide_at_once_one_wins() {
         let (review, _) = one.plans().load_review(&id).await.unwrap();
         // The principal who came second was told, or decided on what the first had done.
         match (approved.is_ok(), rejected.is_ok()) {
-            (true, false) => assert_eq!(review.state(), ReviewState::Approved),
-            (_, true) => assert_eq!(review.state(), ReviewState::Rejected),
+            (true, false) => assert_eq!(review.state(), ReviewState::Active(ReviewStage::Approved)),
+            (_, true) => assert_eq!(review.state(), ReviewState::Active(ReviewStage::Rejected)),
             (false, false) => panic!("neither won"),
         }
         let (first, second) =
@@ -448,7 +448,7 @@ async fn of_two_who_decide_at_once_one_wins() {
             .count();
         assert_eq!(
             begun,
-            usize::from(review.state() == ReviewState::Approved),
+            usize::from(review.stage() == Some(ReviewStage::Approved)),
             "two runs on one approval"
         );
         for mut handle in [first, second].into_iter().flatten() {

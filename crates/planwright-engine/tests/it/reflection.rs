@@ -7,11 +7,11 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
 use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
-use planwright_core::review::{Refusal, ReviewState};
+use planwright_core::review::{Refusal, ReviewStage, ReviewState};
 use planwright_core::run::{Reflection, Run, RunEvent, RunState, Shown};
 use planwright_core::status::PlanStatus;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
-use planwright_engine::port::{ModelError, OwnerId, Store as _};
+use planwright_engine::port::{ModelError, OwnerId, StreamIndex as _};
 use planwright_engine::{
     CheckCriteriaError, Editing, Engine, EngineBuilder, GivenApproval, RunOptions, StartRunError,
     Supervisor, SupervisorOptions,
@@ -200,7 +200,7 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
     assert_eq!(world.made()[3].args["value"], "got found");
     // It completed after an adjustment: the reflector does not look again.
     assert_eq!(
-        (kinds(&world, went_on.id()), model.asked().len()),
+        (kinds(&world, went_on.id()), model.requests().len()),
         (vec!["completed"], 1)
     );
     let carried = went_on.start().reflection.clone().unwrap();
@@ -303,7 +303,10 @@ async fn a_run_that_nobody_wants_looked_at_asks_no_model() {
     let model = ScriptedModel::default();
     let engine = engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), options()).await;
-    assert_eq!((run.status().as_str(), model.asked().len()), ("failed", 0));
+    assert_eq!(
+        (run.status().as_str(), model.requests().len()),
+        ("failed", 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -314,13 +317,16 @@ async fn a_plan_can_ask_for_it_itself() {
     let mut plan = failing("w.write");
     plan["limits"] = json!({"onFailure": "reflect", "maxCycles": 2});
     let run = start(&engine, plan, options()).await;
-    assert_eq!((run.status().as_str(), model.asked().len()), ("failed", 1));
+    assert_eq!(
+        (run.status().as_str(), model.requests().len()),
+        ("failed", 1)
+    );
     assert_eq!(run.start().reflection.as_ref().unwrap().max_cycles, 2);
     let well = json!({"id": "q", "limits": {"onFailure": "reflect"}, "steps": [{"id": "a", "tool": "r.read"}]});
     assert_eq!(
         (
             start(&engine, well, options()).await.status().as_str(),
-            model.asked().len()
+            model.requests().len()
         ),
         ("completed", 1)
     );
@@ -356,7 +362,7 @@ async fn cycles_never_exceed_the_maximum() {
         let engine = engine(&world, "one", &model);
         let runs = cycle(&world, &engine, failing("w.write"), reflecting(max)).await;
         assert_eq!(
-            (runs.len(), model.asked().len()),
+            (runs.len(), model.requests().len()),
             (max as usize + 1, max as usize)
         );
         assert_eq!(
@@ -450,7 +456,7 @@ async fn tokens_bound_the_whole_work() {
     assert_eq!(
         (
             runs.len(),
-            model.asked().len(),
+            model.requests().len(),
             runs.last().unwrap().status().as_str()
         ),
         (4, 3, "failed")
@@ -737,7 +743,7 @@ async fn what_cannot_be_adjusted_is_refused_as_a_whole_and_the_run_fails() {
         let engine = engine(&world, "one", &model);
         let run = start(&engine, failing("w.write"), reflecting(3)).await;
         assert_eq!(
-            (run.status().as_str(), model.asked().len()),
+            (run.status().as_str(), model.requests().len()),
             ("failed", 2),
             "{bad}"
         );
@@ -987,7 +993,7 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
     after(5_000).await;
     assert_eq!(world.called(), ["a", "b", "b", "c"]);
     let (review, _) = engine.plans().load_review(&id).await.unwrap();
-    assert_eq!(review.state(), ReviewState::Proposed);
+    assert_eq!(review.state(), ReviewState::Active(ReviewStage::Proposed));
     let last = StreamName::Run(review.runs().last().unwrap().run.clone());
     assert_eq!(
         world
@@ -1098,7 +1104,7 @@ async fn a_verdict_that_is_too_large_to_read_is_none() {
         "{:?}",
         checked.criteria()
     );
-    assert!(model.asked().is_empty());
+    assert!(model.requests().is_empty());
 }
 
 fn replanning(max_replans: u32) -> RunOptions {
@@ -1143,7 +1149,11 @@ async fn the_remaining_work_is_planned_anew_once_and_what_was_done_stays_done() 
     let engine = self::engine(&world, "one", &model);
     let runs = cycle(&world, &engine, failing("w.write"), replanning(5)).await;
     assert_eq!(
-        (runs.len(), runs[1].status().as_str(), model.asked().len()),
+        (
+            runs.len(),
+            runs[1].status().as_str(),
+            model.requests().len()
+        ),
         (2, "failed", 1)
     );
     let world = World::new();

@@ -8,7 +8,7 @@ use planwright_core::journal::StreamName;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{Reply, RunEvent, StepState};
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
-use planwright_engine::port::{BoxFuture, OwnerId, PlanFiles, Store as _};
+use planwright_engine::port::{BoxFuture, Leases as _, OwnerId, PlanFiles, StreamIndex as _};
 use planwright_engine::{Engine, RunCommand, ShownText, Supervisor, SupervisorOptions};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

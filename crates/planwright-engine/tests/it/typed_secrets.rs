@@ -8,7 +8,9 @@ use planwright_core::principal::Principal;
 use planwright_core::run::{Reply, Resolution, Run, Shown, StepState, StoredValue};
 use planwright_core::secret::{SecretName, SecretText};
 use planwright_engine::memory::MemorySecrets;
-use planwright_engine::port::{BoxFuture, OwnerId, SecretError, Secrets, Store as _};
+use planwright_engine::port::{
+    BoxFuture, Journal as _, Leases as _, Mailbox as _, OwnerId, SecretError, Secrets,
+};
 use planwright_engine::{
     Editing, Engine, NewComment, Redaction, RunCommand, ShownText, Supervisor, SupervisorOptions,
 };

@@ -42,7 +42,7 @@ impl GlobalId {
         }
     }
 
-    /// Where reading begins: the record itself is read again if not all of it was given.
+    /// Returns where reading begins: the record itself is read again if not all of it was given.
     pub(super) fn read_from(self) -> Position {
         match self.given {
             Given::All => self.position,

@@ -84,7 +84,7 @@ impl Events {
         &self.options
     }
 
-    /// How many streams are open.
+    /// Returns how many streams are open.
     pub fn streams(&self) -> usize {
         self.open_streams.count()
     }

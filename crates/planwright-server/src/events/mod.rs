@@ -27,4 +27,4 @@ pub(crate) use open_streams::StreamPermit;
 pub use options::EventsOptions;
 pub(crate) use response::stream_response;
 pub(crate) use routes::{full, routes};
-pub(crate) use wire::{Wanted, wanted};
+pub(crate) use wire::{Wanted, negotiate_format};

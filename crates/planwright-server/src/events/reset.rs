@@ -23,7 +23,7 @@ impl Reason {
     }
 }
 
-/// Where a plan and its latest run stand. Events after `last` may tell again what is in it.
+/// Returns where a plan and its latest run stand. Events after `last` may tell again what is in it.
 pub(super) async fn snapshot(
     hub: &Hub,
     plan: &PlanId,

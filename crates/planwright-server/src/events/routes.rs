@@ -7,7 +7,7 @@ use super::hub::Events;
 use super::listen::{self, Manner};
 use super::plan_stream::{Broken, PlanStream};
 use super::reset::{Reason, snapshot};
-use super::wire::{EventList, GlobalQuery, MAX_LIMIT, PlanQuery, Types, Wanted, wanted};
+use super::wire::{EventList, GlobalQuery, MAX_LIMIT, PlanQuery, Types, Wanted, negotiate_format};
 use crate::http::body::{Params, PathId};
 use crate::http::router::Routes;
 use crate::http::{Caller, Http, HttpResult, Problem};
@@ -46,7 +46,7 @@ async fn plan_events(
     headers: HeaderMap,
 ) -> HttpResult<Response> {
     let events = &http.events;
-    let form = wanted(&headers).ok_or_else(not_acceptable)?;
+    let form = negotiate_format(&headers).ok_or_else(not_acceptable)?;
     let topic = events.topic(&id).await.map_err(LoadError::from)?;
     let mark = topic.mark();
     if mark.damaged && form == Wanted::List {
@@ -88,7 +88,7 @@ async fn plan_events(
     Ok(listen::plan(events, place, stream, manner, reset))
 }
 
-/// Where a stream begins, and why not where it was asked to.
+/// Returns where a stream begins, and why not where it was asked to.
 fn place_of(after: Option<u64>, last: u64, events: &Events) -> (u64, Option<Reason>) {
     match after {
         None => (0, None),
@@ -142,7 +142,7 @@ async fn all_events(
     headers: HeaderMap,
 ) -> HttpResult<Response> {
     let events = &http.events;
-    let form = wanted(&headers).ok_or_else(not_acceptable)?;
+    let form = negotiate_format(&headers).ok_or_else(not_acceptable)?;
     let types = Types::parse(query.types.as_deref());
     let format = query.format.unwrap_or_default();
     let asked = query

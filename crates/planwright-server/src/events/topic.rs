@@ -196,7 +196,7 @@ impl Topic {
         }
     }
 
-    /// Whether nothing happened here since then.
+    /// Returns whether nothing happened here since then.
     pub(super) fn is_idle_since(&self, then: Instant) -> bool {
         match &*self.state() {
             State::Live(live) => live.idle_since < then,

@@ -98,7 +98,7 @@ pub(crate) enum Wanted {
 
 /// A stream if it is asked for by its name, else a list if the caller takes JSON. A caller that
 /// takes anything is never left with an answer that does not end.
-pub(crate) fn wanted(headers: &HeaderMap) -> Option<Wanted> {
+pub(crate) fn negotiate_format(headers: &HeaderMap) -> Option<Wanted> {
     let texts = headers
         .get_all(ACCEPT)
         .iter()
@@ -124,7 +124,7 @@ mod tests {
     fn accept(text: &'static str) -> Option<Wanted> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static(text));
-        wanted(&headers)
+        negotiate_format(&headers)
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         );
         assert_eq!(accept("application/json"), Some(Wanted::List));
         assert_eq!(accept("*/*"), Some(Wanted::List));
-        assert_eq!(wanted(&HeaderMap::new()), Some(Wanted::List));
+        assert_eq!(negotiate_format(&HeaderMap::new()), Some(Wanted::List));
         assert_eq!(accept("text/html"), None);
     }
 

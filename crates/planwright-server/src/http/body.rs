@@ -23,7 +23,7 @@ impl FromRequest<Http> for JsonBytes {
     async fn from_request(request: Request, http: &Http) -> Result<Self, Problem> {
         let kind = media_type(request.headers());
         if kind.as_deref() != Some("application/json") {
-            return Err(unsupported("application/json"));
+            return Err(unsupported_type("application/json"));
         }
         Ok(Self(read(request, http).await?))
     }
@@ -79,7 +79,7 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
     }
 }
 
-pub(crate) fn unsupported(wanted: &str) -> Problem {
+pub(crate) fn unsupported_type(wanted: &str) -> Problem {
     Problem::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         format!("the body has to be {wanted}"),
@@ -115,7 +115,7 @@ impl<T: DeserializeOwned + Default> FromRequest<Http> for OptionalBody<T> {
             return Ok(Self(T::default()));
         }
         if kind.as_deref() != Some("application/json") {
-            return Err(unsupported("application/json"));
+            return Err(unsupported_type("application/json"));
         }
         parse(&bytes).map(Self)
     }

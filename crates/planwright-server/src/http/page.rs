@@ -32,7 +32,7 @@ impl Cursor {
         Self(info.created_at, info.status.plan.clone())
     }
 
-    /// Where a store goes on.
+    /// Returns where a store goes on.
     pub(crate) fn place(&self) -> (Timestamp, &PlanId) {
         (self.0, &self.1)
     }

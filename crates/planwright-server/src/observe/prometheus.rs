@@ -203,7 +203,7 @@ pub(super) fn tool_label(tool: &str) -> String {
 pub struct WebhookMetrics;
 
 impl CourierWatch for WebhookMetrics {
-    fn attempted(&self, endpoint: &str, outcome: &'static str) {
+    fn count_attempt(&self, endpoint: &str, outcome: &'static str) {
         metrics::counter!(name::NOTICES, "endpoint" => endpoint.to_owned(), "outcome" => outcome)
             .increment(1);
     }

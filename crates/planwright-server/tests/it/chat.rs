@@ -58,7 +58,7 @@ fn the_answer_of_the_model_comes_with_a_trace() {
         said["usage"],
         json!({ "inputTokens": 10, "outputTokens": 5 })
     );
-    let asked = provider.asked().remove(0);
+    let asked = provider.requests().remove(0);
     let said = [
         Message::system("Be brief."),
         Message::user("Summarize the diff."),
@@ -161,7 +161,7 @@ fn what_is_asked_is_checked_before_a_model_is_asked() {
         .json(&question())
         .send()
         .refuses(403, "may not");
-    assert!(provider.asked().is_empty());
+    assert!(provider.requests().is_empty());
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn an_adjusted_plan_goes_on_when_it_is_approved() {
         .ends(200);
     service.wait_for("p", "completed");
     assert_eq!(service.files.read("c.txt"), "hello");
-    assert_eq!(model.asked().len(), 1);
+    assert_eq!(model.requests().len(), 1);
     let told = service
         .request("GET", "/plan/p/events")
         .header("Accept", "application/json")

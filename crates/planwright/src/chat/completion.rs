@@ -45,7 +45,7 @@ impl NameCompleter {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
-    /// Where the completed piece begins, and what it could become.
+    /// Returns where the completed piece begins, and what it could become.
     pub(super) fn complete(&self, line: &str) -> (usize, Vec<String>) {
         if !line.starts_with('/') {
             return (0, Vec::new());

@@ -9,7 +9,7 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::plan::{Document, literal};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::run::{Reply, Run, Shown, StepState};
-use planwright_engine::chat::{Budget, CHAT_LABEL, is_conversation};
+use planwright_engine::chat::{CHAT_LABEL, ChatBudget, is_conversation};
 use planwright_engine::{GivenApproval, PlanTool, RunCommand, RunHandle, RunOptions};
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ pub(super) struct ConversationTerms {
     /// The tools the model is offered, by their full names.
     pub(super) tools: Vec<String>,
     pub(super) max_turns: Option<u32>,
-    pub(super) budget: Budget,
+    pub(super) budget: ChatBudget,
 }
 
 /// What a conversation was offered when it began.
@@ -109,7 +109,7 @@ impl Conversation {
         }
         let run = pick_run(&review, None)?;
         let tools = &review.current().document.tools_required;
-        let plans = tools.iter().any(|name| PlanTool::named(name).is_some());
+        let plans = tools.iter().any(|name| PlanTool::from_name(name).is_some());
         Ok((
             Self {
                 plan: review.id().clone(),
@@ -148,7 +148,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Whether there was something to reply to.
+    /// Returns whether there was something to reply to.
     async fn reply(&self, app: &App, reply: Reply) -> Result<bool, Failure> {
         let run = self.load_run(app).await?;
         let Some(ix) = run.find(STEP) else {
@@ -170,7 +170,7 @@ impl Conversation {
     }
 }
 
-/// Where this run of a conversation stands.
+/// Returns where this run of a conversation stands.
 pub(super) fn conversation_state(run: &Run, app: &App) -> ConversationState {
     let Some(ix) = run.find(STEP) else {
         return ConversationState::Ended { error: None };

@@ -55,7 +55,7 @@ impl Screen {
     }
 
     /// The next piece of an answer.
-    pub(super) fn said(&self, piece: &str) {
+    pub(super) fn print_piece(&self, piece: &str) {
         let mut state = self.state();
         let text = state.masked.push(piece);
         self.write(&mut state, &text);
@@ -89,7 +89,7 @@ impl Screen {
 
     /// A whole text that was said before.
     pub(super) fn repeat(&self, text: &str) {
-        self.said(text);
+        self.print_piece(text);
         self.pause();
     }
 

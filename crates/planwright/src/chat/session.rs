@@ -16,7 +16,7 @@ use crate::terminal::progress::RunProgress;
 use crate::workspace::app::{App, CommandContext, user};
 use planwright_core::run::Run;
 use planwright_engine::chat::{
-    Budget, ChatModel, ConversationTools, CountedModel, CountedTools, Spending,
+    ChatBudget, ChatModel, ConversationTools, CountedModel, CountedTools, Spending,
 };
 use planwright_engine::port::{Model, TextSink, Tools};
 use planwright_engine::{Engine, Observer, PlanTools, RunCommand, RunHandle};
@@ -36,7 +36,7 @@ pub(crate) struct ChatOptions {
     pub(crate) plan_tools: bool,
     pub(crate) model: Option<String>,
     pub(crate) max_turns: Option<u32>,
-    pub(crate) budget: Budget,
+    pub(crate) budget: ChatBudget,
     pub(crate) resume: Option<String>,
 }
 
@@ -82,7 +82,7 @@ impl Session {
         );
         let person = ChatPerson::new(plans.clone());
         let heard = Arc::clone(&screen);
-        let sink = TextSink::new(move |piece| heard.said(piece));
+        let sink = TextSink::new(move |piece| heard.print_piece(piece));
         let model = ChatModel::new(counted, options.model.clone(), sink);
         model.current().map_err(|error| Failure::from(&error))?;
         let mut offered = ConversationTools::new(tools);
@@ -280,7 +280,7 @@ impl Session {
             self.screen.pause();
             match conversation_state(&run, &self.talk) {
                 ConversationState::AwaitingMessage { said } => {
-                    let failed = self.model.failed();
+                    let failed = self.model.last_error();
                     if !self.model.was_asked() {
                         self.screen.repeat(&said);
                     }

@@ -82,7 +82,7 @@ pub(crate) struct DescribedExecutor {
 }
 
 impl DescribedExecutor {
-    /// Why it may not be started.
+    /// Returns why it may not be started.
     pub(crate) fn obstacle(&self) -> Option<String> {
         let what = match self.verdict {
             TrustState::Trusted => return None,
@@ -104,7 +104,7 @@ impl DescribedExecutor {
 }
 
 /// Everything that files describe. Where both describe one, the user's own file counts.
-pub(crate) fn described(
+pub(crate) fn read_executors(
     config: &Config,
     workspace: &Path,
     trust_project: bool,

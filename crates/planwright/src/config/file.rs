@@ -18,7 +18,7 @@ use planwright_core::plan::Bounds;
 use planwright_core::policy::{Policy, PolicyDocument, RolesTable, TimeSpan};
 use planwright_core::text::nearest_names;
 use planwright_core::tool::EffectClass;
-use planwright_engine::{AgentSettings, Engine, Limits, Retention};
+use planwright_engine::{AgentSettings, ConcurrencyLimits, Engine, Retention};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -259,9 +259,9 @@ impl Config {
         self.policy().map(drop)
     }
 
-    /// Where secrets are kept. Relative paths start in the workspace.
+    /// Returns where secrets are kept. Relative paths start in the workspace.
     pub(crate) fn secrets(&self, workspace: &Path) -> Result<ConfiguredSecrets, Failure> {
-        secrets::configured(&self.secrets, workspace)
+        secrets::read_secrets(&self.secrets, workspace)
     }
 
     /// The file that holds the store's passphrase. Relative paths start in the workspace.
@@ -286,8 +286,8 @@ impl Config {
     }
 
     /// What a chat may spend, with everything that comes of it.
-    pub(crate) fn chat_budget(&self) -> planwright_engine::chat::Budget {
-        planwright_engine::chat::Budget {
+    pub(crate) fn chat_budget(&self) -> planwright_engine::chat::ChatBudget {
+        planwright_engine::chat::ChatBudget {
             calls: self.chat.max_calls,
             tokens: self.chat.max_tokens,
         }
@@ -299,7 +299,7 @@ impl Config {
 
     /// The endpoints that are told what happens.
     pub(crate) fn webhooks(&self) -> Result<Vec<WebhookOptions>, Failure> {
-        webhooks::configured(&self.webhooks)
+        webhooks::read_webhooks(&self.webhooks)
     }
 
     pub(crate) fn local(&self, workspace: &Path) -> LocalOptions {
@@ -333,14 +333,14 @@ impl Config {
         }
     }
 
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> ConcurrencyLimits {
         let LimitsTable {
             global,
             per_server,
             per_tool,
         } = self.limits.clone();
-        Limits {
-            global: global.unwrap_or_else(|| Limits::default().global),
+        ConcurrencyLimits {
+            global: global.unwrap_or_else(|| ConcurrencyLimits::default().global),
             per_server,
             per_tool,
         }
@@ -407,7 +407,7 @@ impl Config {
         ))
     }
 
-    /// How long plans are waited for and kept.
+    /// Returns how long plans are waited for and kept.
     pub(crate) fn retention(&self) -> Retention {
         let default = Retention::default();
         let table = &self.plans;

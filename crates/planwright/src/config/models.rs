@@ -194,7 +194,8 @@ impl ModelsTable {
 }
 
 impl ProviderTable {
-    /// Whether it says where the provider is or what it is told, and not only how to treat it.
+    /// Returns whether it says where the provider is or what it is told, and not only how to treat
+    /// it.
     fn says_where(&self) -> bool {
         self.base_url.is_some()
             || self.key.is_some()

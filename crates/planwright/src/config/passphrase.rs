@@ -37,7 +37,10 @@ impl From<ReadPassphraseError> for Failure {
 
 impl Unlock {
     /// The passphrase that a file or a descriptor holds, if one is named.
-    pub(crate) fn given(&self, context: &CommandContext) -> Result<Option<Passphrase>, Failure> {
+    pub(crate) fn read_passphrase(
+        &self,
+        context: &CommandContext,
+    ) -> Result<Option<Passphrase>, Failure> {
         let configured = || context.config.passphrase_file(&context.workspace.root);
         let passphrase = match (self.passphrase_fd, &self.passphrase_file) {
             (Some(number), _) => Passphrase::from_descriptor(number)?,
@@ -53,7 +56,7 @@ impl Unlock {
 
     /// Reads the passphrase of the existing store: from a file, a descriptor or the terminal.
     pub(crate) fn existing(&self, context: &CommandContext) -> Result<Passphrase, Failure> {
-        match self.given(context)? {
+        match self.read_passphrase(context)? {
             Some(passphrase) => Ok(passphrase),
             None => ask(context.printer, "Passphrase:"),
         }
@@ -61,7 +64,7 @@ impl Unlock {
 
     /// A passphrase that is being set: typed twice, or from a file.
     pub(crate) fn new_one(&self, context: &CommandContext) -> Result<Passphrase, Failure> {
-        match self.given(context)? {
+        match self.read_passphrase(context)? {
             Some(passphrase) => {
                 passphrase.check_strength()?;
                 Ok(passphrase)

@@ -22,7 +22,7 @@ pub(crate) struct Secret {
 }
 
 /// Reads the table. Relative paths start in the workspace.
-pub(crate) fn configured(
+pub(crate) fn read_secrets(
     table: &SecretTable,
     workspace: &Path,
 ) -> Result<ConfiguredSecrets, Failure> {

@@ -47,7 +47,7 @@ enum FormatName {
 }
 
 /// Reads the table.
-pub(crate) fn configured(tables: &[WebhookTable]) -> Result<Vec<WebhookOptions>, Failure> {
+pub(crate) fn read_webhooks(tables: &[WebhookTable]) -> Result<Vec<WebhookOptions>, Failure> {
     let wrong = |name: &str, problem: &str| {
         Failure::usage(format!("{FILE}: the webhook `{name}`: {problem}"))
             .hint("docs/webhooks.md shows what can be written")

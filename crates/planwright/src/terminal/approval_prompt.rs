@@ -10,7 +10,7 @@ use planwright_core::id::StepId;
 use planwright_core::plan::{Action, Plan, StepIx};
 use planwright_core::policy::{JudgedPlan, Policy, Verdict};
 use planwright_core::principal::{Assurance, PrincipalKind};
-use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_core::review::{Refusal, Review, ReviewStage};
 use planwright_core::run::Shown;
 use planwright_core::tool::Catalog;
 use planwright_engine::{Candidate, GivenApproval, Reapproval};
@@ -56,22 +56,22 @@ pub(crate) async fn obtain_approval(
         }))
     };
     let id = review.id();
-    if review.state() == ReviewState::Rejected {
+    if review.stage() == Some(ReviewStage::Rejected) {
         return Err(rejection_failure(review));
     }
-    if review.state() == ReviewState::Draft {
+    if review.stage() == Some(ReviewStage::Draft) {
         return Err(Failure::from(Refusal::Draft)
             .hint(format!("planwright propose {id} submits it for review")));
     }
     let judged = app.engine.plans().judge(&candidate.plan);
-    if let Some(denied) = judged.denied() {
+    if let Some(denied) = judged.denial() {
         return Err(denied.into());
     }
     let now = app.now();
     if review.usable_approvals(&candidate.digest, now).is_some() {
         return Ok(None);
     }
-    let sent_back_too_often = review.state() == ReviewState::NeedsReview;
+    let sent_back_too_often = review.stage() == Some(ReviewStage::NeedsReview);
     let chosen = late.choices_for(&judged);
     if !sent_back_too_often && judged.is_allowed() && chosen.is_empty() {
         return given(app.engine.policy().principal(), Assurance::Policy, chosen);

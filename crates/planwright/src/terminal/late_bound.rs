@@ -54,7 +54,7 @@ impl LateFlags {
     }
 }
 
-/// Whether this can be the id of a step, and not the beginning of an expression.
+/// Returns whether this can be the id of a step, and not the beginning of an expression.
 fn is_step(text: &str) -> bool {
     !text.is_empty()
         && text

@@ -121,7 +121,7 @@ impl PlannerFlags {
         }
         if self.servers.is_empty() {
             wanted.extend(app.roster.ready().map(|spec| spec.name.clone()));
-            for server in app.roster.untrusted() {
+            for server in app.roster.untrusted_servers() {
                 let name = line(&server.name);
                 app.printer().warn(&format!(
                     "the server `{name}` is not trusted, so nothing is planned with its tools (planwright servers trust {name})"

@@ -83,7 +83,7 @@ impl Observer for RunProgress {
     }
 }
 
-/// How far a call is, in words. The numbers and the text are the tool's own.
+/// Returns how far a call is, in words. The numbers and the text are the tool's own.
 fn format_progress(progress: &CallProgress) -> String {
     const SHOWN: usize = 60;
     let CallProgress {
@@ -333,7 +333,7 @@ pub(crate) struct LiveProgress {
     room: usize,
 }
 
-/// How far a loop is.
+/// Returns how far a loop is.
 fn loop_message(run: &Run, step: &StepId) -> String {
     let opened = run.find(step.as_str()).and_then(|ix| run.open_loop(ix));
     let (done, count) = opened.map_or((0, 0), |opened| (opened.done(), opened.count));

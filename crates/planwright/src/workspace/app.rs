@@ -187,7 +187,7 @@ impl CommandContext {
                 ..Options::new(path)
             })
         };
-        match self.unlock.given(self)? {
+        match self.unlock.read_passphrase(self)? {
             Some(passphrase) => open(Some(passphrase)).map_err(place),
             None => match open(None) {
                 Err(OpenStoreError::Encrypted) if self.printer.can_ask() => {
@@ -221,7 +221,7 @@ impl CommandContext {
 
     /// The programs that work on agent steps, as the files describe them.
     pub(crate) fn executors(&self) -> Vec<executors::DescribedExecutor> {
-        executors::described(
+        executors::read_executors(
             &self.config,
             &self.workspace.root,
             self.servers.trust_project,

@@ -74,7 +74,7 @@ pub(crate) fn read_document(source: &PlanSource, bounds: &Bounds) -> Result<Docu
     Ok(PlanFile::read(source, None, bounds)?.document)
 }
 
-/// Where the text is not a plan, and what may help.
+/// Returns where the text is not a plan, and what may help.
 pub(crate) fn unreadable_plan(name: &str, error: &ReadPlanError) -> Failure {
     let failure = Failure::usage(format!("{name}: {error}"));
     match &error.suggestion {

@@ -70,8 +70,8 @@ impl WorkspaceFiles {
         }
     }
 
-    /// Whether everything about plans is kept sealed, so that nothing of them may be written
-    /// anywhere else.
+    /// Returns whether everything about plans is kept sealed, so that nothing of them may be
+    /// written anywhere else.
     pub(crate) fn is_sealed(&self) -> bool {
         self.encrypted
     }
@@ -89,10 +89,10 @@ impl WorkspaceFiles {
         else {
             return Err("its id is the name of something else there".to_owned());
         };
-        let (place, others) = match (review.state(), review.is_archived()) {
-            (ReviewState::Deleted, _) => (None, vec![kept, archived]),
-            (_, true) => (Some(archived), vec![kept]),
-            (_, false) => (Some(kept), vec![archived]),
+        let (place, others) = match review.state() {
+            ReviewState::Active(_) => (Some(kept), vec![archived]),
+            ReviewState::Archived(_) => (Some(archived), vec![kept]),
+            ReviewState::Deleted => (None, vec![kept, archived]),
         };
         // Written there before it is removed here: there is no moment without it.
         let turn = match place {

@@ -30,11 +30,11 @@ impl VariableFlags {
         let file = self
             .vars
             .iter()
-            .map(|path| format!(" --vars {}", quoted(&path.to_string_lossy())));
+            .map(|path| format!(" --vars {}", quote_word(&path.to_string_lossy())));
         let each = self
             .var
             .iter()
-            .map(|assignment| format!(" --var {}", quoted(assignment)));
+            .map(|assignment| format!(" --var {}", quote_word(assignment)));
         file.chain(each).collect()
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn read_assignments(
 }
 
 /// A word as a shell takes it.
-pub(crate) fn quoted(word: &str) -> String {
+pub(crate) fn quote_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

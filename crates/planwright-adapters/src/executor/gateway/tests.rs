@@ -462,6 +462,7 @@ async fn one_connection_too_many_waits_for_a_place() {
     assert!(early.is_err(), "it is answered only when there is a place");
     echo.released.notify_one();
     assert_eq!(read_reply(&mut late).await.status(), 200);
+    drop(waiting);
 }
 
 #[tokio::test]
@@ -475,6 +476,7 @@ async fn a_slow_client_gives_its_place_back() {
     let request = head(&listener, "GET /tools", "");
     late.write_all(request.as_bytes()).await.unwrap();
     assert_eq!(read_reply(&mut late).await.status(), 200);
+    drop(idle);
 }
 
 #[tokio::test]

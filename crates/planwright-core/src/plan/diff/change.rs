@@ -79,8 +79,8 @@ impl PlanDiff {
         self.fields.is_empty() && self.steps.is_empty()
     }
 
-    /// Whether anything that is executed differs. If not, the digests are the same with the same
-    /// tools.
+    /// Returns whether anything that is executed differs. If not, the digests are the same with the
+    /// same tools.
     pub fn is_executable(&self) -> bool {
         self.fields.iter().any(|change| change.executable)
             || self.steps.iter().any(|step| step.executable)

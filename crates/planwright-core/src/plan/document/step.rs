@@ -178,8 +178,8 @@ pub enum Action<'a> {
 }
 
 impl Step {
-    /// Whether the step's call is given a secret. Even a tool that only reads can carry it away, so
-    /// a person is asked.
+    /// Returns whether the step's call is given a secret. Even a tool that only reads can carry it
+    /// away, so a person is asked.
     pub fn receives_secrets(&self) -> bool {
         self.args.values().any(names_secret)
     }

@@ -35,7 +35,7 @@ impl Context {
 
     /// The parts to store elsewhere, largest first, with the bytes to store. Empty if the context
     /// is small enough.
-    pub fn oversized(&self) -> Vec<(String, Vec<u8>)> {
+    pub fn oversized_parts(&self) -> Vec<(String, Vec<u8>)> {
         let mut left = bytes_of(&self).len();
         if left <= Self::MAX_INLINE_BYTES {
             return Vec::new();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     fn store(context: &mut Context) -> Vec<(String, Vec<u8>)> {
-        let oversized = context.oversized();
+        let oversized = context.oversized_parts();
         for (name, bytes) in &oversized {
             let artifact = ArtifactRef {
                 digest: Digest::of_bytes(bytes),
@@ -161,7 +161,7 @@ mod tests {
     fn a_small_context_stays() {
         assert!(
             context(json!({"toolOutputs": {"x": "y".repeat(50_000)}}))
-                .oversized()
+                .oversized_parts()
                 .is_empty()
         );
     }
@@ -179,7 +179,7 @@ mod tests {
                 .collect::<Vec<_>>(),
             ["toolOutputs/larger"]
         );
-        assert!(kept.oversized().is_empty());
+        assert!(kept.oversized_parts().is_empty());
         for (name, bytes) in &stored {
             assert!(matches!(
                 kept.restore(name, b"1"),

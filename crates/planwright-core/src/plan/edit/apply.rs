@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 impl Document {
     /// The document after all these changes, made one after the other. Whether it is a sound plan
     /// is not looked at.
-    pub fn edited(&self, edits: &[Edit], bounds: &Bounds) -> Result<Self, EditError> {
+    pub fn with_edits(&self, edits: &[Edit], bounds: &Bounds) -> Result<Self, EditError> {
         if edits.len() > Edit::MAX {
             return Err(EditError::TooMany {
                 found: edits.len(),

@@ -4,7 +4,7 @@
 //! out. Without declared dependencies they are done in their order.
 
 use super::blocks::Blocks;
-use super::frontmatter::{CURSOR_KEYS, Frontmatter, Todo, quoted};
+use super::frontmatter::{CURSOR_KEYS, Frontmatter, Todo, quote_scalar};
 use super::read::{Reading, wait_for_the_one_before};
 use super::sections::refuse;
 use super::tasks::left_out;
@@ -131,11 +131,11 @@ pub fn to_cursor(document: &Document, done: &BTreeSet<StepId>) -> String {
     };
     line(&format!(
         "name: {}",
-        quoted(document.title.as_deref().unwrap_or_default())
+        quote_scalar(document.title.as_deref().unwrap_or_default())
     ));
     line(&format!(
         "overview: {}",
-        quoted(document.goal.as_deref().unwrap_or_default())
+        quote_scalar(document.goal.as_deref().unwrap_or_default())
     ));
     line(if document.steps.is_empty() {
         "todos: []"
@@ -147,11 +147,11 @@ pub fn to_cursor(document: &Document, done: &BTreeSet<StepId>) -> String {
         let is_done = id.is_some_and(|id| done.contains(id));
         line(&format!(
             "  - id: {}",
-            quoted(id.map(StepId::as_str).unwrap_or_default())
+            quote_scalar(id.map(StepId::as_str).unwrap_or_default())
         ));
         line(&format!(
             "    content: {}",
-            quoted(step.title.as_deref().unwrap_or_else(|| step.action_label()))
+            quote_scalar(step.title.as_deref().unwrap_or_else(|| step.action_label()))
         ));
         line(&format!(
             "    status: {}",
@@ -160,7 +160,7 @@ pub fn to_cursor(document: &Document, done: &BTreeSet<StepId>) -> String {
         if !step.depends_on.is_empty() {
             line("    dependencies:");
             for dependency in &step.depends_on {
-                line(&format!("      - {}", quoted(dependency.as_str())));
+                line(&format!("      - {}", quote_scalar(dependency.as_str())));
             }
         }
     }

@@ -180,7 +180,7 @@ fn refuse(line: usize, column: usize, message: String, suggestion: &str) -> Read
 }
 
 /// Formats any text as a YAML scalar in double quotes.
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn quote_scalar(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for c in text.chars() {

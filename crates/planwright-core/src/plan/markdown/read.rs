@@ -4,7 +4,7 @@ use super::blocks::{BlockKind, Blocks, Fence, Item};
 use super::fence::read_fence;
 use super::frontmatter::Frontmatter;
 use super::section;
-use super::sections::{Section, refuse, sections, unexpected};
+use super::sections::{Section, refuse, sections, unexpected_line};
 use super::step::read_step;
 use super::stored::read_stored;
 use super::text::read_prose;
@@ -142,7 +142,10 @@ impl PlanFile<'_> {
                 None => Ok(()),
                 Some(block) => {
                     let line = self.blocks.line(block.range.start);
-                    Err(unexpected(line, "put it below a heading such as `## Goal`"))
+                    Err(unexpected_line(
+                        line,
+                        "put it below a heading such as `## Goal`",
+                    ))
                 }
             },
             (1, title) => self.title(title, section),
@@ -187,7 +190,10 @@ impl PlanFile<'_> {
     fn title(&mut self, title: &str, section: &Section<'_>) -> Result<(), ReadPlanError> {
         if let Some(block) = section.blocks.first() {
             let line = self.blocks.line(block.range.start);
-            return Err(unexpected(line, "put it below a heading such as `## Goal`"));
+            return Err(unexpected_line(
+                line,
+                "put it below a heading such as `## Goal`",
+            ));
         }
         if self.plan.get("title").is_some_and(|known| known == title) {
             return Ok(());
@@ -255,14 +261,14 @@ impl PlanFile<'_> {
                 BlockKind::Fence(fence) => match found.last_mut() {
                     Some((_, block @ None)) => *block = Some(fence),
                     _ => {
-                        return Err(unexpected(
+                        return Err(unexpected_line(
                             line,
                             "a block of JSON stands below its step, one for each",
                         ));
                     }
                 },
                 BlockKind::Heading(..) | BlockKind::Html | BlockKind::Text => {
-                    return Err(unexpected(
+                    return Err(unexpected_line(
                         line,
                         "a step is an item of a list: `1. What to do (tool)`",
                     ));
@@ -291,7 +297,7 @@ impl PlanFile<'_> {
     ) -> Result<Option<Value>, ReadPlanError> {
         let line = self.blocks.line(item.start);
         if let Some(second) = item.fences.get(1) {
-            return Err(unexpected(
+            return Err(unexpected_line(
                 self.blocks.line(second.start),
                 "a step has one block of JSON",
             ));
@@ -315,7 +321,7 @@ impl PlanFile<'_> {
             .or_else(|| item.rest.first().map(|rest| rest.0))
         {
             let hint = "a step with a block has no other text below its line";
-            return Err(unexpected(self.blocks.line(below), hint));
+            return Err(unexpected_line(self.blocks.line(below), hint));
         }
         if item.done == Some(true) {
             return Err(refuse(

@@ -78,7 +78,7 @@ impl Section<'_> {
                 .iter()
                 .find(|block| block.range.start > fence.start)
         {
-            return Err(unexpected(
+            return Err(unexpected_line(
                 blocks.line(after.range.start),
                 "the exact text is the last of its section",
             ));
@@ -151,7 +151,7 @@ impl Section<'_> {
                 | BlockKind::Html
                 | BlockKind::Text => {
                     let what = format!("`{}` is a list: begin the line with `- `", self.name);
-                    return Err(unexpected(line, &what));
+                    return Err(unexpected_line(line, &what));
                 }
             }
         }
@@ -177,7 +177,7 @@ impl Section<'_> {
                         "`{}` is one block of JSON between ```json and ```",
                         self.name
                     );
-                    return Err(unexpected(line, &what));
+                    return Err(unexpected_line(line, &what));
                 }
             }
         }
@@ -202,7 +202,7 @@ fn check_plain(item: &Item, blocks: &Blocks<'_>) -> Result<(), ReadPlanError> {
     let rest = item.rest.first().map(|(start, _)| *start);
     match fence.or(child).or(rest) {
         None => Ok(()),
-        Some(start) => Err(unexpected(
+        Some(start) => Err(unexpected_line(
             blocks.line(start),
             "an item of this list is one paragraph",
         )),
@@ -210,7 +210,7 @@ fn check_plain(item: &Item, blocks: &Blocks<'_>) -> Result<(), ReadPlanError> {
 }
 
 /// Something that would be lost.
-pub(super) fn unexpected(line: usize, what: &str) -> ReadPlanError {
+pub(super) fn unexpected_line(line: usize, what: &str) -> ReadPlanError {
     refuse(line, "what stands here has no place in a plan", what)
 }
 

@@ -6,7 +6,7 @@
 
 use super::exact::{write_exact_items, write_list, write_prose};
 use super::fence::write_fence;
-use super::frontmatter::{PLAN_KEYS, quoted};
+use super::frontmatter::{PLAN_KEYS, quote_scalar};
 use super::section;
 use super::step::{Written, write_step};
 use super::stored::write_stored;
@@ -95,14 +95,14 @@ fn list(page: &mut String, mark: &str, name: &str, items: &[String]) {
 }
 
 fn frontmatter(page: &mut String, document: &Document, meta: &MarkdownMeta) {
-    let text = |text: Option<&str>| text.map(quoted);
-    let instant = |at: Option<Timestamp>| at.map(|at| quoted(&at.to_string()));
+    let text = |text: Option<&str>| text.map(quote_scalar);
+    let instant = |at: Option<Timestamp>| at.map(|at| quote_scalar(&at.to_string()));
     page.push_str("---\n");
     for key in PLAN_KEYS {
         let value = match key {
-            "id" => document.id.as_ref().map(|id| quoted(id.as_str())),
+            "id" => document.id.as_ref().map(|id| quote_scalar(id.as_str())),
             "title" => text(document.title.as_deref()),
-            "status" => Some(quoted(&meta.status)),
+            "status" => Some(quote_scalar(&meta.status)),
             "version" => Some(meta.version.to_string()),
             "created_at" => instant(Some(meta.created_at)),
             "updated_at" => instant(Some(meta.updated_at)),
@@ -130,7 +130,7 @@ fn tools(tools: &[String]) -> String {
     }
     tools
         .iter()
-        .map(|tool| format!("\n  - {}", quoted(tool)))
+        .map(|tool| format!("\n  - {}", quote_scalar(tool)))
         .collect()
 }
 

@@ -66,7 +66,7 @@ impl Names {
     }
 
     /// Result names with more than one producer, and their producers in plan order.
-    pub(crate) fn shared(&self) -> impl Iterator<Item = (&str, &[StepIx])> {
+    pub(crate) fn shared_names(&self) -> impl Iterator<Item = (&str, &[StepIx])> {
         self.producers
             .iter()
             .filter(|(_, steps)| steps.len() > 1)

@@ -53,7 +53,7 @@ impl subplans::Walk<'_> {
         limits::check(&compiled, &mut findings);
         unused_results(&compiled, &mut findings);
         let subplans = self.check(&compiled, &mut findings);
-        let plan = if findings.blocked() {
+        let plan = if findings.is_blocked() {
             None
         } else {
             compiled.into_plan(self.bounds)

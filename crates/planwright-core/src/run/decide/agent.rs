@@ -88,7 +88,7 @@ impl Run {
         Ok(events)
     }
 
-    /// Why the step may not go on after this turn, although its executor wants to.
+    /// Returns why the step may not go on after this turn, although its executor wants to.
     fn why_over(
         &self,
         ix: StepIx,
@@ -172,8 +172,8 @@ impl Run {
         calls.collect()
     }
 
-    /// Whether the call is made, and if so whether it is one that only a person lets through
-    /// because it is outside the scope.
+    /// Returns whether the call is made, and if so whether it is one that only a person lets
+    /// through because it is outside the scope.
     fn decide_call(
         &self,
         weighing: &mut Weighing<'_>,

@@ -77,13 +77,13 @@ impl Run {
         }
     }
 
-    /// Whether a person would be asked about a call with these facts, so that its arguments have to
-    /// be written down.
+    /// Returns whether a person would be asked about a call with these facts, so that its arguments
+    /// have to be written down.
     pub fn asks_about(&self, ix: StepIx, call: Digest, facts: &CallFacts) -> bool {
         self.approved_calls.get(&ix) != Some(&call) && self.why_asked(ix, facts).is_some()
     }
 
-    /// Why the run's own approval does not cover a call, if it does not.
+    /// Returns why the run's own approval does not cover a call, if it does not.
     fn why_asked(&self, ix: StepIx, facts: &CallFacts) -> Option<String> {
         if self.is_agent_call() {
             return self.why_asked_of_agent(self.late_choices(ix), facts);

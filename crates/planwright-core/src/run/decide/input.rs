@@ -232,7 +232,7 @@ impl Run {
 /// Under which name a person gives a value that is no object.
 const VALUE: &str = "value";
 
-/// Whether the values asked for are no object, so that they need a name of their own.
+/// Returns whether the values asked for are no object, so that they need a name of their own.
 fn wraps(schema: &Value) -> bool {
     match schema.get("type") {
         Some(Value::String(kind)) => kind != "object",

@@ -43,7 +43,7 @@ impl Run {
                 let checked =
                     self.plan
                         .document()
-                        .adjusted(adjustments, &state, &Bounds::default());
+                        .apply_adjustments(adjustments, &state, &Bounds::default());
                 let problem = checked
                     .err()
                     .map(|error| error.to_string())

@@ -7,7 +7,8 @@ use crate::principal::{Assurance, Principal};
 use crate::run::{Refusal, Run, RunEvent, StepEvent, StepState};
 
 impl Run {
-    /// Whether an earlier undo has ended is for the caller to know: it has a journal of its own.
+    /// Returns whether an earlier undo has ended is for the caller to know: it has a journal of its
+    /// own.
     pub(super) fn decide_undo(
         &self,
         run: &RunId,
@@ -29,7 +30,7 @@ impl Run {
         }])
     }
 
-    /// Why there is nothing to take back.
+    /// Returns why there is nothing to take back.
     pub(in crate::run) fn nothing_to_undo(&self) -> Refusal {
         let taken_back = self
             .index

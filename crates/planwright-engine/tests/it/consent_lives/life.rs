@@ -10,9 +10,9 @@ use planwright_core::id::PlanId;
 use planwright_core::journal::{StreamName, decode};
 use planwright_core::policy::LateChoice;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{ReviewEvent, ReviewState};
+use planwright_core::review::{ReviewEvent, ReviewStage, ReviewState};
 use planwright_core::run::{Reflection, Resolution, Run, RunState, Shown, StepState, StoredValue};
-use planwright_engine::port::{OwnerId, Store as _};
+use planwright_engine::port::{OwnerId, StreamIndex as _};
 use planwright_engine::{Engine, GivenApproval, RunCommand, RunHandle, RunOptions};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -118,10 +118,14 @@ impl Life {
                 self.answer_all().await;
                 self.resume(None).await;
             }
-            ReviewState::Proposed | ReviewState::Approved if adjusted => {
+            ReviewState::Active(ReviewStage::Proposed)
+            | ReviewState::Active(ReviewStage::Approved)
+                if adjusted =>
+            {
                 self.go_on_adjusted().await;
             }
-            ReviewState::Proposed | ReviewState::Approved => self.start().await,
+            ReviewState::Active(ReviewStage::Proposed)
+            | ReviewState::Active(ReviewStage::Approved) => self.start().await,
             _ => self.propose().await,
         }
     }

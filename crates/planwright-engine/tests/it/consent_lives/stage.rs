@@ -10,8 +10,8 @@ use planwright_core::review::ReviewEvent;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use planwright_engine::memory::SequentialIds;
 use planwright_engine::port::{
-    BoxFuture, Call, CallError, DelegateError, Delegation, Executors, FeedOf, Outcome, OwnerId,
-    Placed, Position, Store as _, Tools,
+    BoxFuture, Call, CallError, DelegateError, Delegation, Executors, FeedOf, Journal as _,
+    Outcome, OwnerId, Placed, Position, Tools,
 };
 use planwright_engine::{AgentSettings, Engine};
 use serde_json::{Value, json};

@@ -20,7 +20,7 @@ use planwright_core::review::ReviewEvent;
 use planwright_core::run::{Run, RunEvent, Shown};
 use planwright_core::secret::{SecretName, SecretText};
 use planwright_engine::memory::MemorySecrets;
-use planwright_engine::port::{FeedOf, Position, Store as _};
+use planwright_engine::port::{FeedOf, Journal as _, Position};
 use planwright_engine::{AgentSettings, Engine, GivenApproval, Redaction};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

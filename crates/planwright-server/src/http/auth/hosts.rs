@@ -87,7 +87,7 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Whether the service answers to this name.
+/// Returns whether the service answers to this name.
 fn allows_host(settings: &Settings, authority: &str) -> bool {
     let default = if settings.https { 443 } else { 80 };
     let Some((name, port)) = split_port(authority) else {
@@ -99,7 +99,7 @@ fn allows_host(settings: &Settings, authority: &str) -> bool {
         .any(|host| host.is(name, port.unwrap_or(default)))
 }
 
-/// Whether pages of this origin may talk to the service.
+/// Returns whether pages of this origin may talk to the service.
 fn allows_origin(settings: &Settings, origin: &str) -> bool {
     if settings
         .origins

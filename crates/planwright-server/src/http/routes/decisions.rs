@@ -98,7 +98,7 @@ async fn approve_plan(
         .plans()
         .approve_on_terms(&id, &variables, &given)
         .await?;
-    decided(&http, &review, &variables, trace).await
+    decision_answer(&http, &review, &variables, trace).await
 }
 
 fn read_choice(step: &str, choice: &str) -> HttpResult<LateChoice> {
@@ -166,7 +166,7 @@ async fn reject_plan(
         .plans()
         .reject(&id, shown, &caller.principal, &reason)
         .await?;
-    decided(&http, &review, &Map::new(), trace).await
+    decision_answer(&http, &review, &Map::new(), trace).await
 }
 
 /// What should be different, in exactly what was shown.
@@ -210,11 +210,11 @@ async fn request_changes(
         .plans()
         .request_changes(&id, shown, &caller.principal, &reason)
         .await?;
-    decided(&http, &review, &Map::new(), trace).await
+    decision_answer(&http, &review, &Map::new(), trace).await
 }
 
-/// Where the plan stands now.
-pub(super) async fn decided(
+/// Returns where the plan stands now.
+pub(super) async fn decision_answer(
     http: &Http,
     review: &Review,
     variables: &Map<String, Value>,
@@ -230,7 +230,7 @@ pub(super) async fn decided(
     standing(http, review, &candidate.digest, trace_id).await
 }
 
-/// Where the plan stands with those who decide about this digest.
+/// Returns where the plan stands with those who decide about this digest.
 pub(super) async fn standing(
     http: &Http,
     review: &Review,

@@ -2,7 +2,7 @@
 
 use crate::documents::load_plan_details;
 use crate::http::auth::{Caller, Trace};
-use crate::http::body::{self, JsonBytes, Params, PathId, json, media_type, unsupported};
+use crate::http::body::{self, JsonBytes, Params, PathId, json, media_type, unsupported_type};
 use crate::http::page::{Cursor, PageBuilder, PageParams};
 use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
@@ -61,7 +61,7 @@ async fn create_plan(
     let only_a_goal = value
         .as_object()
         .is_some_and(|plan| plan.len() == 1 && plan.contains_key("goal"));
-    let mut document = Document::from_json(value, &Bounds::untrusted())?;
+    let mut document = Document::from_json(value, &Bounds::for_untrusted())?;
     if !says_something {
         return Err(Problem::bad_request(
             "a plan has a `goal`, `steps`, or both",
@@ -239,11 +239,11 @@ async fn line(
     extensions(("x-planwright-action" = json!("read"))))]
 async fn get_plan(State(http): State<Http>, PathId(id): PathId<PlanId>) -> HttpResult<Response> {
     let review = super::load(&http, &id).await?;
-    shown(&http, &review).await
+    plan_answer(&http, &review).await
 }
 
 /// A plan with all that is known about it.
-pub(super) async fn shown(http: &Http, review: &Review) -> HttpResult<Response> {
+pub(super) async fn plan_answer(http: &Http, review: &Review) -> HttpResult<Response> {
     let engine = &http.service.engine;
     let status = engine.plans().status(review).await?;
     let candidate = engine.plans().candidate(review, &Map::new()).await?;
@@ -302,7 +302,7 @@ async fn patch_plan(
         error => error.into(),
     })?;
     http.service.write_files(&id).await;
-    shown(&http, &review).await
+    plan_answer(&http, &review).await
 }
 
 /// The ways to say what changes.
@@ -319,7 +319,7 @@ impl Patch {
             Some("application/json-patch+json") => Ok(Self::Json),
             Some("application/merge-patch+json") => Ok(Self::Merge),
             Some("application/json") => Ok(Self::Edits),
-            Some(_) | None => Err(unsupported(
+            Some(_) | None => Err(unsupported_type(
                 "application/json-patch+json, application/merge-patch+json or application/json with edits",
             )),
         }
@@ -335,12 +335,12 @@ struct Edits {
 
 /// The document after the change, within the same bounds as one that was just posted.
 fn patched(document: &Document, kind: Patch, value: Value) -> HttpResult<Document> {
-    let bounds = Bounds::untrusted();
+    let bounds = Bounds::for_untrusted();
     if let Patch::Edits = kind {
         let Edits { edits } = serde_json::from_value(value)
             .map_err(|error| Problem::bad_request(format!("these are no edits: {error}")))?;
         return document
-            .edited(&edits, &bounds)
+            .with_edits(&edits, &bounds)
             .map_err(|error| ReviewError::from(error).into());
     }
     let mut document = serde_json::to_value(document)

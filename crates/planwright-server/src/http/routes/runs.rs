@@ -22,7 +22,7 @@ use planwright_core::run::{Kept, Reflection, ReflectionWish, Run};
 use planwright_core::status::{CachedStatus, RunStatus};
 use planwright_engine::port::AcquireError;
 use planwright_engine::{
-    GivenApproval, RunCommand, RunOptions, StartRunError, Undo, UndoCandidate,
+    GivenApproval, PreparedUndo, RunCommand, RunOptions, StartRunError, UndoCandidate,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -120,7 +120,7 @@ async fn run_plan(
     options.approval = engine.plans().consent_of_policy(&review, &candidate);
     options.trace = trace.parse().ok();
     let run = http.supervisor.start_run(&id, options).await?;
-    accepted(&http, &id, &run, trace).await
+    run_answer(&http, &id, &run, trace).await
 }
 
 fn options(
@@ -141,7 +141,7 @@ fn options(
 }
 
 /// The run, and where it stands at this moment.
-pub(super) async fn accepted(
+pub(super) async fn run_answer(
     http: &Http,
     plan: &PlanId,
     run: &RunId,
@@ -333,7 +333,7 @@ pub(super) async fn command(
     let run = super::load_run(http, &review, named).await?;
     let run = run.id().clone();
     http.service.engine.runs().command(&run, command).await?;
-    accepted(http, id, &run, trace).await
+    run_answer(http, id, &run, trace).await
 }
 
 /// Goes on with a run that was paused or interrupted.
@@ -375,7 +375,7 @@ async fn resume_run(
         }
         Err(error) => return Err(error.into()),
     }
-    accepted(&http, &id, &run, trace).await
+    run_answer(&http, &id, &run, trace).await
 }
 
 /// Which steps run again.
@@ -451,7 +451,7 @@ pub(super) async fn fork(
     let handle = engine.runs().fork(&source, &from, options).await?;
     let run = handle.run_id().clone();
     http.supervisor.adopt(handle).await;
-    accepted(http, id, &run, trace).await
+    run_answer(http, id, &run, trace).await
 }
 
 /// Consent to the calls that take a run back, or a look at them.
@@ -496,11 +496,11 @@ async fn undo_run(
     let UndoCandidate { original, undo, .. } = engine.runs().plan_undo(&run).await?;
     if dry_run {
         return match undo {
-            Undo::Open(open) => Err(Problem::conflict(format!(
+            PreparedUndo::Open(open) => Err(Problem::conflict(format!(
                 "{} is taking it back already",
                 open.id()
             ))),
-            Undo::Fresh {
+            PreparedUndo::Fresh {
                 candidate,
                 steps,
                 kept,
@@ -528,7 +528,7 @@ async fn undo_run(
         trace: trace_id,
         ..RunOptions::new(caller.principal.clone())
     };
-    if matches!(undo, Undo::Fresh { .. }) {
+    if matches!(undo, PreparedUndo::Fresh { .. }) {
         let shown = Seen {
             version: None,
             digest,
@@ -543,7 +543,7 @@ async fn undo_run(
     let handle = Box::pin(engine.runs().undo(&run, options)).await?;
     let undoing = handle.run_id().clone();
     http.supervisor.adopt(handle).await;
-    accepted(&http, &id, &undoing, trace).await
+    run_answer(&http, &id, &undoing, trace).await
 }
 
 fn kept_step(original: &Run, ix: planwright_core::plan::StepIx, why: &Kept) -> KeptStep {

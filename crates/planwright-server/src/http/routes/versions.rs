@@ -118,7 +118,7 @@ async fn restore_version(
 }
 
 async fn decided(http: &Http, review: &Review, trace: String) -> HttpResult<Json<PlanDecided>> {
-    super::decisions::decided(http, review, &Map::new(), trace).await
+    super::decisions::decision_answer(http, review, &Map::new(), trace).await
 }
 
 /// Puts a draft forward, so that people decide about it.

@@ -6,7 +6,7 @@ use crate::terminal::printer::{BOLD, block, line};
 use crate::terminal::prompts::{as_values, ask_questions, pending_question, question_origin};
 use crate::workspace::app::{App, CommandContext, user};
 use crate::workspace::run_selector::{RunTarget, StepTarget, select_run, select_step};
-use crate::workspace::variables::quoted;
+use crate::workspace::variables::quote_word;
 use planwright_core::json::parse_strict;
 use planwright_core::plan::StepIx;
 use planwright_core::run::{Asked, Reply, Run};
@@ -101,7 +101,7 @@ fn read_replies(
         return ask_questions(app.printer(), &question_origin(app, run, ix), asked);
     }
     let plan = run.plan().id();
-    let step = quoted(run.step_id(ix).as_str());
+    let step = quote_word(run.step_id(ix).as_str());
     Err(
         Failure::usage("give an answer: --set NAME=VALUE, --value JSON or --decline").hint(
             format!("planwright input {plan} shows the question of {step}"),
@@ -205,7 +205,7 @@ fn list_questions(app: &App, run: &Run) -> Result<(), Failure> {
             }
         }
         let plan = run.plan().id();
-        let step = quoted(run.step_id(*ix).as_str());
+        let step = quote_word(run.step_id(*ix).as_str());
         printer.hint(&format!(
             "planwright input {plan} {step} --set NAME=VALUE | --value JSON | --decline"
         ));

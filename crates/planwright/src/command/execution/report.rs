@@ -8,7 +8,7 @@ use crate::terminal::pending_calls::waiting_calls;
 use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use crate::workspace::app::App;
 use crate::workspace::run_selector::{resume_command, selector_of};
-use crate::workspace::variables::quoted;
+use crate::workspace::variables::quote_word;
 use planwright_core::run::{Run, RunState, StepState};
 use planwright_core::status::{RunStatus, StepStatus};
 use planwright_server::documents::read_run_result;
@@ -135,7 +135,7 @@ async fn add_answer_commands(app: &App, run: &Run, hints: &mut Vec<String>) -> R
     const SHOWN: usize = 5;
     let plan = selector_of(run);
     for ix in run.waiting().take(SHOWN) {
-        let id = quoted(run.step_id(ix).as_str());
+        let id = quote_word(run.step_id(ix).as_str());
         match run.step(ix) {
             StepState::AwaitingApproval { call, .. } => {
                 let digest = call.as_ref().map_or_else(|| run.start().digest, |asked| asked.digest);

@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use planwright_api::EditedPlan;
 use planwright_core::json::parse_strict;
 use planwright_core::plan::{Bounds, Document, Edit, EditError, PlanDiff, Step};
-use planwright_core::review::{Refusal, Review, ReviewState, Version};
+use planwright_core::review::{Refusal, Review, ReviewStage, Version};
 use planwright_engine::Editing;
 use serde_json::{Map, Value};
 use std::io::Read as _;
@@ -151,7 +151,7 @@ impl Args {
             document = apply_assignment(&document, assignment, bounds)?;
         }
         document
-            .edited(&self.collect_edits(bounds)?, bounds)
+            .with_edits(&self.collect_edits(bounds)?, bounds)
             .map_err(edit_failure)
     }
 
@@ -218,7 +218,7 @@ fn apply_assignment(
         )));
     };
     let put = |value: Value| {
-        document.edited(
+        document.with_edits(
             &[Edit::Set {
                 path: path.to_owned(),
                 value,
@@ -305,7 +305,7 @@ async fn edit_in_editor(
     let sheet = Sheet::write(&app.context.workspace.plans, &name, ending, &text)?;
     sheet.edit()?;
     let go_on = |failure: Failure| {
-        let path = crate::workspace::variables::quoted(&sheet.path.to_string_lossy());
+        let path = crate::workspace::variables::quote_word(&sheet.path.to_string_lossy());
         let how = format!(
             "planwright edit {} --base {} --file {path} continues with it",
             review.id(),
@@ -409,21 +409,25 @@ pub(crate) async fn report_stored_version(
         printer.talk("nothing changed");
         return Ok(());
     }
-    match after.state() {
-        ReviewState::Approved => printer.talk("only texts changed: the approval is still valid"),
-        ReviewState::Draft => {
+    match after.stage() {
+        Some(ReviewStage::Approved) => {
+            printer.talk("only texts changed: the approval is still valid");
+        }
+        Some(ReviewStage::Draft) => {
             printer.hint(&format!("planwright propose {id} submits it for review"));
         }
-        ReviewState::Proposed if after.agreed_before(app.now()).is_some() => {
+        Some(ReviewStage::Proposed) if after.approval_before_edit(app.now()).is_some() => {
             printer.talk("the approved content changed: approve the change");
             printer.hint(&format!("planwright approve {id} --digest {digest}"));
         }
-        ReviewState::Proposed
-        | ReviewState::Rejected
-        | ReviewState::NeedsReview
-        | ReviewState::ChangesRequested
-        | ReviewState::Expired
-        | ReviewState::Deleted => {}
+        Some(
+            ReviewStage::Proposed
+            | ReviewStage::Rejected
+            | ReviewStage::NeedsReview
+            | ReviewStage::ChangesRequested
+            | ReviewStage::Expired,
+        )
+        | None => {}
     }
     Ok(())
 }

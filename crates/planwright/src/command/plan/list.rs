@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether plans that stand there are listed. The others are not even read.
+    /// Returns whether plans that stand there are listed. The others are not even read.
     fn includes_status(&self, status: &CachedStatus) -> bool {
         let is_archived = *status == CachedStatus::Archived;
         self.all || *status != CachedStatus::Deleted && is_archived == self.archived

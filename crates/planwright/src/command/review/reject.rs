@@ -7,7 +7,7 @@ use crate::workspace::plan_source::{load_plan, parse_id};
 use crate::workspace::projections::update_plan_files;
 use crate::workspace::run_selector::select_step;
 use crate::workspace::servers::Need;
-use planwright_core::review::{Review, ReviewState};
+use planwright_core::review::{Review, ReviewStage};
 use planwright_core::status::StepStatus;
 use planwright_engine::RunCommand;
 use serde_json::{Map, json};
@@ -71,8 +71,8 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
     }
     app.printer()
         .data(&format!("{id}  version {version}  {status}"))?;
-    app.printer().hint(&match review.state() {
-        ReviewState::NeedsReview => {
+    app.printer().hint(&match review.stage() {
+        Some(ReviewStage::NeedsReview) => {
             "it was rejected three times: a person has to review it".to_owned()
         }
         _ => format!("edit the plan (planwright edit {id}) or import a new version"),

@@ -114,7 +114,7 @@ fn build_explanation(
         .check_choices(&candidate.plan, &chosen)
         .map_err(Failure::usage)?;
     let late = judged.late_choices(&chosen, &app.engine.policy().late_bound);
-    let verdict = if judged.denied().is_some() {
+    let verdict = if judged.denial().is_some() {
         "deny"
     } else if judged.is_allowed() {
         "allow"

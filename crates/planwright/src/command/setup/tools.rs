@@ -54,7 +54,7 @@ async fn start_servers_for(app: &App, name: Option<&str>) -> Result<(), Failure>
             ));
         }
     }
-    for server in app.roster.untrusted().filter(|_| named.is_none()) {
+    for server in app.roster.untrusted_servers().filter(|_| named.is_none()) {
         app.printer().warn(&format!(
             "the server `{}` is not trusted, so its tools are unknown (planwright servers trust {0})",
             line(&server.name)

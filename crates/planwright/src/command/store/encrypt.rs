@@ -102,7 +102,7 @@ pub(crate) async fn decrypt(context: &CommandContext, args: &Args) -> Result<Exi
     Ok(Exit::Done)
 }
 
-/// Whether there is an encrypted store; a failure if there is none at all.
+/// Returns whether there is an encrypted store; a failure if there is none at all.
 fn is_store_encrypted(context: &CommandContext) -> Result<bool, Failure> {
     let path = &context.workspace.database;
     is_encrypted(path)?.ok_or_else(|| {

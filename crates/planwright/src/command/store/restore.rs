@@ -32,7 +32,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let context = target_context(context, args)?;
     let manifest = read_manifest(&args.from)?;
-    let passphrase = match context.unlock.given(&context)? {
+    let passphrase = match context.unlock.read_passphrase(&context)? {
         Some(passphrase) => Some(passphrase),
         None if manifest.encrypted => Some(context.unlock.existing(&context)?),
         None => None,

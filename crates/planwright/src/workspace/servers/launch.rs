@@ -41,7 +41,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 }
 
 impl Launch {
-    /// Whether it says one thing, and nothing that could not be shown to a person.
+    /// Returns whether it says one thing, and nothing that could not be shown to a person.
     pub(crate) fn check(&self) -> Result<(), String> {
         match (&self.command, &self.url) {
             (Some(_), Some(_)) => return Err("it has both a `command` and a `url`".to_owned()),

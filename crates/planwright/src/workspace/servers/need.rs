@@ -194,7 +194,7 @@ impl App {
 
     /// A tool that is nowhere may be on a server that was not started.
     fn explain_bare_names(&self, named: &NamedServers, need: Need) -> Result<(), Failure> {
-        let mut untrusted = self.roster.untrusted().peekable();
+        let mut untrusted = self.roster.untrusted_servers().peekable();
         let Some(first) = untrusted.peek().map(|server| server.name.clone()) else {
             return Ok(());
         };

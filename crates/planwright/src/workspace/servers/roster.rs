@@ -85,7 +85,7 @@ impl ListedServer {
         }
     }
 
-    /// Why it cannot be used, and what helps; nothing if it can.
+    /// Returns why it cannot be used, and what helps; nothing if it can.
     pub(crate) fn obstacle(&self) -> Option<(String, Option<String>)> {
         let Self { name, source, .. } = self;
         let trust = Some(format!("planwright servers trust {name}"));
@@ -223,7 +223,7 @@ impl Roster {
     }
 
     /// Servers that only wait for the user's word.
-    pub(crate) fn untrusted(&self) -> impl Iterator<Item = &ListedServer> {
+    pub(crate) fn untrusted_servers(&self) -> impl Iterator<Item = &ListedServer> {
         let waits = |server: &&ListedServer| {
             matches!(
                 server.readiness(),

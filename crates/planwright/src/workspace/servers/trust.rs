@@ -86,7 +86,7 @@ impl Trust {
         }
     }
 
-    /// Why nothing is trusted, if that is so for another reason than the user's silence.
+    /// Returns why nothing is trusted, if that is so for another reason than the user's silence.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
@@ -184,7 +184,7 @@ fn locate(workspace: &Path) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Whether a file is, or would be, below a directory, links followed.
+/// Returns whether a file is, or would be, below a directory, links followed.
 pub(super) fn is_inside(path: &Path, directory: &Path) -> bool {
     let existing = path.ancestors().find(|above| above.exists());
     existing.is_some_and(|above| canonical(above).starts_with(canonical(directory)))

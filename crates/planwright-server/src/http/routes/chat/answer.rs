@@ -13,12 +13,15 @@ pub(super) async fn whole(
     request: ModelRequest,
     trace: String,
 ) -> HttpResult<ChatAnswer> {
-    let answer = asked(http, request).await.map_err(problem)?;
-    Ok(written(http, answer, trace))
+    let answer = ask_model(http, request).await.map_err(problem)?;
+    Ok(chat_answer(http, answer, trace))
 }
 
 /// Asks the model. Dropping this tells it that its answer is not wanted any more.
-pub(super) async fn asked(http: &Http, request: ModelRequest) -> Result<ModelAnswer, ModelError> {
+pub(super) async fn ask_model(
+    http: &Http,
+    request: ModelRequest,
+) -> Result<ModelAnswer, ModelError> {
     let unwanted = request.cancelled.clone().drop_guard();
     let answer = tokio::select! {
         answer = http.service.engine.model().ask(request) => answer,
@@ -29,7 +32,7 @@ pub(super) async fn asked(http: &Http, request: ModelRequest) -> Result<ModelAns
 }
 
 /// The answer as it is sent, with everything masked that must not be seen.
-pub(super) fn written(http: &Http, answer: ModelAnswer, trace_id: String) -> ChatAnswer {
+pub(super) fn chat_answer(http: &Http, answer: ModelAnswer, trace_id: String) -> ChatAnswer {
     let redactor = http.service.engine.redaction().redactor();
     ChatAnswer {
         response: redactor.text(&answer.text).into_owned(),
@@ -40,8 +43,8 @@ pub(super) fn written(http: &Http, answer: ModelAnswer, trace_id: String) -> Cha
     }
 }
 
-/// Why there is no answer. Without a model this route can do nothing for anybody, so that is the
-/// service's trouble.
+/// Returns why there is no answer. Without a model this route can do nothing for anybody, so that
+/// is the service's trouble.
 pub(super) fn problem(error: ModelError) -> Problem {
     let lacks_a_model = matches!(
         error,

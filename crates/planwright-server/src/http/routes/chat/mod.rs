@@ -4,7 +4,7 @@
 mod answer;
 mod stream;
 
-use crate::events::{Wanted, full, wanted};
+use crate::events::{Wanted, full, negotiate_format};
 use crate::http::Caller;
 use crate::http::auth::Trace;
 use crate::http::body::JsonBody;
@@ -133,7 +133,7 @@ async fn chat(
     headers: HeaderMap,
     JsonBody(body): JsonBody<ChatRequest>,
 ) -> HttpResult<Response> {
-    let form = wanted(&headers).ok_or_else(not_acceptable)?;
+    let form = negotiate_format(&headers).ok_or_else(not_acceptable)?;
     let streams = body.stream || form == Wanted::Stream;
     let request = read(body)?;
     let asked = http

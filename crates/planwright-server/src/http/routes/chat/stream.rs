@@ -84,7 +84,7 @@ impl Sender {
         let told = Arc::clone(&pieces);
         request.told = TextSink::new(move |piece| told.add(piece));
         let http = self.http.clone();
-        let mut asking = Box::pin(answer::asked(&http, request));
+        let mut asking = Box::pin(answer::ask_model(&http, request));
         let keep_alive = http.events.options().keep_alive;
         let answered = loop {
             tokio::select! {
@@ -121,7 +121,7 @@ impl Sender {
     ) -> Result<(), Gone> {
         match answered {
             Ok(answer) => {
-                let done = answer::written(&self.http, answer, trace);
+                let done = answer::chat_answer(&self.http, answer, trace);
                 let data = serde_json::to_string(&done).expect("an answer has only string keys");
                 self.event("chat.done", &data).await
             }

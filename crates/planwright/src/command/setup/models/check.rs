@@ -146,7 +146,8 @@ fn sum_request(model: &str) -> ModelRequest {
     }
 }
 
-/// Whether it is of the schema. That it is right is not asked: the smallest models cannot add.
+/// Returns whether it is of the schema. That it is right is not asked: the smallest models cannot
+/// add.
 fn check_sum(answer: &ModelAnswer) -> Result<(), String> {
     let value: Option<Value> = serde_json::from_str(&answer.text).ok();
     match value.and_then(|value| value.get("answer")?.as_i64()) {

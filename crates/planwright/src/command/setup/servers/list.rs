@@ -43,7 +43,7 @@ pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
     if roster.servers.is_empty() {
         printer
             .hint("no file names a server: add [servers.NAME] to planwright.toml, or a .mcp.json");
-    } else if let Some(first) = roster.untrusted().next() {
+    } else if let Some(first) = roster.untrusted_servers().next() {
         printer.hint(&format!(
             "planwright servers trust {} shows what it runs, and asks",
             first.name

@@ -63,7 +63,7 @@ pub(crate) fn untrust_server(
     trust_prompt::print_untrusted(printer, &args.name, found)
 }
 
-/// Whether it is trusted because the user wrote it down.
+/// Returns whether it is trusted because the user wrote it down.
 fn is_own(server: &ListedServer) -> bool {
     server.source == Source::User && server.trusted == TrustState::Trusted
 }

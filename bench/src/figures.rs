@@ -1,23 +1,15 @@
-//! How fast runs are, next to what the disk allows. Every figure comes from the same run on the
-//! same file system.
+//! The figures of each table, and the bars that they must meet.
 
-mod client;
-mod disk;
-mod inbox;
-mod mcp;
-mod measure;
-mod planning;
-mod service;
-mod shapes;
-
+use crate::measure::{Measured, execute};
+use crate::table::{Bar, Table};
+use crate::{disk, inbox, mcp, planning, service, shapes};
 use anyhow::{Context as _, Result, ensure};
-use measure::{Measured, execute};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Runs every benchmark and prints a table. Fails if a bar is missed, so that a regression is seen.
-pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
+pub(crate) fn run_all(dir: Option<&Path>) -> Result<()> {
     let work = match dir {
         Some(dir) => tempfile::tempdir_in(dir)?,
         None => tempfile::tempdir_in(".")?,
@@ -340,37 +332,4 @@ fn one_step_process(dir: &Path, commits_per_second: f64) -> Result<(Duration, Du
     times.sort();
     let budget = Duration::from_secs_f64(3.0 / commits_per_second) + Duration::from_millis(30);
     Ok((times[times.len() / 2], budget))
-}
-
-enum Bar {
-    AtLeast(f64),
-    AtMost(f64),
-}
-
-#[derive(Default)]
-struct Table {
-    missed: usize,
-}
-
-impl Table {
-    fn note(&self, name: &str, value: String) {
-        println!("{name:<48} {value}");
-    }
-
-    fn bar(&mut self, name: &str, value: f64, bar: Bar) {
-        let (met, bar) = match bar {
-            Bar::AtLeast(least) => (value >= least, format!("≥ {least}")),
-            Bar::AtMost(most) => (value <= most, format!("≤ {most}")),
-        };
-        if !met {
-            self.missed += 1;
-        }
-        let verdict = if met { "ok" } else { "MISSED" };
-        println!("{name:<48} {value:<12.3} bar {bar:<10} {verdict}");
-    }
-
-    fn finish(self) -> Result<()> {
-        ensure!(self.missed == 0, "{} bars missed", self.missed);
-        Ok(())
-    }
 }

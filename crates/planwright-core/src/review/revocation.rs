@@ -1,7 +1,8 @@
 //! Approvals that are void before they are used: taken back by the approver, or lost with the
 //! approver's access.
 
-use super::{Approval, Refusal, Review, ReviewEvent, ReviewState};
+use super::state::{ApprovalSignal, ReviewSignal};
+use super::{Approval, ApprovalState, Review, Version};
 use crate::digest::Digest;
 use crate::policy::{Permission, Policy};
 use crate::principal::{Assurance, Principal, PrincipalKind};
@@ -13,9 +14,11 @@ use std::sync::Arc;
 pub struct Revocation {
     /// Whose approvals.
     pub of: Principal,
+    /// Who asks for it.
     pub by: Principal,
     /// Only those that were given like this; all of them when absent.
     pub given: Option<Assurance>,
+    /// Why, in their words.
     pub reason: Option<String>,
     /// Says who may do this to others.
     pub policy: Arc<Policy>,
@@ -24,16 +27,22 @@ pub struct Revocation {
 /// Who said that an approval counts no more, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revoked {
+    /// The approver, an administrator or a rule.
     pub by: Principal,
+    /// Why, in their words.
     pub reason: Option<String>,
+    /// When it was said.
     pub at: Timestamp,
 }
 
 /// A token that lets a principal approve: from when, and how it ended if it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
+    /// When the token was made.
     pub created_at: Timestamp,
+    /// When it ends by itself.
     pub expires_at: Option<Timestamp>,
+    /// When it was taken away.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -58,17 +67,16 @@ pub fn access_holds(tokens: &[Access], given_at: Timestamp) -> bool {
 }
 
 impl Revocation {
-    /// What is said about an approval that was revoked.
-    pub(super) fn words(of: &Principal, by: &Principal) -> String {
+    /// Describes an approval that was revoked.
+    pub(super) fn describe(of: &Principal, by: &Principal) -> String {
         match by == of {
             true => format!("{of} took the approval back before it was used"),
             false => format!("the approval of {of} was revoked by {by} before it was used"),
         }
     }
 
-    /// The approver may revoke, an admin may revoke for them, and so may a rule, which no caller
-    /// can act as.
-    fn is_allowed(&self) -> bool {
+    /// Returns true for the approver, for an admin, and for a rule, which no caller can act as.
+    pub(super) fn is_allowed(&self) -> bool {
         let Self { of, by, policy, .. } = self;
         by == of
             || by.kind == PrincipalKind::Policy
@@ -91,95 +99,57 @@ impl Review {
             .filter(move |approval| approval.is_unspent() && counts(approval))
     }
 
-    /// Nothing to void is nothing to write down.
-    pub(super) fn decide_revoke(
-        &self,
-        revocation: &Revocation,
-        now: Timestamp,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
-        let Revocation {
-            of,
-            by,
-            given,
-            reason,
-            policy: _,
-        } = revocation;
-        if !revocation.is_allowed() {
-            return Err(Refusal::MayNotRevoke {
-                of: of.clone(),
-                by: by.clone(),
-            });
-        }
-        if let Some(length) = reason
-            .as_ref()
-            .map(String::len)
-            .filter(|&length| length > Self::MAX_REASON)
-        {
-            return Err(Refusal::ReasonTooLong(length));
-        }
-        // What was deleted comes back without any consent.
-        let is_deleted = self.state == ReviewState::Deleted;
-        if is_deleted
-            || !self
-                .revocable(*given, now)
-                .any(|approval| approval.by == *of)
-        {
-            return Ok(Vec::new());
-        }
-        let version = self.current().number;
-        let of = of.clone();
-        let by = by.clone();
-        let reason = reason.clone();
-        Ok(vec![ReviewEvent::ApprovalRevoked {
-            version,
-            of,
-            by,
-            given: *given,
-            reason,
-        }])
-    }
-
-    /// Notes that these approvals count no more. Returns whether that can be.
+    /// Notes that these approvals count no more, if there are any.
     pub(super) fn note_revoked(
         &mut self,
         version: u32,
         of: &Principal,
         given: Option<Assurance>,
         revoked: &Revoked,
-    ) -> bool {
-        let theirs = |approval: &Approval| {
+    ) -> Option<()> {
+        let next = self.state.after(ReviewSignal::ApprovalsRevoked)?;
+        let is_concerned = |approval: &Approval| {
             approval.by == *of && approval.is_given(given) && approval.is_unspent()
         };
-        let is_current = version == self.current().number && self.state != ReviewState::Deleted;
-        let may = is_current && revoked.by.kind != PrincipalKind::Agent;
-        if !may || !self.approvals.iter().any(theirs) {
-            return false;
+        let may = version == self.current().number && revoked.by.kind != PrincipalKind::Agent;
+        if !may || !self.approvals.iter().any(is_concerned) {
+            return None;
         }
-        for approval in self
-            .approvals
-            .iter_mut()
-            .filter(|approval| theirs(approval))
-        {
-            approval.revoked = Some(revoked.clone());
+        let approvals = self.approvals.iter_mut();
+        for approval in approvals.filter(|approval| is_concerned(approval)) {
+            approval.note(ApprovalSignal::Revoked(revoked));
         }
-        if self.state == ReviewState::Approved && !self.is_agreed(revoked.at) {
-            self.state = ReviewState::Proposed;
+        self.state = next;
+        if !self.is_agreed(revoked.at) {
+            self.note_signal(ReviewSignal::NoLongerAgreed);
         }
-        true
+        Some(())
     }
 
-    /// Whether what is left is enough for a run of anything.
+    /// Returns true if the approvals that are left are enough for a run of anything.
     fn is_agreed(&self, now: Timestamp) -> bool {
-        let mut open = self.approvals.iter().filter(|approval| approval.is_open());
-        open.any(|approval| self.usable_approvals(&approval.digest, now).is_some())
+        self.open_approvals()
+            .any(|approval| self.usable_approvals(&approval.digest, now).is_some())
     }
 
     /// Returns whose approval of this digest was revoked, and by whom, if no approval was given
-    /// since.
+    /// and the plan did nothing else since.
     pub(super) fn last_revoked(&self, digest: Digest) -> Option<(&Principal, &Principal)> {
-        let of_digest = |approval: &&Approval| approval.digest == digest && !approval.superseded;
-        let last = self.approvals.iter().rev().find(of_digest)?;
-        last.revoked.as_ref().map(|revoked| (&last.by, &revoked.by))
+        let mut approvals = self.approvals.iter().rev();
+        let last = approvals.find(|approval| approval.digest == digest)?;
+        let keeps_content = |version: &Version| version.digest == digest && !version.draft;
+        let mut later = self.versions.iter().skip(last.version as usize);
+        match &last.state {
+            ApprovalState::Revoked(revoked) if later.all(keeps_content) => {
+                Some((&last.by, &revoked.by))
+            }
+            ApprovalState::Revoked(_)
+            | ApprovalState::Open
+            | ApprovalState::Spent
+            | ApprovalState::Expired
+            | ApprovalState::Withdrawn
+            | ApprovalState::Superseded => None,
+        }
     }
 }
 

@@ -1,7 +1,8 @@
-//! What was agreed to before an edit, so that people are asked about the change and not about
-//! everything again.
+//! Approvals that an edit voided, so that people are asked about the change and not about everything
+//! again.
 
-use super::{Approval, BuildsOn, Review, are_enough, one_each};
+use super::approval::{are_enough, first_of_each};
+use super::{Approval, ApprovalState, BuildsOn, Review};
 use crate::id::StepId;
 use crate::plan::{Plan, Step, StepIx};
 use crate::policy::JudgedPlan;
@@ -12,13 +13,15 @@ use std::collections::BTreeSet;
 impl Review {
     /// The version whose approval an edit voided before it was used, if nothing was agreed to
     /// since.
-    pub fn agreed_before(&self, now: Timestamp) -> Option<BuildsOn> {
+    pub fn approval_before_edit(&self, now: Timestamp) -> Option<BuildsOn> {
         let last = self.approvals.last()?;
         let counts = |approval: &&Approval| {
-            let void = approval.superseded && approval.is_unspent() && !approval.has_expired(now);
-            void && (approval.version, approval.digest) == (last.version, last.digest)
+            approval.state == ApprovalState::Superseded
+                && !approval.has_expired(now)
+                && approval.version == last.version
+                && approval.digest == last.digest
         };
-        let given = one_each(self.approvals.iter().rev().filter(counts));
+        let given = first_of_each(self.approvals.iter().rev().filter(counts));
         are_enough(&given).then_some(BuildsOn {
             version: last.version,
             digest: last.digest,
@@ -29,7 +32,7 @@ impl Review {
 /// The steps of `after` that are just as they were agreed to: the same call with the same known
 /// arguments, after the same steps, with the same verdict, and with no other tools for its
 /// executor. Tools and policy have to be those of the agreement; the caller has checked that.
-pub fn already_agreed(
+pub fn steps_already_approved(
     (before, judged_before): (&Plan, &JudgedPlan),
     (after, judged_after): (&Plan, &JudgedPlan),
 ) -> Vec<StepId> {
@@ -46,7 +49,7 @@ pub fn already_agreed(
                 step.late.clone(),
             )
         };
-        executed(before.step(was)) == executed(after.step(*ix))
+        without_words(before.step(was)) == without_words(after.step(*ix))
             && dependencies(before, was) == dependencies(after, *ix)
             && known_args(before, was) == known_args(after, *ix)
             && executor_tools(after, *ix).is_subset(&executor_tools(before, was))
@@ -71,7 +74,7 @@ fn executor_tools(plan: &Plan, ix: StepIx) -> BTreeSet<&str> {
 }
 
 /// The step without its words. Dependencies are compared as edges.
-fn executed(step: &Step) -> Step {
+fn without_words(step: &Step) -> Step {
     Step {
         title: None,
         labels: Vec::new(),

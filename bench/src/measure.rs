@@ -1,6 +1,6 @@
 //! Runs plans over the real store and the real tools, and says what it took.
 
-use super::shapes;
+use crate::shapes;
 use anyhow::{Context as _, Result, ensure};
 use planwright_adapters::demo::Demo;
 use planwright_adapters::files::FileArtifacts;

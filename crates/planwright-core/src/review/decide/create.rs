@@ -1,17 +1,20 @@
 //! Creating a plan: the one command about a plan that does not exist yet.
 
-use super::versions::first_version;
-use super::{Refusal, Review, ReviewEvent, ReviewState};
 use crate::digest::Digest;
 use crate::plan::Document;
 use crate::principal::Principal;
+use crate::review::version::first_version;
+use crate::review::{Refusal, Review, ReviewEvent, ReviewState};
 use std::sync::Arc;
 
 /// A plan that begins.
 #[derive(Debug, Clone)]
 pub struct Creation {
+    /// The content of its first version.
     pub document: Arc<Document>,
+    /// What would run.
     pub digest: Digest,
+    /// The author.
     pub by: Principal,
     /// Not put forward yet.
     pub draft: bool,
@@ -35,14 +38,10 @@ impl Review {
     /// version: its journal is kept.
     pub fn check_creatable(&self) -> Result<(), Refusal> {
         match self.state {
+            ReviewState::Active(_) | ReviewState::Archived(_) => {
+                Err(Refusal::Exists(self.id.clone()))
+            }
             ReviewState::Deleted => Ok(()),
-            ReviewState::Draft
-            | ReviewState::Proposed
-            | ReviewState::Approved
-            | ReviewState::Rejected
-            | ReviewState::NeedsReview
-            | ReviewState::ChangesRequested
-            | ReviewState::Expired => Err(Refusal::Exists(self.id.clone())),
         }
     }
 

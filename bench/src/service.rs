@@ -1,7 +1,7 @@
 //! The service under load: how soon listeners know, how soon an approval has effect, what waiting
 //! costs.
 
-use super::client::Served;
+use crate::client::Served;
 use anyhow::{Context as _, Result, ensure};
 use planwright_core::time::Timestamp;
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ fn told(served: &Served) -> Result<Duration> {
         })
         .collect::<Result<Vec<_>>>()?;
     std::thread::scope(|scope| {
-        let hear = |mut listener: super::client::Listener| {
+        let hear = |mut listener: crate::client::Listener| {
             let mut times = Vec::new();
             while let Some(event) = listener.next()? {
                 if event.get("runId").is_some() {

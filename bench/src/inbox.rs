@@ -1,7 +1,7 @@
 //! What looking costs when most plans are long over: the inbox, what is due, lists, and the start
 //! of the service.
 
-use super::client::Served;
+use crate::client::Served;
 use anyhow::{Result, ensure};
 use planwright_adapters::demo::Demo;
 use planwright_adapters::files::FileArtifacts;

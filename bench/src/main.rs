@@ -1,0 +1,55 @@
+//! Measures the speed of runs beside the limit of the disk. Every figure comes from the same run on
+//! the same file system.
+//!
+//! `cargo xtask bench` starts it. It is a program of its own so that `xtask`, which everything else
+//! waits for, builds without the engine.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's tool talks to the terminal"
+)]
+
+mod client;
+mod disk;
+mod figures;
+mod inbox;
+mod mcp;
+mod measure;
+mod planning;
+mod service;
+mod shapes;
+mod table;
+
+use anyhow::{Result, bail};
+
+/// The program's own allocator, so that the bench measures what users run.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const USAGE: &str = "\
+usage: cargo xtask bench [--dir DIR]   speed, next to the disk's own limit, on DIR's file system
+       cargo xtask bench mcp           what a call of an MCP server costs above the server's own round trip
+       cargo xtask bench planning      what a planner's prompt costs before the model is asked
+       cargo xtask bench service       how soon listeners and approvals are served, what waiting costs
+       cargo xtask bench inbox         what looking costs when most plans are over
+";
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        [] => figures::run_all(None),
+        ["--dir", dir] => figures::run_all(Some(dir.as_ref())),
+        ["mcp"] => figures::run_mcp(),
+        ["planning"] => figures::run_planning(),
+        ["service"] => figures::run_service(),
+        ["inbox"] => figures::run_inbox(),
+        // Processes that a measurement starts.
+        ["bench-echo"] => figures::serve_echo(),
+        ["bench-one", shape, dir] => figures::run_one(shape, dir.as_ref()),
+        _ => {
+            eprint!("{USAGE}");
+            bail!("unknown benchmark {args:?}")
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Agreeing to what was shown.
+
+use crate::digest::Digest;
+use crate::policy::{OpenComments, Permission};
+use crate::principal::{Assurance, Principal, PrincipalKind};
+use crate::review::{Offer, Refusal, Review, ReviewEvent, ReviewStage, ReviewState, Terms};
+use crate::run::Shown;
+use crate::time::Timestamp;
+
+impl Review {
+    pub(super) fn decide_approve(
+        &self,
+        shown: Shown,
+        digest: Digest,
+        (by, assurance): (&Principal, Assurance),
+        offer: &Offer,
+        now: Timestamp,
+    ) -> Result<Vec<ReviewEvent>, Refusal> {
+        self.check_approver(by, offer)?;
+        shown.check(self.current().number, digest)?;
+        self.check_discussed(offer)?;
+        self.check_approvable(digest, now)?;
+        if self
+            .given_approvals(&digest, now)
+            .iter()
+            .any(|approval| approval.by == *by)
+        {
+            return Err(Refusal::NothingToDecide(
+                "approved by you already, and waits for others",
+            ));
+        }
+        Ok(vec![ReviewEvent::PlanApproved {
+            version: self.current().number,
+            digest,
+            by: by.clone(),
+            assurance,
+            terms: Terms {
+                builds_on: self.approval_before_edit(now),
+                ..offer.terms(now)
+            },
+        }])
+    }
+
+    fn check_approvable(&self, digest: Digest, now: Timestamp) -> Result<(), Refusal> {
+        match self.state {
+            ReviewState::Active(ReviewStage::Proposed | ReviewStage::NeedsReview) => Ok(()),
+            // Approving again is void, unless what would run has changed since or the approval has
+            // expired.
+            ReviewState::Active(ReviewStage::Approved)
+                if self.usable_approvals(&digest, now).is_some() =>
+            {
+                Err(Refusal::NothingToDecide("approved already"))
+            }
+            ReviewState::Active(ReviewStage::Approved) => Ok(()),
+            ReviewState::Active(ReviewStage::Draft) => Err(Refusal::Draft),
+            ReviewState::Active(ReviewStage::Rejected) => Err(Refusal::Rejected),
+            ReviewState::Active(ReviewStage::ChangesRequested) => Err(Refusal::ChangesRequested),
+            ReviewState::Active(ReviewStage::Expired) => Err(Refusal::PlanExpired),
+            ReviewState::Archived(_) => Err(Refusal::Archived),
+            ReviewState::Deleted => Err(Refusal::Deleted),
+        }
+    }
+
+    /// Checks that this principal may say yes to what is offered.
+    fn check_approver(&self, by: &Principal, offer: &Offer) -> Result<(), Refusal> {
+        if !by.may_approve() || !offer.policy.roles.permits(by, Permission::Approve) {
+            return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
+        }
+        if by.kind == PrincipalKind::Policy {
+            let asks = offer.asks_about.clone();
+            return asks.map_or(Ok(()), |step| Err(Refusal::PolicyAsks(step)));
+        }
+        if offer.policy.approval.four_eyes && self.current().by == *by {
+            return Err(Refusal::FourEyes(by.clone()));
+        }
+        Ok(())
+    }
+
+    /// Checks that everything was discussed, where the policy wants that.
+    fn check_discussed(&self, offer: &Offer) -> Result<(), Refusal> {
+        if offer.policy.approval.open_comments == OpenComments::Note {
+            return Ok(());
+        }
+        let mut open = self.open_threads();
+        match open.next() {
+            Some(first) => Err(Refusal::OpenThreads {
+                first: first.id().clone(),
+                count: 1 + open.count(),
+            }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The commands about a plan.
+
+use super::{CommentCommand, Creation, Revision};
+use crate::digest::Digest;
+use crate::id::RunId;
+use crate::plan::Document;
+use crate::principal::{Assurance, Principal};
+use crate::review::{Offer, Revocation};
+use crate::run::Shown;
+use crate::status::RunStatus;
+use std::sync::Arc;
+
+/// A change that a caller asks for in a plan.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Begin a plan that does not exist yet.
+    Create(Creation),
+    /// Propose the next version.
+    Propose {
+        /// The content of the version.
+        document: Arc<Document>,
+        /// What would run.
+        digest: Digest,
+        /// The author.
+        by: Principal,
+    },
+    /// Work on a plan without putting it forward yet.
+    Draft {
+        /// The content of the version.
+        document: Arc<Document>,
+        /// What would run.
+        digest: Digest,
+        /// The author.
+        by: Principal,
+    },
+    /// Put the draft forward as it is.
+    ProposeDraft {
+        /// Who puts it forward.
+        by: Principal,
+    },
+    /// Change the plan as it was at one version.
+    Edit(Box<Revision>),
+    /// Agree to what was shown.
+    Approve {
+        /// What was on the screen.
+        shown: Shown,
+        /// What would run now.
+        digest: Digest,
+        /// The approver.
+        by: Principal,
+        /// How sure it is that it is them.
+        assurance: Assurance,
+        /// What the policy says about it, and what the approver chose.
+        offer: Box<Offer>,
+    },
+    /// Send the plan back.
+    Reject {
+        /// What was on the screen.
+        shown: Shown,
+        /// What would run now.
+        digest: Digest,
+        /// The approver.
+        by: Principal,
+        /// What has to change.
+        reason: String,
+    },
+    /// Begin a run of exactly this digest.
+    OpenRun {
+        /// The id of the run.
+        run: RunId,
+        /// What it will execute.
+        digest: Digest,
+    },
+    /// Delete the plan. Its journal is kept.
+    Delete {
+        /// Who deletes it.
+        by: Principal,
+        /// A run of it has not ended.
+        executing: bool,
+    },
+    /// Ask the author to change something, without rejecting the plan.
+    RequestChanges {
+        /// What was on the screen.
+        shown: Shown,
+        /// What would run now.
+        digest: Digest,
+        /// The approver.
+        by: Principal,
+        /// What has to change.
+        reason: String,
+    },
+    /// Time passed: note that the plan was not touched for so many days.
+    Expire {
+        /// The limit; 0 for none.
+        after_days: u32,
+        /// The status of the latest run, if there is one.
+        latest_run: Option<RunStatus>,
+    },
+    /// Time passed: note that an approval was not used.
+    ExpireApprovals,
+    /// Void the approvals of a principal that no run has used.
+    RevokeApprovals(Box<Revocation>),
+    /// Put the plan away.
+    Archive {
+        /// Who puts it away.
+        by: Principal,
+        /// The status of the latest run, if there is one.
+        latest_run: Option<RunStatus>,
+    },
+    /// Bring an archived plan back.
+    Unarchive {
+        /// Who brings it back.
+        by: Principal,
+    },
+    /// Say something about the plan, or settle what was said.
+    Comment(CommentCommand),
+}

@@ -1,0 +1,50 @@
+//! Sending a plan back. After too many rejections a person has to step in.
+
+use crate::digest::Digest;
+use crate::principal::Principal;
+use crate::review::{Refusal, Review, ReviewEvent, ReviewStage, ReviewState};
+use crate::run::Shown;
+
+impl Review {
+    pub(super) fn decide_reject(
+        &self,
+        shown: Shown,
+        digest: Digest,
+        by: &Principal,
+        reason: &str,
+    ) -> Result<Vec<ReviewEvent>, Refusal> {
+        let version = self.check_returnable(shown, digest, by)?;
+        Ok(vec![ReviewEvent::PlanRejected {
+            version,
+            by: by.clone(),
+            reason: reason.to_owned(),
+        }])
+    }
+
+    /// Checks that this principal may send back what was shown. Returns its version.
+    pub(super) fn check_returnable(
+        &self,
+        shown: Shown,
+        digest: Digest,
+        by: &Principal,
+    ) -> Result<u32, Refusal> {
+        if !by.may_approve() {
+            return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
+        }
+        let version = self.current().number;
+        shown.check(version, digest)?;
+        let decided = match self.state {
+            ReviewState::Active(ReviewStage::Proposed | ReviewStage::Approved) => {
+                return Ok(version);
+            }
+            ReviewState::Active(ReviewStage::Draft) => return Err(Refusal::Draft),
+            ReviewState::Active(ReviewStage::Expired) => return Err(Refusal::PlanExpired),
+            ReviewState::Archived(_) => return Err(Refusal::Archived),
+            ReviewState::Deleted => return Err(Refusal::Deleted),
+            ReviewState::Active(ReviewStage::Rejected) => "rejected already",
+            ReviewState::Active(ReviewStage::NeedsReview) => "rejected already, for the third time",
+            ReviewState::Active(ReviewStage::ChangesRequested) => "sent back for changes already",
+        };
+        Err(Refusal::NothingToDecide(decided))
+    }
+}

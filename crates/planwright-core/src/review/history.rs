@@ -1,0 +1,101 @@
+//! A plan and all that was said about it, folded from its journal.
+
+use super::{Approval, OpenedRun, Rejection, ReviewStage, ReviewState, Thread, Version};
+use crate::id::PlanId;
+use crate::time::Timestamp;
+
+/// A plan and all that was said about it, folded from its journal.
+#[derive(Debug, Clone)]
+pub struct Review {
+    pub(super) id: PlanId,
+    pub(super) seq: u64,
+    pub(super) versions: Vec<Version>,
+    pub(super) state: ReviewState,
+    pub(super) approvals: Vec<Approval>,
+    pub(super) rejections: Vec<Rejection>,
+    pub(super) change_requests: Vec<Rejection>,
+    pub(super) threads: Vec<Thread>,
+    pub(super) runs: Vec<OpenedRun>,
+    pub(super) updated_at: Timestamp,
+}
+
+impl Review {
+    /// A plan is sent back at most this often before a person has to step in.
+    pub const MAX_REJECTIONS: usize = 3;
+
+    /// The plan's id.
+    pub fn id(&self) -> &PlanId {
+        &self.id
+    }
+
+    /// The number of the last entry applied.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Where the plan stands with the people who decide.
+    pub fn state(&self) -> ReviewState {
+        self.state
+    }
+
+    /// The stage of the current version, also of an archived plan; `None` once it is deleted.
+    pub fn stage(&self) -> Option<ReviewStage> {
+        self.state.stage()
+    }
+
+    /// Returns true if the plan was put away. It is kept, and left out of lists.
+    pub fn is_archived(&self) -> bool {
+        matches!(self.state, ReviewState::Archived(_))
+    }
+
+    /// The version that is current.
+    pub fn current(&self) -> &Version {
+        self.versions
+            .last()
+            .expect("a plan's journal begins with its first version")
+    }
+
+    /// The version with this number.
+    pub fn version(&self, number: u32) -> Option<&Version> {
+        self.versions
+            .iter()
+            .find(|version| version.number == number)
+    }
+
+    /// Every version, oldest first.
+    pub fn versions(&self) -> &[Version] {
+        &self.versions
+    }
+
+    /// Every approval that was ever given, oldest first.
+    pub fn approvals(&self) -> &[Approval] {
+        &self.approvals
+    }
+
+    /// Every rejection, oldest first.
+    pub fn rejections(&self) -> &[Rejection] {
+        &self.rejections
+    }
+
+    /// What was asked to be changed without a rejection, oldest first.
+    pub fn change_requests(&self) -> &[Rejection] {
+        &self.change_requests
+    }
+
+    /// The runs that were opened, oldest first.
+    pub fn runs(&self) -> &[OpenedRun] {
+        &self.runs
+    }
+
+    /// When the first version was written down.
+    pub fn created_at(&self) -> Timestamp {
+        self.versions
+            .first()
+            .map_or(self.updated_at, |version| version.at)
+    }
+
+    /// When the last entry was written down.
+    pub fn updated_at(&self) -> Timestamp {
+        self.updated_at
+    }
+}

@@ -1,0 +1,32 @@
+//! What came of a version: sent back, or opened for a run.
+
+use crate::digest::Digest;
+use crate::id::RunId;
+use crate::principal::Principal;
+use crate::time::Timestamp;
+
+/// A version that was sent back, and what has to change.
+#[derive(Debug, Clone)]
+pub struct Rejection {
+    /// The version that was shown.
+    pub version: u32,
+    /// Who sent it back.
+    pub by: Principal,
+    /// What has to change, in their words.
+    pub reason: String,
+    /// When it was sent back.
+    pub at: Timestamp,
+}
+
+/// A run that spent the approvals of a version.
+#[derive(Debug, Clone)]
+pub struct OpenedRun {
+    /// The run's id.
+    pub run: RunId,
+    /// The version it executes.
+    pub version: u32,
+    /// What it executes, with the tools as they were then.
+    pub digest: Digest,
+    /// When it was opened.
+    pub at: Timestamp,
+}

@@ -1,0 +1,140 @@
+//! Versions of a plan, and the entries that bring them.
+
+use super::{PlanningRecord, Refusal, Review, ReviewEvent};
+use crate::digest::Digest;
+use crate::plan::{Document, PlanDiff};
+use crate::principal::Principal;
+use crate::time::Timestamp;
+use crate::trace::TraceId;
+use std::sync::Arc;
+
+/// One immutable version of the document.
+#[derive(Debug, Clone)]
+pub struct Version {
+    /// Counted from 1.
+    pub number: u32,
+    /// The content.
+    pub document: Arc<Document>,
+    /// What would run, with the tools known when it was written.
+    pub digest: Digest,
+    /// The author.
+    pub by: Principal,
+    /// When it was written down.
+    pub at: Timestamp,
+    /// Why it was changed, in the author's words.
+    pub reason: Option<String>,
+    /// The earlier version whose content this one has again.
+    pub restored_from: Option<u32>,
+    /// It was written as a draft, and not put forward at once.
+    pub draft: bool,
+    /// How it came about, if a model or a rule of thumb wrote it.
+    pub planning: Option<Box<PlanningRecord>>,
+}
+
+impl Version {
+    /// Returns true if neither a model nor a person wrote it: a draft that was put together from
+    /// the words of its goal.
+    pub fn is_fallback(&self) -> bool {
+        self.planning
+            .as_ref()
+            .is_some_and(|planning| planning.fallback)
+    }
+}
+
+impl ReviewEvent {
+    /// Names the trace of the order that brought a new version.
+    #[must_use]
+    pub fn traced(mut self, order: Option<TraceId>) -> Self {
+        if let Self::PlanProposed { trace, .. } = &mut self {
+            *trace = order;
+        }
+        self
+    }
+
+    /// Says how a new version came about.
+    #[must_use]
+    pub fn planned(mut self, how: Option<Box<PlanningRecord>>) -> Self {
+        if let Self::PlanProposed { planning, .. } = &mut self {
+            *planning = how;
+        }
+        self
+    }
+}
+
+impl Review {
+    /// Each version is kept whole, so there is an end to them.
+    pub const MAX_VERSIONS: u32 = 10_000;
+    /// Bytes of what an author says about a version.
+    pub const MAX_REASON: usize = 16 << 10;
+
+    /// The first entry of a plan's life.
+    pub fn propose_first(document: Arc<Document>, digest: Digest, by: Principal) -> ReviewEvent {
+        first_version(document, digest, by, false)
+    }
+
+    /// The first entry of the life of a plan that is worked on before it is put forward.
+    pub fn draft_first(document: Arc<Document>, digest: Digest, by: Principal) -> ReviewEvent {
+        first_version(document, digest, by, true)
+    }
+
+    /// Compares two versions.
+    pub fn diff(&self, from: u32, to: u32) -> Result<PlanDiff, Refusal> {
+        let version = |number| self.version(number).ok_or(Refusal::NoSuchVersion(number));
+        Ok(PlanDiff::between(
+            &version(from)?.document,
+            &version(to)?.document,
+        ))
+    }
+
+    /// Checks that a reason is short enough to be kept.
+    pub(super) fn check_reason(reason: Option<&str>) -> Result<(), Refusal> {
+        match reason.map(str::len) {
+            Some(length) if length > Self::MAX_REASON => Err(Refusal::ReasonTooLong(length)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The entry of the next version.
+    pub(super) fn next_version(
+        &self,
+        document: &Arc<Document>,
+        digest: Digest,
+        by: &Principal,
+        draft: bool,
+    ) -> Result<Vec<ReviewEvent>, Refusal> {
+        let version = self.current().number + 1;
+        if version > Self::MAX_VERSIONS {
+            return Err(Refusal::TooManyVersions(Self::MAX_VERSIONS));
+        }
+        let document = Arc::clone(document);
+        let proposed = first_version(document, digest, by.clone(), draft);
+        Ok(vec![numbered(proposed, version)])
+    }
+}
+
+/// The first entry of a plan's journal.
+pub(super) fn first_version(
+    document: Arc<Document>,
+    digest: Digest,
+    by: Principal,
+    draft: bool,
+) -> ReviewEvent {
+    ReviewEvent::PlanProposed {
+        version: 1,
+        document,
+        digest,
+        by,
+        reason: None,
+        restored_from: None,
+        draft,
+        trace: None,
+        planning: None,
+    }
+}
+
+fn numbered(mut event: ReviewEvent, number: u32) -> ReviewEvent {
+    if let ReviewEvent::PlanProposed { version, .. } = &mut event {
+        *version = number;
+    }
+    event
+}

@@ -1,0 +1,75 @@
+//! The journal: append under an expected head, and read back.
+
+use super::{AppendError, LeaseRule, MessageId, StoreError, StreamStatus};
+use crate::port::BoxFuture;
+use planwright_core::id::PlanId;
+use planwright_core::journal::{Head, Record, StreamName};
+use std::fmt;
+
+/// Records to add to one stream.
+#[derive(Debug, Clone)]
+pub struct Append {
+    pub stream: StreamName,
+    /// Where the stream must end for this append to make sense.
+    pub expected: Head,
+    pub records: Vec<Record>,
+    pub lease: LeaseRule,
+    /// Replaces the cached status when present.
+    pub status: Option<StreamStatus>,
+    /// Messages this append answers: `Ok` or a refusal, as text.
+    pub answers: Vec<(MessageId, Result<(), String>)>,
+}
+
+/// A place in the order in which a store committed its records, over all streams. The first record
+/// has 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position(pub u64);
+
+/// A record at its place in that order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    pub position: Position,
+    pub stream: StreamName,
+    pub record: Record,
+}
+
+/// Which streams a feed is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FeedOf {
+    /// Every stream.
+    All,
+    /// A plan and all of its runs.
+    Plan(PlanId),
+}
+
+/// Keeps the records of plans and runs, each stream in order and all streams in the order of their
+/// commits.
+pub trait Journal: Send + Sync + fmt::Debug {
+    /// Adds records to one or more streams, all or nothing, durable on return. Every append's
+    /// expected head, lease rule and unique keys are checked inside the transaction. An empty list
+    /// of records is allowed (it can still change status or answer messages).
+    fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>>;
+
+    /// Up to `limit` records with a number above `after`, in order. Returns `Damaged` for a stream
+    /// known to have lost its tail. The chain itself is checked by the reader.
+    fn read<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>>;
+
+    /// Up to `limit` records committed after `after`, in the order of their commits: the same order
+    /// for every reader, for ever. A record that can be read here is followed only by records with
+    /// higher positions, so that a reader that goes on from the last position misses nothing and
+    /// sees nothing twice.
+    fn feed<'a>(
+        &'a self,
+        of: &'a FeedOf,
+        after: Position,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>>;
+
+    /// The head of a stream; [`Head::EMPTY`] if there is none.
+    fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>>;
+}

@@ -1,0 +1,61 @@
+//! Leases: which process may write to a run.
+
+use super::{AcquireError, AppendError, StoreError};
+use crate::port::BoxFuture;
+use planwright_core::id::RunId;
+use planwright_core::time::Timestamp;
+use std::fmt;
+use std::time::Duration;
+
+/// One process (or one engine) that may own runs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OwnerId(pub String);
+
+/// The right to write to a run, while it lasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    pub run: RunId,
+    pub owner: OwnerId,
+    /// Grows by one with every new owner. Every record of the run carries it.
+    pub epoch: u64,
+    /// By the store's clock.
+    pub expires_at: Timestamp,
+}
+
+/// What an append asks of the run's lease, checked in the same transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeaseRule {
+    /// Plan streams have no owner: the expected head alone decides.
+    None,
+    /// The run does not exist yet: take the first lease (epoch 1).
+    Open { owner: OwnerId, ttl: Duration },
+    /// The lease must still be held with this epoch.
+    Held { epoch: u64 },
+    /// As [`LeaseRule::Held`], and given back with this append.
+    Release { epoch: u64 },
+}
+
+/// Gives each run at most one owner at a time.
+pub trait Leases: Send + Sync + fmt::Debug {
+    /// Takes over a run whose owner is gone: the lease ran out, was released, or its process is
+    /// dead. The new lease has the next epoch.
+    fn acquire<'a>(
+        &'a self,
+        run: &'a RunId,
+        owner: &'a OwnerId,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Lease, AcquireError>>;
+
+    /// Extends a lease; [`AppendError::Fenced`] if it is no longer ours.
+    fn renew<'a>(
+        &'a self,
+        lease: &'a Lease,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Lease, AppendError>>;
+
+    /// Gives a lease back. Not an error if it is no longer ours.
+    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// The current lease of a run, if it is held by a live owner.
+    fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>>;
+}

@@ -1,0 +1,42 @@
+//! The mailbox: commands that one process leaves for the owner of a run in another.
+
+use super::StoreError;
+use crate::port::BoxFuture;
+use planwright_core::id::RunId;
+use std::fmt;
+
+/// A command for the owner of a run, left by another process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailboxMessage {
+    pub id: MessageId,
+    pub run: RunId,
+    pub body: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageId(pub i64);
+
+/// Carries commands to the owners of runs, and their answers back.
+pub trait Mailbox: Send + Sync + fmt::Debug {
+    /// Leaves a command for a run's owner.
+    fn send<'a>(
+        &'a self,
+        run: &'a RunId,
+        body: Vec<u8>,
+    ) -> BoxFuture<'a, Result<MessageId, StoreError>>;
+
+    /// The unanswered messages of all runs, in order.
+    fn mail(&self) -> BoxFuture<'_, Result<Vec<MailboxMessage>, StoreError>>;
+
+    /// The unanswered messages of a run, in order.
+    fn messages<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Vec<MailboxMessage>, StoreError>>;
+
+    /// The answer to a message, once there is one.
+    fn answer(
+        &self,
+        message: MessageId,
+    ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>>;
+}
