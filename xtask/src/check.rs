@@ -60,8 +60,9 @@ const BESIDE: &[Step] = &[
 
 const WASM: &str = "wasm32-unknown-unknown";
 
-/// Suites that run at once. Each has threads of its own, and all wait now and then.
-const SUITES_AT_ONCE: usize = 2;
+/// Suites that run at once beyond one per processor: each has threads of its own, but most of them
+/// wait for timers, for servers and for the disk.
+const SUITES_MORE_THAN_PROCESSORS: usize = 1;
 
 /// The same proofs at a length for nights.
 const PROVE: &[Step] = &[
@@ -154,7 +155,7 @@ pub(crate) fn run() -> Result<()> {
     println!("== tests: {} suites", suites.len());
     let failed = std::thread::scope(|scope| {
         let beside = scope.spawn(|| run_beside(&lints));
-        let mut failed = run_suites(suites, SUITES_AT_ONCE);
+        let mut failed = run_suites(suites, count_suites_at_once());
         failed.extend(
             beside
                 .join()
@@ -165,6 +166,11 @@ pub(crate) fn run() -> Result<()> {
     ensure!(failed.is_empty(), "failed: {}", failed.join("; "));
     println!("== check: ok in {:.0} s", started.elapsed().as_secs_f64());
     Ok(())
+}
+
+fn count_suites_at_once() -> usize {
+    let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    processors + SUITES_MORE_THAN_PROCESSORS
 }
 
 fn install_tools() -> Result<()> {

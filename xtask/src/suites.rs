@@ -19,13 +19,14 @@ const LONGEST_FIRST: &[&str] = &[
     "planwright/kill",
     "planwright/service",
     "planwright/it",
-    "planwright/real",
-    "planwright/events",
-    "planwright-core/it",
     "planwright-engine/it",
+    "planwright/real",
+    "planwright-core/it",
     "planwright-adapters/it",
     "planwright/model",
     "planwright-adapters/mcp",
+    "planwright-server/it",
+    "planwright/events",
 ];
 
 /// One test program.

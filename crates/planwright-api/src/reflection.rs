@@ -20,7 +20,7 @@ pub struct ReflectionWire {
 
 impl ReflectionWire {
     pub(crate) fn of(run: &Run) -> Option<Self> {
-        run.looked_at().map(|looked| Self {
+        run.reflection().looked_at().map(|looked| Self {
             cycle: looked.cycle,
             assessment: looked.assessment.to_string(),
             reasoning: looked.reasoning.clone(),

@@ -154,7 +154,7 @@ impl RunResult {
             duration_ms: millis(report.duration),
             variables: variables(run.plan(), &steps),
             steps,
-            replanned: run.was_replanned()
+            replanned: run.reflection().was_replanned()
                 || reflection.is_some_and(|reflection| reflection.replanned),
             continues: reflection
                 .and_then(|reflection| reflection.continues.as_ref().map(ToString::to_string)),

@@ -21,23 +21,11 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 #![warn(missing_docs)]
 
-#[expect(
-    missing_docs,
-    reason = "its fields and variants are not all described yet"
-)]
 pub mod adjust;
 pub mod artifact;
 pub mod digest;
-#[expect(
-    missing_docs,
-    reason = "its fields and variants are not all described yet"
-)]
 pub mod event;
 pub mod id;
-#[expect(
-    missing_docs,
-    reason = "its fields and variants are not all described yet"
-)]
 pub mod journal;
 pub mod json;
 pub mod model;

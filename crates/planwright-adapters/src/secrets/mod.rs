@@ -106,7 +106,8 @@ fn blocking(
     name: &SecretName,
     read: impl FnOnce(&SecretName) -> Result<Zeroizing<String>, SecretError> + Send + 'static,
 ) -> BoxFuture<'static, Result<SecretText, SecretError>> {
-    let (name, for_read) = (name.clone(), name.clone());
+    let name = name.clone();
+    let for_read = name.clone();
     let reading = tokio::task::spawn_blocking(move || read(&for_read));
     Box::pin(async move {
         let read = tokio::time::timeout(PATIENCE, reading).await;

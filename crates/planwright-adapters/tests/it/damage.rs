@@ -4,6 +4,7 @@ use crate::scene::{Chain, LONG, Scene, owner};
 use planwright_adapters::sqlite::{Loss, Options, SqliteStore};
 use planwright_core::journal::{Head, check_chain};
 use planwright_engine::port::{AcquireError, AppendError, Journal as _, Leases as _, StoreError};
+use planwright_testing::dice::Dice;
 use std::path::Path;
 
 const SUFFIXES: [&str; 3] = ["", "-wal", "-heads"];
@@ -250,19 +251,6 @@ async fn is_noticed(path: &Path, chains: &[Chain]) -> bool {
     noticed
 }
 
-/// A small generator of numbers: the same trials every time.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
-}
-
 #[tokio::test]
 async fn random_cuts_and_flips_never_change_a_journal_silently() {
     let (scene, chains) = original().await;
@@ -274,7 +262,7 @@ async fn random_cuts_and_flips_never_change_a_journal_silently() {
     });
     let mut noticed = 0;
     for number in 0..TRIALS {
-        let mut dice = Dice(number);
+        let mut dice = Dice::congruential(number);
         let mut files = files.clone();
         let bytes = &mut files.0[dice.below(2)];
         let at = dice.below(bytes.len());

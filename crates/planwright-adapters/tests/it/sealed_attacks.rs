@@ -10,6 +10,7 @@ use planwright_engine::access::{Grant, create, recognise};
 use planwright_engine::port::{
     Append, Journal as _, Mailbox as _, StoreError, StreamIndex as _, StreamStatus, Tokens as _,
 };
+use planwright_testing::dice::Dice;
 use rusqlite::Connection;
 
 /// A store with two runs of three entries, with labels.
@@ -239,19 +240,6 @@ async fn a_token_that_was_raised_revived_or_forged_opens_nothing() {
     }
 }
 
-/// A small generator of numbers: the same trials every time.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
-}
-
 #[tokio::test]
 async fn two_thousand_flipped_bits_never_change_a_journal_silently() {
     let scene = Scene::new();
@@ -266,7 +254,7 @@ async fn two_thousand_flipped_bits_never_change_a_journal_silently() {
     let store = scene.open_sealed();
     let positions = [A + 1, A + 2, A + 3, B + 1, B + 2, B + 3];
     for number in 0..2_000 {
-        let mut dice = Dice(number);
+        let mut dice = Dice::congruential(number);
         let column = ["body", "body", "body", "hash"][dice.below(4)];
         let position = positions[dice.below(positions.len())];
         let select = format!("SELECT {column} FROM entries WHERE position = {position}");

@@ -1,17 +1,17 @@
 //! What comes of a question in each wire format.
 
-use crate::provider::{Provider, Reply};
 use crate::scene::{KINDS, MODEL, ask, models, question, structured, with_tools};
 use planwright_adapters::model::ProviderKind;
 use planwright_core::model::{Cost, Message, ModelRole, WantedCall};
 use planwright_engine::port::Model as _;
+use planwright_testing::provider::{Provider, ScriptedReply};
 use serde_json::json;
 
 #[tokio::test]
 async fn text_is_streamed_counted_and_paid_for() {
     for kind in KINDS {
         let provider =
-            Provider::scripted([Reply::text("Grüße aus dem Skript").using(1000, 50, 400)]);
+            Provider::scripted([ScriptedReply::text("Grüße aus dem Skript").using(1000, 50, 400)]);
         let (answer, told) = ask(&models(&provider, kind), question("hello")).await;
         let answer = answer.unwrap();
         assert_eq!(answer.text, "Grüße aus dem Skript", "{kind:?}");
@@ -51,7 +51,7 @@ async fn text_is_streamed_counted_and_paid_for() {
 #[tokio::test]
 async fn without_figures_tokens_are_estimated() {
     for kind in KINDS {
-        let provider = Provider::scripted([Reply::text("four").without_usage()]);
+        let provider = Provider::scripted([ScriptedReply::text("four").without_usage()]);
         let (answer, _) = ask(&models(&provider, kind), question("12345678901")).await;
         let usage = answer.unwrap().used.usage;
         assert_eq!(
@@ -65,7 +65,7 @@ async fn without_figures_tokens_are_estimated() {
 #[tokio::test]
 async fn an_answer_at_the_limit_of_tokens_is_cut() {
     for kind in KINDS {
-        let provider = Provider::scripted([Reply::text("once upon a").too_long()]);
+        let provider = Provider::scripted([ScriptedReply::text("once upon a").too_long()]);
         let (answer, _) = ask(&models(&provider, kind), question("a story")).await;
         assert!(answer.unwrap().cut, "{kind:?}");
     }
@@ -80,7 +80,7 @@ async fn calls_come_with_our_names_and_whatever_arguments_were_written() {
             ("fs.read.file", json!({})),
             ("rm", json!({"path": "/"})),
         ];
-        let provider = Provider::scripted([Reply::calls(calls).saying("I call.")]);
+        let provider = Provider::scripted([ScriptedReply::calls(calls).saying("I call.")]);
         let (answer, told) = ask(&models(&provider, kind), with_tools("do it")).await;
         let answer = answer.unwrap();
         let wanted: Vec<(&str, &serde_json::Value)> = answer
@@ -113,8 +113,10 @@ async fn calls_come_with_our_names_and_whatever_arguments_were_written() {
 #[tokio::test]
 async fn arguments_that_are_no_json_stay_text() {
     for kind in [ProviderKind::OpenAi, ProviderKind::Anthropic] {
-        let provider =
-            Provider::scripted([Reply::calls([("demo__echo", json!("{\"value\": oops"))])]);
+        let provider = Provider::scripted([ScriptedReply::calls([(
+            "demo__echo",
+            json!("{\"value\": oops"),
+        )])]);
         let (answer, _) = ask(&models(&provider, kind), with_tools("do it")).await;
         assert_eq!(
             answer.unwrap().calls[0].args,
@@ -127,7 +129,7 @@ async fn arguments_that_are_no_json_stay_text() {
 #[tokio::test]
 async fn a_conversation_with_calls_is_repeated_in_full() {
     for kind in KINDS {
-        let provider = Provider::scripted([Reply::text("done")]);
+        let provider = Provider::scripted([ScriptedReply::text("done")]);
         let mut request = with_tools("do it");
         let call = |id: &str, args| WantedCall {
             id: id.to_owned(),
@@ -164,8 +166,9 @@ async fn a_conversation_with_calls_is_repeated_in_full() {
 #[tokio::test]
 async fn an_answer_of_a_schema_is_json_in_every_format() {
     for kind in KINDS {
-        let provider =
-            Provider::scripted([Reply::json(json!({"answer": 42, "args": {"free": true}}))]);
+        let provider = Provider::scripted([ScriptedReply::json(
+            json!({"answer": 42, "args": {"free": true}}),
+        )]);
         let (answer, told) = ask(&models(&provider, kind), structured("what is it?")).await;
         let answer = answer.unwrap();
         let value: serde_json::Value = serde_json::from_str(&answer.text).unwrap();
@@ -182,8 +185,11 @@ async fn an_answer_of_a_schema_is_json_in_every_format() {
 #[tokio::test]
 async fn the_name_of_a_model_is_sent_as_it_is() {
     for name in ["qwen-max", "gpt-4o-high", "meta/llama-3:free"] {
-        let provider =
-            Provider::scripted([Reply::text("ok"), Reply::text("ok"), Reply::text("ok")]);
+        let provider = Provider::scripted([
+            ScriptedReply::text("ok"),
+            ScriptedReply::text("ok"),
+            ScriptedReply::text("ok"),
+        ]);
         for kind in KINDS {
             let mut request = question("hello");
             request.model = Some(format!("scripted/{name}"));

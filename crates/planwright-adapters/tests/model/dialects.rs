@@ -1,15 +1,15 @@
 //! Servers that do not know how they are asked for JSON, and those that answer in their own way.
 
-use crate::provider::{Provider, Reply};
 use crate::scene::{KINDS, MODEL, ask, described, models, models_of, structured};
 use planwright_adapters::model::{Dialect, ProviderKind, ProviderOptions, Structured};
 use planwright_engine::Redaction;
 use planwright_engine::port::ModelError;
+use planwright_testing::provider::{Provider, ScriptedReply};
 use serde_json::json;
 
 #[tokio::test]
 async fn a_schema_is_asked_for_without_strictness() {
-    let provider = Provider::scripted([Reply::json(json!({"answer": 1}))]);
+    let provider = Provider::scripted([ScriptedReply::json(json!({"answer": 1}))]);
     ask(&models(&provider, ProviderKind::OpenAi), structured("?"))
         .await
         .0
@@ -31,13 +31,14 @@ async fn a_server_that_knows_no_schemas_is_asked_otherwise_and_remembered() {
     let provider =
         Provider::answering(
             |asked| match asked.body["response_format"]["type"].as_str() {
-                Some("json_schema") => {
-                    Reply::status(400, r#"{"error": {"message": "unknown response_format"}}"#)
-                }
+                Some("json_schema") => ScriptedReply::status(
+                    400,
+                    r#"{"error": {"message": "unknown response_format"}}"#,
+                ),
                 Some("json_object") => {
-                    Reply::status(422, r#"{"detail": "response_format: not supported"}"#)
+                    ScriptedReply::status(422, r#"{"detail": "response_format: not supported"}"#)
                 }
-                _ => Reply::fenced(&json!({"answer": 7})),
+                _ => ScriptedReply::fenced(&json!({"answer": 7})),
             },
         );
     let models = models(&provider, ProviderKind::OpenAi);
@@ -66,7 +67,7 @@ async fn a_server_that_knows_no_schemas_is_asked_otherwise_and_remembered() {
 
 #[tokio::test]
 async fn a_refusal_for_another_reason_changes_nothing() {
-    let provider = Provider::scripted([Reply::status(
+    let provider = Provider::scripted([ScriptedReply::status(
         400,
         r#"{"error": {"message": "the context is too long"}}"#,
     )]);
@@ -87,7 +88,7 @@ async fn every_dialect_can_be_demanded_in_every_format() {
             Dialect::Tool,
             Dialect::Text,
         ] {
-            let provider = Provider::scripted([Reply::json(json!({"answer": 3}))]);
+            let provider = Provider::scripted([ScriptedReply::json(json!({"answer": 3}))]);
             let options = ProviderOptions {
                 structured: Structured::Always(dialect),
                 ..described(&provider, kind)
@@ -108,7 +109,7 @@ async fn every_dialect_can_be_demanded_in_every_format() {
 
 #[tokio::test]
 async fn what_is_demanded_is_not_replaced() {
-    let provider = Provider::scripted([Reply::status(400, "response_format is unknown")]);
+    let provider = Provider::scripted([ScriptedReply::status(400, "response_format is unknown")]);
     let structured_as = Structured::Always(Dialect::JsonSchema);
     let options = ProviderOptions {
         structured: structured_as,
@@ -121,7 +122,7 @@ async fn what_is_demanded_is_not_replaced() {
 
 #[tokio::test]
 async fn nonsense_stays_what_it_is() {
-    let provider = Provider::scripted([Reply::text("I would rather not.")]);
+    let provider = Provider::scripted([ScriptedReply::text("I would rather not.")]);
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), structured("?")).await;
     assert_eq!(answer.unwrap().text, "I would rather not.");
 }

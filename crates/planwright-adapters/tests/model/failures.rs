@@ -1,11 +1,11 @@
 //! Providers that fail, each in its own way.
 
-use crate::provider::{Provider, Reply};
 use crate::scene::{KINDS, MODEL, ask, described, models, models_of, question, with_tools};
 use planwright_adapters::model::{ModelOptions, Models, ProviderKind, ProviderOptions};
 use planwright_core::model::ModelRole;
 use planwright_engine::Redaction;
 use planwright_engine::port::{Model as _, ModelError, ModelRequest};
+use planwright_testing::provider::{Provider, ScriptedReply};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 async fn what_passes_is_asked_again() {
     for kind in KINDS {
         let provider = Provider::scripted([
-            Reply::status(500, "{}"),
-            Reply::status(
+            ScriptedReply::status(500, "{}"),
+            ScriptedReply::status(
                 529,
                 r#"{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}"#,
             ),
-            Reply::text("at last"),
+            ScriptedReply::text("at last"),
         ]);
         let (answer, told) = ask(&models(&provider, kind), question("hello")).await;
         assert_eq!(answer.unwrap().text, "at last", "{kind:?}");
@@ -29,7 +29,7 @@ async fn what_passes_is_asked_again() {
 
 #[tokio::test]
 async fn a_provider_that_limits_the_rate_is_left_alone_for_as_long_as_it_says() {
-    let provider = Provider::scripted([Reply::limited(1), Reply::text("now")]);
+    let provider = Provider::scripted([ScriptedReply::limited(1), ScriptedReply::text("now")]);
     let begun = Instant::now();
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
     assert_eq!(answer.unwrap().text, "now");
@@ -42,8 +42,9 @@ async fn a_provider_that_limits_the_rate_is_left_alone_for_as_long_as_it_says() 
 
 #[tokio::test]
 async fn retries_end() {
-    let provider =
-        Provider::answering(|_| Reply::status(503, r#"{"error": {"message": "too busy"}}"#));
+    let provider = Provider::answering(|_| {
+        ScriptedReply::status(503, r#"{"error": {"message": "too busy"}}"#)
+    });
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
     let expected = ModelError::Unavailable {
         model: MODEL.to_owned(),
@@ -55,8 +56,8 @@ async fn retries_end() {
 
 #[tokio::test]
 async fn a_model_that_is_loading_is_waited_for() {
-    let loading = std::iter::repeat_with(Reply::loading).take(3);
-    let provider = Provider::scripted(loading.chain([Reply::text("loaded")]));
+    let loading = std::iter::repeat_with(ScriptedReply::loading).take(3);
+    let provider = Provider::scripted(loading.chain([ScriptedReply::text("loaded")]));
     let options = ProviderOptions {
         retries: 0,
         ..described(&provider, ProviderKind::OpenAi)
@@ -67,7 +68,7 @@ async fn a_model_that_is_loading_is_waited_for() {
     )
     .await;
     assert_eq!(answer.unwrap().text, "loaded");
-    let provider = Provider::answering(|_| Reply::loading());
+    let provider = Provider::answering(|_| ScriptedReply::loading());
     let options = ProviderOptions {
         loading: Duration::from_millis(20),
         base_url: format!("{}/v1", provider.url()),
@@ -97,7 +98,7 @@ async fn nobody_at_home_is_unavailable() {
 async fn a_refusal_is_final_and_says_why() {
     for kind in KINDS {
         let body = r#"{"error": {"message": "no such\nmodel \u001b[31mhere"}}"#;
-        let provider = Provider::scripted([Reply::status(404, body)]);
+        let provider = Provider::scripted([ScriptedReply::status(404, body)]);
         let (answer, _) = ask(&models(&provider, kind), question("hello")).await;
         let message = "no such model [31mhere".to_owned();
         assert_eq!(
@@ -115,8 +116,9 @@ async fn a_refusal_is_final_and_says_why() {
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    let provider =
-        Provider::scripted([Reply::status(307, "").header("location", "http://127.0.0.1:9/")]);
+    let provider = Provider::scripted([
+        ScriptedReply::status(307, "").header("location", "http://127.0.0.1:9/")
+    ]);
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
     assert!(
         matches!(answer, Err(ModelError::Refused { status: 307, .. })),
@@ -131,14 +133,16 @@ async fn an_answer_that_breaks_off_is_asked_for_again_only_while_nobody_knows_a_
         if kind != ProviderKind::Gemini {
             let events = if kind == ProviderKind::OpenAi { 5 } else { 8 };
             let provider = Provider::scripted([
-                Reply::text("a whole answer").cut(events),
-                Reply::text("again"),
+                ScriptedReply::text("a whole answer").cut(events),
+                ScriptedReply::text("again"),
             ]);
             let (answer, _) = ask(&models(&provider, kind), question("hello")).await;
             assert_eq!(answer.unwrap().text, "again", "{kind:?}");
         }
-        let provider =
-            Provider::scripted([Reply::text("a whole answer").cut(1), Reply::text("again")]);
+        let provider = Provider::scripted([
+            ScriptedReply::text("a whole answer").cut(1),
+            ScriptedReply::text("again"),
+        ]);
         let (answer, told) = ask(&models(&provider, kind), question("hello")).await;
         assert!(
             matches!(answer, Err(ModelError::Unreadable { .. })),
@@ -152,7 +156,7 @@ async fn an_answer_that_breaks_off_is_asked_for_again_only_while_nobody_knows_a_
 #[tokio::test]
 async fn silence_and_slowness_have_limits() {
     for kind in KINDS {
-        let provider = Provider::scripted([Reply::text("a whole answer").hanging(1)]);
+        let provider = Provider::scripted([ScriptedReply::text("a whole answer").hanging(1)]);
         let options = ProviderOptions {
             silence: Duration::from_millis(200),
             ..described(&provider, kind)
@@ -166,8 +170,9 @@ async fn silence_and_slowness_have_limits() {
             }),
             "{kind:?}"
         );
-        let provider =
-            Provider::scripted([Reply::text("a whole answer").slowly(Duration::from_millis(150))]);
+        let provider = Provider::scripted([
+            ScriptedReply::text("a whole answer").slowly(Duration::from_millis(150))
+        ]);
         let options = ProviderOptions {
             timeout: Duration::from_millis(200),
             ..described(&provider, kind)
@@ -188,9 +193,9 @@ async fn silence_and_slowness_have_limits() {
 #[tokio::test]
 async fn cancelling_stops_at_once() {
     for reply in [
-        Reply::text("a whole answer").hanging(1),
-        Reply::text("late").after(Duration::from_secs(30)),
-        Reply::limited(30),
+        ScriptedReply::text("a whole answer").hanging(1),
+        ScriptedReply::text("late").after(Duration::from_secs(30)),
+        ScriptedReply::limited(30),
     ] {
         let provider = Provider::scripted([reply]);
         let request = question("hello");
@@ -217,7 +222,7 @@ async fn an_error_inside_a_stream_is_told_like_any_other() {
         ("{\"choices\": []}", "broke off"),
         ("", "broke off"),
     ] {
-        let provider = Provider::answering(move |_| Reply::status(200, body));
+        let provider = Provider::answering(move |_| ScriptedReply::status(200, body));
         let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
         assert!(
             answer
@@ -226,9 +231,9 @@ async fn an_error_inside_a_stream_is_told_like_any_other() {
             "{body}: {answer:?}"
         );
     }
-    let streamed = |data: &str| Reply::status(200, format!("data: {data}\n\n"));
+    let streamed = |data: &str| ScriptedReply::status(200, format!("data: {data}\n\n"));
     let overloaded = streamed(r#"{"error": {"message": "overloaded", "code": 503}}"#);
-    let provider = Provider::scripted([overloaded, Reply::text("fine")]);
+    let provider = Provider::scripted([overloaded, ScriptedReply::text("fine")]);
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
     assert_eq!(answer.unwrap().text, "fine");
     let provider = Provider::scripted([streamed(
@@ -255,7 +260,7 @@ async fn figures_that_make_no_sense_break_nothing() {
     let usage =
         json!({"choices": [], "usage": {"prompt_tokens": -5, "completion_tokens": i64::MAX}});
     let body = format!("data: {absurd}\n\ndata: {usage}\n\ndata: [DONE]\n\n");
-    let provider = Provider::answering(move |_| Reply::status(200, body.clone()));
+    let provider = Provider::answering(move |_| ScriptedReply::status(200, body.clone()));
     let (answer, _) = ask(
         &models(&provider, ProviderKind::OpenAi),
         with_tools("hello"),
@@ -268,7 +273,7 @@ async fn figures_that_make_no_sense_break_nothing() {
     let start = json!({"type": "message_start", "message": {"usage": usage}});
     let body =
         format!("event: message_start\ndata: {start}\n\nevent: message_stop\ndata: {{}}\n\n");
-    let provider = Provider::answering(move |_| Reply::status(200, body.clone()));
+    let provider = Provider::answering(move |_| ScriptedReply::status(200, body.clone()));
     let (answer, _) = ask(
         &models(&provider, ProviderKind::Anthropic),
         question("hello"),
@@ -283,7 +288,7 @@ async fn figures_that_make_no_sense_break_nothing() {
 #[tokio::test]
 async fn an_answer_without_end_is_stopped() {
     for kind in KINDS {
-        let provider = Provider::scripted([Reply::text("x".repeat(5 << 20))]);
+        let provider = Provider::scripted([ScriptedReply::text("x".repeat(5 << 20))]);
         let (answer, _) = ask(&models(&provider, kind), question("hello")).await;
         let error = answer.unwrap_err().to_string();
         assert!(error.contains("longer than 4 MiB"), "{kind:?}: {error}");

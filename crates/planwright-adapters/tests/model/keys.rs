@@ -1,11 +1,11 @@
 //! A key is sent to its provider, and is nowhere else.
 
-use crate::provider::{Provider, Reply};
 use crate::scene::{KINDS, MODEL, ask, described, models_of, question, structured};
 use planwright_adapters::model::{Models, ProviderKind, ProviderOptions};
 use planwright_adapters::secrets::SecretSource;
 use planwright_engine::Redaction;
 use planwright_engine::port::{Model as _, ModelError};
+use planwright_testing::provider::{Provider, ScriptedReply};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,7 +51,7 @@ async fn every_provider_gets_its_key_where_it_expects_it() {
         (ProviderKind::Anthropic, "x-api-key", CANARY.to_owned()),
         (ProviderKind::Gemini, "x-goog-api-key", CANARY.to_owned()),
     ] {
-        let provider = Provider::scripted([Reply::text("ok")]);
+        let provider = Provider::scripted([ScriptedReply::text("ok")]);
         let models = with_key(&provider, kind, &key, Redaction::default());
         ask(&models, question("hello")).await.0.unwrap();
         let asked = &provider.asked()[0];
@@ -71,31 +71,32 @@ async fn no_failure_repeats_the_key() {
     let key = kept(CANARY);
     for kind in KINDS {
         let replies = [
-            Reply::status(
+            ScriptedReply::status(
                 401,
                 format!(r#"{{"error": {{"message": "Incorrect key: Bearer {CANARY}"}}}}"#),
             ),
-            Reply::status(400, format!("authorization: Bearer {CANARY}")),
-            Reply::status(400, format!("response_format {CANARY}")),
-            Reply::status(500, CANARY),
-            Reply::status(
+            ScriptedReply::status(400, format!("authorization: Bearer {CANARY}")),
+            ScriptedReply::status(400, format!("response_format {CANARY}")),
+            ScriptedReply::status(500, CANARY),
+            ScriptedReply::status(
                 503,
                 format!("{} {CANARY} {}", "x".repeat(290), "y".repeat(100)),
             ),
-            Reply::status(
+            ScriptedReply::status(
                 200,
                 format!("data: {{\"error\": {{\"message\": \"{CANARY}\", \"code\": 400}}}}\n\n"),
             ),
-            Reply::status(200, format!("data: {CANARY}\n\n")),
-            Reply::status(
+            ScriptedReply::status(200, format!("data: {CANARY}\n\n")),
+            ScriptedReply::status(
                 200,
                 format!("event: error\ndata: {{\"error\": {{\"message\": \"{CANARY}\"}}}}\n\n"),
             ),
-            Reply::status(302, "").header("location", format!("http://127.0.0.1:1/{CANARY}")),
-            Reply::text(CANARY).cut(1),
-            Reply::text(CANARY).hanging(1),
-            Reply::text(format!("your key is {CANARY}")),
-            Reply::text(format!("{CANARY} is your key")),
+            ScriptedReply::status(302, "")
+                .header("location", format!("http://127.0.0.1:1/{CANARY}")),
+            ScriptedReply::text(CANARY).cut(1),
+            ScriptedReply::text(CANARY).hanging(1),
+            ScriptedReply::text(format!("your key is {CANARY}")),
+            ScriptedReply::text(format!("{CANARY} is your key")),
         ];
         for reply in replies {
             let said = format!("{reply:?}");

@@ -9,6 +9,4 @@ mod dialects;
 mod failures;
 #[cfg(test)]
 mod keys;
-#[path = "../provider/mod.rs"]
-mod provider;
 mod scene;

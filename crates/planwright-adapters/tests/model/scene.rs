@@ -1,10 +1,10 @@
 //! Models that the scripted provider has, in each wire format.
 
-use crate::provider::Provider;
 use planwright_adapters::model::{ModelOptions, Models, Price, ProviderKind, ProviderOptions};
 use planwright_core::model::{AnswerSchema, Message, ModelRole, OfferedTool};
 use planwright_engine::Redaction;
 use planwright_engine::port::{Model as _, ModelAnswer, ModelError, ModelRequest, TextSink};
+use planwright_testing::provider::Provider;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

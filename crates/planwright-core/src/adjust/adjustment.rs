@@ -16,27 +16,48 @@ use serde_json::{Map, Value};
 pub enum Adjustment {
     /// Other arguments for a step that has not run.
     Modify {
+        /// The step that changes.
         step: StepId,
+        /// Its new arguments.
         args: Map<String, Value>,
     },
     /// A step that failed runs again, with other arguments if there are any.
     Retry {
+        /// The step that failed.
         step: StepId,
+        /// Its new arguments; as before when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         args: Option<Map<String, Value>>,
     },
     /// The step is left out, and its dependants go on without it.
     Skip {
+        /// The step that is left out.
         step: StepId,
+        /// Why it is not needed.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
     /// The new step runs first: `step` depends on it.
-    AddBefore { step: StepId, new: Box<Step> },
+    AddBefore {
+        /// The step that comes after the new one.
+        step: StepId,
+        /// The step that is added.
+        new: Box<Step>,
+    },
     /// The new step depends on `step`.
-    AddAfter { step: StepId, new: Box<Step> },
+    AddAfter {
+        /// The step that comes before the new one.
+        step: StepId,
+        /// The step that is added.
+        new: Box<Step>,
+    },
     /// Another action under the same id: what depends on it still does.
-    Replace { step: StepId, new: Box<Step> },
+    Replace {
+        /// The id that stays.
+        step: StepId,
+        /// What the step does from now on.
+        new: Box<Step>,
+    },
 }
 
 impl Adjustment {
@@ -52,6 +73,7 @@ impl Adjustment {
         }
     }
 
+    /// Returns the kind of change, as models and documents spell it.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Modify { .. } => "modify",

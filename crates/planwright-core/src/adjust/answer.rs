@@ -16,8 +16,11 @@ const MAX_DEPTH: usize = 3;
 /// What came of asking how a run stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reflected {
+    /// How the run stands.
     pub assessment: Assessment,
+    /// Why, in the words of the model.
     pub reasoning: String,
+    /// What the model wants changed.
     pub adjustments: Vec<Adjustment>,
 }
 

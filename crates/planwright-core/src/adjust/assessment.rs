@@ -4,19 +4,26 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+/// The state of a run as a model or a rule judges it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Assessment {
+    /// The work goes well and is not done.
     OnTrack,
+    /// The goal can be reached after a change.
     NeedsAdjustment,
+    /// The work leads elsewhere.
     OffTrack,
+    /// The goal is reached.
     Complete,
+    /// The goal cannot be reached.
     Failed,
     /// The model could not be asked, or what it said makes no sense.
     Unknown,
 }
 
 impl Assessment {
+    /// Every assessment.
     pub const ALL: [Self; 6] = [
         Self::OnTrack,
         Self::NeedsAdjustment,
@@ -26,6 +33,7 @@ impl Assessment {
         Self::Unknown,
     ];
 
+    /// Returns the word that models and documents use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OnTrack => "on_track",
@@ -44,6 +52,7 @@ impl fmt::Display for Assessment {
     }
 }
 
+/// A word that is no assessment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no assessment")]
 pub struct UnknownAssessment(pub String);

@@ -132,6 +132,7 @@ pub fn criteria_messages(run: &Run, asked: &[usize], instructions: &str) -> Vec<
     vec![Message::system(instructions), Message::user(text.concat())]
 }
 
+/// Returns the schema of an answer about these criteria, named by their place in the plan.
 pub fn criteria_schema(asked: &[usize]) -> AnswerSchema {
     let numbers: Vec<usize> = asked
         .iter()

@@ -16,18 +16,25 @@ const MAX_BYTES: usize = 48 << 10;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepStory {
+    /// The id of the step.
     pub id: String,
+    /// What the author calls it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub title: String,
+    /// What it calls.
     pub tool: String,
+    /// Where it stands.
     pub state: StepStatus,
+    /// The steps it comes after.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
     /// As they are written in the plan.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub args: String,
+    /// What went wrong, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What it returned, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
 }

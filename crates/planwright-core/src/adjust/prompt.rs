@@ -27,9 +27,13 @@ pub struct ReflectionRequest {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EarlierReflection {
+    /// Counted from 1, over all runs of the same work.
     pub cycle: u32,
+    /// How the run stood then.
     pub assessment: String,
+    /// Why, in the words of the model.
     pub reasoning: String,
+    /// What was changed, one line each.
     pub adjustments: Vec<String>,
 }
 

@@ -27,6 +27,7 @@ pub struct CloudEvent<'a> {
 }
 
 impl<'a> CloudEvent<'a> {
+    /// Wraps an event as a CloudEvent.
     pub fn new(event: &'a PlanEvent) -> Self {
         let id = format!("{}/{}", event.plan_id, event.seq);
         let run = event.run_id.as_ref().map(|run| format!("run/{run}"));

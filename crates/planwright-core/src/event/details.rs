@@ -18,16 +18,24 @@ pub(super) const MAX_TEXT: usize = 2_000;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepDetails {
+    /// The id of the step or element.
     pub id: StepId,
     /// What the author calls it, else what it does.
     pub action: String,
+    /// What it calls.
     pub tool: String,
+    /// Where it stands.
     pub state: StepStatus,
+    /// The capability it needs, as the plan names it.
     pub capability: Option<String>,
+    /// The capability in words for people.
     pub capability_label: Option<String>,
+    /// The labels the author gave it.
     pub labels: Vec<String>,
+    /// The time limit of one attempt.
     #[serde(serialize_with = "seconds")]
     pub timeout_seconds: Option<f64>,
+    /// The plan asks a person before it runs.
     pub approval_required: bool,
 }
 
@@ -100,7 +108,9 @@ impl ResultSummary {
 /// Why a step is where it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ErrorSummary {
+    /// The code of the error, as in the journal.
     pub code: String,
+    /// The error in words, shortened.
     pub message: String,
 }
 

@@ -16,14 +16,19 @@ use std::sync::Arc;
 /// Why the events of a plan cannot be told. What was told before stands.
 #[derive(Debug, thiserror::Error)]
 pub enum FoldEventsError {
+    /// A record cannot be read.
     #[error(transparent)]
     Decode(#[from] DecodeEntryError),
+    /// A journal says something that cannot have happened.
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
+    /// A version in the journal is not valid.
     #[error("the plan in the journal is not valid: {}", .0.first().map_or("", |finding| finding.message.as_str()))]
     Plan(Vec<Finding>),
+    /// A run names a version that the plan does not have.
     #[error("run {0} runs version {1}, which the plan does not have")]
     NoSuchVersion(RunId, u32),
+    /// A record belongs to another plan.
     #[error("the record of {0} belongs to another plan")]
     OtherPlan(StreamName),
 }
@@ -44,6 +49,7 @@ pub struct PlanEvents {
 }
 
 impl PlanEvents {
+    /// Begins with a plan of which nothing was read yet.
     pub fn new(plan: PlanId, bounds: Bounds) -> Self {
         Self {
             trace: trace_of_plan(&plan),

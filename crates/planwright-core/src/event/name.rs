@@ -6,32 +6,55 @@ use std::fmt;
 /// What an event is about. The words are promised to other programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventName {
+    /// The first version was written, as a draft or not.
     PlanCreated,
+    /// A version was put forward.
     PlanProposed,
+    /// A later version was written.
     PlanEdited,
+    /// A person or policy agreed.
     PlanApproved,
+    /// An approver sent the plan back.
     PlanRejected,
+    /// An approver asked for changes.
     PlanChangesRequested,
+    /// The plan was not touched for too long.
     PlanExpired,
+    /// No run used the approval in time.
     PlanApprovalExpired,
+    /// Approvals were revoked before a run used them.
     PlanApprovalRevoked,
+    /// The plan was put away.
     PlanArchived,
+    /// The plan was brought back.
     PlanUnarchived,
+    /// A principal said something about the plan.
     PlanCommented,
+    /// A thread was settled.
     PlanCommentResolved,
+    /// A thread is open again.
     PlanCommentReopened,
+    /// The plan was deleted.
     PlanDeleted,
     /// A step of the plan or of a run moved on.
     PlanStep,
+    /// A run began.
     RunStarted,
+    /// The run was paused.
     RunPaused,
+    /// The run goes on.
     RunResumed,
     /// No process executes the run any more.
     RunStalled,
+    /// A principal cancelled the run, and its calls are being stopped.
     RunCancelling,
+    /// A principal ordered that the run is taken back.
     RunUndoing,
+    /// The run completed.
     RunCompleted,
+    /// The run failed.
     RunFailed,
+    /// The run ended because it was cancelled.
     RunCancelled,
     /// The progress of a run was assessed.
     PlanReflected,
@@ -40,6 +63,7 @@ pub enum EventName {
 }
 
 impl EventName {
+    /// Every name, in the order of a plan's life.
     pub const ALL: [Self; 27] = [
         Self::PlanCreated,
         Self::PlanProposed,
@@ -70,6 +94,7 @@ impl EventName {
         Self::PlanAdjusted,
     ];
 
+    /// Returns the word that other programs know.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::PlanCreated => "plan.created",

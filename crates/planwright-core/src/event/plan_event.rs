@@ -13,24 +13,36 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanEvent {
+    /// What happened.
     pub event: EventName,
+    /// The trace of the order that led to it.
     pub trace_id: TraceId,
+    /// The plan.
     pub plan_id: PlanId,
+    /// The step it is about, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<StepDetails>,
+    /// When it was written down.
     pub occurred_at: Timestamp,
+    /// The run it is about, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+    /// The attempt of the step, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
+    /// What the step returned, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<ResultSummary>,
+    /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorSummary>,
+    /// The version it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
+    /// What was approved, proposed or run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
+    /// The principal who did it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Principal>,
     /// The reason, in the words of the principal who gave it.

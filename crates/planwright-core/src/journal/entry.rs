@@ -34,21 +34,39 @@ pub trait Journaled: Serialize + DeserializeOwned {
 /// One journaled event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry<E> {
+    /// Its number in the stream, from 1.
     pub seq: u64,
+    /// When it was written down.
     pub at: Timestamp,
+    /// The epoch of the owner that wrote it; 0 in streams without owners.
     pub epoch: u64,
+    /// Why it happened.
     pub cause: Cause,
+    /// What happened.
     pub event: E,
 }
 
+/// A record that cannot be read back.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeEntryError {
+    /// A newer version of the program wrote it.
     #[error(
         "entry {seq} was written by a newer version of planwright (format {found}, this one reads {VERSION})"
     )]
-    Newer { seq: u64, found: u32 },
+    Newer {
+        /// Its number.
+        seq: u64,
+        /// The version of its format.
+        found: u32,
+    },
+    /// It is damaged, or of a kind that this version does not know.
     #[error("entry {seq} cannot be read")]
-    Unreadable { seq: u64, source: serde_json::Error },
+    Unreadable {
+        /// Its number.
+        seq: u64,
+        /// What the JSON reader says.
+        source: serde_json::Error,
+    },
 }
 
 /// The body of a record. The event is a field of its own, tagged from the outside, so that reading

@@ -40,7 +40,9 @@ impl FromStr for StreamName {
 /// stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
+    /// The number of the last record; 0 if there is none.
     pub seq: u64,
+    /// Its hash.
     pub hash: Digest,
 }
 
@@ -55,12 +57,15 @@ impl Head {
 /// One line of a stream. The first has number 1; there are no gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
+    /// Its number in the stream, from 1.
     pub seq: u64,
+    /// When it was written down.
     pub at: Timestamp,
     /// The epoch of the owner that wrote it; 0 in streams without owners.
     pub epoch: u64,
     /// At most one record of a stream may carry this key. The store refuses a second one.
     pub key: Option<String>,
+    /// The entry as JSON.
     pub body: Vec<u8>,
     /// Covers everything above, the stream's name and the hash before it.
     pub hash: Digest,
@@ -88,6 +93,7 @@ impl Record {
         record
     }
 
+    /// Returns the head of a stream that ends with this record.
     pub fn head(&self) -> Head {
         Head {
             seq: self.seq,
@@ -108,12 +114,23 @@ impl Record {
     }
 }
 
+/// A stream that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
+    /// A record is missing.
     #[error("record {expected} is missing: the next one found is {found}")]
-    Gap { expected: u64, found: u64 },
+    Gap {
+        /// The number that should come next.
+        expected: u64,
+        /// The number that does.
+        found: u64,
+    },
+    /// A record was changed after it was written.
     #[error("record {seq} does not match its hash: it, or one before it, was changed")]
-    Changed { seq: u64 },
+    Changed {
+        /// The number of the first record that does not match.
+        seq: u64,
+    },
 }
 
 /// Checks that `records` follow `head` without gap or change, and returns the new head.

@@ -1,10 +1,10 @@
 //! What an agent step wanted to do, turn by turn.
 
-use super::{CallFacts, Corrupt, Parent, Run, RunEvent, StepError, StepState, StoredValue};
+use super::{CallFacts, Corrupt, Run, RunEvent, StepError, StepState, StoredValue};
 use crate::digest::Digest;
 use crate::id::{AttemptNo, RunId, StepId};
 use crate::journal::Entry;
-use crate::plan::{Action, StepIx};
+use crate::plan::StepIx;
 use crate::tool::ToolName;
 use serde::{Deserialize, Serialize};
 
@@ -118,25 +118,9 @@ pub fn agent_tool() -> ToolName {
 }
 
 impl Run {
-    /// Returns whether the step is worked on by a model or an executor, and calls nothing itself.
-    pub fn is_models(&self, ix: StepIx) -> bool {
-        matches!(
-            self.definition(ix).action(),
-            Some(Action::Think(_) | Action::Agent(_))
-        )
-    }
-
     /// What the executor of an agent step said and did so far.
     pub fn agent_work(&self, ix: StepIx) -> Option<&AgentWork> {
         self.agents.get(&ix)
-    }
-
-    /// The place of the run that makes a call of an agent step.
-    pub fn call_place(&self, ix: StepIx, call: u32) -> Parent {
-        Parent {
-            call: Some(call),
-            ..self.child_place(ix)
-        }
     }
 
     /// Returns whether this run is one call of an agent step.
@@ -145,34 +129,6 @@ impl Run {
             .parent
             .as_ref()
             .is_some_and(|parent| parent.call.is_some())
-    }
-
-    /// The child run that a step is doing or did last, whether it runs a plan or calls of an
-    /// executor.
-    pub fn child_of(&self, ix: StepIx) -> Option<RunId> {
-        if let StepState::AwaitingPlan { run, .. } = self.step(ix) {
-            return Some(run.clone());
-        }
-        match self.definition(ix).agent {
-            Some(_) => self.calls_of_agent(ix).last().cloned(),
-            None => Some(self.child_place(ix).child()),
-        }
-    }
-
-    /// The runs of the calls that a step's executor made, in order.
-    pub fn calls_of_agent(&self, ix: StepIx) -> impl Iterator<Item = &RunId> + '_ {
-        let turns = self
-            .agents
-            .get(&ix)
-            .map(|work| work.turns.as_slice())
-            .unwrap_or_default();
-        turns
-            .iter()
-            .flat_map(|turn| &turn.calls)
-            .filter_map(|call| match &call.fate {
-                CallFate::Run(run) => Some(run),
-                CallFate::Refused(_) => None,
-            })
     }
 
     pub(super) fn note_turn(

@@ -625,12 +625,9 @@ impl Run {
         }
     }
 
+    /// When the last entry was written down.
     pub fn updated_at(&self) -> Timestamp {
         self.updated_at
-    }
-
-    pub fn ended_at(&self) -> Option<Timestamp> {
-        self.ended_at
     }
 }
 

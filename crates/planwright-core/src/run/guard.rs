@@ -146,7 +146,7 @@ impl Run {
         } = event
             && !self
                 .find(step.as_str())
-                .is_some_and(|ix| self.is_models(ix))
+                .is_some_and(|ix| self.definition(ix).is_for_model())
         {
             self.usage.note(tool, call, &self.start, budget);
         }

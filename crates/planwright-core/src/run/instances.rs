@@ -7,7 +7,7 @@
 
 use super::{Run, StepEvent, StepState, StoredValue};
 use crate::id::{StepId, split_instance};
-use crate::plan::{Action, Step, StepIx};
+use crate::plan::{Step, StepIx};
 use std::collections::BTreeMap;
 
 /// One element's turn of a step that loops.
@@ -73,11 +73,6 @@ impl Run {
         self.loops.by_step.get(&ix)
     }
 
-    /// Loops whose instances are all done: their values can be gathered.
-    pub fn closable(&self) -> impl ExactSizeIterator<Item = StepIx> + '_ {
-        self.index.closable.iter().copied()
-    }
-
     /// The step of the plan that `ix` is, or is an instance of.
     pub fn plan_step(&self, ix: StepIx) -> StepIx {
         self.instance(ix).map_or(ix, |instance| instance.step)
@@ -120,17 +115,7 @@ impl Run {
     /// Returns whether a person is asked before anything of this step is called. A loop asks for
     /// each element.
     pub fn needs_approval(&self, ix: StepIx) -> bool {
-        self.definition(ix).approval_required && !self.loops(ix) && !self.is_left_out(ix)
-    }
-
-    /// Returns whether the plan says that the step is not to run.
-    pub fn is_left_out(&self, ix: StepIx) -> bool {
-        self.definition(ix).skip
-    }
-
-    /// Returns whether the step asks a person instead of calling a tool.
-    pub fn asks(&self, ix: StepIx) -> bool {
-        matches!(self.definition(ix).action(), Some(Action::Input(_)))
+        self.definition(ix).approval_required && !self.loops(ix) && !self.definition(ix).skip
     }
 
     /// Returns whether a sibling of this instance failed for good.

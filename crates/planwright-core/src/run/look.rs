@@ -38,10 +38,16 @@ impl Assessment {
     }
 }
 
+/// The reflection on a run: when it is due, what it found, and how the work goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct RunReflection<'a> {
+    run: &'a Run,
+}
+
 impl Run {
-    /// Returns the result of looking at the run.
-    pub fn looked_at(&self) -> Option<&LookedAt> {
-        self.looked_at.as_ref()
+    /// The reflection on the run.
+    pub fn reflection(&self) -> RunReflection<'_> {
+        RunReflection { run: self }
     }
 
     /// Returns whether each success criterion holds, as was found out last. Empty if they were
@@ -55,22 +61,36 @@ impl Run {
         self.given_up.as_deref()
     }
 
-    /// The rest of the plan was planned anew.
-    pub fn was_replanned(&self) -> bool {
-        self.replanned
+    pub(super) fn note_reflected(
+        &mut self,
+        entry: &Entry<RunEvent>,
+        found: LookedAt,
+    ) -> Result<(), Corrupt> {
+        if self.state.is_terminal() || self.looked_at.is_some() || self.start.reflection.is_none() {
+            return Err(self.cannot_follow(entry, "run_reflected"));
+        }
+        self.looked_at = Some(found);
+        Ok(())
+    }
+}
+
+impl<'a> RunReflection<'a> {
+    /// The result of looking at the run.
+    pub fn looked_at(self) -> Option<&'a LookedAt> {
+        self.run.looked_at.as_ref()
     }
 
-    /// The run would end now, and has to be looked at first.
-    pub fn awaits_reflection(&self) -> bool {
-        self.next_look() == Some(Look::Reflect)
+    /// Returns true if the rest of the plan was planned anew.
+    pub fn was_replanned(self) -> bool {
+        self.run.replanned
     }
 
     /// What has to be done before the run ends, if it would end now.
-    pub fn next_look(&self) -> Option<Look> {
-        let reflection = self.start.reflection.as_ref()?;
-        let would_end = match self.state {
+    pub fn next_look(self) -> Option<Look> {
+        let reflection = self.run.start.reflection.as_ref()?;
+        let would_end = match self.run.state {
             RunState::Stopping { .. } => true,
-            RunState::Running | RunState::Paused => self.index.open == 0,
+            RunState::Running | RunState::Paused => self.run.index.open == 0,
             RunState::Stalled { .. }
             | RunState::Cancelling
             | RunState::Completed
@@ -79,11 +99,11 @@ impl Run {
             | RunState::Adjusted { .. }
             | RunState::Cancelled => false,
         };
-        if !would_end || !self.index.running.is_empty() {
+        if !would_end || !self.run.index.running.is_empty() {
             return None;
         }
-        let failed = self.failed_step().is_some();
-        match &self.looked_at {
+        let failed = self.run.failed_step().is_some();
+        match &self.run.looked_at {
             None if self.may_reflect(reflection, failed) => Some(Look::Reflect),
             Some(looked)
                 if looked.assessment.asks_for_change() && !looked.adjustments.is_empty() =>
@@ -101,78 +121,75 @@ impl Run {
     /// A failure is looked at as long as there are cycles left. What went well is looked at once,
     /// at the end of the first run: otherwise what completed after an adjustment would be looked at
     /// for ever.
-    fn may_reflect(&self, reflection: &Reflection, failed: bool) -> bool {
+    fn may_reflect(self, reflection: &Reflection, failed: bool) -> bool {
         let worth_it = failed || (!reflection.failures_only && reflection.cycles == 0);
         worth_it && reflection.cycles < reflection.max_cycles && self.tokens_left() != Some(0)
     }
 
-    pub(super) fn may_replan(&self) -> bool {
-        self.start.reflection.as_ref().is_some_and(|reflection| {
-            !reflection.replanned
-                && reflection.replans < reflection.max_replans
-                && self.tokens_left() != Some(0)
-        })
+    pub(super) fn may_replan(self) -> bool {
+        self.run
+            .start
+            .reflection
+            .as_ref()
+            .is_some_and(|reflection| {
+                !reflection.replanned
+                    && reflection.replans < reflection.max_replans
+                    && self.tokens_left() != Some(0)
+            })
     }
 
     /// Returns how many tokens models may still use; absent where nothing bounds them.
-    pub fn tokens_left(&self) -> Option<u64> {
+    pub fn tokens_left(self) -> Option<u64> {
         let own = self
+            .run
             .start
             .reflection
             .as_ref()
             .and_then(|reflection| reflection.max_tokens);
         let budget = self
+            .run
             .plan
             .document()
             .limits
             .budget
             .tokens
-            .filter(|_| self.start.guards);
+            .filter(|_| self.run.start.guards);
         let limit = own.into_iter().chain(budget).min()?;
-        Some(limit.saturating_sub(self.tokens()))
-    }
-
-    pub(super) fn note_reflected(
-        &mut self,
-        entry: &Entry<RunEvent>,
-        found: LookedAt,
-    ) -> Result<(), Corrupt> {
-        if self.state.is_terminal() || self.looked_at.is_some() || self.start.reflection.is_none() {
-            return Err(self.cannot_follow(entry, "run_reflected"));
-        }
-        self.looked_at = Some(found);
-        Ok(())
+        Some(limit.saturating_sub(self.run.tokens()))
     }
 
     /// Returns where every step stands, as far as changing it is concerned.
-    pub fn adjustable(&self) -> Adjustable {
-        self.plan
+    pub fn adjustable(self) -> Adjustable {
+        self.run
+            .plan
             .indices()
-            .map(|ix| (self.step_id(ix).clone(), self.progress(ix)))
+            .map(|ix| (self.run.step_id(ix).clone(), self.progress(ix)))
             .collect()
     }
 
-    fn progress(&self, ix: StepIx) -> StepProgress {
+    fn progress(self, ix: StepIx) -> StepProgress {
         let elements = || {
-            self.open_loop(ix)
+            self.run
+                .open_loop(ix)
                 .into_iter()
                 .flat_map(super::Loop::instances)
         };
-        let any = |is: fn(&StepState) -> bool| elements().any(|instance| is(self.step(instance)));
+        let any =
+            |is: fn(&StepState) -> bool| elements().any(|instance| is(self.run.step(instance)));
         if any(|state| matches!(state, StepState::OutcomeUnknown { .. })) {
             return StepProgress::Unknown;
         }
         let partly_done = any(|state| matches!(state, StepState::Completed { .. }));
         // Other plans and executors do things of their own, and so do agents once one of their
         // calls was made.
-        let written = self.definition(ix);
-        let called = self.agent_work(ix).is_some_and(|work| work.calls() > 0);
+        let written = self.run.definition(ix);
+        let called = self.run.agent_work(ix).is_some_and(|work| work.calls() > 0);
         let executor = written
             .agent
             .as_ref()
             .is_some_and(|agent| agent.executor.is_some());
         let works_by_itself = written.plan.is_some() || executor || called;
-        let state = self.step(ix);
+        let state = self.run.step(ix);
         match state {
             StepState::OutcomeUnknown { .. } => StepProgress::Unknown,
             StepState::AwaitingPlan { .. } => StepProgress::Partial,
@@ -208,14 +225,15 @@ impl Run {
     }
 
     /// What failed how, and what is tried about it. The same twice in one work is no progress.
-    pub fn fingerprint(&self, adjustments: &[Adjustment]) -> Digest {
+    pub(super) fn fingerprint(self, adjustments: &[Adjustment]) -> Digest {
         let failed: Vec<_> = self
+            .run
             .plan
             .indices()
             .filter_map(|ix| {
-                let StepState::Failed { error, .. } = self.step(ix) else { return None };
+                let StepState::Failed { error, .. } = self.run.step(ix) else { return None };
                 Some(
-                    json!({ "step": self.step_id(ix), "args": self.definition(ix).args, "code": error.code }),
+                    json!({ "step": self.run.step_id(ix), "args": self.run.definition(ix).args, "code": error.code }),
                 )
             })
             .collect();
@@ -226,22 +244,22 @@ impl Run {
     }
 
     /// How the work goes on after this run was adjusted: the bounds, less what was used up.
-    pub fn continuation(&self) -> Option<Reflection> {
-        let RunState::Adjusted { .. } = self.state else {
+    pub fn continuation(self) -> Option<Reflection> {
+        let RunState::Adjusted { .. } = self.run.state else {
             return None;
         };
-        let before = self.start.reflection.clone()?;
-        let looked = self.looked_at.as_ref();
+        let before = self.run.start.reflection.clone()?;
+        let looked = self.run.looked_at.as_ref();
         let mut tried = before.tried.clone();
         tried.extend(looked.map(|looked| self.fingerprint(&looked.adjustments)));
-        let ended_at = self.ended_at.unwrap_or(self.updated_at);
+        let ended_at = self.run.ended_at.unwrap_or(self.run.updated_at);
         Some(Reflection {
             cycles: before.cycles + u32::from(looked.is_some()),
-            replans: before.replans + u32::from(self.replanned),
-            replanned: before.replanned || self.replanned,
-            continues: Some(self.id.clone()),
+            replans: before.replans + u32::from(self.run.replanned),
+            replanned: before.replanned || self.run.replanned,
+            continues: Some(self.run.id.clone()),
             tried,
-            spent: self.usage.spent(ended_at.since(self.start.at)),
+            spent: self.run.usage.spent(ended_at.since(self.run.start.at)),
             ..before
         })
     }

@@ -5,6 +5,7 @@
 
 mod agent;
 mod apply;
+mod child_runs;
 mod consent;
 mod decide;
 mod error_code;
@@ -21,6 +22,7 @@ mod question;
 mod reflection;
 mod refusal;
 mod report;
+mod schedule;
 mod scope;
 mod state;
 mod undo;
@@ -30,6 +32,7 @@ pub use crate::policy::Verdict;
 pub use agent::{
     AgentCall, AgentTurn, AgentWork, CallFate, Wanted, WantedCallFacts, agent_tool, think_tool,
 };
+pub use child_runs::ChildRuns;
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{CallReport, Command};
 pub use error_code::StepErrorCode;
@@ -38,12 +41,13 @@ pub use fork::{ReusedResult, continued, reusable_results};
 pub use guard::GuardBlock;
 pub use idempotency::idempotency_key;
 pub use instances::{Instance, Loop};
-pub use look::{Look, LookedAt};
+pub use look::{Look, LookedAt, RunReflection};
 pub use preview::{PLACEHOLDER, Preview, PreviewStep, known_args, preview};
 pub use question::{Answered, Asked, Question, Reply};
 pub use reflection::{CriterionCheck, Reflection, ReflectionWish, Spent};
 pub use refusal::{Corrupt, Refusal, Shown};
 pub use report::{ItemReport, RunReport, StepReport};
+pub use schedule::RunSchedule;
 pub use state::{RunState, StepEvent, StepState, Tally};
 pub use undo::{Kept, PlanUndoError, UndoPlan, plan_undo, undo_step_id, undone_by};
 pub use value::StoredValue;
@@ -97,7 +101,7 @@ pub struct Run {
     replanned: bool,
     /// The reason for declaring the run failed, if that is how it ended.
     given_up: Option<String>,
-    /// Whether the success criteria hold, as was found out last.
+    /// The success criteria with what was found out about them last.
     checks: Vec<CriterionCheck>,
     /// What the executors of agent steps said and did.
     agents: BTreeMap<StepIx, AgentWork>,
@@ -192,55 +196,6 @@ impl Run {
         &self.steps[ix.index()]
     }
 
-    /// Steps that may start now: retries that are due, then the most urgent. The caller takes as
-    /// many as [`Run::free_slots`] and its own limits allow; it may pass over some, so all are
-    /// offered.
-    pub fn startable(&self, now: Timestamp) -> impl Iterator<Item = StepIx> + '_ {
-        let offered = if self.free_slots() == 0 {
-            0
-        } else {
-            usize::MAX
-        };
-        let due = self
-            .index
-            .timers
-            .iter()
-            .take_while(move |&&(at, _)| at <= now)
-            .map(|&(_, ix)| ix);
-        let due = due.filter(|&ix| matches!(self.step(ix), StepState::RetryDue { .. }));
-        due.chain(self.index.ready.iter().map(|&(_, ix)| ix))
-            .take(offered)
-    }
-
-    /// Returns how many more steps may start now.
-    pub fn free_slots(&self) -> usize {
-        match self.state {
-            RunState::Running => {
-                (self.start.max_concurrency as usize).saturating_sub(self.index.running.len())
-            }
-            RunState::Paused
-            | RunState::Stalled { .. }
-            | RunState::Stopping { .. }
-            | RunState::Cancelling
-            | RunState::Completed
-            | RunState::Failed { .. }
-            | RunState::GivenUp
-            | RunState::Adjusted { .. }
-            | RunState::Cancelled => 0,
-        }
-    }
-
-    /// Steps whose approval has to be asked for now.
-    pub fn unasked(&self) -> impl Iterator<Item = StepIx> + '_ {
-        let asking = matches!(self.state, RunState::Running | RunState::Paused);
-        self.index.unasked.iter().copied().filter(move |_| asking)
-    }
-
-    /// Calls in flight, or in flight when the last owner died.
-    pub fn running(&self) -> impl ExactSizeIterator<Item = StepIx> + '_ {
-        self.index.running.iter().copied()
-    }
-
     /// Steps that wait for a person.
     pub fn waiting(&self) -> impl ExactSizeIterator<Item = StepIx> + '_ {
         self.index.waiting.iter().copied()
@@ -277,21 +232,6 @@ impl Run {
         self.index.completed
     }
 
-    /// The next instant after `now` at which a retry falls due or a call has taken too long.
-    pub fn next_timer(&self, now: Timestamp) -> Option<Timestamp> {
-        let later = now.plus(Duration::from_millis(1));
-        let next = |timers: &BTreeSet<(Timestamp, StepIx)>| {
-            timers
-                .range((later, StepIx::new(0))..)
-                .next()
-                .map(|&(at, _)| at)
-        };
-        next(&self.index.timers)
-            .into_iter()
-            .chain(next(&self.index.expiries))
-            .min()
-    }
-
     /// Nothing is in flight and nothing can start without a person: approval, input, an unknown
     /// outcome, a resume.
     pub fn is_parked(&self) -> bool {
@@ -303,7 +243,7 @@ impl Run {
             RunState::Running => {
                 let idle = self.index.ready.is_empty() && self.index.timers.is_empty();
                 let decided = self.index.unasked.is_empty() && self.index.closable.is_empty();
-                idle && decided && self.next_look().is_none()
+                idle && decided && self.reflection().next_look().is_none()
             }
             RunState::Stopping { .. }
             | RunState::Cancelling

@@ -49,62 +49,70 @@ pub struct ItemReport {
     pub error: Option<StepError>,
 }
 
-impl Run {
-    pub fn report(&self, now: Timestamp) -> RunReport {
-        RunReport {
-            plan: self.plan.id().clone(),
-            run: self.id.clone(),
-            version: self.start.version,
-            digest: self.start.digest,
-            status: self.status(),
-            success: self.state == RunState::Completed,
-            duration: self.ended_at.unwrap_or(now).since(self.start.at),
-            steps: self
+impl RunReport {
+    /// Reports what the run came to by now.
+    pub fn new(run: &Run, now: Timestamp) -> Self {
+        Self {
+            plan: run.plan.id().clone(),
+            run: run.id.clone(),
+            version: run.start.version,
+            digest: run.start.digest,
+            status: run.status(),
+            success: run.state == RunState::Completed,
+            duration: run.ended_at.unwrap_or(now).since(run.start.at),
+            steps: run
                 .plan
                 .indices()
-                .map(|ix| self.step_report(ix, now))
+                .map(|ix| StepReport::new(run, ix, now))
                 .collect(),
         }
     }
+}
 
-    pub fn step_report(&self, ix: StepIx, now: Timestamp) -> StepReport {
-        let step = self.definition(ix);
-        let state = self.step(ix);
-        StepReport {
-            id: self.step_id(ix).clone(),
+impl StepReport {
+    /// Reports what a step of the run came to by now.
+    pub fn new(run: &Run, ix: StepIx, now: Timestamp) -> Self {
+        let step = run.definition(ix);
+        let state = run.step(ix);
+        Self {
+            id: run.step_id(ix).clone(),
             title: step.title.clone(),
             tool: step.action_label().to_owned(),
             status: state.status(),
             attempts: state.tally().attempts,
             duration: duration(state, now),
             value: state.value().cloned(),
-            error: self.explain(state),
+            error: run.explain(state),
             waits_for: if let StepState::AwaitingPlan { run, .. } = state {
                 Some(run.clone())
             } else {
                 None
             },
-            items: self.open_loop(ix).map(|opened| {
+            items: run.open_loop(ix).map(|opened| {
                 let items = opened.instances().zip(0..);
                 items
-                    .map(|(ix, index)| self.item_report(ix, index, now))
+                    .map(|(ix, index)| ItemReport::new(run, ix, index, now))
                     .collect()
             }),
         }
     }
+}
 
-    fn item_report(&self, ix: StepIx, index: u32, now: Timestamp) -> ItemReport {
-        let state = self.step(ix);
-        ItemReport {
+impl ItemReport {
+    fn new(run: &Run, ix: StepIx, index: u32, now: Timestamp) -> Self {
+        let state = run.step(ix);
+        Self {
             index,
             status: state.status(),
             attempts: state.tally().attempts,
             duration: duration(state, now),
             value: state.value().cloned(),
-            error: self.explain(state),
+            error: run.explain(state),
         }
     }
+}
 
+impl Run {
     /// Returns why a step is where it is, for those that did not complete.
     pub(crate) fn explain(&self, state: &StepState) -> Option<StepError> {
         match state {

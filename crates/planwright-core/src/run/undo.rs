@@ -6,7 +6,7 @@
 //! as a reference.
 
 use super::apply::event_name;
-use super::{Corrupt, Parent, Refusal, Run, RunEvent, StepEvent, StepState};
+use super::{Corrupt, Refusal, Run, RunEvent, StepEvent, StepState};
 use crate::digest::Digest;
 use crate::id::{RunId, StepId};
 use crate::journal::Entry;
@@ -155,7 +155,8 @@ fn kept(run: &Run, catalog: &Catalog) -> Vec<(StepIx, Kept)> {
                 from: fork.run.clone(),
             });
         }
-        let acted = step.tool.is_some() && !read_only || run.calls_of_agent(ix).next().is_some();
+        let acted =
+            step.tool.is_some() && !read_only || run.child_runs(ix).agent_calls().next().is_some();
         (step.undo.is_none() && acted).then_some(Kept::NoUndo)
     };
     let mut kept = Vec::new();
@@ -165,7 +166,8 @@ fn kept(run: &Run, catalog: &Catalog) -> Vec<(StepIx, Kept)> {
     {
         if plan.step(ix).plan.is_some() && plan.step(ix).undo.is_none() {
             kept.extend(
-                run.children(ix)
+                run.child_runs(ix)
+                    .places()
                     .map(|child| (ix, Kept::Child { run: child.child() })),
             );
         } else {
@@ -274,28 +276,6 @@ impl Run {
             .copied()
             .filter(completed)
             .filter(told)
-    }
-
-    /// The places of the child runs that a step of the plan has: one, or one per element.
-    pub fn children(&self, ix: StepIx) -> impl Iterator<Item = Parent> + '_ {
-        let instances: Vec<StepIx> = match self.open_loop(ix) {
-            Some(opened) => opened.instances().collect(),
-            None => vec![ix],
-        };
-        instances.into_iter().map(|ix| self.child_place(ix))
-    }
-
-    /// The place of the child run that a step or instance has.
-    pub fn child_place(&self, ix: StepIx) -> Parent {
-        let step = self.plan.step_id(self.plan_step(ix)).clone();
-        let index = self.instance(ix).map(|instance| instance.index);
-        Parent {
-            run: self.id.clone(),
-            step,
-            index,
-            call: None,
-            outside: false,
-        }
     }
 
     /// Returns whether the value was taken over from another run.

@@ -1,10 +1,10 @@
 //! Sets of adjustments: made as a whole or not at all, and never to what was executed.
 
-use crate::run_world::Dice;
 use planwright_core::adjust::{Adjustable, Adjustment, Assessment, Reflected, StepProgress};
 use planwright_core::id::StepId;
 use planwright_core::plan::{Bounds, Document, Plan, Step};
 use planwright_core::status::StepStatus;
+use planwright_testing::dice::Dice;
 use serde_json::{Value, json};
 
 fn document(steps: &Value) -> Document {
@@ -317,7 +317,7 @@ fn random_standing(dice: &mut Dice) -> StepProgress {
 
 fn random_adjustment(dice: &mut Dice) -> Value {
     let word = dice
-        .pick(&[
+        .try_pick(&[
             "modify",
             "retry",
             "skip",

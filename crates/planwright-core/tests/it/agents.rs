@@ -129,7 +129,10 @@ pub(crate) fn story() -> (Document, History) {
     let CallFate::Run(run) = fates(&history)[1].clone() else {
         panic!("it is in scope")
     };
-    assert_eq!(run, history.run.call_place(StepIx::new(0), 1).child());
+    assert_eq!(
+        run,
+        history.run.child_runs(StepIx::new(0)).call_place(1).child()
+    );
     let parked = Command::Report {
         step: StepIx::new(0),
         attempt: 1,
@@ -323,9 +326,9 @@ proptest! {
 fn a_run_says_how_many_calls_it_may_still_find_again() {
     let (_, history) = story();
     let run: &Run = &history.run;
-    assert_eq!(run.calls_of_agent(StepIx::new(0)).count(), 1);
+    assert_eq!(run.child_runs(StepIx::new(0)).agent_calls().count(), 1);
     assert_eq!(
-        run.child_of(StepIx::new(0)),
-        run.calls_of_agent(StepIx::new(0)).last().cloned()
+        run.child_runs(StepIx::new(0)).latest(),
+        run.child_runs(StepIx::new(0)).agent_calls().last().cloned()
     );
 }

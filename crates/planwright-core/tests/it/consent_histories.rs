@@ -2,7 +2,6 @@
 //! regardless of what is edited, changed, approved, rejected, raced, crashed or waited out.
 
 use crate::consent_oracle::{Choice, Fingerprint, Oracle, Part, To};
-use crate::run_world::Dice;
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName, decode, encode};
@@ -18,6 +17,7 @@ use planwright_core::run::{
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
+use planwright_testing::dice::Dice;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -199,7 +199,7 @@ impl<'a> Life<'a> {
         let mut dice = Dice::new(seed);
         let document = dice.below(DOCUMENTS);
         let policy = dice.below(setting.policies.len());
-        let by = dice.pick(&people()).unwrap();
+        let by = dice.pick(&people());
         let first =
             Review::propose_first(Arc::clone(&setting.documents[document]), Digest::ZERO, by);
         let entry = Entry {
@@ -323,7 +323,7 @@ impl<'a> Life<'a> {
             _ => self.dice.below(DOCUMENTS),
         };
         let before = std::mem::replace(&mut self.document, next);
-        let by = self.dice.pick(&people()).unwrap();
+        let by = self.dice.pick(&people());
         let document = Arc::clone(&self.setting.documents[next]);
         let digest = self.digest();
         let current = self.review.current().number;
@@ -378,8 +378,8 @@ impl<'a> Life<'a> {
         let policy = self.policy();
         let by = match self.dice.below(6) {
             0 => policy.principal(),
-            1 => self.dice.pick(&people()).unwrap(),
-            _ => self.dice.pick(&people()[..3]).unwrap(),
+            1 => self.dice.pick(&people()),
+            _ => self.dice.pick(&people()[..3]),
         };
         let plan = Arc::clone(&self.setting.plans[self.document]);
         let catalog = self.setting.catalog(&self.tools);
@@ -460,7 +460,7 @@ impl<'a> Life<'a> {
     fn reject(&mut self) {
         let digest = self.digest();
         let shown = self.shown(digest);
-        let by = self.dice.pick(&people()).unwrap();
+        let by = self.dice.pick(&people());
         let command = ReviewCommand::Reject {
             shown,
             digest,
@@ -474,8 +474,8 @@ impl<'a> Life<'a> {
 
     /// A person takes an approval back, or takes another person's access away.
     fn revoke(&mut self) {
-        let of = self.dice.pick(&people()).unwrap();
-        let by = self.dice.pick(&people()).unwrap();
+        let of = self.dice.pick(&people());
+        let by = self.dice.pick(&people());
         let tokens = self.dice.below(2) == 0;
         let given = tokens.then_some(Assurance::Token);
         let policy = self.policy();
@@ -655,7 +655,7 @@ impl<'a> Life<'a> {
         let ready: Vec<StepIx> = self
             .run
             .iter()
-            .flat_map(|live| live.run.startable(now))
+            .flat_map(|live| live.run.schedule().startable(now))
             .collect();
         for ix in ready {
             self.start(ix);
@@ -722,7 +722,7 @@ impl<'a> Life<'a> {
     }
 
     fn finish(&mut self, step: StepIx, attempt: u32) {
-        let text = self.dice.pick(&["ok", "evil", "other"]).unwrap();
+        let text = self.dice.pick(&["ok", "evil", "other"]);
         let answer = match self.dice.below(6) {
             0 => CallReport::Failed(StepError::new("busy".into(), "later")),
             1 => CallReport::Lost {
@@ -739,7 +739,7 @@ impl<'a> Life<'a> {
 
     /// A person decides about a step that waits, with the right or the wrong thing on the screen.
     fn answer_step(&mut self) {
-        let by = self.dice.pick(&people()).unwrap();
+        let by = self.dice.pick(&people());
         // People take their time, and some of them too much of it.
         if self.dice.below(3) == 0 {
             self.now += 6_000;

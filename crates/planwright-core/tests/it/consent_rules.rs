@@ -8,7 +8,7 @@ use planwright_core::policy::{Policy, PolicyDocument, Subject};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::Pin;
 use planwright_core::run::{
-    CallFacts, CallReport, Command, Consent, Refusal, RunEvent, Shown, StoredValue,
+    CallFacts, CallReport, Command, Consent, Refusal, RunEvent, Shown, StepReport, StoredValue,
 };
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -101,9 +101,7 @@ fn start(plan: &Plan, policy: &Policy, step: &str, tool: &str, args: Value) -> C
 
 fn code(history: &History, step: &str) -> String {
     let ix = history.run.find(step).unwrap();
-    history
-        .run
-        .step_report(ix, history.now)
+    StepReport::new(&history.run, ix, history.now)
         .error
         .map(|error| error.code.to_string())
         .unwrap_or_default()
@@ -121,9 +119,7 @@ fn a_tool_outside_the_scope_is_not_called() {
             Cause::Schedule,
         )
         .unwrap();
-    let error = history
-        .run
-        .step_report(plan.find("a").unwrap(), history.now)
+    let error = StepReport::new(&history.run, plan.find("a").unwrap(), history.now)
         .error
         .unwrap();
     assert_eq!(error.code.as_str(), "out_of_scope");

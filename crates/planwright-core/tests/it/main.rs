@@ -38,7 +38,6 @@ mod run_world;
 mod schema;
 mod secret_plans;
 mod secrets;
-mod spellings;
 mod subplans;
 mod tool_names;
 mod undo;

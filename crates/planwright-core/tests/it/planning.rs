@@ -78,10 +78,10 @@ fn schema_of(slots: &[StepSlot], small: bool, max_bytes: usize) -> (Value, Schem
     (schema.schema, shape)
 }
 
-/// Decides between what a schema leaves open.
-struct Dice(std::vec::IntoIter<u32>);
+/// Decides between what a schema leaves open, by numbers that proptest drew.
+struct Draws(std::vec::IntoIter<u32>);
 
-impl Dice {
+impl Draws {
     fn below(&mut self, end: usize) -> usize {
         let thrown = self.0.next().unwrap_or(1) as usize;
         if end == 0 { 0 } else { thrown % end }
@@ -89,15 +89,15 @@ impl Dice {
 }
 
 /// Something the schema admits.
-fn instance(schema: &Value, root: &Value, dice: &mut Dice) -> Value {
+fn instance(schema: &Value, root: &Value, draws: &mut Draws) -> Value {
     if let Some(pointer) = schema.get("$ref").and_then(Value::as_str) {
-        return instance(root.pointer(&pointer[1..]).unwrap(), root, dice);
+        return instance(root.pointer(&pointer[1..]).unwrap(), root, draws);
     }
     if let Some(choices) = schema.get("anyOf").and_then(Value::as_array) {
-        return instance(&choices[dice.below(choices.len())], root, dice);
+        return instance(&choices[draws.below(choices.len())], root, draws);
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return values[dice.below(values.len())].clone();
+        return values[draws.below(values.len())].clone();
     }
     let number = |key: &str| schema.get(key).and_then(Value::as_u64);
     match schema.get("type").and_then(Value::as_str) {
@@ -114,8 +114,8 @@ fn instance(schema: &Value, root: &Value, dice: &mut Dice) -> Value {
                 .unwrap_or_default();
             let mut object = Map::new();
             for (name, property) in &properties {
-                if required.contains(&json!(name)) || dice.below(2) == 0 {
-                    object.insert(name.clone(), instance(property, root, dice));
+                if required.contains(&json!(name)) || draws.below(2) == 0 {
+                    object.insert(name.clone(), instance(property, root, draws));
                 }
             }
             Value::Object(object)
@@ -123,14 +123,14 @@ fn instance(schema: &Value, root: &Value, dice: &mut Dice) -> Value {
         Some("array") => match schema.get("prefixItems").and_then(Value::as_array) {
             Some(places) => places
                 .iter()
-                .map(|place| instance(place, root, dice))
+                .map(|place| instance(place, root, draws))
                 .collect(),
             None => {
                 let least = usize::try_from(number("minItems").unwrap_or(0)).unwrap();
                 let most = usize::try_from(number("maxItems").unwrap_or(3)).unwrap();
-                let length = least + dice.below(most - least + 1);
+                let length = least + draws.below(most - least + 1);
                 (0..length)
-                    .map(|_| instance(&schema["items"], root, dice))
+                    .map(|_| instance(&schema["items"], root, draws))
                     .collect()
             }
         },
@@ -142,13 +142,13 @@ fn instance(schema: &Value, root: &Value, dice: &mut Dice) -> Value {
                     .unwrap()
                     .split('|')
                     .collect::<Vec<_>>();
-                let path = ["", ".name", ".a.b"][dice.below(3)];
-                json!(format!("${{{}{path}}}", ids[dice.below(ids.len())]))
+                let path = ["", ".name", ".a.b"][draws.below(3)];
+                json!(format!("${{{}{path}}}", ids[draws.below(ids.len())]))
             }
-            None => json!(["a", "some text", "z"][dice.below(3)]),
+            None => json!(["a", "some text", "z"][draws.below(3)]),
         },
-        Some("integer") => json!(number("minimum").unwrap_or(0) + dice.below(3) as u64),
-        Some("boolean") => json!(dice.below(2) == 0),
+        Some("integer") => json!(number("minimum").unwrap_or(0) + draws.below(3) as u64),
+        Some("boolean") => json!(draws.below(2) == 0),
         Some("null") => Value::Null,
         other => panic!("no instance of {other:?} in {schema}"),
     }
@@ -251,7 +251,7 @@ proptest! {
         // In the shared shape, validation sees to the references; the edges are the schema's all
         // the same.
         let (schema, shape) = schema_of(&StepSlot::numbered(steps), small || shared, if shared { 3_000 } else { 1 << 20 });
-        let answer = instance(&schema, &schema, &mut Dice(thrown.into_iter()));
+        let answer = instance(&schema, &schema, &mut Draws(thrown.into_iter()));
         let validator = jsonschema::options().offline().build(&schema).unwrap();
         prop_assert!(validator.is_valid(&answer), "{shape:?} {answer}");
         let document = read(&answer.to_string()).unwrap();
@@ -282,7 +282,7 @@ proptest! {
         let review = review(&old);
         let prompt = prompt(&tools(), PlannerTask::Regenerate { review: &review, plan: &plan, steps: &chosen, feedback: None });
         let schema = &prompt.schema.schema;
-        let answer = instance(schema, schema, &mut Dice(thrown.into_iter()));
+        let answer = instance(schema, schema, &mut Draws(thrown.into_iter()));
         let merged = merge_steps(&old, &chosen, read(&answer.to_string()).unwrap()).unwrap();
         for (step, before) in merged.steps.iter().zip(&old.steps) {
             prop_assert!(chosen.contains(step.id.as_ref().unwrap()) || step == before);

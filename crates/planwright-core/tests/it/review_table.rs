@@ -542,7 +542,7 @@ fn every_command_in_every_state_does_what_is_written_down() {
             writeln!(text, "  {command_name:<28} {outcome}").unwrap();
         }
     }
-    run_files::check("scenarios/review_commands.txt", &text);
+    run_files::check("tables/review_commands.txt", &text);
 }
 
 #[test]
@@ -566,7 +566,7 @@ fn every_event_in_every_state_leads_where_is_written_down() {
             }
         }
     }
-    run_files::check("scenarios/review_events.txt", &text);
+    run_files::check("tables/review_events.txt", &text);
 }
 
 #[test]

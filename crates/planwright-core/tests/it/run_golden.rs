@@ -16,8 +16,8 @@ use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command, PlanningRecord, Refusal, Review, ReviewEvent, Revision};
 use planwright_core::run::{
-    CallReport, Command as RunCommand, CriterionCheck, Parent, Reflection, Run, RunEvent, Shown,
-    Spent, StepError, StepErrorCode, StoredValue, plan_undo, priorities, unit_estimate,
+    CallReport, Command as RunCommand, CriterionCheck, Look, Parent, Reflection, Run, RunEvent,
+    Shown, Spent, StepError, StepErrorCode, StoredValue, plan_undo, priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Catalog, EffectClass};
@@ -601,7 +601,7 @@ fn write_reflected_run() -> (Document, History) {
             )
             .unwrap();
     }
-    assert!(history.run.awaits_reflection());
+    assert!(history.run.reflection().next_look() == Some(Look::Reflect));
     let used = ModelUse {
         role: ModelRole::Reflector,
         model: "some/model".into(),

@@ -79,19 +79,19 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
             .filter_map(|(ix, all_done)| all_done.then_some(ix)),
     );
     if !run.state().is_terminal() {
-        assert!(run.closable().eq(closable));
+        assert!(run.schedule().closable().eq(closable));
     }
-    assert!(run.running().eq(running.iter().copied()));
+    assert!(run.schedule().running().eq(running.iter().copied()));
     assert!(run.waiting().eq(waiting.iter().copied()));
     assert_eq!((run.open_steps(), run.completed_steps()), (open, completed));
-    assert_eq!(run.next_timer(now), next_timer);
+    assert_eq!(run.schedule().next_timer(now), next_timer);
 
     let free = match run.state() {
         RunState::Running => (run.start().max_concurrency as usize).saturating_sub(running.len()),
         _ => 0,
     };
-    assert_eq!(run.free_slots(), free);
-    let mut offered: Vec<StepIx> = run.startable(now).collect();
+    assert_eq!(run.schedule().free_slots(), free);
+    let mut offered: Vec<StepIx> = run.schedule().startable(now).collect();
     offered.sort_unstable();
     if free == 0 {
         startable.clear();

@@ -178,7 +178,7 @@ fn go_on_after_crash<'a>(
         .give(&Command::ResumeChildren, Cause::Recovery)
         .unwrap();
     assert_eq!(
-        again.run.running().len(),
+        again.run.schedule().running().len(),
         0,
         "a new owner has no calls in flight"
     );
@@ -217,7 +217,7 @@ proptest! {
         let plan = spec.plan();
         let mut history = History::begin(&plan, true);
         World::new(&spec, seed).drain(&mut history);
-        let mut dice = crate::run_world::Dice::new(seed);
+        let mut dice = planwright_testing::dice::Dice::new(seed);
         for _ in 0..3 {
             let kept = 1 + dice.below(history.records.len());
             let (again, _) = go_on_after_crash(&spec, &history, kept, dice.roll());

@@ -26,7 +26,7 @@ use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::{Bounds, Document, Input, OnFailure, Plan, Retry, Step, StepIx, Undo};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
-    CallReport, Command, Fork, Refusal, Reply, Resolution, RunEvent, Shown, StepError,
+    CallReport, Command, Fork, Refusal, Reply, Resolution, RunEvent, RunReport, Shown, StepError,
     StepErrorCode, StepState, StoredValue, reusable_results,
 };
 use planwright_core::tool::{EffectClass, ToolName};
@@ -345,7 +345,7 @@ impl Story {
                 count,
             };
         }
-        if run.asks(step) {
+        if run.definition(step).asks_person() {
             return Command::AskInput {
                 step,
                 message: Some("How many?".to_owned()),
@@ -368,8 +368,13 @@ impl Story {
         loop {
             self.close_loops();
             let history = self.history();
-            let free = history.run.free_slots();
-            let startable: Vec<StepIx> = history.run.startable(history.now).take(free).collect();
+            let free = history.run.schedule().free_slots();
+            let startable: Vec<StepIx> = history
+                .run
+                .schedule()
+                .startable(history.now)
+                .take(free)
+                .collect();
             if startable.is_empty() {
                 break;
             }
@@ -405,7 +410,7 @@ impl Story {
     }
 
     fn close_loops(&mut self) {
-        let closable: Vec<StepIx> = self.history().run.closable().collect();
+        let closable: Vec<StepIx> = self.history().run.schedule().closable().collect();
         for step in closable {
             let run = &self.history().run;
             let value = |ix| match run.step(ix).value() {
@@ -472,7 +477,7 @@ impl Story {
 
     fn show(&mut self) -> String {
         let history = self.history();
-        let report = history.run.report(history.now);
+        let report = RunReport::new(&history.run, history.now);
         let mut text = format!(
             "run {} after {} ms\n",
             report.status,

@@ -3,9 +3,10 @@
 
 use crate::run_files::setting;
 use crate::run_laws::check_journal;
-use crate::run_world::{Dice, History, PlanSpec, World};
+use crate::run_world::{History, PlanSpec, World};
 use planwright_core::journal::Cause;
 use planwright_core::run::Command;
+use planwright_testing::dice::Dice;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 fn number(name: &str, default: u64) -> u64 {

@@ -451,7 +451,7 @@ fn seen_states() -> (BTreeSet<&'static str>, BTreeSet<String>) {
     let mut steps = BTreeSet::new();
     let mut runs = BTreeSet::new();
     for seed in 0..300 {
-        let mut dice = crate::run_world::Dice::new(seed);
+        let mut dice = planwright_testing::dice::Dice::new(seed);
         let spec = PlanSpec::random(&mut dice, 6);
         let mut history = History::begin(&spec.plan(), true);
         let mut world = World::new(&spec, seed);

@@ -15,40 +15,11 @@ use planwright_core::run::{
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
+use planwright_testing::dice::Dice;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Numbers that look random and are the same for the same seed.
-#[derive(Debug, Clone)]
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.roll() % bound.max(1) as u64).expect("below a usize")
-    }
-
-    pub(crate) fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    pub(crate) fn pick<T: Clone>(&mut self, items: &[T]) -> Option<T> {
-        (!items.is_empty()).then(|| items[self.below(items.len())].clone())
-    }
-}
 
 /// How the world treats the calls of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -572,8 +543,13 @@ impl<'a> World<'a> {
         history.give(&Command::Tick, Cause::Timer).unwrap();
         loop {
             self.settle_flow(history);
-            let free = history.run.free_slots();
-            let startable: Vec<StepIx> = history.run.startable(history.now).take(free).collect();
+            let free = history.run.schedule().free_slots();
+            let startable: Vec<StepIx> = history
+                .run
+                .schedule()
+                .startable(history.now)
+                .take(free)
+                .collect();
             if startable.is_empty() {
                 break;
             }
@@ -595,8 +571,8 @@ impl<'a> World<'a> {
     /// Closes loops and decides conditions before anybody is asked, until nothing follows any more.
     fn settle_flow(&mut self, history: &mut History) {
         loop {
-            let closable: Vec<StepIx> = history.run.closable().collect();
-            let unasked: Vec<StepIx> = history.run.unasked().collect();
+            let closable: Vec<StepIx> = history.run.schedule().closable().collect();
+            let unasked: Vec<StepIx> = history.run.schedule().unasked().collect();
             let mut changed = !closable.is_empty();
             for step in closable {
                 let value = gathered(&history.run, step);
@@ -681,7 +657,8 @@ impl<'a> World<'a> {
             };
             // A critical step or another element may have failed in the same turn.
             let given = history.give(&command, Cause::Schedule);
-            let over = history.run.free_slots() == 0 || history.run.step(ix).is_terminal();
+            let over =
+                history.run.schedule().free_slots() == 0 || history.run.step(ix).is_terminal();
             assert!(given.is_ok() || over, "{given:?}");
             return;
         }
@@ -696,7 +673,9 @@ impl<'a> World<'a> {
         match history.give(&command, Cause::Schedule) {
             // A critical step or another element may have failed in the same turn.
             Err(Refusal::CannotStart { .. }) => {
-                assert!(history.run.free_slots() == 0 || history.run.step(ix).is_terminal());
+                assert!(
+                    history.run.schedule().free_slots() == 0 || history.run.step(ix).is_terminal()
+                );
             }
             Err(refusal) => panic!("{refusal}"),
             Ok(_) if matches!(history.run.step(ix), StepState::Running { .. }) => {
@@ -739,10 +718,11 @@ impl<'a> World<'a> {
     pub(crate) fn let_one_answer(&mut self, history: &mut History) -> bool {
         let run = &history.run;
         let able: Vec<StepIx> = run
+            .schedule()
             .running()
             .filter(|&ix| self.answer(run, ix).is_some())
             .collect();
-        let Some(ix) = self.dice.pick(&able) else {
+        let Some(ix) = self.dice.try_pick(&able) else {
             return false;
         };
         let answer = self
@@ -900,7 +880,7 @@ impl<'a> World<'a> {
     /// An answer to an attempt that is not in flight changes nothing.
     fn late_answer(&mut self, history: &mut History) {
         let steps: Vec<StepIx> = history.run.indices().collect();
-        let Some(ix) = self.dice.pick(&steps) else {
+        let Some(ix) = self.dice.try_pick(&steps) else {
             return;
         };
         let attempts = history.run.step(ix).tally().attempts;
@@ -930,9 +910,9 @@ impl<'a> World<'a> {
         let waiting: Vec<StepIx> = history.run.waiting().collect();
         let steps: Vec<StepIx> = history.run.indices().collect();
         let chosen = if waiting.is_empty() {
-            self.dice.pick(&steps)
+            self.dice.try_pick(&steps)
         } else {
-            self.dice.pick(&waiting)
+            self.dice.try_pick(&waiting)
         };
         let Some(ix) = chosen else { return };
         let step = history.run.step_id(ix).to_string();
@@ -1017,7 +997,7 @@ impl<'a> World<'a> {
 
 /// Goes to the next instant at which something falls due.
 fn pass_time(history: &mut History) -> bool {
-    let next = history.run.next_timer(history.now);
+    let next = history.run.schedule().next_timer(history.now);
     if let Some(at) = next {
         history.now = at;
     }

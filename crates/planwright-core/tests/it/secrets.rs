@@ -1,7 +1,7 @@
 //! A secret is found in every form a tool made of it, and nothing else is touched.
 
-use crate::spellings::{encodings, standard};
 use planwright_core::secret::{RedactedStream, Redactor, SecretName, SecretText};
+use planwright_testing::spellings::{encodings, standard};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,10 +1,10 @@
 //! Names that try to get around a rule, and output that tries to be more than output.
 
-use crate::run_world::Dice;
 use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::policy::{Policy, PolicyDocument, Subject};
 use planwright_core::run::Verdict;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
+use planwright_testing::dice::Dice;
 use proptest::prelude::{ProptestConfig, Strategy};
 use proptest::{prop_oneof, proptest};
 use serde_json::{Value, json};

@@ -37,7 +37,7 @@ fn ran(plan: Value, values: &Value) -> Run {
     let plan = Arc::new(Plan::compile(document(plan), &Bounds::default()).unwrap());
     let mut history = History::begin(&plan, true);
     loop {
-        let ready: Vec<StepIx> = history.run.startable(history.now).collect();
+        let ready: Vec<StepIx> = history.run.schedule().startable(history.now).collect();
         let Some(&step) = ready.first() else { break };
         let tool = ToolName {
             server: "w".into(),

@@ -16,7 +16,8 @@ use planwright_core::policy::Subject;
 use planwright_core::review::Pin;
 use planwright_core::run::{
     AgentCall, AgentTurn, CallFacts, CallFate, CallReport, Command, Parent, Run, RunEvent,
-    RunState, StepError, StepErrorCode, StepState, StoredValue, Wanted, WantedCallFacts,
+    RunState, StepError, StepErrorCode, StepReport, StepState, StoredValue, Wanted,
+    WantedCallFacts,
 };
 use planwright_core::tool::{KnownTool, ToolName};
 use serde_json::{Map, Value};
@@ -365,7 +366,7 @@ impl ToolCalls {
                 Err(error) => CallOutcome::Failed(error),
             });
         }
-        let report = run.step_report(ix, run.updated_at());
+        let report = StepReport::new(run, ix, run.updated_at());
         let unexplained = || {
             StepError::new(
                 report.status.as_str().into(),

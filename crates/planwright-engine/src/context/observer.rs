@@ -53,7 +53,7 @@ pub fn on_step_start(call: impl Fn(&StepReport) + Send + Sync + 'static) -> Arc<
         if let RunEvent::AttemptStarted { step, .. } = &entry.event
             && let Some(ix) = run.find(step.as_str())
         {
-            call(&run.step_report(ix, entry.at));
+            call(&StepReport::new(run, ix, entry.at));
         }
     })
 }
@@ -81,7 +81,7 @@ pub fn on_step_complete(call: impl Fn(&StepReport) + Send + Sync + 'static) -> A
             return;
         };
         if let Some(ix) = run.find(step.as_str()) {
-            call(&run.step_report(ix, entry.at));
+            call(&StepReport::new(run, ix, entry.at));
         }
     })
 }

@@ -168,7 +168,7 @@ impl RunLoop {
             ix: step,
             step: run.step_id(step).clone(),
             attempt: 0,
-            place: run.child_place(step),
+            place: run.child_runs(step).place(),
             briefing,
             tools: document
                 .agent_tools()

@@ -29,7 +29,7 @@ impl RunLoop {
     async fn decide_before_asking(&mut self) -> Result<bool, RunError> {
         let undecided =
             |ix: &StepIx| self.run.definition(*ix).when.is_some() && !self.met.contains(ix);
-        let unasked: Vec<StepIx> = self.run.unasked().filter(undecided).collect();
+        let unasked: Vec<StepIx> = self.run.schedule().unasked().filter(undecided).collect();
         for &step in &unasked {
             self.condition_holds(step).await?;
         }
@@ -39,7 +39,7 @@ impl RunLoop {
     /// Returns whether the step goes on. If the plan leaves it out or its `when` is false it is
     /// skipped, and if its `when` cannot be decided it fails.
     pub(super) async fn condition_holds(&mut self, step: StepIx) -> Result<bool, RunError> {
-        if self.run.is_left_out(step) {
+        if self.run.definition(step).skip {
             self.execute(
                 &Command::Skip {
                     step,
@@ -120,7 +120,7 @@ impl RunLoop {
     /// Gathers the values of loops whose elements all had their turn. Returns whether there were
     /// any.
     async fn close_loops(&mut self) -> Result<bool, RunError> {
-        let closable: Vec<StepIx> = self.run.closable().collect();
+        let closable: Vec<StepIx> = self.run.schedule().closable().collect();
         let mut closed = false;
         for step in closable {
             let command = match self.gather(step).await {

@@ -452,7 +452,7 @@ impl RunLoop {
                     }
                 }
                 RunEvent::CancelRequested { .. } => {
-                    for step in self.run.running() {
+                    for step in self.run.schedule().running() {
                         if let Some(flight) = self.in_flight.get(&step) {
                             flight.stop(StepErrorCode::Cancelled.as_str());
                         }
@@ -466,7 +466,10 @@ impl RunLoop {
     /// Waits for anything to happen, then takes everything that has happened by then.
     async fn wait(&mut self, renewal: &mut tokio::time::Interval) -> Result<(), RunError> {
         if self.finished.is_empty() {
-            let timer = self.run.next_timer(self.context.ports.clock.now());
+            let timer = self
+                .run
+                .schedule()
+                .next_timer(self.context.ports.clock.now());
             let clock = Arc::clone(&self.context.ports.clock);
             tokio::select! {
                 biased;

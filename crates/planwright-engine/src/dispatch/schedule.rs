@@ -51,9 +51,10 @@ impl RunLoop {
         loop {
             self.settle_flow().await?;
             let now = self.context.ports.clock.now();
-            let free = self.run.free_slots();
+            let free = self.run.schedule().free_slots();
             let candidates: Vec<StepIx> = self
                 .run
+                .schedule()
                 .startable(now)
                 .skip(passed_over)
                 .take(free)
@@ -74,7 +75,7 @@ impl RunLoop {
         if !self.condition_holds(step).await? {
             return Ok(Started::Yes);
         }
-        if self.run.asks(step) && !self.run.loops(step) {
+        if self.run.definition(step).asks_person() && !self.run.loops(step) {
             self.ask_input(step).await?;
             return Ok(Started::Yes);
         }
@@ -83,8 +84,9 @@ impl RunLoop {
         // Asked for every time: a server may change its tools while the run goes on.
         let catalog = self.context.ports.tools.catalog();
         let resolved = catalog.resolve(written.action_label());
-        let calls_nothing =
-            self.run.asks(step) || written.plan.is_some() || self.run.is_models(step);
+        let calls_nothing = self.run.definition(step).asks_person()
+            || written.plan.is_some()
+            || self.run.definition(step).is_for_model();
         if self.run.loops(step) && (calls_nothing || resolved.is_ok()) {
             self.open_loop(step).await?;
             return Ok(Started::Yes);

@@ -141,7 +141,7 @@ impl RunLoop {
                 StepError::new(StepErrorCode::InvalidInputs, message)
             })?;
         Ok(ChildOrder {
-            parent: self.run.child_place(step),
+            parent: self.run.child_runs(step).place(),
             subplan: subplan.clone(),
             variables,
             by: self.run.start().by.clone(),

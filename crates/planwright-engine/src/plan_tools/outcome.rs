@@ -65,7 +65,7 @@ pub(super) fn pending(review: &Review, digest: &Digest, refused: bool) -> Value 
 
 /// What a run came to so far.
 pub(super) async fn executed_value(context: &Context, run: &Run) -> Value {
-    let report = run.report(context.ports.clock.now());
+    let report = RunReport::new(run, context.ports.clock.now());
     let title = run.plan().document().title.clone();
     let mut result = json!({
         "success": report.success,

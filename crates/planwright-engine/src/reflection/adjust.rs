@@ -31,12 +31,12 @@ struct Next {
 impl RunLoop {
     /// Makes the adjustments that were proposed and recorded.
     pub(super) async fn adjust(&mut self) -> Result<(), RunError> {
-        let Some(looked) = self.run.looked_at() else {
+        let Some(looked) = self.run.reflection().looked_at() else {
             return Ok(());
         };
         let adjustments = looked.adjustments.clone();
         let reasoning = looked.reasoning.clone();
-        let state = self.run.adjustable();
+        let state = self.run.reflection().adjustable();
         let bounds = self.context.settings.bounds;
         let make = move |document: &Document| {
             document
@@ -263,7 +263,7 @@ impl Runs {
 
 /// Returns whether everything that was executed is in the revised plan just as it was.
 fn kept(run: &Run, before: &Document, revised: &Document) -> Result<(), String> {
-    let state = run.adjustable();
+    let state = run.reflection().adjustable();
     for (step, progress) in state.iter() {
         let find = |document: &Document| {
             document

@@ -204,7 +204,7 @@ impl Runs {
             run: source.clone(),
             status,
         };
-        let reflection = run.continuation().ok_or_else(nothing)?;
+        let reflection = run.reflection().continuation().ok_or_else(nothing)?;
         let continuation = self
             .continuation_of(&run, review.clone())
             .await?

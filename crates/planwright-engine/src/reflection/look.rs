@@ -56,7 +56,7 @@ impl RunLoop {
         if *self.run.state() == RunState::Paused {
             return Ok(false);
         }
-        match self.run.next_look() {
+        match self.run.reflection().next_look() {
             None => {
                 self.looking = None;
                 Ok(false)

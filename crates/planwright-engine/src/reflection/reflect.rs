@@ -111,7 +111,7 @@ impl Runs {
         if adjustments.is_empty() {
             return Ok(());
         }
-        let state = run.adjustable();
+        let state = run.reflection().adjustable();
         let adjusted = run.plan().document().apply_adjustments(
             adjustments,
             &state,
@@ -146,7 +146,7 @@ impl Runs {
             let Ok((run, _)) = load_any_run(&self.context, &id).await else {
                 break;
             };
-            earlier.extend(run.looked_at().map(|looked| {
+            earlier.extend(run.reflection().looked_at().map(|looked| {
                 EarlierReflection {
                     cycle: looked.cycle,
                     assessment: looked.assessment.to_string(),
@@ -176,6 +176,10 @@ fn remaining(run: &Run) -> Vec<String> {
         let left = reflection.max_cycles.saturating_sub(reflection.cycles + 1);
         words.push(format!("{left} more looks after this one"));
     }
-    words.extend(run.tokens_left().map(|tokens| format!("{tokens} tokens")));
+    words.extend(
+        run.reflection()
+            .tokens_left()
+            .map(|tokens| format!("{tokens} tokens")),
+    );
     words
 }

@@ -18,8 +18,8 @@ use planwright_core::policy::LateChoice;
 use planwright_core::principal::Principal;
 use planwright_core::review::Pin;
 use planwright_core::run::{
-    CallReport, Consent, Parent, Run, RunEvent, RunState, StepError, StepErrorCode, StepState,
-    StoredValue,
+    CallReport, Consent, Parent, Run, RunEvent, RunState, StepError, StepErrorCode, StepReport,
+    StepState, StoredValue,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -314,7 +314,7 @@ impl Runs {
                 Err(error) => (CallReport::Failed(error), None),
             },
             RunState::Failed { failed: step } => {
-                let report = run.step_report(*step, run.updated_at());
+                let report = StepReport::new(run, *step, run.updated_at());
                 let why = report.error.map_or_else(
                     || report.status.to_string(),
                     |error| format!("{}: {}", error.code, error.message),
@@ -407,8 +407,11 @@ impl Runs {
                     .definition(ix)
                     .plan
                     .is_some()
-                    .then(|| run.child_place(ix).child());
-                for child in own.into_iter().chain(run.calls_of_agent(ix).cloned()) {
+                    .then(|| run.child_runs(ix).place().child());
+                for child in own
+                    .into_iter()
+                    .chain(run.child_runs(ix).agent_calls().cloned())
+                {
                     self.cancel_child(run, &child).await;
                 }
             }

@@ -275,7 +275,10 @@ async fn an_agent_that_fails_sees_the_error_and_corrects_its_arguments() {
     assert!(
         matches!(asked[2].messages.last(), Some(Message::Tool { text, .. }) if text.contains("found"))
     );
-    let calls = run.calls_of_agent(run.find("work").unwrap()).count();
+    let calls = run
+        .child_runs(run.find("work").unwrap())
+        .agent_calls()
+        .count();
     assert_eq!(calls, 2);
 }
 

@@ -8,7 +8,7 @@ use planwright_core::journal::StreamName;
 use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{Refusal, ReviewStage, ReviewState};
-use planwright_core::run::{Reflection, Run, RunEvent, RunState, Shown};
+use planwright_core::run::{Reflection, Run, RunEvent, RunReport, RunState, Shown};
 use planwright_core::status::PlanStatus;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
 use planwright_engine::port::{ModelError, OwnerId, StreamIndex as _};
@@ -222,7 +222,10 @@ async fn what_went_well_is_looked_at_once_and_complete_ends_it() {
         (run.status().as_str(), kinds(&world, run.id())),
         ("completed", vec!["used", "reflected", "completed"])
     );
-    assert_eq!(run.looked_at().unwrap().assessment, Assessment::Complete);
+    assert_eq!(
+        run.reflection().looked_at().unwrap().assessment,
+        Assessment::Complete
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -264,7 +267,10 @@ async fn nonsense_and_silence_after_a_failed_step_are_never_a_success() {
         let engine = engine(&world, "one", &model);
         let run = start(&engine, failing("w.write"), reflecting(3)).await;
         assert_eq!(run.status().as_str(), "failed");
-        assert_eq!(run.looked_at().unwrap().assessment, Assessment::Unknown);
+        assert_eq!(
+            run.reflection().looked_at().unwrap().assessment,
+            Assessment::Unknown
+        );
         assert_eq!(world.called(), ["a", "b"]);
     }
     // Where nothing failed, having no model to ask is no failure either.
@@ -505,7 +511,7 @@ async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_aga
         went_on.status().as_str(),
         "completed",
         "{:?}",
-        went_on.report(went_on.updated_at())
+        RunReport::new(&went_on, went_on.updated_at())
     );
     let mut called = world.called();
     called.sort_unstable();
@@ -1138,7 +1144,7 @@ async fn the_remaining_work_is_planned_anew_once_and_what_was_done_stays_done() 
     );
     assert_eq!((world.calls_of("a"), world.calls_of("c")), (1, 0));
     let carried = runs[1].start().reflection.clone().unwrap();
-    assert!(carried.replanned && carried.replans == 1 && runs[0].was_replanned());
+    assert!(carried.replanned && carried.replans == 1 && runs[0].reflection().was_replanned());
     assert_eq!(kinds(&world, runs[0].id()), ["used", "adjusted"]);
 
     // A plan of that kind that fails is not planned anew once more, and neither is one that cannot

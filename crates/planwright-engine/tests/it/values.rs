@@ -1,7 +1,7 @@
 //! What tools return: kept whole, wherever it fits.
 
 use crate::world::{World, entries, reads, report_of, status_of};
-use planwright_core::run::StoredValue;
+use planwright_core::run::{RunReport, StoredValue};
 use planwright_core::status::StepStatus;
 use planwright_engine::read_value;
 use serde_json::{Value, json};
@@ -103,8 +103,7 @@ async fn a_value_that_nests_too_deep_to_be_read_back_fails_its_step() {
     }
     let run = world.run(json!({"id": "p", "steps": steps})).await;
     assert_eq!(run.status().as_str(), "failed");
-    let failed = run
-        .report(run.updated_at())
+    let failed = RunReport::new(&run, run.updated_at())
         .steps
         .into_iter()
         .find(|step| step.status == StepStatus::Failed)

@@ -7,7 +7,7 @@ use planwright_core::journal::{Entry, StreamName, decode};
 use planwright_core::plan::Document;
 use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::run::{Asked, Question, Run, RunEvent, Shown, StepReport};
+use planwright_core::run::{Asked, Question, Run, RunEvent, RunReport, Shown, StepReport};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, SequentialIds};
@@ -464,7 +464,7 @@ pub(crate) async fn approved(engine: &Engine, value: Value) -> PlanId {
 
 pub(crate) fn report_of(run: &Run, step: &str) -> StepReport {
     let ix = run.plan().find(step).unwrap();
-    run.step_report(ix, run.updated_at())
+    StepReport::new(run, ix, run.updated_at())
 }
 
 pub(crate) fn status_of(run: &Run, step: &str) -> &'static str {
@@ -472,7 +472,7 @@ pub(crate) fn status_of(run: &Run, step: &str) -> &'static str {
 }
 
 pub(crate) fn millis(run: &Run) -> u128 {
-    run.report(run.updated_at()).duration.as_millis()
+    RunReport::new(run, run.updated_at()).duration.as_millis()
 }
 
 /// Waits in virtual time.

@@ -1,7 +1,7 @@
 //! Results of runs, with the values that the run keeps as artifacts read back.
 
 use planwright_api::{AskedCallWire, ItemResult, RunResult, StepResult};
-use planwright_core::run::{AskedCall, Run, StepReport, StepState, StoredValue};
+use planwright_core::run::{AskedCall, Run, RunReport, StepReport, StepState, StoredValue};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ArtifactError, Artifacts};
 use planwright_engine::read_value;
@@ -13,7 +13,7 @@ pub async fn read_run_result(
     artifacts: &dyn Artifacts,
     now: Timestamp,
 ) -> Result<RunResult, ArtifactError> {
-    let mut report = run.report(now);
+    let mut report = RunReport::new(run, now);
     let steps = std::mem::take(&mut report.steps);
     let mut results = Vec::with_capacity(steps.len());
     for (step, ix) in steps.into_iter().zip(run.plan().indices()) {

@@ -1,9 +1,10 @@
 //! `POST /chat`: a thin way through to a model.
 
-use crate::service::{Service, wait_until};
+use crate::service::Service;
 use planwright_core::model::{Message, ModelRole};
 use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::{BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest};
+use planwright_testing::wait::wait_until;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,9 +1,10 @@
 //! Approval over HTTP: what is asked, who answers, and what an answer covers.
 
-use crate::service::{Service, Setup, echo, effect, manual_clock, step};
+use crate::service::{Service, Setup, manual_clock};
 use planwright_core::journal::StreamName;
 use planwright_core::policy::Role;
 use planwright_core::principal::Principal;
+use planwright_testing::steps::{echo, effect, step};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;

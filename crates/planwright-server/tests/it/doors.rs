@@ -1,7 +1,7 @@
 //! Who is let in: hosts, origins, tokens and roles, on every route of the OpenAPI document.
 
-use crate::http_client::Request;
 use crate::service::{Service, Setup};
+use planwright_testing::http::HttpRequest;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ fn operations(service: &Service) -> Vec<(String, String, String)> {
 }
 
 /// A request to an operation, about things that do not exist.
-fn request(service: &Service, method: &str, path: &str) -> Request {
+fn request(service: &Service, method: &str, path: &str) -> HttpRequest {
     let path = path
         .replace("{id}", "nosuch")
         .replace("{step}", "s")

@@ -1,7 +1,8 @@
 //! The life of a plan over HTTP.
 
-use crate::service::{Service, echo, effect, sleep, step};
+use crate::service::Service;
 use planwright_core::journal::StreamName;
+use planwright_testing::steps::{echo, effect, sleep, step};
 use serde_json::json;
 
 #[test]

@@ -11,7 +11,6 @@ mod chat;
 mod contract;
 mod decisions;
 mod doors;
-mod http_client;
 mod lifecycle;
 mod overload;
 mod planning;

@@ -1,7 +1,9 @@
 //! Too much at once: most are told to come again, people who decide are let in.
 
-use crate::service::{Service, Setup, effect, sleep, wait_until};
+use crate::service::{Service, Setup};
 use planwright_server::http::Settings;
+use planwright_testing::steps::{effect, sleep};
+use planwright_testing::wait::wait_until;
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

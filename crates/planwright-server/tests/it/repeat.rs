@@ -1,10 +1,11 @@
 //! Requests that are repeated with their key are done once.
 
-use crate::http_client::Reply;
-use crate::service::{Service, effect};
+use crate::service::Service;
+use planwright_testing::http::HttpReply;
+use planwright_testing::steps::effect;
 use serde_json::{Value, json};
 
-fn post(service: &Service, token: &str, path: &str, key: &str, body: &Value) -> Reply {
+fn post(service: &Service, token: &str, path: &str, key: &str, body: &Value) -> HttpReply {
     service
         .bare("POST", path)
         .token(token)
@@ -98,7 +99,7 @@ fn what_was_refused_may_be_tried_again_under_the_same_key() {
 #[test]
 fn many_at_once_are_one() {
     let service = Service::new();
-    let answers: Vec<Reply> = std::thread::scope(|scope| {
+    let answers: Vec<HttpReply> = std::thread::scope(|scope| {
         let send = || {
             post(
                 &service,

@@ -1,14 +1,15 @@
 //! Approvals that are taken back over HTTP.
 
-use crate::http_client::Reply;
-use crate::service::{Service, effect};
+use crate::service::Service;
+use planwright_testing::http::HttpReply;
+use planwright_testing::steps::effect;
 use serde_json::{Value, json};
 
 /// The token of a person.
 struct Person(String);
 
 impl Person {
-    fn post(&self, service: &Service, path: &str, body: &Value) -> Reply {
+    fn post(&self, service: &Service, path: &str, body: &Value) -> HttpReply {
         let request = service.bare("POST", path);
         request.token(&self.0).json(body).send()
     }
@@ -20,7 +21,7 @@ impl Person {
     }
 }
 
-fn start(service: &Service, plan: &str) -> Reply {
+fn start(service: &Service, plan: &str) -> HttpReply {
     service.request("POST", &format!("/plan/{plan}/run")).send()
 }
 

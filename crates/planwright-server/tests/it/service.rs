@@ -1,7 +1,6 @@
 //! A service of its own for each test: the whole application on a free port of this process, over
 //! stores in memory.
 
-use crate::http_client::{Reply, Request};
 use crate::tools::{MemoryFiles, tools};
 use planwright_api::LogLine;
 use planwright_core::id::PlanId;
@@ -16,14 +15,12 @@ use planwright_engine::memory::{
 use planwright_engine::port::{BoxFuture, Clock, Model, PlanFiles, TokenId, Tokens as _};
 use planwright_server::Service as Parts;
 use planwright_server::http::{AllowedHost, Http, Settings, listen, serve};
+use planwright_testing::service::ServiceClient;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::Runtime;
-
-/// Longer than anything here takes, also on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Everything a test may want to be different.
 pub(crate) struct Setup {
@@ -56,10 +53,15 @@ pub(crate) struct Service {
     /// The files that tools have written.
     pub(crate) files: MemoryFiles,
     projected: Arc<ProjectedPlans>,
-    /// Host and port.
-    pub(crate) host: String,
-    /// The token of a person who may do everything.
-    pub(crate) admin: String,
+    client: ServiceClient,
+}
+
+impl std::ops::Deref for Service {
+    type Target = ServiceClient;
+
+    fn deref(&self) -> &ServiceClient {
+        &self.client
+    }
 }
 
 /// The plans whose files had to be written, in order.
@@ -132,10 +134,12 @@ impl Service {
             tokens,
             files,
             projected,
-            host: address.to_string(),
-            admin: String::new(),
+            client: ServiceClient {
+                host: address.to_string(),
+                admin: String::new(),
+            },
         };
-        service.admin = service.token("admin", "person", "ada");
+        service.client.admin = service.token("admin", "person", "ada");
         service
     }
 
@@ -206,78 +210,6 @@ impl Service {
         let line = |record| serde_json::to_value(LogLine::new(stream, record).unwrap()).unwrap();
         records.iter().map(line).collect()
     }
-
-    /// A request with the token of the person who may do everything.
-    pub(crate) fn request(&self, method: &str, path: &str) -> Request {
-        self.bare(method, path).token(&self.admin)
-    }
-
-    /// A request without a token.
-    pub(crate) fn bare(&self, method: &str, path: &str) -> Request {
-        Request {
-            address: self.host.clone(),
-            method: method.to_owned(),
-            path: path.to_owned(),
-            headers: vec![("Host".to_owned(), self.host.clone())],
-            body: None,
-        }
-    }
-
-    pub(crate) fn get(&self, path: &str) -> Reply {
-        self.request("GET", path).send()
-    }
-
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
-        self.request("POST", path).json(body).send()
-    }
-
-    /// Posts a plan with these steps.
-    #[track_caller]
-    pub(crate) fn plan(&self, id: &str, steps: Value) -> Value {
-        let plan =
-            json!({ "id": id, "title": format!("Plan {id}"), "goal": "a test", "steps": steps });
-        self.post("/plan", &plan).ends(201).json()
-    }
-
-    #[track_caller]
-    pub(crate) fn approve(&self, id: &str) {
-        self.post(
-            &format!("/plan/{id}/approve"),
-            &json!({ "decision": "approve", "version": 1 }),
-        )
-        .ends(200);
-    }
-
-    /// Begins a run and returns its id.
-    #[track_caller]
-    pub(crate) fn run(&self, id: &str) -> String {
-        let begun = self
-            .request("POST", &format!("/plan/{id}/run"))
-            .send()
-            .ends(202)
-            .json();
-        begun["runId"].as_str().unwrap().to_owned()
-    }
-
-    pub(crate) fn status(&self, id: &str) -> String {
-        self.get(&format!("/plan/{id}")).ends(200).json()["status"]
-            .as_str()
-            .unwrap()
-            .to_owned()
-    }
-
-    #[track_caller]
-    pub(crate) fn wait_for(&self, id: &str, status: &str) {
-        wait_until(&format!("{id} to be {status}"), || {
-            self.status(id) == status
-        });
-    }
-
-    /// The run with this id.
-    #[track_caller]
-    pub(crate) fn result(&self, id: &str, run: &str) -> Value {
-        self.get(&format!("/plan/{id}/runs/{run}")).ends(200).json()
-    }
 }
 
 impl Drop for Service {
@@ -294,42 +226,4 @@ pub(crate) fn manual_clock() -> ManualClock {
     ManualClock::at(planwright_core::time::Timestamp::from_millis(
         1_800_000_000_000,
     ))
-}
-
-#[track_caller]
-pub(crate) fn wait_until(awaited: &str, mut done: impl FnMut() -> bool) {
-    let since = Instant::now();
-    while !done() {
-        assert!(since.elapsed() < PATIENCE, "waited too long for {awaited}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// The step of a run's result.
-#[track_caller]
-pub(crate) fn step<'a>(result: &'a Value, id: &str) -> &'a Value {
-    let steps = result["steps"].as_array().unwrap();
-    steps
-        .iter()
-        .find(|step| step["id"] == id)
-        .unwrap_or_else(|| panic!("no step {id} in {result:#}"))
-}
-
-/// A step that calls a tool.
-fn call(id: &str, tool: &str, args: Value, after: &[&str]) -> Value {
-    json!({ "id": id, "title": format!("Step {id}"), "tool": tool, "args": args, "dependsOn": after })
-}
-
-pub(crate) fn echo(id: &str, value: impl Into<Value>, after: &[&str]) -> Value {
-    call(id, "demo.echo", json!({ "value": value.into() }), after)
-}
-
-pub(crate) fn sleep(id: &str, ms: u64, after: &[&str]) -> Value {
-    call(id, "demo.sleep", json!({ "ms": ms, "value": id }), after)
-}
-
-/// A call with an effect that is seen from outside: one line in `effects.txt`.
-pub(crate) fn effect(id: &str, after: &[&str]) -> Value {
-    let args = json!({ "path": "effects.txt", "content": format!("{id}\n") });
-    call(id, "append_file", args, after)
 }

@@ -8,7 +8,7 @@ use crate::workspace::plan_source::{load_plan, parse_id, pick_run};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::plan::{Document, literal};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
-use planwright_core::run::{Reply, Run, Shown, StepState};
+use planwright_core::run::{Reply, Run, Shown, StepReport, StepState};
 use planwright_engine::chat::{CHAT_LABEL, ChatBudget, is_conversation};
 use planwright_engine::{GivenApproval, PlanTool, RunCommand, RunHandle, RunOptions};
 use serde_json::{Map, Value, json};
@@ -176,7 +176,7 @@ pub(super) fn conversation_state(run: &Run, app: &App) -> ConversationState {
         return ConversationState::Ended { error: None };
     };
     if run.state().is_terminal() {
-        let report = run.step_report(ix, app.now());
+        let report = StepReport::new(run, ix, app.now());
         let error = report
             .error
             .map(|error| format!("{}: {}", error.code, error.message));

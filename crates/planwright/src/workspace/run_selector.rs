@@ -87,7 +87,7 @@ pub(crate) async fn select_step(app: &App, text: &str, step: &str) -> Result<Ste
     let mut step = step;
     while let Some((parent, rest)) = step.split_once('/') {
         check_step_known(&run, parent)?;
-        let child = run.find(parent).and_then(|ix| run.child_of(ix));
+        let child = run.find(parent).and_then(|ix| run.child_runs(ix).latest());
         let target = match child {
             Some(child) => find_run(app, child.as_str()).await?,
             None => None,

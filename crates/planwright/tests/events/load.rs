@@ -6,6 +6,7 @@ use crate::world::{World, chain};
 use planwright_core::principal::Principal;
 use planwright_engine::RunOptions;
 use planwright_server::events::EventsOptions;
+use planwright_testing::dice::Dice;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::tempdir;
@@ -14,28 +15,16 @@ const CLIENTS: usize = 200;
 const PLANS: usize = 100;
 const STEPS: usize = 8;
 
-/// Numbers that look random and are the same in every run of the test.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
-
 /// Listens until the run is over, cutting the connection now and then.
 async fn follow(world: Arc<World>, number: usize) -> Vec<Event> {
     let path = format!("/plan/plan-{}/events", number % PLANS);
-    let mut dice = Dice(number as u64 * 7_919 + 1);
+    let mut dice = Dice::xor_shift(number as u64 * 7_919 + 1);
     let slow = number.is_multiple_of(10);
     let mut events: Vec<Event> = Vec::new();
     loop {
         let last = events.last().map(|event| event.seq().to_string());
         let mut client = world.listen(&path, last.as_deref()).await;
-        let until_cut = 1 + dice.roll(12);
+        let until_cut = 1 + dice.below(12);
         for _ in 0..until_cut {
             match client.next().await {
                 Some(event) => events.push(event),
@@ -48,7 +37,7 @@ async fn follow(world: Arc<World>, number: usize) -> Vec<Event> {
                 None => break,
             }
             if slow {
-                tokio::time::sleep(Duration::from_millis(dice.roll(20))).await;
+                tokio::time::sleep(Duration::from_millis(dice.below(20) as u64)).await;
             }
         }
     }

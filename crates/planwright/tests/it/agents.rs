@@ -1,7 +1,8 @@
 //! Agent steps at the command line: programs that work on them, and what they may do.
 
-use crate::provider::{Provider, Reply};
-use crate::workbench::{Bench, said, wait_until};
+use planwright_testing::provider::{Provider, ScriptedReply};
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::{Bench, said};
 use serde_json::{Value, json};
 
 /// A workspace with an executor that is this shell script.
@@ -303,20 +304,20 @@ fn steps_that_name_an_operation_are_instructions_for_an_executor() {
 
 #[test]
 fn a_plan_of_descriptions_is_carried_out_by_a_model_within_its_scope() {
-    let said = |args: Value| Reply::calls([("local.append_file", args)]);
+    let said = |args: Value| ScriptedReply::calls([("local.append_file", args)]);
     let line = json!({"path": "book.txt", "content": "${secret.KEY} 42 EUR\n"});
     let provider = Provider::scripted([
         // The first call fails, the model sees why and does better; then it wants what it may not
         // have.
-        Reply::calls([("local.read_file", json!({"path": "bill.txt"}))]),
-        Reply::calls([("local.read_file", json!({"path": "invoice.txt"}))]),
-        Reply::calls([(
+        ScriptedReply::calls([("local.read_file", json!({"path": "bill.txt"}))]),
+        ScriptedReply::calls([("local.read_file", json!({"path": "invoice.txt"}))]),
+        ScriptedReply::calls([(
             "local.write_file",
             json!({"path": "other.txt", "content": "x"}),
         )]),
-        Reply::text("42 EUR"),
+        ScriptedReply::text("42 EUR"),
         said(line),
-        Reply::text("booked").using(70, 30, 0),
+        ScriptedReply::text("booked").using(70, 30, 0),
     ]);
     let bench = Bench::new();
     bench.write("planwright.toml", &provider.config());

@@ -1,6 +1,7 @@
 //! Steps that wait for a person.
 
-use crate::workbench::{Bench, effect, step};
+use planwright_testing::steps::{effect, step};
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 fn gated(bench: &Bench) -> String {

@@ -1,6 +1,7 @@
 //! What was recorded can be proved, and what was damaged is named.
 
-use crate::workbench::{Bench, call, echo, effect};
+use planwright_testing::steps::{call, echo, effect};
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 fn ran(bench: &Bench) {

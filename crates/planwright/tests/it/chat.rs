@@ -1,14 +1,16 @@
 //! Talking with a model that can use the tools.
 
-use crate::provider::{Provider, Reply};
 use crate::service::Served;
-use crate::workbench::{Bench, Said, Terminal, said, wait_until};
+use planwright_testing::provider::{Provider, ScriptedReply};
+use planwright_testing::terminal::Terminal;
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::{Bench, Said, said};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::process::Stdio;
 
 /// A workspace whose model answers with these.
-fn bench(replies: impl IntoIterator<Item = Reply>) -> (Bench, Provider) {
+fn bench(replies: impl IntoIterator<Item = ScriptedReply>) -> (Bench, Provider) {
     configured(Provider::scripted(replies), "")
 }
 
@@ -48,8 +50,8 @@ fn conversation(bench: &Bench) -> Option<String> {
         .map(|plan| plan["id"].as_str().unwrap().to_owned())
 }
 
-fn append(text: &str) -> Reply {
-    Reply::calls([(
+fn append(text: &str) -> ScriptedReply {
+    ScriptedReply::calls([(
         "local__append_file",
         json!({ "path": "effects.txt", "content": format!("{text}\n") }),
     )])
@@ -70,7 +72,10 @@ const APPENDING_IS_ALLOWED: &str =
 
 #[test]
 fn what_the_model_says_is_data_and_everything_else_is_talk() {
-    let (bench, provider) = bench([Reply::text("Hello there."), Reply::text("Still\nhere.")]);
+    let (bench, provider) = bench([
+        ScriptedReply::text("Hello there."),
+        ScriptedReply::text("Still\nhere."),
+    ]);
     let said = chat(&bench, &[], "hi ${HOME}\nare you there?\n").ends(0);
     assert_eq!(said.out, "Hello there.\nStill\nhere.\n");
     assert!(
@@ -106,8 +111,8 @@ fn what_the_model_says_is_data_and_everything_else_is_talk() {
 #[test]
 fn a_conversation_goes_on_where_it_was() {
     let (bench, provider) = bench([
-        Reply::text("I will remember 42."),
-        Reply::text("It was 42."),
+        ScriptedReply::text("I will remember 42."),
+        ScriptedReply::text("It was 42."),
     ]);
     chat(&bench, &[], "remember 42\n").ends(0);
     let id = conversation(&bench).unwrap();
@@ -132,10 +137,10 @@ fn a_conversation_goes_on_where_it_was() {
 
 #[test]
 fn calls_that_only_read_are_made_and_shown() {
-    let call = Reply::calls([("local__read_file", json!({ "path": "note.txt" }))]);
+    let call = ScriptedReply::calls([("local__read_file", json!({ "path": "note.txt" }))]);
     let (bench, provider) = bench([
         call.saying("Let me look."),
-        Reply::text("It says: buy milk."),
+        ScriptedReply::text("It says: buy milk."),
     ]);
     bench.write("note.txt", "buy milk");
     let said = chat(&bench, &[], "what is in the note?\n").ends(0);
@@ -157,7 +162,7 @@ fn calls_that_only_read_are_made_and_shown() {
 
 #[test]
 fn what_changes_something_waits_for_a_person_and_is_done_once() {
-    let (bench, provider) = bench([append("once"), Reply::text("Done.")]);
+    let (bench, provider) = bench([append("once"), ScriptedReply::text("Done.")]);
     let said = chat(&bench, &[], "note it\n").ends(4);
     assert!(said.err.contains("→ local.append_file"), "{}", said.err);
     assert!(
@@ -185,7 +190,7 @@ fn what_changes_something_waits_for_a_person_and_is_done_once() {
 
 #[test]
 fn the_service_leaves_conversations_out_but_not_what_they_wait_for() {
-    let (bench, _provider) = bench([Reply::text("Hello."), append("once")]);
+    let (bench, _provider) = bench([ScriptedReply::text("Hello."), append("once")]);
     chat(&bench, &[], "hi\n").ends(0);
     let idle = conversation(&bench).unwrap();
     chat(&bench, &[], "note it\n").ends(4);
@@ -251,7 +256,7 @@ fn a_person_is_shown_the_call_and_says_yes_or_no() {
         ("n\n", "", "said no"),
         ("\n", "", "said no"),
     ] {
-        let (bench, provider) = bench([append("once"), Reply::text("As you wish.")]);
+        let (bench, provider) = bench([append("once"), ScriptedReply::text("As you wish.")]);
         let mut terminal = Terminal::start(&bench, &["chat"]);
         terminal.wait_for("› ");
         terminal.types("note it\n");
@@ -283,10 +288,14 @@ fn a_person_is_shown_the_call_and_says_yes_or_no() {
 
 #[test]
 fn what_policy_denies_and_what_is_not_offered_is_refused() {
-    let unknown = Reply::calls([("local__format_disk", json!({}))]);
-    let outside = Reply::calls([("demo__echo", json!({ "value": 1 }))]);
-    let provider =
-        Provider::scripted([append("never"), unknown, outside, Reply::text("I cannot.")]);
+    let unknown = ScriptedReply::calls([("local__format_disk", json!({}))]);
+    let outside = ScriptedReply::calls([("demo__echo", json!({ "value": 1 }))]);
+    let provider = Provider::scripted([
+        append("never"),
+        unknown,
+        outside,
+        ScriptedReply::text("I cannot."),
+    ]);
     let rule = "[[policy.rules]]\ntool = \"local.append_file\"\nthen = \"deny\"\nreason = \"read only today\"\n";
     let (bench, provider) = configured(provider, rule);
     let said = chat(&bench, &["--server", "local"], "note it\n").ends(0);
@@ -308,10 +317,11 @@ fn what_policy_denies_and_what_is_not_offered_is_refused() {
 
 #[test]
 fn what_steers_a_terminal_is_taken_out_of_everything_shown() {
-    let hostile = Reply::calls([("local__read_file", json!({ "path": "\u{1b}[2J\u{202e}x" }))]);
+    let hostile =
+        ScriptedReply::calls([("local__read_file", json!({ "path": "\u{1b}[2J\u{202e}x" }))]);
     let (bench, _provider) = bench([
         hostile,
-        Reply::text("a\u{1b}]0;owned\u{7}b\u{9b}31mc\r\u{200b}d"),
+        ScriptedReply::text("a\u{1b}]0;owned\u{7}b\u{9b}31mc\r\u{200b}d"),
     ]);
     let said = chat(&bench, &[], "hi\n").ends(0);
     for text in [&said.out, &said.err] {
@@ -325,8 +335,12 @@ fn what_steers_a_terminal_is_taken_out_of_everything_shown() {
 
 #[test]
 fn with_json_every_event_is_a_line() {
-    let call = Reply::calls([("local__read_file", json!({ "path": "note.txt" }))]);
-    let (bench, _provider) = bench([call, Reply::text("milk"), Reply::status(500, "{}")]);
+    let call = ScriptedReply::calls([("local__read_file", json!({ "path": "note.txt" }))]);
+    let (bench, _provider) = bench([
+        call,
+        ScriptedReply::text("milk"),
+        ScriptedReply::status(500, "{}"),
+    ]);
     bench.write("note.txt", "buy milk");
     let said = chat(&bench, &["--json"], "look\n/cost\n/nosuch\nand now?\n").ends(7);
     let events: Vec<Value> = said
@@ -374,9 +388,9 @@ fn with_json_every_event_is_a_line() {
 #[test]
 fn a_provider_that_fails_ends_no_conversation() {
     let (bench, provider) = bench([
-        Reply::status(500, "{}"),
-        Reply::text("Here I am."),
-        Reply::text("cut").cut(2),
+        ScriptedReply::status(500, "{}"),
+        ScriptedReply::text("Here I am."),
+        ScriptedReply::text("cut").cut(2),
     ]);
     let said = chat(&bench, &[], "hi\nonce more\n").ends(0);
     assert!(
@@ -408,8 +422,8 @@ fn interrupt_a_story(terminal: &mut Terminal, provider: &Provider) {
 
 #[test]
 fn ctrl_c_ends_the_answer_and_the_chat_goes_on() {
-    let endless = Reply::text("Once upon a time there was").hanging(2);
-    let (bench, provider) = bench([endless, Reply::text("Of course.")]);
+    let endless = ScriptedReply::text("Once upon a time there was").hanging(2);
+    let (bench, provider) = bench([endless, ScriptedReply::text("Of course.")]);
     let mut terminal = Terminal::start(&bench, &["chat"]);
     interrupt_a_story(&mut terminal, &provider);
     terminal.types("stop\n");
@@ -426,7 +440,7 @@ fn ctrl_c_ends_the_answer_and_the_chat_goes_on() {
 
 #[test]
 fn an_answer_that_is_interrupted_counts_against_the_budget() {
-    let endless = Reply::text("Once upon a time there was").hanging(2);
+    let endless = ScriptedReply::text("Once upon a time there was").hanging(2);
     let (bench, provider) = configured(Provider::scripted([endless]), "[chat]\nmax_tokens = 30\n");
     let mut terminal = Terminal::start(&bench, &["chat", "--no-tools"]);
     interrupt_a_story(&mut terminal, &provider);
@@ -452,11 +466,15 @@ fn what_a_plan_took_before_a_crash_counts_against_the_budget() {
         { "id": "s1", "title": "read", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": [] },
         { "id": "s2", "title": "rest", "tool": "demo.sleep", "args": { "ms": 600_000 }, "dependsOn": ["s1"] },
     ] });
-    let wanted = Reply::calls([(
+    let wanted = ScriptedReply::calls([(
         "planwright__plan_create_and_execute",
         json!({ "goal": "read it" }),
     )]);
-    let provider = Provider::scripted([wanted, Reply::json(plan), Reply::text("Enough.")]);
+    let provider = Provider::scripted([
+        wanted,
+        ScriptedReply::json(plan),
+        ScriptedReply::text("Enough."),
+    ]);
     let (bench, provider) = configured(provider, "[chat]\nmax_calls = 2\n");
     bench.write("note.txt", "buy milk");
     let mut command = bench.command(&["chat", "--plan-tools"]);
@@ -499,7 +517,7 @@ fn what_a_plan_took_before_a_crash_counts_against_the_budget() {
 
 #[test]
 fn commands_inside_the_chat_are_those_of_the_command_line() {
-    let (bench, provider) = bench([Reply::text("hello")]);
+    let (bench, provider) = bench([ScriptedReply::text("hello")]);
     bench.plan(
         "p",
         json!([{ "id": "a", "tool": "demo.echo", "args": { "value": 7 } }]),
@@ -543,8 +561,12 @@ fn the_model_can_make_and_run_plans_that_only_read() {
         { "id": "s1", "title": "read", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": [] },
         { "id": "s2", "title": "again", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": ["s1"] },
     ] });
-    let wanted = Reply::calls([("planwright__plan_create_and_execute", goal)]);
-    let (bench, provider) = bench([wanted, Reply::json(plan), Reply::text("Read twice.")]);
+    let wanted = ScriptedReply::calls([("planwright__plan_create_and_execute", goal)]);
+    let (bench, provider) = bench([
+        wanted,
+        ScriptedReply::json(plan),
+        ScriptedReply::text("Read twice."),
+    ]);
     bench.write("note.txt", "buy milk");
     let said = chat(&bench, &["--plan-tools"], "read the note twice\n").ends(0);
     assert_eq!(said.out, "Read twice.\n", "{}", said.err);
@@ -575,14 +597,14 @@ fn a_plan_of_the_model_that_changes_something_is_the_persons_to_approve() {
           "args": { "path": "effects.txt", "content": "once\n" } },
     ] });
     let script = || {
-        let wanted = Reply::calls([(
+        let wanted = ScriptedReply::calls([(
             "planwright__plan_create_and_execute",
             json!({ "goal": "note it" }),
         )]);
         [
             wanted,
-            Reply::json(plan.clone()),
-            Reply::text("Let us see."),
+            ScriptedReply::json(plan.clone()),
+            ScriptedReply::text("Let us see."),
         ]
     };
     // No person is there: it comes back as pending.
@@ -616,21 +638,21 @@ fn a_plan_of_the_model_that_changes_something_is_the_persons_to_approve() {
 
 #[test]
 fn the_chat_and_the_plans_run_from_it_have_one_budget() {
-    let read = || Reply::calls([("local__read_file", json!({ "path": "note.txt" }))]);
+    let read = || ScriptedReply::calls([("local__read_file", json!({ "path": "note.txt" }))]);
     let plan = json!({ "title": "Read it", "steps": [
         { "id": "s1", "title": "read", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": [] },
         { "id": "s2", "title": "again", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": ["s1"] },
     ] });
-    let wanted = Reply::calls([(
+    let wanted = ScriptedReply::calls([(
         "planwright__plan_create_and_execute",
         json!({ "goal": "read it" }),
     )]);
     let provider = Provider::scripted([
         read(),
         wanted,
-        Reply::json(plan),
+        ScriptedReply::json(plan),
         read(),
-        Reply::text("Enough."),
+        ScriptedReply::text("Enough."),
     ]);
     let (bench, provider) = configured(provider, "[chat]\nmax_calls = 2\n");
     bench.write("note.txt", "buy milk");
@@ -659,7 +681,7 @@ fn wherever_the_chat_is_killed_it_goes_on_and_the_effect_happens_once() {
     let answering = || {
         Provider::answering(|asked| {
             match asked.body["messages"].as_array().unwrap().last().unwrap()["role"].as_str() {
-                Some("tool") => Reply::text("Done."),
+                Some("tool") => ScriptedReply::text("Done."),
                 _ => append("once"),
             }
         })
@@ -715,7 +737,7 @@ fn without_a_model_there_is_nobody_to_talk_to() {
 
 #[test]
 fn lines_that_end_in_a_backslash_are_one_message_and_long_ones_are_not_sent() {
-    let (bench, provider) = bench([Reply::text("ok"), Reply::text("ok")]);
+    let (bench, provider) = bench([ScriptedReply::text("ok"), ScriptedReply::text("ok")]);
     let long = "x".repeat(300 << 10);
     let said = chat(
         &bench,
@@ -751,7 +773,10 @@ fn prompt_after(terminal: &Terminal, words: &str) {
 #[test]
 fn at_a_terminal_there_is_a_line_editor_with_a_history_of_ones_own() {
     use std::os::unix::fs::MetadataExt as _;
-    let (bench, provider) = bench([Reply::text("Hello there."), Reply::text("Again.")]);
+    let (bench, provider) = bench([
+        ScriptedReply::text("Hello there."),
+        ScriptedReply::text("Again."),
+    ]);
     let mut command = bench.command(&["chat"]);
     command.env("TERM", "xterm");
     let mut terminal = Terminal::whole(command);

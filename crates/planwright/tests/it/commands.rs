@@ -1,6 +1,6 @@
 //! The commands that are not part of a run.
 
-use crate::workbench::Bench;
+use planwright_testing::workbench::Bench;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 

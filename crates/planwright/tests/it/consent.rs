@@ -1,6 +1,7 @@
 //! Nothing runs that no approver agreed to.
 
-use crate::workbench::{Bench, echo, effect, step};
+use planwright_testing::steps::{echo, effect, step};
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 /// The entries of a plan's own journal.

@@ -1,6 +1,7 @@
 //! The shapes other programs rely on, key by key.
 
-use crate::workbench::{Bench, call, echo, effect, keys, step};
+use planwright_testing::steps::{call, echo, effect, keys, step};
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 const RUN_KEYS: [&str; 10] = [

@@ -1,6 +1,9 @@
 //! Conditions, loops and questions, as people and other programs see them.
 
-use crate::workbench::{Bench, Terminal, call, echo, effect, step, wait_until};
+use planwright_testing::steps::{call, echo, effect, step};
+use planwright_testing::terminal::Terminal;
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 fn asks(id: &str, schema: Value, after: &[&str]) -> Value {

@@ -1,6 +1,8 @@
 //! Versions of plans: edited, compared, restored, and agreed to again.
 
-use crate::workbench::{Bench, Said, Terminal, echo, effect, said};
+use planwright_testing::steps::{echo, effect};
+use planwright_testing::terminal::Terminal;
+use planwright_testing::workbench::{Bench, Said, said};
 use serde_json::{Value, json};
 
 fn imported(bench: &Bench) {
@@ -175,7 +177,7 @@ fn a_skipped_step_stays_in_the_plan_and_does_not_run() {
     edit(&bench, &["--skip", "b"]).ends(0);
     let result = bench.run(&["run", "p", "--yes", "--json"]).ends(0).json();
     assert_eq!(result["status"], "completed");
-    let skipped = crate::workbench::step(&result, "b");
+    let skipped = planwright_testing::steps::step(&result, "b");
     assert_eq!(skipped["status"], "skipped");
     assert_eq!(
         bench.read("effects.txt"),
@@ -504,7 +506,7 @@ fn of_edits_made_at_the_same_moment_one_wins_and_the_others_hear_of_it() {
         .collect();
     let ends: Vec<Said> = running
         .into_iter()
-        .map(crate::workbench::Running::wait)
+        .map(planwright_testing::workbench::Running::wait)
         .collect();
     assert_eq!(
         ends.iter().filter(|said| said.code == 0).count(),

@@ -1,7 +1,8 @@
 //! Every plan in `examples/` does what its folder's README says.
 
-use crate::provider::{Provider, Reply};
-use crate::workbench::{Bench, step};
+use planwright_testing::provider::{Provider, ScriptedReply};
+use planwright_testing::steps::step;
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -148,14 +149,14 @@ fn models() {
     let repaired = json!({ "assessment": "needs_adjustment", "reasoning": "the file is called notes.txt",
         "adjustments": [{ "type": "retry", "step": "read", "args": { "path": "notes.txt" } }] });
     let provider = Provider::scripted([
-        Reply::text("A font slows the login page down."),
-        Reply::json(
+        ScriptedReply::text("A font slows the login page down."),
+        ScriptedReply::json(
             json!({ "checks": [{ "criterion": 1, "holds": true, "evidence": "one sentence" }] }),
         ),
-        Reply::calls([("read_file", json!({ "path": "notes.txt" }))]),
-        Reply::text("notes.txt: four seconds"),
-        Reply::json(repaired),
-        Reply::json(
+        ScriptedReply::calls([("read_file", json!({ "path": "notes.txt" }))]),
+        ScriptedReply::text("notes.txt: four seconds"),
+        ScriptedReply::json(repaired),
+        ScriptedReply::json(
             json!({ "assessment": "complete", "reasoning": "it is there", "adjustments": [] }),
         ),
     ]);

@@ -1,6 +1,7 @@
 //! How plans run. Times are compared with each other, or with generous bounds.
 
-use crate::workbench::{Bench, call, echo, effect, keys, sleep, step};
+use planwright_testing::steps::{call, echo, effect, keys, sleep, step};
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 fn millis(value: &Value) -> u64 {

@@ -1,6 +1,7 @@
 //! Bad input: one clear error, what to do about it, and nothing half done.
 
-use crate::workbench::{Bench, call, echo, effect};
+use planwright_testing::steps::{call, echo, effect};
+use planwright_testing::workbench::Bench;
 use serde_json::json;
 
 #[test]

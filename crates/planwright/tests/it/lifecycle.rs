@@ -1,6 +1,7 @@
 //! The life of a plan: versions, rejections, deletion.
 
-use crate::workbench::{Bench, echo, effect, sleep};
+use planwright_testing::steps::{echo, effect, sleep};
+use planwright_testing::workbench::Bench;
 use serde_json::json;
 
 #[test]

@@ -24,8 +24,6 @@ mod models;
 mod planning;
 mod policy;
 mod processes;
-#[path = "../../../planwright-adapters/tests/provider/mod.rs"]
-mod provider;
 mod reflection;
 mod resume;
 mod review_life;
@@ -43,4 +41,3 @@ mod tokens;
 mod undo;
 mod watch;
 mod webhooks;
-mod workbench;

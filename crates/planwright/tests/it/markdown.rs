@@ -1,6 +1,7 @@
 //! Plans in Markdown files, through the program.
 
-use crate::workbench::{Bench, echo, effect};
+use planwright_testing::steps::{echo, effect};
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 fn imported(bench: &Bench, id: &str, steps: Value) {

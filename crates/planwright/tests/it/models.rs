@@ -1,9 +1,9 @@
 //! `planwright models`: listed without being asked, checked by being asked, and trusted before they
 //! are asked.
 
-use crate::provider::{Provider, Reply};
 use crate::telemetry::Collector;
-use crate::workbench::{Bench, Said, said};
+use planwright_testing::provider::{Provider, ScriptedReply};
+use planwright_testing::workbench::{Bench, Said, said};
 use serde_json::json;
 
 const CANARY: &str = "sk-canary-Zk3vQ8sTn5LwX2y";
@@ -21,8 +21,8 @@ fn with(bench: &Bench, args: &[&str], variables: &[(&str, &str)]) -> Said {
 /// Answers both questions of `models check`.
 fn able() -> Provider {
     Provider::answering(|asked| match asked.text().contains("write_note") {
-        true => Reply::calls([("write_note", json!({"text": "ready"}))]),
-        false => Reply::json(json!({"answer": 4})).using(30, 5, 0),
+        true => ScriptedReply::calls([("write_note", json!({"text": "ready"}))]),
+        false => ScriptedReply::json(json!({"answer": 4})).using(30, 5, 0),
     })
 }
 
@@ -100,7 +100,7 @@ fn a_model_that_fails_the_check_fails_the_command_and_no_key_is_shown() {
         format!(r#"{{"error": {{"message": "Incorrect API key provided: Bearer {CANARY}"}}}}"#);
     let (bench, provider) = (
         Bench::new(),
-        Provider::answering(move |_| Reply::status(401, body.clone())),
+        Provider::answering(move |_| ScriptedReply::status(401, body.clone())),
     );
     bench.write(
         "planwright.toml",

@@ -1,7 +1,8 @@
 //! `create` and `regenerate`: the real program, and a provider that answers from a script.
 
-use crate::provider::{Provider, Reply};
-use crate::workbench::{Bench, wait_until};
+use planwright_testing::provider::{Provider, ScriptedReply};
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::Bench;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -29,8 +30,8 @@ fn unknown_tool() -> Value {
 #[test]
 fn a_goal_becomes_a_plan_that_can_be_run() {
     let provider = Provider::scripted([
-        Reply::json(unknown_tool()).using(1_000, 100, 0),
-        Reply::fenced(&json!({ "plan": plan() })).using(2_000, 200, 0),
+        ScriptedReply::json(unknown_tool()).using(1_000, 100, 0),
+        ScriptedReply::fenced(&json!({ "plan": plan() })).using(2_000, 200, 0),
     ]);
     let bench = bench(&provider);
     let made = bench
@@ -88,8 +89,8 @@ fn a_goal_becomes_a_plan_that_can_be_run() {
 #[test]
 fn without_a_plan_nothing_is_stored_and_the_reason_is_told() {
     let provider = Provider::scripted([
-        Reply::text("I would rather not."),
-        Reply::json(unknown_tool()).too_long(),
+        ScriptedReply::text("I would rather not."),
+        ScriptedReply::json(unknown_tool()).too_long(),
     ]);
     let bench = bench(&provider);
     let failed = bench.run(&["create", "read the notes", "--rounds", "1"]);
@@ -102,7 +103,7 @@ fn without_a_plan_nothing_is_stored_and_the_reason_is_told() {
         "{failed:#?}"
     );
     assert_eq!(bench.run(&["list", "--json"]).json(), json!([]));
-    let down = Provider::scripted([Reply::status(500, "{}")]);
+    let down = Provider::scripted([ScriptedReply::status(500, "{}")]);
     bench.write("planwright.toml", &down.config());
     bench
         .run(&["create", "read the notes"])
@@ -158,7 +159,8 @@ fn a_fallback_is_a_draft_for_people() {
         .complains(2, "the plan is not valid");
     let mut agent = bench.command(&["propose", id]);
     agent.env("PLANWRIGHT_AGENT", "eager");
-    crate::workbench::said(agent.output().unwrap()).complains(3, "a person has to look at it");
+    planwright_testing::workbench::said(agent.output().unwrap())
+        .complains(3, "a person has to look at it");
 }
 
 #[test]
@@ -226,7 +228,7 @@ fn a_dry_run_prints_the_prompt_and_asks_nobody() {
 fn steps_are_written_again_and_the_rest_stays() {
     let again = json!({ "title": "T", "steps": [
         { "id": "s2", "title": "Search", "tool": "local.search_code", "args": { "query": "milk" }, "dependsOn": ["s1"] }] });
-    let provider = Provider::scripted([Reply::json(plan()), Reply::json(again)]);
+    let provider = Provider::scripted([ScriptedReply::json(plan()), ScriptedReply::json(again)]);
     let bench = bench(&provider);
     let id = bench
         .run(&["create", "read the notes", "--json"])
@@ -275,7 +277,7 @@ fn steps_are_written_again_and_the_rest_stays() {
 
 #[test]
 fn an_interrupted_planner_is_left_alone() {
-    let provider = Provider::scripted([Reply::json(plan()).after(Duration::from_secs(60))]);
+    let provider = Provider::scripted([ScriptedReply::json(plan()).after(Duration::from_secs(60))]);
     let bench = bench(&provider);
     let running = bench.start(&["create", "read the notes"]);
     wait_until("the model to be asked", || provider.asked().len() == 1);

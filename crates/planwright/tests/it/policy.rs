@@ -1,6 +1,8 @@
 //! The operator's policy, seen from the command line.
 
-use crate::workbench::{Bench, Said, Terminal, call, echo, effect, step};
+use planwright_testing::steps::{call, echo, effect, step};
+use planwright_testing::terminal::Terminal;
+use planwright_testing::workbench::{Bench, Said};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
 //! Several processes on one store, and signals.
 
-use crate::workbench::{Bench, echo, effect, sleep, step, wait_until};
+use planwright_testing::steps::{echo, effect, sleep, step};
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::Bench;
 use rustix::process::Signal;
 use serde_json::json;
 

@@ -1,8 +1,8 @@
 //! `run --reflect`, `--replan` and `--check`, and `check`, against a provider that answers from a
 //! script.
 
-use crate::provider::{Provider, Reply};
-use crate::workbench::Bench;
+use planwright_testing::provider::{Provider, ScriptedReply};
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 /// `a` is written, `b` reads a file that is not there, `c` writes what `b` found.
@@ -27,7 +27,10 @@ fn retry_b() -> Value {
     )
 }
 
-fn bench(replies: impl IntoIterator<Item = Reply>, more: &str) -> (Bench, Provider, String) {
+fn bench(
+    replies: impl IntoIterator<Item = ScriptedReply>,
+    more: &str,
+) -> (Bench, Provider, String) {
     let bench = Bench::new();
     let provider = Provider::scripted(replies);
     bench.write("planwright.toml", &format!("{}{more}", provider.config()));
@@ -37,7 +40,7 @@ fn bench(replies: impl IntoIterator<Item = Reply>, more: &str) -> (Bench, Provid
 
 #[test]
 fn an_adjustment_waits_for_somebody_who_agrees_to_the_change_and_then_the_rest_runs() {
-    let (bench, provider, file) = bench([Reply::fenced(&retry_b())], "");
+    let (bench, provider, file) = bench([ScriptedReply::fenced(&retry_b())], "");
     let said = bench.run(&["run", &file, "--yes", "--reflect"]).ends(4);
     assert!(
         said.err.contains("▸ asking a model to assess the run"),
@@ -99,14 +102,16 @@ fn an_adjustment_waits_for_somebody_who_agrees_to_the_change_and_then_the_rest_r
 
 #[test]
 fn whoever_agrees_in_advance_or_lets_policy_agree_to_reading_is_not_asked() {
-    let (bench, _provider, file) = self::bench([Reply::json(retry_b())], "");
+    let (bench, _provider, file) = self::bench([ScriptedReply::json(retry_b())], "");
     bench
         .run(&["run", &file, "--yes", "--reflect", "--yes-adjustments"])
         .ends(0);
     assert_eq!(bench.read("c.txt"), "hello");
 
-    let (bench, _provider, _) =
-        self::bench([Reply::json(retry_b())], "[policy]\nadjust = \"auto\"\n");
+    let (bench, _provider, _) = self::bench(
+        [ScriptedReply::json(retry_b())],
+        "[policy]\nadjust = \"auto\"\n",
+    );
     let file = bench.plan(
         "p",
         json!([
@@ -118,15 +123,17 @@ fn whoever_agrees_in_advance_or_lets_policy_agree_to_reading_is_not_asked() {
     assert!(said.err.contains("approved by policy"), "{said:#?}");
 
     // What is written was agreed to after `b` as it was.
-    let (bench, _provider, file) =
-        self::bench([Reply::json(retry_b())], "[policy]\nadjust = \"auto\"\n");
+    let (bench, _provider, file) = self::bench(
+        [ScriptedReply::json(retry_b())],
+        "[policy]\nadjust = \"auto\"\n",
+    );
     bench.run(&["run", &file, "--yes", "--reflect"]).ends(4);
     assert_eq!(bench.read("c.txt"), "");
 
     // Policy never agrees to a write.
     let write = json!([{"type": "replace", "step": "b", "new": {"tool": "local.write_file", "args": {"path": "x.txt", "content": "x"}}}]);
     let (bench, _provider, file) = self::bench(
-        [Reply::json(says("needs_adjustment", write))],
+        [ScriptedReply::json(says("needs_adjustment", write))],
         "[policy]\nadjust = \"auto\"\n",
     );
     bench.run(&["run", &file, "--yes", "--reflect"]).ends(4);
@@ -136,9 +143,12 @@ fn whoever_agrees_in_advance_or_lets_policy_agree_to_reading_is_not_asked() {
 #[test]
 fn a_model_that_is_down_or_talks_nonsense_makes_no_failure_a_success() {
     for replies in [
-        vec![Reply::status(500, "{}")],
-        vec![Reply::text("Great!"), Reply::text("Really.")],
-        vec![Reply::json(says("complete", json!([])))],
+        vec![ScriptedReply::status(500, "{}")],
+        vec![
+            ScriptedReply::text("Great!"),
+            ScriptedReply::text("Really."),
+        ],
+        vec![ScriptedReply::json(says("complete", json!([])))],
     ] {
         let (bench, _provider, file) = bench(replies, "");
         let said = bench
@@ -172,7 +182,7 @@ fn the_remaining_work_can_be_planned_anew() {
         {"id": "read", "tool": "local.read_file", "args": {"path": "a.txt"}, "dependsOn": []},
         {"id": "copy", "tool": "local.write_file", "args": {"path": "c.txt", "content": "${read}"}, "dependsOn": ["read"]},
     ]});
-    let (bench, provider, file) = bench([Reply::json(revised)], "");
+    let (bench, provider, file) = bench([ScriptedReply::json(revised)], "");
     let said = bench.run(&[
         "run",
         &file,
@@ -201,9 +211,9 @@ fn criteria_are_checked_with_evidence_and_what_nobody_can_tell_is_no_success() {
     let holds = |holds: Value| json!({"checks": [{"criterion": 1, "holds": holds, "evidence": "step c wrote it"}]});
     let (bench, _provider, _) = bench(
         [
-            Reply::json(holds(json!(true))),
-            Reply::json(holds(json!(false))),
-            Reply::status(500, "{}"),
+            ScriptedReply::json(holds(json!(true))),
+            ScriptedReply::json(holds(json!(false))),
+            ScriptedReply::status(500, "{}"),
         ],
         "",
     );

@@ -1,6 +1,7 @@
 //! Going on after a crash, a pause, an edit.
 
-use crate::workbench::{Bench, echo, effect, sleep, step};
+use planwright_testing::steps::{echo, effect, sleep, step};
+use planwright_testing::workbench::Bench;
 use serde_json::json;
 
 /// Runs the plan and kills the process while `step` is in flight.

@@ -1,7 +1,9 @@
 //! Talking about plans, sending them back, giving runs up, putting plans away, and the figures over
 //! all of it.
 
-use crate::workbench::{Bench, echo, effect, sleep, wait_until};
+use planwright_testing::steps::{echo, effect, sleep};
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 fn proposed(bench: &Bench) {
@@ -104,7 +106,7 @@ fn a_long_comment_comes_from_stdin_and_has_a_limit() {
             .unwrap()
             .write_all("x".repeat(bytes).as_bytes())
             .unwrap();
-        let said = crate::workbench::said(child.wait_with_output().unwrap());
+        let said = planwright_testing::workbench::said(child.wait_with_output().unwrap());
         assert_eq!(said.code, code, "{said:#?}");
     }
 }
@@ -143,7 +145,7 @@ fn an_agent_comments_but_settles_only_what_it_began() {
         .unwrap()
         .to_owned();
     let as_agent = |args: &[&str]| {
-        crate::workbench::said(
+        planwright_testing::workbench::said(
             bench
                 .command(args)
                 .env("PLANWRIGHT_AGENT", "bot")

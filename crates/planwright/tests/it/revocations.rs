@@ -1,6 +1,7 @@
 //! `approve --revoke`: an approval is taken back before it is used.
 
-use crate::workbench::{Bench, effect, said};
+use planwright_testing::steps::effect;
+use planwright_testing::workbench::{Bench, said};
 use serde_json::json;
 
 fn approved(bench: &Bench) -> String {

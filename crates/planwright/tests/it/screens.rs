@@ -3,7 +3,8 @@
 //! Digests, run ids, times, durations and the name of the user differ from run to run and are
 //! masked; everything else is exactly as it is printed. The environment is the bench's own.
 
-use crate::workbench::{Bench, effect};
+use planwright_testing::steps::effect;
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 /// Runs a command and formats it as a person sees it: the command, stdout, stderr and the exit code.

@@ -1,13 +1,11 @@
 //! Secrets in real runs: they reach the tool, and nothing that is kept or shown has them, in any
 //! spelling.
 
-#[path = "../../../planwright-core/tests/it/spellings.rs"]
-mod spellings;
-
-use crate::workbench::{Bench, Said, call, step};
 use planwright_core::secret::{Redactor, SecretName, SecretText};
+use planwright_testing::spellings::{encodings, standard};
+use planwright_testing::steps::{call, step};
+use planwright_testing::workbench::{Bench, Said};
 use serde_json::{Value, json};
-use spellings::{encodings, standard};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,6 +1,8 @@
 //! Servers that files name: which count, which are trusted, and that no other is ever started.
 
-use crate::workbench::{Bench, Said, Terminal, call, said};
+use planwright_testing::steps::call;
+use planwright_testing::terminal::Terminal;
+use planwright_testing::workbench::{Bench, Said, said};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! The service as a process, and a client that knows nothing of it.
 
-use crate::workbench::{Running, wait_until};
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::Running;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};

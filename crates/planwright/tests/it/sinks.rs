@@ -4,7 +4,8 @@
 use crate::secrets::{Canaries, PASSWORD, TOKEN, bench, echoes, echoing_server, workers};
 use crate::service::Served;
 use crate::telemetry::Collector;
-use crate::workbench::{call, wait_until};
+use planwright_testing::steps::call;
+use planwright_testing::wait::wait_until;
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

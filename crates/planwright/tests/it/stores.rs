@@ -1,7 +1,8 @@
 //! `store`: encrypted, backed up, restored, checked; and every other command with an encrypted
 //! store.
 
-use crate::workbench::{Bench, Said, Terminal};
+use planwright_testing::terminal::Terminal;
+use planwright_testing::workbench::{Bench, Said};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

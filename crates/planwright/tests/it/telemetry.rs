@@ -1,7 +1,9 @@
 //! Logs and spans of the real program, and a collector that only listens.
 
 use crate::service::Served;
-use crate::workbench::{Bench, Said, call, echo, said, sleep, wait_until};
+use planwright_testing::steps::{call, echo, sleep};
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::{Bench, Said, said};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

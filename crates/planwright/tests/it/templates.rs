@@ -1,6 +1,7 @@
 //! Plans with inputs: kept, listed, filled in.
 
-use crate::workbench::{Bench, echo, step};
+use planwright_testing::steps::{echo, step};
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 fn greet() -> Value {

@@ -1,6 +1,8 @@
 //! What a person at a terminal is shown and asked.
 
-use crate::workbench::{Bench, Terminal, effect};
+use planwright_testing::steps::effect;
+use planwright_testing::terminal::Terminal;
+use planwright_testing::workbench::Bench;
 use serde_json::json;
 
 fn gated(bench: &Bench) -> String {

@@ -1,6 +1,6 @@
 //! `token`: made, listed, replaced, taken back.
 
-use crate::workbench::Bench;
+use planwright_testing::workbench::Bench;
 use serde_json::Value;
 
 fn create(bench: &Bench, role: &str, kind: &str, name: &str) -> Value {

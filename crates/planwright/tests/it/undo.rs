@@ -1,6 +1,8 @@
 //! Taking runs back, as a person at a keyboard and as a program.
 
-use crate::workbench::{Bench, Terminal, call, effect, step};
+use planwright_testing::steps::{call, effect, step};
+use planwright_testing::terminal::Terminal;
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 fn undo(tool: &str, args: Value) -> Value {
@@ -135,7 +137,7 @@ fn an_undo_can_be_watched_cancelled_and_resolved_by_its_own_id() {
     let plan = bench.plan("p", json!([slow]));
     bench.run(&["run", &plan, "--yes"]).ends(0);
     let running = bench.start(&["undo", "p", "--yes"]);
-    crate::workbench::wait_until("the undo", || {
+    planwright_testing::wait::wait_until("the undo", || {
         let shown = bench.run(&["show", "p", "--json"]).json();
         shown["runs"]
             .as_array()

@@ -1,6 +1,7 @@
 //! Watching a plan from another process.
 
-use crate::workbench::{Bench, echo, sleep};
+use planwright_testing::steps::{echo, sleep};
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 
 fn events(text: &str) -> Vec<Value> {

@@ -1,8 +1,10 @@
 //! Webhooks against a real receiver, which checks the signatures with code of its own.
 
-use crate::provider::{Provider, Reply};
 use crate::service::Served;
-use crate::workbench::{Bench, Running, Said, echo, said, wait_until};
+use planwright_testing::provider::{Provider, ScriptedReply};
+use planwright_testing::steps::echo;
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::{Bench, Running, Said, said};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -257,9 +259,9 @@ fn calls_of_an_executor_are_no_runs_in_notices_and_figures() {
     let receiver = Receiver::start(&bench);
     let append = json!({ "path": "effects.txt", "content": "once" });
     let provider = Provider::scripted([
-        Reply::calls([("demo__echo", json!({ "value": 1 }))]),
-        Reply::calls([("local__append_file", append)]),
-        Reply::text("Done."),
+        ScriptedReply::calls([("demo__echo", json!({ "value": 1 }))]),
+        ScriptedReply::calls([("local__append_file", append)]),
+        ScriptedReply::text("Done."),
     ]);
     let url = format!("http://127.0.0.1:{}/ok", receiver.port);
     let cloud = format!("http://127.0.0.1:{}/cloud", receiver.port);

@@ -1,11 +1,13 @@
 //! Runs that belong to other runs, killed at every crash point: an undo, and a plan that runs
 //! another one.
 
+use crate::in_parallel;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
 
 /// A workspace with one plan `killed` and perhaps another one that it runs.
@@ -76,17 +78,29 @@ fn killed(output: &Output) -> bool {
     output.status.signal() == Some(9)
 }
 
-/// Kills at every point in turn, then also while it recovers. `cycle` returns whether it was killed
-/// at all.
+/// Kills at every point, then also while it recovers. `cycle` returns `true` if the program was
+/// killed at all.
 fn at_every_point(cycle: impl Fn(&[u64]) -> bool + Sync) {
-    let mut points = 0;
-    while cycle(&[points + 1]) {
-        points += 1;
-    }
+    let next = AtomicU64::new(1);
+    let beyond = AtomicU64::new(u64::MAX);
+    in_parallel(|| {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            // Other threads may already have tried points that lie beyond the last one.
+            if !cycle(&[at]) {
+                beyond.fetch_min(at, Ordering::Relaxed);
+                break;
+            }
+        }
+    });
+    let points = beyond.into_inner() - 1;
     assert!(points > 5, "only {points} crash points");
-    for at in 1..=points {
-        cycle(&[at, at % 7 + 1]);
-    }
+    let next = AtomicU64::new(1);
+    in_parallel(|| {
+        while let Some(at) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at <= points) {
+            cycle(&[at, at % 7 + 1]);
+        }
+    });
 }
 
 fn appends(id: &str, file: &str, after: &[&str]) -> Value {

@@ -1,9 +1,10 @@
 //! The model answers, regardless of what it says.
 
-use crate::peers::Project;
 use crate::server::{LocalModel, configured};
 use crate::watcher::Watcher;
-use crate::workbench::{said, wait_until};
+use planwright_testing::peers::Project;
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::said;
 use serde_json::json;
 
 #[test]

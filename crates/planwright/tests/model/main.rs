@@ -8,13 +8,7 @@
 )]
 
 mod answers;
-#[path = "../real/peers.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
-mod peers;
 mod plans;
 mod server;
 mod watcher;
 mod work;
-#[path = "../it/workbench.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
-mod workbench;

@@ -1,7 +1,7 @@
 //! Plans that the model writes, over the tools of a server by another author.
 
-use crate::peers::Project;
 use crate::server::{LocalModel, configured};
+use planwright_testing::peers::Project;
 use serde_json::{Value, json};
 
 const GOALS: [&str; 10] = [

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -31,7 +31,9 @@ impl LocalModel {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let model = MODEL.get_or_init(|| {
             let model = Self::start();
-            crate::workbench::wait_until("the model to be loaded", || model.status() == Some(200));
+            planwright_testing::wait::wait_until("the model to be loaded", || {
+                model.status() == Some(200)
+            });
             model
         });
         Shared {
@@ -102,15 +104,7 @@ fn free_port() -> u16 {
         .port()
 }
 
-/// A file of the model's folder. Its absence is a mistake of the person who runs the tests, and is
-/// said.
+/// A file of the model's folder.
 fn installed(path: &str) -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let found = target.join("peers/model").join(path);
-    assert!(
-        found.exists(),
-        "{} is not installed: run `cargo xtask peers` first",
-        found.display()
-    );
-    found
+    planwright_testing::peers::installed(&format!("model/{path}"))
 }

@@ -1,7 +1,7 @@
 //! The model works and talks: regardless of what it wants, it stays where it was put.
 
-use crate::peers::Project;
 use crate::server::{LocalModel, configured};
+use planwright_testing::peers::Project;
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::process::Stdio;
@@ -73,7 +73,7 @@ fn a_chat_is_answered_piece_by_piece() {
         .unwrap()
         .write_all(b"What is the capital of France?\n")
         .unwrap();
-    let said = crate::workbench::said(chat.wait_with_output().unwrap()).ends(0);
+    let said = planwright_testing::workbench::said(chat.wait_with_output().unwrap()).ends(0);
     let events: Vec<Value> = said
         .out
         .lines()

@@ -1,7 +1,9 @@
 //! Calls of real tools, and values that flow between servers.
 
-use crate::peers::{Project, value};
-use crate::workbench::{Terminal, call, step};
+use planwright_testing::peers::Project;
+use planwright_testing::steps::value;
+use planwright_testing::steps::{call, step};
+use planwright_testing::terminal::Terminal;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -218,7 +220,7 @@ fn the_environment_of_the_user_does_not_reach_a_server() {
     command
         .env("AWS_SECRET_ACCESS_KEY", "do-not-leak")
         .env("PLANWRIGHT_REAL_SECRET", "do-not-leak");
-    let said = crate::workbench::said(command.output().unwrap()).ends(0);
+    let said = planwright_testing::workbench::said(command.output().unwrap()).ends(0);
     assert!(
         said.out.contains("MEMORY_FILE_PATH"),
         "what the file gives it must be there: {said:#?}"

@@ -2,8 +2,10 @@
 //! effect happens twice.
 
 use crate::calls::git;
-use crate::peers::{Project, value};
-use crate::workbench::{call, wait_until};
+use planwright_testing::peers::Project;
+use planwright_testing::steps::call;
+use planwright_testing::steps::value;
+use planwright_testing::wait::wait_until;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,10 @@
 //! The same servers over HTTP, in both eras.
 
-use crate::peers::{Project, value};
-use crate::workbench::{call, said, wait_until};
+use planwright_testing::peers::Project;
+use planwright_testing::steps::call;
+use planwright_testing::steps::value;
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::said;
 use serde_json::{Value, json};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};

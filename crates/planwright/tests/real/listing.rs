@@ -1,7 +1,8 @@
 //! What is known of the servers before a plan runs.
 
-use crate::peers::{ALL, Project};
-use crate::workbench::{call, said};
+use planwright_testing::peers::{ALL, Project};
+use planwright_testing::steps::call;
+use planwright_testing::workbench::said;
 use serde_json::{Value, json};
 
 #[track_caller]

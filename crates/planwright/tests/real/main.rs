@@ -9,9 +9,5 @@ mod calls;
 mod crash;
 mod http;
 mod listing;
-mod peers;
 mod questions;
 mod trouble;
-#[path = "../it/workbench.rs"]
-#[expect(dead_code, reason = "the other tests use the rest")]
-mod workbench;

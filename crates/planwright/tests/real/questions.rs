@@ -1,7 +1,8 @@
 //! Tools that ask a person before they go on, in both eras of the protocol.
 
-use crate::peers::{Project, value};
-use crate::workbench::{call, step};
+use planwright_testing::peers::Project;
+use planwright_testing::steps::value;
+use planwright_testing::steps::{call, step};
 use serde_json::{Value, json};
 
 fn waits(project: &Project, plan: &str) -> Value {

@@ -1,7 +1,9 @@
 //! Servers that take too long, and programs that are stopped while servers work.
 
-use crate::peers::Project;
-use crate::workbench::{Terminal, call, step, wait_until};
+use planwright_testing::peers::Project;
+use planwright_testing::steps::{call, step};
+use planwright_testing::terminal::Terminal;
+use planwright_testing::wait::wait_until;
 use rustix::process::Signal;
 use serde_json::json;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! `POST /chat` of the real program: a model of a real provider answers.
 
 use crate::client::Service;
-use crate::provider::{Provider, Reply};
+use planwright_testing::provider::{Provider, ScriptedReply};
 use serde_json::{Value, json};
 
 fn question() -> Value {
@@ -13,7 +13,7 @@ fn question() -> Value {
 
 #[test]
 fn the_answer_of_the_model_comes_with_a_trace() {
-    let provider = Provider::scripted([Reply::text("Two files changed.")]);
+    let provider = Provider::scripted([ScriptedReply::text("Two files changed.")]);
     let service = Service::configured(&provider.config());
     let answer = service.post("/chat", &question()).ends(200);
     let said = answer.json();

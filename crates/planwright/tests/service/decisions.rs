@@ -1,7 +1,7 @@
 //! Approvals with the real program: a step with a real effect, and signing in from its terminal.
 
 use crate::client::Service;
-use crate::workbench::{echo, effect, step};
+use planwright_testing::steps::{echo, effect, step};
 use serde_json::{Value, json};
 
 fn gated() -> Value {
@@ -64,8 +64,11 @@ fn a_gated_step_is_not_dispatched_before_it_is_approved_and_then_called_once() {
 
 #[test]
 fn whoever_signs_in_from_the_terminal_is_known_to_have_done_so() {
-    let bench = crate::workbench::Bench::new();
-    let terminal = crate::workbench::Terminal::start(&bench, &["serve", "--listen", "127.0.0.1:0"]);
+    let bench = planwright_testing::workbench::Bench::new();
+    let terminal = planwright_testing::terminal::Terminal::start(
+        &bench,
+        &["serve", "--listen", "127.0.0.1:0"],
+    );
     terminal.wait_for("#sign-in=");
     let seen = terminal.seen();
     let url = seen
@@ -76,7 +79,8 @@ fn whoever_signs_in_from_the_terminal_is_known_to_have_done_so() {
         .next()
         .unwrap();
     let (origin, code) = url.split_once("/docs#sign-in=").unwrap();
-    let service = crate::client::Request::to(origin.strip_prefix("http://").unwrap());
+    let service =
+        planwright_testing::http::HttpRequest::to(origin.strip_prefix("http://").unwrap());
     let sign_in = |code: &str| {
         service("POST", "/sign-in")
             .json(&json!({ "code": code }))

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 #[test]
 fn a_public_address_is_refused_without_encryption() {
-    let bench = crate::workbench::Bench::new();
+    let bench = planwright_testing::workbench::Bench::new();
     let said = bench.run(&["serve", "--listen", "0.0.0.0:0"]);
     said.complains(3, "would not be encrypted");
     bench.run(&["serve", "--listen", "nowhere"]).ends(2);

@@ -1,7 +1,7 @@
 //! The files of a plan follow what is done over HTTP.
 
 use crate::client::Service;
-use crate::workbench::echo;
+use planwright_testing::steps::echo;
 use serde_json::json;
 
 #[test]

@@ -11,14 +11,9 @@ mod client;
 mod decisions;
 mod doors;
 mod files;
-#[path = "../../../planwright-adapters/tests/provider/mod.rs"]
-mod provider;
 mod repeat;
 mod revocations;
 mod shutdown;
 mod tls;
 mod tried;
 mod two;
-#[path = "../it/workbench.rs"]
-#[expect(dead_code, reason = "the other tests use the rest")]
-mod workbench;

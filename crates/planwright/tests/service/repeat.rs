@@ -1,9 +1,10 @@
 //! Requests that are repeated with their key are done once.
 
-use crate::client::{Answer, Service};
+use crate::client::Service;
+use planwright_testing::http::HttpReply;
 use serde_json::{Value, json};
 
-fn post(service: &Service, token: &str, path: &str, key: &str, body: &Value) -> Answer {
+fn post(service: &Service, token: &str, path: &str, key: &str, body: &Value) -> HttpReply {
     service
         .bare("POST", path)
         .token(token)

@@ -1,7 +1,10 @@
 //! An approver whose access is taken away, and approvals that are taken back, over HTTP.
 
-use crate::client::{Answer, Service};
-use crate::workbench::{effect, said, wait_until};
+use crate::client::Service;
+use planwright_testing::http::HttpReply;
+use planwright_testing::steps::effect;
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::said;
 use serde_json::{Value, json};
 
 /// A person with a token.
@@ -23,7 +26,7 @@ fn person(service: &Service, role: &str, name: &str, more: &[&str]) -> Person {
 }
 
 impl Person {
-    fn post(&self, service: &Service, path: &str, body: &Value) -> Answer {
+    fn post(&self, service: &Service, path: &str, body: &Value) -> HttpReply {
         service
             .bare("POST", path)
             .token(&self.token)
@@ -44,7 +47,7 @@ impl Person {
     }
 }
 
-fn start(service: &Service, plan: &str) -> Answer {
+fn start(service: &Service, plan: &str) -> HttpReply {
     service.request("POST", &format!("/plan/{plan}/run")).send()
 }
 

@@ -1,7 +1,8 @@
 //! Stopping and dying: nothing is lost, nothing is done twice.
 
 use crate::client::Service;
-use crate::workbench::{echo, effect, sleep, step, wait_until};
+use planwright_testing::steps::{echo, effect, sleep, step};
+use planwright_testing::wait::wait_until;
 use serde_json::json;
 
 #[test]

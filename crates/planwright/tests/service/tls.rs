@@ -1,6 +1,7 @@
 //! The service with a certificate, asked by a client that does not share its TLS.
 
-use crate::workbench::{Bench, Running, wait_until};
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::{Bench, Running};
 use serde_json::{Value, json};
 use std::process::Command;
 

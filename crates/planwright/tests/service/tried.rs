@@ -2,7 +2,6 @@
 
 use crate::client::Service;
 use serde_json::{Value, json};
-use std::path::Path;
 use std::process::Command;
 
 /// Fewer requests prove little.
@@ -106,13 +105,7 @@ fn inline(object: &Value) -> String {
 
 #[test]
 fn nothing_that_schemathesis_tries_breaks_a_promise() {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let program = target.join("peers/py-http/bin/schemathesis");
-    assert!(
-        program.exists(),
-        "{} is not installed: run `cargo xtask peers` first",
-        program.display()
-    );
+    let program = planwright_testing::peers::installed("py-http/bin/schemathesis");
     let service = Service::configured(UNHURRIED);
     let (plans, runs) = furnish(&service);
     service

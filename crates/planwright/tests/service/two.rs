@@ -1,7 +1,10 @@
 //! Two services over the plans of one workspace.
 
-use crate::client::{Request, Service};
-use crate::workbench::{Running, effect, sleep, wait_until};
+use crate::client::Service;
+use planwright_testing::http::HttpRequest;
+use planwright_testing::steps::{effect, sleep};
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::Running;
 use serde_json::{Value, json};
 
 /// Starts a second service beside the first and returns it with its address.
@@ -31,7 +34,7 @@ fn beside(service: &Service) -> (Running, String) {
 fn two_services_share_the_work_and_do_nothing_twice() {
     let mut service = Service::new();
     let (second, host) = beside(&service);
-    let to_second = Request::to(&host);
+    let to_second = HttpRequest::to(&host);
     let post = |path: &str, body: &Value| {
         to_second("POST", path)
             .token(&service.admin)

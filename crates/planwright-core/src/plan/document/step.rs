@@ -200,6 +200,16 @@ impl Step {
         think.or(agent).or(input).or(plan)
     }
 
+    /// Returns true if the step asks a person instead of calling a tool.
+    pub fn asks_person(&self) -> bool {
+        matches!(self.action(), Some(Action::Input(_)))
+    }
+
+    /// Returns true if a model or an executor works on the step, which calls nothing itself.
+    pub fn is_for_model(&self) -> bool {
+        matches!(self.action(), Some(Action::Think(_) | Action::Agent(_)))
+    }
+
     /// Returns whether the failure of the step fails the run.
     pub fn is_critical(&self) -> bool {
         self.critical.unwrap_or(true)

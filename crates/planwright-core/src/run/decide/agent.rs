@@ -150,7 +150,7 @@ impl Run {
                 Ok(outside) => {
                     let place = crate::run::Parent {
                         outside,
-                        ..self.call_place(ix, number)
+                        ..self.child_runs(ix).call_place(number)
                     };
                     CallFate::Run(place.child())
                 }

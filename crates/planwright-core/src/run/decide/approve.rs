@@ -8,7 +8,8 @@ use crate::time::Timestamp;
 
 impl Run {
     pub(super) fn decide_ask_approvals(&self, now: Timestamp) -> Vec<RunEvent> {
-        self.unasked()
+        self.schedule()
+            .unasked()
             .map(|ix| self.approval_requested(ix, None, now))
             .collect()
     }

@@ -24,7 +24,7 @@ impl Run {
         call: Digest,
         facts: Option<&CallFacts>,
     ) -> Covered {
-        if self.is_models(ix) {
+        if self.definition(ix).is_for_model() {
             return self.check_consent_to_model(ix, tool, call, facts);
         }
         if let Some(error) = self.out_of_scope(ix, tool) {
@@ -94,7 +94,7 @@ impl Run {
                 facts.judgement.explain()
             )
         };
-        if self.is_models(ix) {
+        if self.definition(ix).is_for_model() {
             let consent = self.start.consent.as_deref()?;
             let persons = consent.is_a_persons_for(self.plan.step_id(self.plan_step(ix)).as_str());
             let asks = facts.judgement.verdict == Verdict::Ask && !persons;

@@ -38,7 +38,7 @@ impl Run {
         let gated = self.needs_approval(ix);
         let ready =
             matches!(self.step(ix), StepState::Ready { approved, .. } if *approved || !gated);
-        if self.state != RunState::Running || self.loops(ix) || !ready || self.is_left_out(ix) {
+        if self.state != RunState::Running || self.loops(ix) || !ready || self.definition(ix).skip {
             return Err(refused());
         }
         let question = Question {

@@ -14,7 +14,8 @@ impl Run {
     ) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
         let ready = matches!(self.step(ix), StepState::Ready { .. });
-        if self.state != RunState::Running || !self.loops(ix) || !ready || self.is_left_out(ix) {
+        if self.state != RunState::Running || !self.loops(ix) || !ready || self.definition(ix).skip
+        {
             return Err(Refusal::CannotStart {
                 step: step.to_string(),
                 state: self.step(ix).status(),

@@ -5,7 +5,8 @@ use crate::run::{Run, RunEvent};
 impl Run {
     pub(super) fn decide_recover(&self) -> Vec<RunEvent> {
         let reason = "the process that made the call ended before the answer was recorded";
-        self.running()
+        self.schedule()
+            .running()
             .filter_map(|ix| {
                 self.in_flight(ix)
                     .map(|(tally, class)| self.interrupted(ix, tally, class, reason))

@@ -15,7 +15,8 @@ impl Run {
         used: &[ModelUse],
         problem: Option<&str>,
     ) -> Result<Vec<RunEvent>, Refusal> {
-        let (Some(Look::Reflect), Some(reflection)) = (self.next_look(), &self.start.reflection)
+        let (Some(Look::Reflect), Some(reflection)) =
+            (self.reflection().next_look(), &self.start.reflection)
         else {
             return Err(Refusal::NothingToReflectOn {
                 status: self.status(),
@@ -35,11 +36,15 @@ impl Run {
         });
         let failed = self.failed_step().is_some();
         let reason = match (assessment.asks_for_change(), adjustments.is_empty()) {
-            (true, false) if reflection.tried.contains(&self.fingerprint(adjustments)) => {
+            (true, false)
+                if reflection
+                    .tried
+                    .contains(&self.reflection().fingerprint(adjustments)) =>
+            {
                 Some("no progress: the same was tried before, and the same failed".to_owned())
             }
             (true, false) => {
-                let state = self.adjustable();
+                let state = self.reflection().adjustable();
                 let checked =
                     self.plan
                         .document()
@@ -50,7 +55,7 @@ impl Run {
                     .or_else(|| problem.map(str::to_owned));
                 problem.map(|problem| format!("the adjustments cannot be made: {problem}"))
             }
-            (true, true) if failed && self.may_replan() => None,
+            (true, true) if failed && self.reflection().may_replan() => None,
             (true, true) => Some(said(*assessment, reasoning)),
             (false, _) if *assessment == Assessment::Failed && !failed => {
                 Some(said(*assessment, reasoning))
@@ -73,7 +78,7 @@ impl Run {
         } else {
             Look::Adjust
         };
-        if self.next_look() != Some(due) {
+        if self.reflection().next_look() != Some(due) {
             return Err(Refusal::NothingToReflectOn {
                 status: self.status(),
             });
@@ -93,7 +98,7 @@ impl Run {
         reason: &str,
         used: &[ModelUse],
     ) -> Result<Vec<RunEvent>, Refusal> {
-        match self.next_look() {
+        match self.reflection().next_look() {
             Some(Look::Adjust | Look::Replan) => {
                 let mut events = uses(used);
                 events.push(self.given_up(reason.to_owned()));

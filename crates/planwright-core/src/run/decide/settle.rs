@@ -5,7 +5,7 @@ use crate::run::{Run, RunEvent, RunState};
 impl Run {
     pub(super) fn decide_settle(&self) -> Vec<RunEvent> {
         // Before it ends the reflector looks at it, unless it is cancelled.
-        if !self.index.running.is_empty() || self.next_look().is_some() {
+        if !self.index.running.is_empty() || self.reflection().next_look().is_some() {
             return Vec::new();
         }
         match self.state {

@@ -35,9 +35,9 @@ impl Run {
             | RunState::Adjusted { .. }
             | RunState::Cancelled => return Ok(Vec::new()),
         }
-        if self.running().len() > 0 {
+        if self.schedule().running().len() > 0 {
             return Err(Refusal::InFlight {
-                calls: self.running().len(),
+                calls: self.schedule().running().len(),
             });
         }
         let steps_digest = self.steps_digest();

@@ -28,7 +28,7 @@ impl Run {
             return Ok(vec![RunEvent::StepFailed { step, error }]);
         }
         let caps = facts.map(|facts| facts.caps.as_slice()).unwrap_or_default();
-        let guards = match self.is_models(ix) {
+        let guards = match self.definition(ix).is_for_model() {
             true => self.check_tokens(0).and_then(|()| self.check_seconds(now)),
             false => self.check_guards(tool, &call, caps, now),
         };
@@ -71,13 +71,13 @@ impl Run {
 
     fn may_start(&self, ix: StepIx, now: Timestamp) -> bool {
         if self.state != RunState::Running
-            || self.free_slots() == 0
+            || self.schedule().free_slots() == 0
             || self.loops(ix)
-            || self.asks(ix)
+            || self.definition(ix).asks_person()
         {
             return false;
         }
-        if self.is_left_out(ix) {
+        if self.definition(ix).skip {
             return false;
         }
         if let StepState::RetryDue { due_at, .. } = self.step(ix) {

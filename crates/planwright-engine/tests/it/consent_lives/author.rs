@@ -1,7 +1,7 @@
 //! Plans that an author may propose: calls that fail, arguments that are known only later, gates,
 //! and executors.
 
-use super::dice::Dice;
+use planwright_testing::dice::Dice;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 

@@ -1,11 +1,11 @@
 //! A model without sense: it wants calls, finds fault and plans anew as the dice fall.
 
 use super::author::{WORDS, args, good_args};
-use super::dice::Dice;
 use super::stage::Stage;
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage, WantedCall};
 use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::{BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest};
+use planwright_testing::dice::Dice;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -207,7 +207,7 @@ fn live_through(seed: u64, tally: &mut Tally) {
         // The operator who starts the next process may have decided otherwise.
         stage.change(|scene, dice| {
             if dice.chance(20) {
-                scene.policy = usize::try_from(dice.below(policies().len() as u64)).unwrap();
+                scene.policy = dice.below(policies().len());
             }
             if dice.chance(15) {
                 scene.observe = !scene.observe;
@@ -238,8 +238,8 @@ fn live(stage: &Arc<Stage>, number: u64, now: Timestamp) -> Timestamp {
     let (moves, killed) = stage.dice(|dice| {
         let killed = dice
             .chance(30)
-            .then(|| Duration::from_millis(5 + dice.below(250)));
-        (usize::try_from(6 + dice.below(5)).unwrap(), killed)
+            .then(|| Duration::from_millis(5 + dice.below(250) as u64));
+        (6 + dice.below(5), killed)
     });
     let (owner, ended_at) = runtime.block_on(async {
         stage.clock().carry_over(now);

@@ -48,7 +48,7 @@ impl Life {
         for _ in 0..moves {
             match self.stage.dice(|dice| dice.below(30)) {
                 0 | 1 => self.stage.perhaps_flip(100),
-                2 | 3 => after(self.stage.dice(|dice| dice.below(12_000))).await,
+                2 | 3 => after(self.stage.dice(|dice| dice.below(12_000) as u64)).await,
                 4 => self.propose().await,
                 5 => self.reject().await,
                 6 => self.answer_all().await,
@@ -150,7 +150,7 @@ impl Life {
     /// People take their time, and sometimes too much of it.
     async fn dawdle(&self) {
         if self.stage.dice(|dice| dice.chance(15)) {
-            after(self.stage.dice(|dice| 4_000 + dice.below(12_000))).await;
+            after(self.stage.dice(|dice| 4_000 + dice.below(12_000) as u64)).await;
         }
     }
 

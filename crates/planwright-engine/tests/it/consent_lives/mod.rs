@@ -4,7 +4,6 @@
 
 mod author;
 mod brain;
-mod dice;
 mod histories;
 mod life;
 mod opening;

@@ -1,7 +1,6 @@
 //! The world of these lives: tools that change under the plans, programs that work on steps, and a
 //! record of everything that left.
 
-use super::dice::Dice;
 use super::rules::{Choice, TOOLS, only_reads, policies};
 use crate::world::{VirtualClock, World};
 use futures::FutureExt as _;
@@ -14,6 +13,7 @@ use planwright_engine::port::{
     Outcome, OwnerId, Placed, Position, Tools,
 };
 use planwright_engine::{AgentSettings, Engine};
+use planwright_testing::dice::Dice;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Stage {
 impl Stage {
     pub(super) fn new(seed: u64) -> Arc<Self> {
         let mut dice = Dice::new(seed);
-        let policy = usize::try_from(dice.below(policies().len() as u64)).expect("a small number");
+        let policy = dice.below(policies().len());
         let scene = Scene {
             versions: [0; TOOLS.len()],
             policy,
@@ -168,7 +168,7 @@ impl Stage {
     }
 
     /// A tool is defined in another way, or again as it was.
-    pub(super) fn perhaps_flip(&self, percent: u64) {
+    pub(super) fn perhaps_flip(&self, percent: usize) {
         if self.dice(|dice| dice.chance(percent)) {
             self.change(|scene, dice| {
                 let tool = dice.pick(&[0, 1, 2, 3]);
@@ -333,7 +333,7 @@ impl Tools for Stage {
             let word = json!(dice.pick(&super::author::WORDS));
             Ok(args.get("value").cloned().unwrap_or(word))
         });
-        let millis = self.dice(|dice| 1 + dice.below(20));
+        let millis = self.dice(|dice| 1 + dice.below(20) as u64);
         self.perhaps_flip(6);
         Box::pin(async move {
             tokio::select! {

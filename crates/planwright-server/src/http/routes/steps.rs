@@ -51,7 +51,7 @@ async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> 
         let ix = run.find(parent).ok_or_else(|| unknown(&run, parent))?;
         let not_begun =
             || Problem::conflict(format!("step `{parent}` has not begun to run another plan"));
-        let child = run.child_of(ix).ok_or_else(not_begun)?;
+        let child = run.child_runs(ix).latest().ok_or_else(not_begun)?;
         let begun = http.service.engine.journals().plan_of_run(&child).await;
         let plan = begun.map_err(|_| not_begun())?;
         review = super::load(http, &plan).await?;

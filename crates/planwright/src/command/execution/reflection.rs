@@ -157,7 +157,7 @@ fn print_adjustment(printer: Printer, run: &Run, continuation: &Continuation) {
 /// Formats the reflection on a run, one line each.
 pub(crate) fn reflection_lines(run: &Run) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(looked) = run.looked_at() {
+    if let Some(looked) = run.reflection().looked_at() {
         let word = looked.assessment.as_str().replace('_', " ");
         lines.push(format!(
             "reflection {}: {word}: {}",

@@ -9,7 +9,7 @@ use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration,
 use crate::workspace::app::App;
 use crate::workspace::run_selector::{resume_command, selector_of};
 use crate::workspace::variables::quote_word;
-use planwright_core::run::{Run, RunState, StepState};
+use planwright_core::run::{Run, RunReport, RunState, StepState};
 use planwright_core::status::{RunStatus, StepStatus};
 use planwright_server::documents::read_run_result;
 
@@ -36,7 +36,7 @@ pub(crate) async fn print_run_report(app: &App, run: &Run) -> Result<(), Failure
 const MAX_ROWS: usize = 200;
 
 fn print_summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
-    let report = run.report(app.now());
+    let report = RunReport::new(run, app.now());
     if report.steps.len() <= MAX_ROWS {
         for (step, ix) in report.steps.iter().zip(run.plan().indices()) {
             let style = match step.status {

@@ -1,15 +1,15 @@
 //! OpenAI's chat completions.
 
 use super::Event;
-use super::http::Asked;
-use super::reply::{Reply, halves, written};
+use super::http::RecordedRequest;
+use super::reply::{ScriptedReply, halves, written};
 use serde_json::{Value, json};
 
-fn forced(asked: &Asked) -> Option<&str> {
+fn forced(asked: &RecordedRequest) -> Option<&str> {
     asked.body["tool_choice"]["function"]["name"].as_str()
 }
 
-fn usage(reply: &Reply) -> Option<Value> {
+fn usage(reply: &ScriptedReply) -> Option<Value> {
     let (input, output, cached) = reply.usage?;
     Some(json!({
         "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
@@ -17,7 +17,7 @@ fn usage(reply: &Reply) -> Option<Value> {
     }))
 }
 
-fn finish(reply: &Reply, calls: bool) -> &'static str {
+fn finish(reply: &ScriptedReply, calls: bool) -> &'static str {
     if reply.length {
         "length"
     } else if calls {
@@ -27,7 +27,7 @@ fn finish(reply: &Reply, calls: bool) -> &'static str {
     }
 }
 
-pub(super) fn events(reply: &Reply, asked: &Asked) -> Vec<Event> {
+pub(super) fn events(reply: &ScriptedReply, asked: &RecordedRequest) -> Vec<Event> {
     let chunk = |delta: Value, finish: Option<&str>| {
         Event::data(&json!({
             "id": "chatcmpl-1", "object": "chat.completion.chunk", "model": asked.body["model"],
@@ -63,7 +63,7 @@ pub(super) fn events(reply: &Reply, asked: &Asked) -> Vec<Event> {
     events
 }
 
-pub(super) fn whole(reply: &Reply, asked: &Asked) -> Value {
+pub(super) fn whole(reply: &ScriptedReply, asked: &RecordedRequest) -> Value {
     let calls = reply.calls_with(forced(asked));
     let called: Vec<Value> = calls
         .iter()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// One answer of the script.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reply {
+pub struct ScriptedReply {
     pub(super) text: String,
     /// Name and arguments; text where they shall be no JSON.
     pub(super) calls: Vec<(String, Value)>,
@@ -28,8 +28,8 @@ pub(crate) struct Reply {
     pub(super) hangs: bool,
 }
 
-impl Reply {
-    pub(crate) fn text(text: impl Into<String>) -> Self {
+impl ScriptedReply {
+    pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             usage: Some((100, 20, 0)),
@@ -38,7 +38,7 @@ impl Reply {
     }
 
     /// An answer to a question for JSON.
-    pub(crate) fn json(value: Value) -> Self {
+    pub fn json(value: Value) -> Self {
         Self {
             structured: Some(value.clone()),
             ..Self::text(value.to_string())
@@ -46,14 +46,14 @@ impl Reply {
     }
 
     /// JSON in a fence, with talk around it.
-    pub(crate) fn fenced(value: &Value) -> Self {
+    pub fn fenced(value: &Value) -> Self {
         Self::text(format!(
             "Sure, here it is:\n\n```json\n{value:#}\n```\nTell me if you want it changed."
         ))
     }
 
     /// Calls of tools. Arguments that are text are sent as they are, JSON or not.
-    pub(crate) fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+    pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
         let calls = calls
             .into_iter()
             .map(|(name, args)| (name.to_owned(), args))
@@ -65,7 +65,7 @@ impl Reply {
     }
 
     /// No answer.
-    pub(crate) fn status(status: u16, body: impl Into<String>) -> Self {
+    pub fn status(status: u16, body: impl Into<String>) -> Self {
         Self {
             refused: Some((status, body.into())),
             ..Self::default()
@@ -73,7 +73,7 @@ impl Reply {
     }
 
     /// The rate is limited; ask again in so many seconds.
-    pub(crate) fn limited(seconds: u64) -> Self {
+    pub fn limited(seconds: u64) -> Self {
         Self::status(
             429,
             r#"{"error": {"message": "slow down", "type": "rate_limit_error"}}"#,
@@ -82,7 +82,7 @@ impl Reply {
     }
 
     /// As llama.cpp answers until its model is in memory.
-    pub(crate) fn loading() -> Self {
+    pub fn loading() -> Self {
         Self::status(
             503,
             r#"{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}"#,
@@ -90,13 +90,13 @@ impl Reply {
     }
 
     #[must_use]
-    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
     #[must_use]
-    pub(crate) fn saying(self, text: impl Into<String>) -> Self {
+    pub fn saying(self, text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             ..self
@@ -105,25 +105,25 @@ impl Reply {
 
     /// Nothing is said for this long.
     #[must_use]
-    pub(crate) fn after(self, delay: Duration) -> Self {
+    pub fn after(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
 
     /// Nothing is said for this long before each piece.
     #[must_use]
-    pub(crate) fn slowly(self, pause: Duration) -> Self {
+    pub fn slowly(self, pause: Duration) -> Self {
         Self { pause, ..self }
     }
 
     /// The connection breaks before the last events are sent.
     #[must_use]
-    pub(crate) fn cut(self, withheld: usize) -> Self {
+    pub fn cut(self, withheld: usize) -> Self {
         Self { withheld, ..self }
     }
 
     /// The last events never come, and the connection stays open.
     #[must_use]
-    pub(crate) fn hanging(self, withheld: usize) -> Self {
+    pub fn hanging(self, withheld: usize) -> Self {
         Self {
             withheld,
             hangs: true,
@@ -133,7 +133,7 @@ impl Reply {
 
     /// The answer reached the limit of tokens.
     #[must_use]
-    pub(crate) fn too_long(self) -> Self {
+    pub fn too_long(self) -> Self {
         Self {
             length: true,
             ..self
@@ -141,7 +141,7 @@ impl Reply {
     }
 
     #[must_use]
-    pub(crate) fn using(self, input: u64, output: u64, cached: u64) -> Self {
+    pub fn using(self, input: u64, output: u64, cached: u64) -> Self {
         Self {
             usage: Some((input, output, cached)),
             ..self
@@ -149,7 +149,7 @@ impl Reply {
     }
 
     #[must_use]
-    pub(crate) fn without_usage(self) -> Self {
+    pub fn without_usage(self) -> Self {
         Self {
             usage: None,
             ..self

@@ -6,33 +6,50 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
+/// A request that is put together piece by piece.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
-    pub(crate) address: String,
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Option<Vec<u8>>,
+pub struct HttpRequest {
+    address: String,
+    method: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
 }
 
-impl Request {
+impl HttpRequest {
+    /// A request to the service at `address` (host and port), without a token.
+    pub fn new(address: &str, method: &str, path: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            method: method.to_owned(),
+            path: path.to_owned(),
+            headers: vec![("Host".to_owned(), address.to_owned())],
+            body: None,
+        }
+    }
+
+    /// Requests to a service that was started elsewhere.
+    pub fn to(address: &str) -> impl Fn(&str, &str) -> Self {
+        move |method, path| Self::new(address, method, path)
+    }
+
     /// Sets a header in place of the one there was.
-    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+    pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers
             .retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub(crate) fn token(self, token: &str) -> Self {
+    pub fn token(self, token: &str) -> Self {
         self.header("Authorization", &format!("Bearer {token}"))
     }
 
-    pub(crate) fn json(self, body: &Value) -> Self {
+    pub fn json(self, body: &Value) -> Self {
         self.body("application/json", body.to_string().as_bytes())
     }
 
-    pub(crate) fn body(mut self, kind: &str, body: &[u8]) -> Self {
+    pub fn body(mut self, kind: &str, body: &[u8]) -> Self {
         self.body = Some(body.to_vec());
         self.header("Content-Type", kind)
     }
@@ -50,9 +67,16 @@ impl Request {
         head
     }
 
+    /// Sends the request and leaves it to the caller to read what comes.
+    pub fn open(&self) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(self.head(None).as_bytes()).unwrap();
+        stream
+    }
+
     /// Sends the head and says that a body will follow, which never does. The connection is held
     /// open by the caller.
-    pub(crate) fn hang(&self, length: usize) -> TcpStream {
+    pub fn hang(&self, length: usize) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream
             .write_all(self.head(Some(length)).as_bytes())
@@ -61,7 +85,7 @@ impl Request {
     }
 
     #[track_caller]
-    pub(crate) fn send(self) -> Reply {
+    pub fn send(self) -> HttpReply {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_mins(1)))
@@ -77,18 +101,19 @@ impl Request {
         drop(stream.write_all(self.body.as_deref().unwrap_or_default()));
         let mut bytes = Vec::new();
         drop(stream.read_to_end(&mut bytes));
-        Reply::parse(&bytes).unwrap_or_else(|| panic!("no answer to {self:?}: {bytes:?}"))
+        HttpReply::parse(&bytes).unwrap_or_else(|| panic!("no answer to {self:?}: {bytes:?}"))
     }
 }
 
+/// What the service answered.
 #[derive(Debug, Clone)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
+pub struct HttpReply {
+    pub status: u16,
     headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
+    pub body: Vec<u8>,
 }
 
-impl Reply {
+impl HttpReply {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
         let head = std::str::from_utf8(&bytes[..end]).ok()?;
@@ -114,7 +139,7 @@ impl Reply {
         })
     }
 
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
             .find(|(known, _)| known == name)
@@ -122,24 +147,24 @@ impl Reply {
     }
 
     #[track_caller]
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error} in {}", self.text()))
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         format!("{} {}", self.status, String::from_utf8_lossy(&self.body))
     }
 
     #[track_caller]
-    pub(crate) fn ends(self, status: u16) -> Self {
+    pub fn ends(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text());
         self
     }
 
     /// A problem document with this status whose words contain these.
     #[track_caller]
-    pub(crate) fn refuses(self, status: u16, words: &str) -> Self {
+    pub fn refuses(self, status: u16, words: &str) -> Self {
         let answer = self.ends(status);
         assert_eq!(
             answer.header("content-type"),

@@ -1,6 +1,6 @@
 //! The provider itself: the tests that use it rely on it.
 
-use super::{Provider, Reply};
+use super::{Provider, ScriptedReply};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -35,8 +35,8 @@ fn the_provider_speaks_three_formats_streamed_and_whole() {
     ];
     for (whole, streamed, end) in paths {
         let provider = Provider::answering(|asked| match asked.text().contains("tool") {
-            true => Reply::calls([("demo__echo", json!({"value": 1}))]).saying("I call."),
-            false => Reply::text("Grüße aus dem Skript").using(7, 3, 2),
+            true => ScriptedReply::calls([("demo__echo", json!({"value": 1}))]).saying("I call."),
+            false => ScriptedReply::text("Grüße aus dem Skript").using(7, 3, 2),
         });
         let answer = post(&provider, whole, &json!({"model": "m"}));
         assert!(answer.contains("Grüße aus dem Skript"), "{answer}");
@@ -61,11 +61,13 @@ fn the_provider_speaks_three_formats_streamed_and_whole() {
 fn the_provider_misbehaves_as_it_is_told() {
     let short = Duration::from_millis(1);
     let provider = Provider::scripted([
-        Reply::limited(2),
-        Reply::loading().after(short),
-        Reply::text("a whole answer").cut(2).slowly(short),
-        Reply::fenced(&json!({"a": 1})).too_long().without_usage(),
-        Reply::json(json!({"b": 2})),
+        ScriptedReply::limited(2),
+        ScriptedReply::loading().after(short),
+        ScriptedReply::text("a whole answer").cut(2).slowly(short),
+        ScriptedReply::fenced(&json!({"a": 1}))
+            .too_long()
+            .without_usage(),
+        ScriptedReply::json(json!({"b": 2})),
     ]);
     let ask = || post(&provider, "/v1/chat/completions", &json!({"stream": true}));
     assert!(ask().contains("retry-after: 2"));
@@ -85,7 +87,7 @@ fn the_provider_misbehaves_as_it_is_told() {
 
 #[test]
 fn a_hanging_answer_ends_when_nobody_waits_any_more() {
-    let provider = Provider::scripted([Reply::text("never whole").hanging(1)]);
+    let provider = Provider::scripted([ScriptedReply::text("never whole").hanging(1)]);
     let address = provider.url();
     let mut stream = TcpStream::connect(address.trim_start_matches("http://")).expect("it listens");
     let body = json!({"stream": true}).to_string();

@@ -1,4 +1,4 @@
-//! What tools are known to make of a text. Other test binaries use this file too.
+//! The encodings that tools are known to make of a text.
 
 fn base64(bytes: &[u8], alphabet: &[u8; 64], pad: bool) -> String {
     let mut text = String::new();
@@ -17,7 +17,8 @@ fn base64(bytes: &[u8], alphabet: &[u8; 64], pad: bool) -> String {
     text
 }
 
-pub(crate) fn standard(bytes: &[u8]) -> String {
+/// Base64 with padding.
+pub fn standard(bytes: &[u8]) -> String {
     base64(
         bytes,
         b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
@@ -66,8 +67,8 @@ fn entities(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
-/// What tools are known to make of a text.
-pub(crate) fn encodings(secret: &str) -> Vec<(&'static str, String)> {
+/// Every known encoding of a text, with its name.
+pub fn encodings(secret: &str) -> Vec<(&'static str, String)> {
     let json_text = serde_json::to_string(secret).unwrap();
     let twice = serde_json::to_string(&json_text).unwrap();
     let wide: Vec<u8> = secret.encode_utf16().flat_map(u16::to_le_bytes).collect();

@@ -8,28 +8,28 @@ use std::time::Duration;
 
 /// A request that a client made.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
-    pub(crate) method: String,
+pub struct RecordedRequest {
+    pub method: String,
     /// With its query.
-    pub(crate) path: String,
+    pub path: String,
     /// By lower-case name.
-    pub(crate) headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, String>,
     /// Null if it is no JSON.
-    pub(crate) body: Value,
+    pub body: Value,
 }
 
-impl Asked {
+impl RecordedRequest {
     /// All text of the request's body, to look for words in.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.body.to_string()
     }
 }
 
-pub(crate) struct Connection(TcpStream);
+pub(super) struct Connection(TcpStream);
 
 impl Connection {
     /// Reads the request; `None` for a connection that brings none.
-    pub(crate) fn accept(stream: TcpStream) -> Option<(Self, Asked)> {
+    pub(super) fn accept(stream: TcpStream) -> Option<(Self, RecordedRequest)> {
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
             .ok()?;
@@ -57,7 +57,7 @@ impl Connection {
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
         Some((
             Self(stream),
-            Asked {
+            RecordedRequest {
                 method,
                 path,
                 headers,
@@ -67,7 +67,7 @@ impl Connection {
     }
 
     /// A whole answer.
-    pub(crate) fn whole(&mut self, status: u16, headers: &[(&'static str, String)], body: &str) {
+    pub(super) fn whole(&mut self, status: u16, headers: &[(&'static str, String)], body: &str) {
         let extra: String = headers
             .iter()
             .map(|(name, value)| format!("{name}: {value}\r\n"))
@@ -85,7 +85,7 @@ impl Connection {
         );
     }
 
-    pub(crate) fn begin_stream(&mut self, headers: &[(&'static str, String)]) {
+    pub(super) fn begin_stream(&mut self, headers: &[(&'static str, String)]) {
         let extra: String = headers
             .iter()
             .map(|(name, value)| format!("{name}: {value}\r\n"))
@@ -98,18 +98,18 @@ impl Connection {
     }
 
     /// Sends one chunk; false if the client no longer listens.
-    pub(crate) fn send(&mut self, text: &str) -> bool {
+    pub(super) fn send(&mut self, text: &str) -> bool {
         write!(self.0, "{:x}\r\n{text}\r\n", text.len())
             .and_then(|()| self.0.flush())
             .is_ok()
     }
 
-    pub(crate) fn end_stream(&mut self) {
+    pub(super) fn end_stream(&mut self) {
         drop(self.0.write_all(b"0\r\n\r\n"));
     }
 
     /// Says nothing until the other side goes away.
-    pub(crate) fn wait_until_closed(&mut self) {
+    pub(super) fn wait_until_closed(&mut self) {
         let mut byte = [0];
         drop(self.0.read(&mut byte));
     }

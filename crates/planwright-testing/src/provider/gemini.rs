@@ -1,11 +1,11 @@
 //! Gemini's `generateContent` and `streamGenerateContent`.
 
 use super::Event;
-use super::http::Asked;
-use super::reply::{Reply, halves};
+use super::http::RecordedRequest;
+use super::reply::{ScriptedReply, halves};
 use serde_json::{Value, json};
 
-fn forced(asked: &Asked) -> Option<&str> {
+fn forced(asked: &RecordedRequest) -> Option<&str> {
     asked.body["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"][0].as_str()
 }
 
@@ -21,7 +21,7 @@ fn chunk(parts: &[Value], finish: Option<&str>, usage: Option<Value>) -> Value {
     chunk
 }
 
-fn usage(reply: &Reply) -> Option<Value> {
+fn usage(reply: &ScriptedReply) -> Option<Value> {
     let (input, output, cached) = reply.usage?;
     Some(json!({
         "promptTokenCount": input, "candidatesTokenCount": output, "totalTokenCount": input + output,
@@ -30,18 +30,18 @@ fn usage(reply: &Reply) -> Option<Value> {
 }
 
 /// Gemini's calls have no ids.
-fn calls(reply: &Reply, asked: &Asked) -> Vec<Value> {
+fn calls(reply: &ScriptedReply, asked: &RecordedRequest) -> Vec<Value> {
     let calls = reply.calls_with(forced(asked)).into_iter();
     calls
         .map(|(name, args)| json!({"functionCall": {"name": name, "args": args}}))
         .collect()
 }
 
-fn finish(reply: &Reply) -> &'static str {
+fn finish(reply: &ScriptedReply) -> &'static str {
     if reply.length { "MAX_TOKENS" } else { "STOP" }
 }
 
-pub(super) fn events(reply: &Reply, asked: &Asked) -> Vec<Event> {
+pub(super) fn events(reply: &ScriptedReply, asked: &RecordedRequest) -> Vec<Event> {
     let mut events: Vec<Event> = halves(reply.text_with(forced(asked)))
         .into_iter()
         .map(|piece| Event::data(&chunk(&[json!({"text": piece})], None, None)))
@@ -58,7 +58,7 @@ pub(super) fn events(reply: &Reply, asked: &Asked) -> Vec<Event> {
     events
 }
 
-pub(super) fn whole(reply: &Reply, asked: &Asked) -> Value {
+pub(super) fn whole(reply: &ScriptedReply, asked: &RecordedRequest) -> Value {
     let mut parts = vec![json!({"text": reply.text_with(forced(asked))})];
     parts.extend(calls(reply, asked));
     chunk(&parts, Some(finish(reply)), usage(reply))

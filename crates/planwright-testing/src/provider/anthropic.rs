@@ -1,15 +1,15 @@
 //! Anthropic's messages.
 
 use super::Event;
-use super::http::Asked;
-use super::reply::{Reply, halves, written};
+use super::http::RecordedRequest;
+use super::reply::{ScriptedReply, halves, written};
 use serde_json::{Value, json};
 
-fn forced(asked: &Asked) -> Option<&str> {
+fn forced(asked: &RecordedRequest) -> Option<&str> {
     asked.body["tool_choice"]["name"].as_str()
 }
 
-fn finish(reply: &Reply, calls: bool) -> &'static str {
+fn finish(reply: &ScriptedReply, calls: bool) -> &'static str {
     if reply.length {
         "max_tokens"
     } else if calls {
@@ -20,7 +20,7 @@ fn finish(reply: &Reply, calls: bool) -> &'static str {
 }
 
 /// What was read before is counted apart from the rest of the input.
-fn usage(reply: &Reply) -> Value {
+fn usage(reply: &ScriptedReply) -> Value {
     match reply.usage {
         Some((input, output, cached)) => json!({
             "input_tokens": input - cached, "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0,
@@ -38,7 +38,7 @@ fn event(name: &'static str, mut data: Value) -> Event {
     }
 }
 
-pub(super) fn events(reply: &Reply, asked: &Asked) -> Vec<Event> {
+pub(super) fn events(reply: &ScriptedReply, asked: &RecordedRequest) -> Vec<Event> {
     let message = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": asked.body["model"], "content": [],
         "stop_reason": null, "usage": usage(reply),
@@ -88,7 +88,7 @@ pub(super) fn events(reply: &Reply, asked: &Asked) -> Vec<Event> {
     events
 }
 
-pub(super) fn whole(reply: &Reply, asked: &Asked) -> Value {
+pub(super) fn whole(reply: &ScriptedReply, asked: &RecordedRequest) -> Value {
     let calls = reply.calls_with(forced(asked));
     let mut content = vec![json!({"type": "text", "text": reply.text_with(forced(asked))})];
     content.extend(calls.iter().enumerate().map(|(at, (name, args))| {

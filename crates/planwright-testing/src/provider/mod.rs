@@ -1,10 +1,6 @@
 //! A model provider that answers from a script: a real HTTP server on this machine that speaks the
 //! wire formats of OpenAI, Anthropic and Gemini, streamed and whole, and remembers what it was
 //! asked.
-//!
-//! Tests of other crates use it with `#[path =
-//! "../../../planwright-adapters/tests/provider/mod.rs"] mod provider;`. It needs nothing but the
-//! standard library and `serde_json`.
 
 mod anthropic;
 mod gemini;
@@ -14,9 +10,10 @@ mod reply;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use reply::Reply;
+pub use http::RecordedRequest;
+pub use reply::ScriptedReply;
 
-use http::{Asked, Connection};
+use http::Connection;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -25,16 +22,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// What comes next, given what is asked.
-type Answerer = Box<dyn FnMut(&Asked) -> Reply + Send>;
+type Answerer = Box<dyn FnMut(&RecordedRequest) -> ScriptedReply + Send>;
 
 struct Shared {
     answerer: Mutex<Answerer>,
-    asked: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<RecordedRequest>>,
     stopped: AtomicBool,
 }
 
 /// The server. It stops when it is dropped.
-pub(crate) struct Provider {
+pub struct Provider {
     address: SocketAddr,
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
@@ -43,14 +40,17 @@ pub(crate) struct Provider {
 impl Provider {
     /// Answers with these, in order. A client that asks once more is told that the script is used
     /// up (status 500).
-    pub(crate) fn scripted(replies: impl IntoIterator<Item = Reply>) -> Self {
-        let mut script: VecDeque<Reply> = replies.into_iter().collect();
-        let used_up = || Reply::status(500, r#"{"error": {"message": "the script is used up"}}"#);
+    pub fn scripted(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
+        let mut script: VecDeque<ScriptedReply> = replies.into_iter().collect();
+        let used_up =
+            || ScriptedReply::status(500, r#"{"error": {"message": "the script is used up"}}"#);
         Self::answering(move |_| script.pop_front().unwrap_or_else(used_up))
     }
 
     /// Answers with the reply that `answerer` makes of the question.
-    pub(crate) fn answering(answerer: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
+    pub fn answering(
+        answerer: impl FnMut(&RecordedRequest) -> ScriptedReply + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port of this machine is free");
         let address = listener
             .local_addr()
@@ -79,13 +79,13 @@ impl Provider {
 
     /// Where it is, without a path: `http://127.0.0.1:PORT`. OpenAI's format is below `/v1`,
     /// Anthropic's too, Gemini's below `/v1beta`.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Every question for an answer so far, in order. Questions for the list of models are left
     /// out.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<RecordedRequest> {
         self.shared
             .asked
             .lock()
@@ -96,12 +96,20 @@ impl Provider {
     /// A `planwright.toml` with it as the provider `scripted` (OpenAI's format), of which
     /// `scripted/model` is the default model. Nothing is tried twice, so that a failing test fails
     /// fast.
-    pub(crate) fn config(&self) -> String {
+    pub fn config(&self) -> String {
         format!(
             "[models]\ndefault = \"scripted/model\"\n[models.providers.scripted]\nkind = \"openai\"\n\
              base_url = \"{}/v1\"\nretries = 0\ntimeout_seconds = 20\n",
             self.url()
         )
+    }
+}
+
+impl std::fmt::Debug for Provider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Provider")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
     }
 }
 

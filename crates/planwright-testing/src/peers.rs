@@ -1,6 +1,7 @@
 //! The installed servers, and workspaces that use them.
 
-use crate::workbench::{Bench, Running, Said, said, wait_until};
+use crate::wait::wait_until;
+use crate::workbench::{Bench, Running, Said, said};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Every server the tests know.
-pub(crate) const ALL: [&str; 7] = [
+pub const ALL: [&str; 7] = [
     "everything",
     "filesystem",
     "memory",
@@ -22,14 +23,15 @@ pub(crate) const ALL: [&str; 7] = [
 const MARK: &str = "PLANWRIGHT_REAL_TEST";
 
 /// A workspace with servers, and a user whose own files lie elsewhere.
-pub(crate) struct Project {
-    pub(crate) bench: Bench,
+#[derive(Debug)]
+pub struct Project {
+    pub bench: Bench,
     home: TempDir,
 }
 
 impl Project {
     /// A workspace whose `.mcp.json` names these servers. Automation trusts them.
-    pub(crate) fn with(servers: &[&str]) -> Self {
+    pub fn with(servers: &[&str]) -> Self {
         let project = Self {
             bench: Bench::new(),
             home: tempfile::tempdir().unwrap(),
@@ -43,14 +45,14 @@ impl Project {
     }
 
     /// Writes a `.mcp.json` with these servers.
-    pub(crate) fn name(&self, servers: &Value) {
+    pub fn name(&self, servers: &Value) {
         self.bench
             .write(".mcp.json", &json!({ "mcpServers": servers }).to_string());
         self.configure("");
     }
 
     /// Adds to the operator's file. On a busy machine an interpreter takes long to start.
-    pub(crate) fn configure(&self, more: &str) {
+    pub fn configure(&self, more: &str) {
         let named: Value = serde_json::from_str(&self.bench.read(".mcp.json")).unwrap();
         let mut text = String::new();
         for name in named["mcpServers"]
@@ -66,7 +68,7 @@ impl Project {
     }
 
     /// How a server is started: through its interpreter, in its pinned version.
-    pub(crate) fn entry(&self, name: &str) -> Value {
+    pub fn entry(&self, name: &str) -> Value {
         let root = self.bench.root().canonicalize().unwrap();
         let file = |name: &str| json!(root.join(name));
         let node = |package: &str| {
@@ -74,7 +76,7 @@ impl Project {
                 "node/node_modules/@modelcontextprotocol/server-{package}/dist/index.js"
             ))
         };
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/workshop.py");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/workshop.py");
         let (command, args) = match name {
             "everything" => (interpreter("node"), json!([node("everything"), "stdio"])),
             "filesystem" => (
@@ -101,7 +103,7 @@ impl Project {
     }
 
     /// A file of the workspace, by the path that servers see.
-    pub(crate) fn file(&self, name: &str) -> String {
+    pub fn file(&self, name: &str) -> String {
         self.bench
             .root()
             .canonicalize()
@@ -113,7 +115,7 @@ impl Project {
     }
 
     /// The program, with a user who trusts nothing yet.
-    pub(crate) fn untrusting(&self, args: &[&str]) -> Command {
+    pub fn untrusting(&self, args: &[&str]) -> Command {
         let mut command = self.bench.command(args);
         command.env("XDG_CONFIG_HOME", self.home.path());
         // Servers call programs such as git.
@@ -121,30 +123,30 @@ impl Project {
         command
     }
 
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
+    pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.untrusting(args);
         command.env("PLANWRIGHT_TRUST_PROJECT_SERVERS", "1");
         command
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Said {
+    pub fn run(&self, args: &[&str]) -> Said {
         said(self.command(args).output().unwrap())
     }
 
     /// Runs a plan with everything approved, and returns its result.
     #[track_caller]
-    pub(crate) fn result(&self, id: &str, steps: Value) -> Value {
+    pub fn result(&self, id: &str, steps: Value) -> Value {
         let plan = self.bench.plan(id, steps);
         self.run(&["run", &plan, "--yes", "--json"]).ends(0).json()
     }
 
-    pub(crate) fn start(&self, args: &[&str]) -> Running {
+    pub fn start(&self, args: &[&str]) -> Running {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Running::of(command)
     }
 
-    pub(crate) fn log(&self, plan: &str) -> Vec<Value> {
+    pub fn log(&self, plan: &str) -> Vec<Value> {
         let said = self.run(&["log", plan, "--json"]);
         said.out
             .lines()
@@ -153,7 +155,7 @@ impl Project {
     }
 
     /// How many entries of this kind the journal of the plan's latest run has.
-    pub(crate) fn count(&self, plan: &str, kind: &str) -> usize {
+    pub fn count(&self, plan: &str, kind: &str) -> usize {
         self.log(plan)
             .iter()
             .filter(|entry| entry["kind"] == kind)
@@ -161,7 +163,7 @@ impl Project {
     }
 
     /// Lines of the file that effects are counted in.
-    pub(crate) fn effects(&self) -> Vec<String> {
+    pub fn effects(&self) -> Vec<String> {
         self.bench
             .read("effects.txt")
             .lines()
@@ -187,27 +189,37 @@ impl Project {
 
     /// Waits until every server of this workspace is gone.
     #[track_caller]
-    pub(crate) fn leaves_no_server_behind(&self) {
+    pub fn leaves_no_server_behind(&self) {
         wait_until("the servers to be gone", || self.servers_left().is_empty());
     }
 
-    /// Whether at least one server of this workspace runs.
-    pub(crate) fn has_servers(&self) -> bool {
+    /// Returns `true` if at least one server of this workspace runs.
+    pub fn has_servers(&self) -> bool {
         !self.servers_left().is_empty()
     }
 }
 
 /// A file of an installed server. Its absence is a mistake of the person who runs the tests, and is
 /// said.
-fn installed(path: &str) -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let found = target.join("peers").join(path);
+pub fn installed(path: &str) -> PathBuf {
+    let found = peers_folder().join(path);
     assert!(
         found.exists(),
         "{} is not installed: run `cargo xtask peers` first",
         found.display()
     );
     found
+}
+
+/// The folder that `cargo xtask peers` fills: `peers`, in the target directory that this test
+/// program was built in.
+fn peers_folder() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let folder = tests
+        .ancestors()
+        .map(|folder| folder.join("peers"))
+        .find(|folder| folder.is_dir());
+    folder.unwrap_or_else(|| panic!("no peers are installed: run `cargo xtask peers` first"))
 }
 
 fn interpreter(name: &str) -> PathBuf {
@@ -217,12 +229,4 @@ fn interpreter(name: &str) -> PathBuf {
         .find(|file| file.is_file());
     found
         .unwrap_or_else(|| panic!("{name} is not installed: the tests need Node, npm and Python 3"))
-}
-
-/// The value of a step.
-#[track_caller]
-pub(crate) fn value(result: &Value, id: &str) -> Value {
-    let step = crate::workbench::step(result, id);
-    assert_eq!(step["status"], "completed", "{step:#}");
-    step["value"].clone()
 }

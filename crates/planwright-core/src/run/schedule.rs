@@ -1,0 +1,94 @@
+//! The steps that can be acted on next.
+
+use super::{Run, RunState, StepState};
+use crate::plan::StepIx;
+use crate::time::Timestamp;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// The steps of a run by what can happen to them next, for the process that executes it.
+#[derive(Debug, Clone, Copy)]
+pub struct RunSchedule<'a> {
+    run: &'a Run,
+}
+
+impl Run {
+    /// The steps that can be acted on next.
+    pub fn schedule(&self) -> RunSchedule<'_> {
+        RunSchedule { run: self }
+    }
+}
+
+impl<'a> RunSchedule<'a> {
+    /// Steps that may start now: retries that are due, then the most urgent. The caller takes as
+    /// many as [`RunSchedule::free_slots`] and its own limits allow; it may pass over some, so all
+    /// are offered.
+    pub fn startable(self, now: Timestamp) -> impl Iterator<Item = StepIx> + use<'a> {
+        let Self { run } = self;
+        let offered = if self.free_slots() == 0 {
+            0
+        } else {
+            usize::MAX
+        };
+        let due = run
+            .index
+            .timers
+            .iter()
+            .take_while(move |&&(at, _)| at <= now)
+            .map(|&(_, ix)| ix);
+        let due = due.filter(|&ix| matches!(run.step(ix), StepState::RetryDue { .. }));
+        due.chain(run.index.ready.iter().map(|&(_, ix)| ix))
+            .take(offered)
+    }
+
+    /// Returns how many more steps may start now.
+    pub fn free_slots(self) -> usize {
+        match self.run.state {
+            RunState::Running => {
+                let limit = self.run.start.max_concurrency as usize;
+                limit.saturating_sub(self.run.index.running.len())
+            }
+            RunState::Paused
+            | RunState::Stalled { .. }
+            | RunState::Stopping { .. }
+            | RunState::Cancelling
+            | RunState::Completed
+            | RunState::Failed { .. }
+            | RunState::GivenUp
+            | RunState::Adjusted { .. }
+            | RunState::Cancelled => 0,
+        }
+    }
+
+    /// Steps whose approval has to be asked for now.
+    pub fn unasked(self) -> impl Iterator<Item = StepIx> + use<'a> {
+        let asking = matches!(self.run.state, RunState::Running | RunState::Paused);
+        let unasked = self.run.index.unasked.iter().copied();
+        unasked.filter(move |_| asking)
+    }
+
+    /// Calls in flight, or in flight when the last owner died.
+    pub fn running(self) -> impl ExactSizeIterator<Item = StepIx> + use<'a> {
+        self.run.index.running.iter().copied()
+    }
+
+    /// Loops whose instances are all done: their values can be gathered.
+    pub fn closable(self) -> impl ExactSizeIterator<Item = StepIx> + use<'a> {
+        self.run.index.closable.iter().copied()
+    }
+
+    /// The next instant after `now` at which a retry falls due or a call has taken too long.
+    pub fn next_timer(self, now: Timestamp) -> Option<Timestamp> {
+        let later = now.plus(Duration::from_millis(1));
+        let next = |timers: &BTreeSet<(Timestamp, StepIx)>| {
+            timers
+                .range((later, StepIx::new(0))..)
+                .next()
+                .map(|&(at, _)| at)
+        };
+        next(&self.run.index.timers)
+            .into_iter()
+            .chain(next(&self.run.index.expiries))
+            .min()
+    }
+}

@@ -1,0 +1,21 @@
+//! What the tests of several crates share: a dice, a provider that answers from a script, an HTTP
+//! client, and the real program in a workspace of its own.
+//!
+//! Only tests depend on it, and it depends on no other crate of the workspace: the core's tests use
+//! it too, and a dependency on the core would compile that a second time.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, in its helpers too"
+)]
+
+pub mod dice;
+pub mod http;
+pub mod peers;
+pub mod provider;
+pub mod service;
+pub mod spellings;
+pub mod steps;
+pub mod terminal;
+pub mod wait;
+pub mod workbench;

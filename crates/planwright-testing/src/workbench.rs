@@ -1,0 +1,245 @@
+//! A workspace, and the program run in it.
+
+use crate::wait::wait_until;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// A workspace of its own.
+#[derive(Debug)]
+pub struct Bench {
+    directory: TempDir,
+}
+
+/// How a command ended and what it said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    /// The one JSON document on stdout.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error} in {self:#?}"))
+    }
+
+    #[track_caller]
+    pub fn ends(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+
+    /// One clear error on stderr, nothing on stdout.
+    #[track_caller]
+    pub fn complains(self, code: i32, words: &str) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        assert!(self.err.contains(words), "{words:?} is not in {self:#?}");
+        assert_eq!(
+            self.err
+                .lines()
+                .filter(|line| line.starts_with("error: "))
+                .count(),
+            1,
+            "{self:#?}"
+        );
+        assert_eq!(self.out, "", "{self:#?}");
+        self
+    }
+}
+
+/// Finds the program under test. Cargo builds it before the tests of its package and puts it one
+/// folder above their programs.
+pub fn program_path() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.ancestors().nth(2).unwrap().join("planwright");
+    assert!(
+        program.is_file(),
+        "{} is missing: only tests of its package can start the program",
+        program.display()
+    );
+    program
+}
+
+impl Default for Bench {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Bench {
+    /// An empty workspace.
+    pub fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn root(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Writes a plan as `<id>.json`.
+    pub fn plan(&self, id: &str, steps: Value) -> String {
+        self.document(json!({ "id": id, "title": format!("Plan {id}"), "steps": steps }))
+    }
+
+    pub fn document(&self, document: Value) -> String {
+        let name = format!("{}.json", document["id"].as_str().unwrap_or("plan"));
+        self.write(&name, &document.to_string());
+        name
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(program_path());
+        command
+            .args(args)
+            .current_dir(self.root())
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin");
+        command.env("HOME", self.root()).stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Said {
+        said(self.command(args).output().unwrap())
+    }
+
+    /// Starts a command and lets it go on.
+    pub fn start(&self, args: &[&str]) -> Running {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running::of(command)
+    }
+
+    /// Waits until the journal of the plan's latest run has an entry of this kind for this step.
+    #[track_caller]
+    pub fn wait_for(&self, plan: &str, kind: &str, step: &str) {
+        wait_until(&format!("{kind} of {step}"), || {
+            self.log(plan)
+                .iter()
+                .any(|entry| entry["kind"] == kind && entry["step"] == step)
+        });
+    }
+
+    pub fn log(&self, plan: &str) -> Vec<Value> {
+        let said = self.run(&["log", plan, "--json"]);
+        said.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    pub fn digest(&self, plan: &str) -> String {
+        self.run(&["show", plan, "--json"]).json()["digest"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    pub fn status(&self, plan: &str) -> String {
+        self.run(&["show", plan, "--json"]).json()["status"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+}
+
+pub fn said(output: std::process::Output) -> Said {
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A command that goes on. Killed if the test ends first.
+#[derive(Debug)]
+pub struct Running {
+    child: Option<Child>,
+}
+
+impl From<Child> for Running {
+    fn from(child: Child) -> Self {
+        Self { child: Some(child) }
+    }
+}
+
+impl Running {
+    pub fn of(mut command: Command) -> Self {
+        Self {
+            child: Some(command.spawn().unwrap()),
+        }
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let id = i32::try_from(self.child.as_ref().unwrap().id()).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), signal).unwrap();
+    }
+
+    /// Returns `true` once it has ended by itself.
+    pub fn is_over(&mut self) -> bool {
+        self.child.as_mut().unwrap().try_wait().unwrap().is_some()
+    }
+
+    pub fn interrupt(&self) {
+        self.signal(rustix::process::Signal::INT);
+    }
+
+    pub fn kill(mut self) {
+        let mut child = self.child.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Waits until it ends and returns its exit code, which a killed command has none of.
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        self.child.take().unwrap().wait().unwrap().code()
+    }
+
+    pub fn wait(mut self) -> Said {
+        said(self.child.take().unwrap().wait_with_output().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(mut child) = self.child.take() else {
+            return;
+        };
+        drop(child.kill());
+        if std::thread::panicking() {
+            tell_of(child);
+        } else {
+            drop(child.wait());
+        }
+    }
+}
+
+/// A test that waited in vain for something a command should have done wants to know what that
+/// command said.
+#[expect(
+    clippy::print_stderr,
+    reason = "the test failed, and this belongs to what it shows"
+)]
+fn tell_of(child: Child) {
+    eprintln!("meanwhile: {:#?}", child.wait_with_output().map(said));
+}
