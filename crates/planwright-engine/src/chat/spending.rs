@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most that may be spent. Nothing said: no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Budget {
+pub struct ChatBudget {
     /// Most tool calls.
     pub calls: Option<u64>,
     /// Most tokens, of questions and answers together.
@@ -16,7 +16,7 @@ pub struct Budget {
 /// What has been spent. Cheap to clone; all clones are the same.
 #[derive(Debug, Clone, Default)]
 pub struct Spending {
-    budget: Budget,
+    budget: ChatBudget,
     spent: Arc<Mutex<Spent>>,
 }
 
@@ -29,7 +29,7 @@ struct Spent {
 
 impl Spending {
     /// Begins with nothing spent.
-    pub fn new(budget: Budget) -> Self {
+    pub fn new(budget: ChatBudget) -> Self {
         Self {
             budget,
             ..Self::default()
@@ -105,7 +105,7 @@ impl Spending {
     }
 
     /// Returns the budget.
-    pub fn budget(&self) -> Budget {
+    pub fn budget(&self) -> ChatBudget {
         self.budget
     }
 

@@ -65,7 +65,7 @@ impl CreateOrder {
 
 /// A plan that was written and stored.
 #[derive(Debug)]
-pub struct Created {
+pub struct WrittenPlan {
     /// The plan with its review.
     pub review: Review,
     /// Warnings, and for a fallback also what has to be mended.
@@ -127,7 +127,7 @@ impl Planner {
     }
 
     /// Has a plan written, and stores it as proposed or as a draft.
-    pub async fn create(&self, order: CreateOrder) -> Result<Created, CreateError> {
+    pub async fn create(&self, order: CreateOrder) -> Result<WrittenPlan, CreateError> {
         order.check()?;
         self.plans().permit(&order.by, Permission::Propose)?;
         let snapshot = self.surroundings(&order.options).await;
@@ -156,7 +156,7 @@ impl Planner {
             .plans()
             .store_document(document, &order.by, options)
             .await?;
-        Ok(Created {
+        Ok(WrittenPlan {
             review,
             findings,
             planning,
@@ -165,7 +165,7 @@ impl Planner {
 
     /// Puts a draft together without a model, from a template that seems to fit or from the goal's
     /// own clauses.
-    pub async fn create_fallback(&self, order: CreateOrder) -> Result<Created, CreateError> {
+    pub async fn create_fallback(&self, order: CreateOrder) -> Result<WrittenPlan, CreateError> {
         order.check()?;
         self.plans().permit(&order.by, Permission::Propose)?;
         let tools = self.offered_tools(&order.options.servers);
@@ -181,7 +181,7 @@ impl Planner {
             .plans()
             .store_document(document, &order.by, options)
             .await?;
-        Ok(Created {
+        Ok(WrittenPlan {
             review,
             findings,
             planning,
