@@ -28,6 +28,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const USAGE: &str = "\
 usage: cargo xtask bench [--dir DIR]   speed, next to the disk's own limit, on DIR's file system
+       cargo xtask bench chain         a chain of steps, in a store in use and on a busy machine too
        cargo xtask bench mcp           what a call of an MCP server costs above the server's own round trip
        cargo xtask bench planning      what a planner's prompt costs before the model is asked
        cargo xtask bench service       how soon listeners and approvals are served, what waiting costs
@@ -40,12 +41,16 @@ fn main() -> Result<()> {
     match args.as_slice() {
         [] => figures::run_all(None),
         ["--dir", dir] => figures::run_all(Some(dir.as_ref())),
+        ["chain"] => figures::run_chain(),
         ["mcp"] => figures::run_mcp(),
         ["planning"] => figures::run_planning(),
         ["service"] => figures::run_service(),
         ["inbox"] => figures::run_inbox(),
         // Processes that a measurement starts.
         ["bench-echo"] => figures::serve_echo(),
+        ["bench-spin"] => loop {
+            std::hint::spin_loop();
+        },
         ["bench-one", shape, dir] => figures::run_one(shape, dir.as_ref()),
         _ => {
             eprint!("{USAGE}");

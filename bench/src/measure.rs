@@ -70,16 +70,24 @@ pub(crate) fn execute(shape: &str, dir: &Path) -> Result<Measured> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(execute_all(plans, dir))
+    runtime.block_on(execute_all(shapes::earlier_plans(shape), plans, dir))
 }
 
-async fn execute_all(plans: Vec<String>, dir: &Path) -> Result<Measured> {
+async fn execute_all(earlier: Vec<String>, plans: Vec<String>, dir: &Path) -> Result<Measured> {
     let store = Arc::new(SqliteStore::open(&dir.join("planwright.db"))?);
     let artifacts = Arc::new(FileArtifacts::new(dir.join("artifacts")));
     let servers: [Arc<dyn InProcessServer>; 1] = [Arc::new(Demo)];
     let tools = Arc::new(Toolbox::new(servers, ToolboxOptions::default())?);
     let engine = Engine::builder(tools).store(store, artifacts).build();
     let person = Principal::person("bench");
+    for plan in earlier {
+        let (id, _) = prepare(&engine, plan, &person).await?;
+        let mut handle = engine
+            .runs()
+            .start(&id, RunOptions::new(person.clone()))
+            .await?;
+        handle.wait().await?;
+    }
     let mut ids = Vec::new();
     let mut steps = 0;
     for plan in plans {

@@ -9,7 +9,7 @@ pub(crate) const UNBALANCED_CRITICAL_PATH: Duration = Duration::from_millis(550)
 
 pub(crate) fn plans(shape: &str) -> Option<Vec<String>> {
     Some(match shape {
-        "chain" => vec![chain(1000)],
+        "chain" | "chain-used" => vec![chain(1000)],
         "fan-out" => vec![fan_out(1000)],
         "diamonds" => (0..200).map(diamond).collect(),
         "unbalanced" => vec![unbalanced()],
@@ -17,6 +17,17 @@ pub(crate) fn plans(shape: &str) -> Option<Vec<String>> {
         "layered-100000" => vec![layered(1000, 100)],
         _ => return None,
     })
+}
+
+/// The plans that run before a shape is measured, so that its store is one in use: its log has the
+/// size it keeps.
+pub(crate) fn earlier_plans(shape: &str) -> Vec<String> {
+    match shape {
+        "chain-used" => (0..2)
+            .map(|i| named_chain(&format!("earlier-{i}"), 1000))
+            .collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Text, not a value: what the bench itself needs must not count as what a plan needs.
@@ -33,6 +44,10 @@ fn echo(id: &str, after: &[String]) -> String {
 }
 
 fn chain(length: usize) -> String {
+    named_chain("chain", length)
+}
+
+fn named_chain(id: &str, length: usize) -> String {
     let steps = (0..length).map(|i| {
         let after: Vec<String> = i
             .checked_sub(1)
@@ -41,7 +56,7 @@ fn chain(length: usize) -> String {
             .collect();
         echo(&format!("s{i}"), &after)
     });
-    plan("chain", 4, &steps.collect::<Vec<_>>())
+    plan(id, 4, &steps.collect::<Vec<_>>())
 }
 
 fn fan_out(width: usize) -> String {

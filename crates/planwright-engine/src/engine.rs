@@ -1,7 +1,8 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
 use crate::context::{
-    ActiveRuns, AgentSettings, Context, Limiter, Limits, Observer, Ports, Retention, Settings,
+    ActiveRuns, AgentSettings, ConcurrencyLimits, Context, Limiter, Observer, Ports, Retention,
+    Settings,
 };
 use crate::journal::journals::Journals;
 use crate::maintenance::Maintenance;
@@ -49,7 +50,7 @@ pub struct EngineBuilder {
     redaction: Redaction,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn Ids>>,
-    limits: Limits,
+    limits: ConcurrencyLimits,
     owner: Option<OwnerId>,
     lease_ttl: Duration,
     policy: Arc<Policy>,
@@ -77,7 +78,7 @@ impl Engine {
             redaction: Redaction::default(),
             clock: None,
             ids: None,
-            limits: Limits::default(),
+            limits: ConcurrencyLimits::default(),
             owner: None,
             lease_ttl: Duration::from_secs(30),
             policy: Arc::default(),
@@ -254,7 +255,7 @@ impl EngineBuilder {
 
     /// Limits over all runs of this engine.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: ConcurrencyLimits) -> Self {
         self.limits = limits;
         self
     }

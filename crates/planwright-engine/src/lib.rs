@@ -82,7 +82,7 @@ pub mod telemetry;
 pub mod webhooks;
 
 pub use context::{
-    AgentSettings, Limits, Observer, Retention, crash, on_step_complete, on_step_start,
+    AgentSettings, ConcurrencyLimits, Observer, Retention, crash, on_step_complete, on_step_start,
 };
 pub use dispatch::RunError;
 pub use engine::{Engine, EngineBuilder};
@@ -97,8 +97,8 @@ pub use plan_tools::{
     PlanTools,
 };
 pub use planner::{
-    CreateError, CreateOrder, Created, FailedPlanning, Planner, PlannerEvent, PlannerOptions,
-    PlannerSink, RegenerateOrder, Regenerated, Replanned,
+    CreateError, CreateOrder, FailedPlanning, Planner, PlannerEvent, PlannerOptions, PlannerSink,
+    RegenerateOrder, Regenerated, Replanned, WrittenPlan,
 };
 pub use redaction::known_secrets::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use redaction::masked_text::MaskedText;
@@ -116,5 +116,5 @@ pub use run::options::RunOptions;
 pub use run::remote_command::{RunCommand, ShownText};
 pub use run::runs::Runs;
 pub use run::start::StartRunError;
-pub use run::undo::{Undo, UndoCandidate, UndoRunError};
+pub use run::undo::{PreparedUndo, UndoCandidate, UndoRunError};
 pub use supervisor::{Stopped, Supervisor, SupervisorOptions, SupervisorStats};

@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn counted(inner: impl Model + 'static) -> (CountedModel, Spending) {
-        let spending = Spending::new(crate::chat::Budget {
+        let spending = Spending::new(crate::chat::ChatBudget {
             calls: None,
             tokens: Some(10),
         });

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most that may be spent. Nothing said: no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Budget {
+pub struct ChatBudget {
     pub calls: Option<u64>,
     pub tokens: Option<u64>,
 }
@@ -14,7 +14,7 @@ pub struct Budget {
 /// What has been spent. Cheap to clone; all clones are the same.
 #[derive(Debug, Clone, Default)]
 pub struct Spending {
-    budget: Budget,
+    budget: ChatBudget,
     spent: Arc<Mutex<Spent>>,
 }
 
@@ -26,7 +26,7 @@ struct Spent {
 }
 
 impl Spending {
-    pub fn new(budget: Budget) -> Self {
+    pub fn new(budget: ChatBudget) -> Self {
         Self {
             budget,
             ..Self::default()
@@ -100,7 +100,7 @@ impl Spending {
             .collect()
     }
 
-    pub fn budget(&self) -> Budget {
+    pub fn budget(&self) -> ChatBudget {
         self.budget
     }
 

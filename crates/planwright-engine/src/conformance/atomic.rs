@@ -12,7 +12,8 @@ fn impossible() -> Append {
 }
 
 pub async fn a_plan_and_a_run_are_written_together(store: Subject) {
-    let (mut plan, mut run) = (Chain::of("plan/p"), Chain::of("run/r"));
+    let mut plan = Chain::of("plan/p");
+    let mut run = Chain::of("run/r");
     store
         .append(vec![plan.grow(&["run opened"]), run.grow(&["opened"])])
         .await
@@ -55,7 +56,8 @@ pub async fn a_duplicate_in_the_second_append_takes_the_first_back(store: Subjec
 }
 
 pub async fn a_fenced_second_append_takes_the_first_back(store: Subject) {
-    let (mut plan, mut run) = (Chain::of("plan/p"), Chain::of("run/r"));
+    let mut plan = Chain::of("plan/p");
+    let mut run = Chain::of("run/r");
     run.open(&store, "a", LONG).await;
     let stale = Append {
         lease: LeaseRule::Held { epoch: 9 },

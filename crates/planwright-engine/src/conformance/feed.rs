@@ -86,7 +86,8 @@ pub async fn a_new_store_has_an_empty_feed(store: Subject) {
 }
 
 pub async fn records_come_in_the_order_of_their_commits(store: Subject) {
-    let (mut plan, mut run) = (Chain::of("plan/p"), Chain::of("run/r"));
+    let mut plan = Chain::of("plan/p");
+    let mut run = Chain::of("run/r");
     store.append(vec![run.grow(&["one"])]).await.unwrap();
     store.append(vec![plan.grow(&["two"])]).await.unwrap();
     store

@@ -34,7 +34,8 @@ fn names(infos: &[StreamInfo]) -> Vec<String> {
 }
 
 pub async fn a_stream_without_status_is_not_listed(store: Subject) {
-    let (mut plan, mut run) = (Chain::of("plan/p"), Chain::of("run/r"));
+    let mut plan = Chain::of("plan/p");
+    let mut run = Chain::of("run/r");
     store
         .append(vec![plan.grow(&["one"]), run.grow(&["one"])])
         .await

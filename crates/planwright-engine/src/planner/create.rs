@@ -61,7 +61,7 @@ impl CreateOrder {
 
 /// A plan that was written and stored.
 #[derive(Debug)]
-pub struct Created {
+pub struct WrittenPlan {
     pub review: Review,
     /// Warnings, and for a fallback also what has to be mended.
     pub findings: Vec<Finding>,
@@ -121,7 +121,7 @@ impl Planner {
     }
 
     /// Has a plan written, and stores it as proposed or as a draft.
-    pub async fn create(&self, order: CreateOrder) -> Result<Created, CreateError> {
+    pub async fn create(&self, order: CreateOrder) -> Result<WrittenPlan, CreateError> {
         order.check()?;
         self.plans().permit(&order.by, Permission::Propose)?;
         let snapshot = self.surroundings(&order.options).await;
@@ -150,7 +150,7 @@ impl Planner {
             .plans()
             .store_document(document, &order.by, options)
             .await?;
-        Ok(Created {
+        Ok(WrittenPlan {
             review,
             findings,
             planning,
@@ -159,7 +159,7 @@ impl Planner {
 
     /// Puts a draft together without a model, from a template that seems to fit or from the goal's
     /// own clauses.
-    pub async fn create_fallback(&self, order: CreateOrder) -> Result<Created, CreateError> {
+    pub async fn create_fallback(&self, order: CreateOrder) -> Result<WrittenPlan, CreateError> {
         order.check()?;
         self.plans().permit(&order.by, Permission::Propose)?;
         let tools = self.offered_tools(&order.options.servers);
@@ -175,7 +175,7 @@ impl Planner {
             .plans()
             .store_document(document, &order.by, options)
             .await?;
-        Ok(Created {
+        Ok(WrittenPlan {
             review,
             findings,
             planning,

@@ -271,13 +271,12 @@ impl Plans {
             .into_iter()
             .filter(|approval| is_lost(approval, &tokens));
         let lost: BTreeSet<&RunId> = lost.flat_map(|approval| &approval.spent_by).collect();
-        let (mut id, mut before) = (
-            run.id().clone(),
-            run.start()
-                .forked_from
-                .as_ref()
-                .map(|fork| fork.run.clone()),
-        );
+        let mut id = run.id().clone();
+        let mut before = run
+            .start()
+            .forked_from
+            .as_ref()
+            .map(|fork| fork.run.clone());
         for _ in 0..=review.runs().len() {
             if lost.contains(&id) {
                 return Ok(true);

@@ -48,13 +48,13 @@ pub enum UndoRunError {
 pub struct UndoCandidate {
     /// The run that is taken back.
     pub original: Run,
-    pub undo: Undo,
+    pub undo: PreparedUndo,
     head: Head,
 }
 
 /// How a run is taken back.
 #[derive(Debug)]
-pub enum Undo {
+pub enum PreparedUndo {
     /// It was begun and has not ended: it goes on.
     Open(Box<Run>),
     /// It begins.
@@ -74,7 +74,7 @@ impl Runs {
             if !undo.state().is_terminal() {
                 return Ok(UndoCandidate {
                     original,
-                    undo: Undo::Open(Box::new(undo)),
+                    undo: PreparedUndo::Open(Box::new(undo)),
                     head,
                 });
             }
@@ -89,7 +89,7 @@ impl Runs {
             .compile(document)
             .await
             .map_err(StartRunError::from)?;
-        let undo = Undo::Fresh {
+        let undo = PreparedUndo::Fresh {
             candidate: self.check_findings(candidate)?,
             steps,
             kept,
@@ -145,8 +145,8 @@ impl Runs {
             head,
         } = self.plan_undo(id).await?;
         let candidate = match undo {
-            Undo::Open(undo) => return Ok(self.resume_run(undo.id(), options).await?),
-            Undo::Fresh { candidate, .. } => candidate,
+            PreparedUndo::Open(undo) => return Ok(self.resume_run(undo.id(), options).await?),
+            PreparedUndo::Fresh { candidate, .. } => candidate,
         };
         let approval = options.approval.clone().ok_or(UndoRunError::NotApproved)?;
         let Candidate { plan, digest, .. } = candidate;
