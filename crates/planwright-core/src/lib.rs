@@ -36,10 +36,6 @@ pub mod planning;
 pub mod policy;
 pub mod principal;
 pub mod review;
-#[expect(
-    missing_docs,
-    reason = "its fields and variants are not all described yet"
-)]
 pub mod run;
 pub mod secret;
 pub mod stats;
