@@ -92,7 +92,7 @@ impl PlannerFlags {
         };
         resolved
             .map(drop)
-            .map_err(|cause| planning_failure(&failed(cause)))
+            .map_err(|cause| CreateError::Failed(Box::new(failed(cause))).into())
     }
 
     /// Starts the servers whose tools the planner is told about: those that were named, else all

@@ -9,7 +9,7 @@ use planwright_core::plan::{Code, EditError, Finding, ResolveError};
 use planwright_core::planning::FillPromptError;
 use planwright_core::policy::{Permission, PolicyDenial};
 use planwright_core::principal::Principal;
-use planwright_core::review::{self, CommentRefusal, PlanningRecord};
+use planwright_core::review::{self, CommentRefusal};
 use planwright_core::run::{self, Parent, PlanUndoError, Shown};
 use planwright_core::status::{PlanStatus, RunStatus, StepStatus};
 use planwright_core::time::Timestamp;
@@ -428,7 +428,7 @@ fn planning() -> Vec<Instance> {
         CreateError::Prompt(prompt),
         CreateError::Failed(Box::new(given_up)),
         CreateError::Failed(Box::new(no_model)),
-        CreateError::Cancelled(Box::new(PlanningRecord::default())),
+        CreateError::Cancelled(Box::default()),
         CreateError::NoSuchStep(step()),
         CreateError::NothingInScope(plan()),
         CreateError::Executing(plan()),
