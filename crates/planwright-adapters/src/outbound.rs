@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why a URL is not asked.
+/// A reason not to send a request to a URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("only http and https URLs are allowed")]
@@ -30,7 +30,7 @@ pub(crate) enum Refused {
     NotPublic(String),
 }
 
-/// What refused a request on its way, if that is why it gave no answer.
+/// Finds the rule that refused a request on its way, if that is why it has no answer.
 pub(crate) fn find_refusal(error: &reqwest::Error) -> Option<&Refused> {
     let first: &(dyn Error + 'static) = error;
     std::iter::successors(Some(first), |error| (*error).source())
@@ -63,8 +63,8 @@ pub(crate) fn build_client(
     }
 }
 
-/// Returns why a request gave no answer, down to the first cause. The outermost message repeats the
-/// URL, so it is left out.
+/// Describes why a request has no answer, down to the first cause. The outermost message repeats
+/// the URL, so it is left out.
 pub(crate) fn describe_failure(error: &reqwest::Error) -> String {
     let causes: Vec<String> = std::iter::successors(error.source(), |error| (*error).source())
         .map(ToString::to_string)
@@ -76,7 +76,7 @@ pub(crate) fn describe_failure(error: &reqwest::Error) -> String {
     }
 }
 
-/// How far a permitted host may reach.
+/// The range of addresses that a permitted host may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Range {
     /// Public addresses only.

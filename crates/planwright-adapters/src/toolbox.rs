@@ -33,17 +33,17 @@ pub trait InProcessServer: Send + Sync + fmt::Debug {
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome>;
 }
 
-/// What the operator decided about the tools. Tools are named `server.tool`.
+/// The operator's decisions about the tools. Tools are named `server.tool`.
 #[derive(Debug, Clone, Default)]
 pub struct ToolboxOptions {
     /// Effect classes that replace the ones that follow from the annotations.
     pub classes: BTreeMap<String, EffectClass>,
     /// For keyed tools: the argument that takes the idempotency key.
     pub key_arguments: BTreeMap<String, String>,
-    /// How many calls a server takes at once.
+    /// The number of calls a server takes at once.
     pub limits: BTreeMap<String, usize>,
-    /// Whether a server's calls that are not read-only run one at a time; they do unless this says
-    /// no.
+    /// By server: `false` lets calls that are not read-only run at once; otherwise they run one at
+    /// a time.
     pub serial_writes: BTreeMap<String, bool>,
 }
 

@@ -12,6 +12,7 @@
 //! * [`journal`]: how both are written down.
 //! * [`status`]: the words in which plans, runs and steps are reported.
 //! * [`stats`]: figures over all of it.
+//! * [`error`]: kinds, codes and next steps of everything that is refused.
 //! * [`event`]: what the rest of the world is told about both.
 //! * [`tool`]: what is known about tools, and names that look alike.
 //! * [`artifact`]: references to values that are stored outside a journal.
@@ -24,6 +25,7 @@
 pub mod adjust;
 pub mod artifact;
 pub mod digest;
+pub mod error;
 pub mod event;
 pub mod id;
 pub mod journal;
@@ -34,10 +36,6 @@ pub mod planning;
 pub mod policy;
 pub mod principal;
 pub mod review;
-#[expect(
-    missing_docs,
-    reason = "its fields and variants are not all described yet"
-)]
 pub mod run;
 pub mod secret;
 pub mod stats;

@@ -7,6 +7,7 @@ use crate::port::{StoreError, Token, TokenId, Tokens};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use planwright_core::digest::Digest;
+use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::policy::{GrantRefusal, Role, Roles};
 use planwright_core::principal::Principal;
 use planwright_core::secret::SecretText;
@@ -26,7 +27,9 @@ pub const MAX_TOKENS: usize = 10_000;
 /// The access that a principal is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
+    /// The principal that may use the token.
     pub to: Principal,
+    /// The role it has with the token.
     pub role: Role,
     /// Counted from the moment it is made; `None` means until it is revoked.
     pub lifetime: Option<Duration>,
@@ -35,24 +38,55 @@ pub struct Grant {
 /// A token that was just made. The only moment at which its text is known.
 #[derive(Debug, Clone)]
 pub struct Minted {
+    /// The token as it is stored, with its hash.
     pub token: Token,
+    /// The token itself, to be shown once.
     pub text: SecretText,
 }
 
+/// The reason a token was not made, replaced or revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum GrantError {
+    /// The core refuses the grant.
     #[error(transparent)]
     Refused(#[from] GrantRefusal),
+    /// No token has this id.
     #[error("there is no token {}", .0.0)]
     NoSuchToken(TokenId),
+    /// The token has expired or was revoked, so it cannot be replaced.
     #[error("the token {} is no longer valid: it has expired or was revoked", .0.0)]
     Invalid(TokenId),
+    /// The limit on stored tokens is reached.
     #[error("there are {MAX_TOKENS} tokens already")]
     TooMany,
+    /// The operating system gave no randomness for a token.
     #[error("the operating system gives no random numbers: {0}")]
     Random(String),
+    /// The store could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl ClassifiedError for GrantError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Refused(refusal) => refusal.class(),
+            Self::NoSuchToken(_) => ErrorKind::NotFound.with_code("unknown_token"),
+            Self::Invalid(_) => ErrorKind::Conflict.with_code("token_not_valid"),
+            Self::TooMany => ErrorKind::Conflict.with_code("too_many_tokens"),
+            Self::Random(_) => ErrorKind::Unavailable.with_code("no_randomness"),
+            Self::Store(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::NoSuchToken(_) => Some(Hint::ListTokens),
+            Self::Invalid(_) => Some(Hint::CreateToken),
+            Self::Store(error) => error.hint(),
+            Self::Refused(_) | Self::TooMany | Self::Random(_) => None,
+        }
+    }
 }
 
 /// Makes a new, secret token. It opens nothing before it is added to the tokens of a service.

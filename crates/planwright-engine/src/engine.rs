@@ -1,7 +1,8 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
 use crate::context::{
-    ActiveRuns, AgentSettings, Context, Limiter, Limits, Observer, Ports, Retention, Settings,
+    ActiveRuns, AgentSettings, ConcurrencyLimits, Context, Limiter, Observer, Ports, Retention,
+    Settings,
 };
 use crate::journal::journals::Journals;
 use crate::maintenance::Maintenance;
@@ -49,7 +50,7 @@ pub struct EngineBuilder {
     redaction: Redaction,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn Ids>>,
-    limits: Limits,
+    limits: ConcurrencyLimits,
     owner: Option<OwnerId>,
     lease_ttl: Duration,
     policy: Arc<Policy>,
@@ -62,6 +63,7 @@ impl Engine {
     /// The version of the built-in policy: read-only tools may run, everything else is asked about.
     pub const DEFAULT_POLICY: &'static str = "default-1";
 
+    /// Begins to build an engine over these tools.
     pub fn builder(tools: Arc<dyn Tools>) -> EngineBuilder {
         EngineBuilder {
             store: None,
@@ -77,7 +79,7 @@ impl Engine {
             redaction: Redaction::default(),
             clock: None,
             ids: None,
-            limits: Limits::default(),
+            limits: ConcurrencyLimits::default(),
             owner: None,
             lease_ttl: Duration::from_secs(30),
             policy: Arc::default(),
@@ -240,12 +242,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets the clock. Without one the engine uses the time of the system.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
+    /// Sets the source of ids. Without one they are random.
     #[must_use]
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.ids = Some(ids);
@@ -254,7 +258,7 @@ impl EngineBuilder {
 
     /// Limits over all runs of this engine.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: ConcurrencyLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -266,6 +270,7 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets how long a lease on a run lasts without being renewed.
     #[must_use]
     pub fn lease_ttl(mut self, ttl: Duration) -> Self {
         self.lease_ttl = ttl;
@@ -287,6 +292,7 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets the bounds on documents and values.
     #[must_use]
     pub fn bounds(mut self, bounds: Bounds) -> Self {
         self.bounds = bounds;
@@ -300,6 +306,7 @@ impl EngineBuilder {
         self
     }
 
+    /// Builds the engine, with adapters in memory for every port that was not set.
     pub fn build(self) -> Engine {
         let ids = self.ids.unwrap_or_else(|| Arc::new(RandomIds));
         let owner = self

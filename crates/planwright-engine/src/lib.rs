@@ -57,11 +57,13 @@
 //! With `planwright-adapters`, `.store(Arc::new(SqliteStore::open(path)?),
 //! Arc::new(FileArtifacts::new(dir)))` on the builder turns checkpoints on; [`Runs::resume`] then
 //! goes on where a crash left off.
+#![warn(missing_docs)]
 
 pub mod access;
 mod agent;
 pub mod chat;
 #[cfg(feature = "conformance")]
+#[expect(missing_docs, reason = "the name of each law is its sentence")]
 pub mod conformance;
 mod context;
 mod dispatch;
@@ -82,7 +84,7 @@ pub mod telemetry;
 pub mod webhooks;
 
 pub use context::{
-    AgentSettings, Limits, Observer, Retention, crash, on_step_complete, on_step_start,
+    AgentSettings, ConcurrencyLimits, Observer, Retention, crash, on_step_complete, on_step_start,
 };
 pub use dispatch::RunError;
 pub use engine::{Engine, EngineBuilder};
@@ -97,8 +99,8 @@ pub use plan_tools::{
     PlanTools,
 };
 pub use planner::{
-    CreateError, CreateOrder, Created, FailedPlanning, Planner, PlannerEvent, PlannerOptions,
-    PlannerSink, RegenerateOrder, Regenerated, Replanned,
+    CreateError, CreateOrder, FailedPlanning, Planner, PlannerEvent, PlannerOptions, PlannerSink,
+    RegenerateOrder, Regenerated, Replanned, WrittenPlan,
 };
 pub use redaction::known_secrets::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use redaction::masked_text::MaskedText;
@@ -115,6 +117,6 @@ pub use run::handle::RunHandle;
 pub use run::options::RunOptions;
 pub use run::remote_command::{RunCommand, ShownText};
 pub use run::runs::Runs;
-pub use run::start::StartRunError;
-pub use run::undo::{Undo, UndoCandidate, UndoRunError};
+pub use run::start::{Difference, StartRunError};
+pub use run::undo::{PreparedUndo, UndoCandidate, UndoRunError};
 pub use supervisor::{Stopped, Supervisor, SupervisorOptions, SupervisorStats};

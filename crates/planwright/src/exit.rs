@@ -1,16 +1,16 @@
 //! Exit codes, and the one place where errors get theirs.
 
-use crate::terminal::printer::line;
+use crate::terminal::next_step::format_next_step;
 use planwright_adapters::sqlite::OpenStoreError;
-use planwright_adapters::vault::UnlockError;
+use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind};
 use planwright_core::plan::Finding;
 use planwright_core::policy::PolicyDenial;
 use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
+use planwright_engine::access::GrantError;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
 use planwright_engine::{
-    CommandError, LoadError, MissingExecutor, ReviewError, RunError, StartRunError, UndoRunError,
-    with_causes,
+    CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, with_causes,
 };
 use std::error::Error;
 
@@ -117,323 +117,118 @@ impl Failure {
     }
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::from_error(Exit::Store, &error)
-            .hint("planwright verify lists everything that is damaged")
-    }
-}
+/// Errors whose exit code is not the one of their kind.
+const EXCEPTIONS: &[(&str, Exit)] = &[
+    // The journal of a deleted plan is there and refuses commands; the id is no typing error.
+    ("plan_deleted", Exit::Refused),
+    // The plan is valid; this program or its configuration cannot execute it.
+    ("plan_unsupported", Exit::Refused),
+    ("step_without_model", Exit::Refused),
+    ("step_model_unusable", Exit::Refused),
+    ("step_without_executor", Exit::Refused),
+    // The command names a plan that has nothing to do it with.
+    ("nothing_to_resume", Exit::Usage),
+    ("no_criteria", Exit::Usage),
+    // The process that stops is this one: its store works.
+    ("stopping", Exit::Refused),
+    ("planning_cancelled", Exit::Interrupted),
+    // A grant is refused as a whole, also for the name in it.
+    ("bad_principal_name", Exit::Refused),
+    ("too_many_tokens", Exit::Store),
+    // Models have an exit code of their own, for every reason a model gives no answer.
+    ("model_not_configured", Exit::Model),
+    ("model_unknown", Exit::Model),
+    ("model_without_key", Exit::Model),
+    ("model_refused", Exit::Model),
+    ("model_unavailable", Exit::Model),
+    ("model_timed_out", Exit::Model),
+    ("model_unreadable", Exit::Model),
+    ("model_cancelled", Exit::Model),
+    ("no_valid_plan", Exit::Model),
+];
 
-impl From<OpenStoreError> for Failure {
-    fn from(error: OpenStoreError) -> Self {
-        match &error {
-            OpenStoreError::Encrypted => Self::from_error(Exit::Locked, &error).hint(
-                "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml",
-            ),
-            OpenStoreError::Unlock(UnlockError::WrongPassphrase) => Self::from_error(Exit::Locked, &error)
-                .hint("nothing was changed; the store cannot be read without its passphrase"),
-            OpenStoreError::NotEncrypted => Self::from_error(Exit::Locked, &error)
-                .hint("planwright store encrypt encrypts it; else leave the passphrase out"),
-            OpenStoreError::Passphrase(_) => Self::from_error(Exit::Usage, &error),
-            _ => {
-                Self::from_error(Exit::Store, &error).hint("planwright doctor checks the store")
-            }
+impl Exit {
+    /// Returns the exit of a command that ended with an error of this class.
+    pub(crate) fn of_class(class: ErrorClass) -> Self {
+        EXCEPTIONS
+            .iter()
+            .find(|(code, _)| *code == class.code)
+            .map_or_else(|| Self::of_kind(class.kind), |(_, exit)| *exit)
+    }
+
+    fn of_kind(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::NotFound | ErrorKind::Invalid => Self::Usage,
+            // `Waits` is the exit of a run that waits. A command that a person has to make possible
+            // first was refused.
+            ErrorKind::Forbidden | ErrorKind::Conflict | ErrorKind::Waiting => Self::Refused,
+            ErrorKind::Unavailable | ErrorKind::Damaged => Self::Store,
+            ErrorKind::Locked => Self::Locked,
         }
     }
 }
 
-impl From<ArtifactError> for Failure {
-    fn from(error: ArtifactError) -> Self {
-        Self::from_error(Exit::Store, &error)
-            .hint("planwright verify lists everything that is damaged")
-    }
-}
-
-impl From<LoadError> for Failure {
-    fn from(error: LoadError) -> Self {
-        match error {
-            LoadError::NoSuchPlan(_) | LoadError::NoSuchRun(_) => {
-                Self::from_error(Exit::Usage, &error).hint("planwright list shows all plans")
-            }
-            LoadError::Store(error) => error.into(),
-            LoadError::Damaged { .. } | LoadError::Plan(_) => Self::from_error(Exit::Store, &error)
-                .hint("other plans are not affected; planwright verify lists everything that is damaged"),
-        }
-    }
-}
-
-impl From<AppendError> for Failure {
-    fn from(error: AppendError) -> Self {
-        match error {
-            AppendError::Conflict { .. } | AppendError::Duplicate { .. } => {
-                Self::refused("another command changed this plan at the same time")
-                    .hint("check the plan again, then repeat the command")
-            }
-            AppendError::Fenced { .. } => Self::from_error(Exit::Refused, &error)
-                .hint("planwright log ID --follow shows its progress"),
-            AppendError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<AcquireError> for Failure {
-    fn from(error: AcquireError) -> Self {
-        match error {
-            AcquireError::Held { run, .. } => {
-                Self::refused(format!("another process is executing {run}"))
-                    .hint("planwright log ID --follow shows its progress")
-            }
-            AcquireError::NoSuchRun(_) => Self::from_error(Exit::Usage, &error),
-            AcquireError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        let exit = match refusal {
-            Refusal::UnknownStep(_) | Refusal::BadInput { .. } => Exit::Usage,
-            Refusal::RunEnded { .. }
-            | Refusal::NotExecuting
-            | Refusal::InFlight { .. }
-            | Refusal::NotPaused
-            | Refusal::CannotPause { .. }
-            | Refusal::NothingToApprove { .. }
-            | Refusal::NothingToResolve { .. }
-            | Refusal::NothingToAnswer { .. }
-            | Refusal::OtherQuestion { .. }
-            | Refusal::MayNotAnswer(_)
-            | Refusal::CannotStart { .. }
-            | Refusal::CannotSkip { .. }
-            | Refusal::NotInFlight { .. }
-            | Refusal::Stale { .. }
-            | Refusal::MayNotApprove(_)
-            | Refusal::MayNot { .. }
-            | Refusal::FourEyes(_)
-            | Refusal::ApprovalExpired { .. }
-            | Refusal::NotEnded { .. }
-            | Refusal::NothingToUndo
-            | Refusal::NothingToReflectOn { .. }
-            | Refusal::AlreadyUndone { .. } => Exit::Refused,
+impl Failure {
+    /// Makes the failure that an error of the engine is: its exit code by kind and code, its next
+    /// step as a command.
+    pub(crate) fn classified(error: &dyn ClassifiedError) -> Self {
+        let message = match error.code() {
+            // The error itself speaks of heads and keys, for the log.
+            "concurrent_change" => "another command changed this plan at the same time".to_owned(),
+            _ => with_causes(error),
         };
-        Self::from_error(exit, &refusal)
-    }
-}
-
-impl From<ReviewRefusal> for Failure {
-    fn from(refusal: ReviewRefusal) -> Self {
-        match refusal {
-            ReviewRefusal::Decision(refusal) => refusal.into(),
-            ReviewRefusal::Comment(refusal) => refusal.into(),
-            ReviewRefusal::Archived => {
-                Self::from_error(Exit::Refused, &refusal).hint("planwright unarchive ID restores it")
-            }
-            ReviewRefusal::OpenThreads { .. } => Self::from_error(Exit::Refused, &refusal).hint(
-                "planwright comments ID lists them; planwright comment ID --resolve COMMENT resolves one",
-            ),
-            ReviewRefusal::ChangesRequested
-            | ReviewRefusal::PlanExpired
-            | ReviewRefusal::NotArchived
-            | ReviewRefusal::NotOver(_) => Self::from_error(Exit::Refused, &refusal),
-            ReviewRefusal::Exists(_)
-            | ReviewRefusal::Deleted
-            | ReviewRefusal::NothingToDecide(_)
-            | ReviewRefusal::Rejected
-            | ReviewRefusal::NotApproved
-            | ReviewRefusal::Changed { .. }
-            | ReviewRefusal::FourEyes(_)
-            | ReviewRefusal::PolicyAsks(_)
-            | ReviewRefusal::MayNotRevoke { .. }
-            | ReviewRefusal::NothingToRevoke(_)
-            | ReviewRefusal::Executing => Self::from_error(Exit::Refused, &refusal),
-            ReviewRefusal::Conflict { based_on, .. } => Self::from_error(Exit::Refused, &refusal).hint(format!(
-                "planwright diff ID {based_on} shows what changed since; repeat the edit on the current version"
-            )),
-            ReviewRefusal::Draft => {
-                Self::from_error(Exit::Refused, &refusal).hint("planwright propose ID submits it for review")
-            }
-            ReviewRefusal::NoSteps => Self::from_error(Exit::Refused, &refusal)
-                .hint("planwright edit ID --add '{\"tool\": …}' adds one"),
-            ReviewRefusal::Fallback => Self::from_error(Exit::Refused, &refusal).hint(
-                "review it with planwright show ID, then submit it with planwright propose ID",
-            ),
-            ReviewRefusal::NoSuchVersion(_) => {
-                Self::from_error(Exit::Usage, &refusal).hint("planwright versions ID lists them")
-            }
-            ReviewRefusal::ReasonTooLong(_) => Self::from_error(Exit::Usage, &refusal),
-            ReviewRefusal::NotADraft(_) | ReviewRefusal::TooManyVersions(_) => {
-                Self::from_error(Exit::Refused, &refusal)
-            }
-            ReviewRefusal::Expired { .. } => Self::from_error(Exit::Refused, &refusal)
-                .hint("review the plan and approve it again: the approval was not used in time"),
-            ReviewRefusal::Revoked { .. } => Self::from_error(Exit::Refused, &refusal)
-                .hint("review the plan and approve it again: planwright approve ID --digest DIGEST"),
-            ReviewRefusal::NotEnough { .. } => Self::from_error(Exit::Refused, &refusal)
-                .hint("another approver is needed: planwright approve ID --digest DIGEST"),
+        Self {
+            exit: Exit::of_class(error.class()),
+            message,
+            hint: error.hint().as_ref().and_then(format_next_step),
+            findings: error.findings().to_vec(),
         }
     }
 }
 
-impl From<CommentRefusal> for Failure {
-    fn from(refusal: CommentRefusal) -> Self {
-        let exit = match refusal {
-            CommentRefusal::Empty
-            | CommentRefusal::TooLong { .. }
-            | CommentRefusal::NoSuchComment(_)
-            | CommentRefusal::NoSuchStep(_)
-            | CommentRefusal::ReplyWithStep => Exit::Usage,
-            CommentRefusal::TooMany
-            | CommentRefusal::Already(_)
-            | CommentRefusal::MayNotResolve(_)
-            | CommentRefusal::Duplicate(_) => Exit::Refused,
-        };
-        Self::from_error(exit, &refusal)
-    }
-}
-
-impl From<ReviewError> for Failure {
-    fn from(error: ReviewError) -> Self {
-        match error {
-            ReviewError::Load(error) => error.into(),
-            ReviewError::Refused(refusal) => refusal.into(),
-            ReviewError::Invalid(findings) => {
-                Self::usage("the plan is not valid").findings(findings)
+/// Lets `?` turn these errors into failures.
+macro_rules! failures_from {
+    ($($error:ty),* $(,)?) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::classified(&error)
             }
-            ReviewError::Edit(error) => {
-                let failure = Self::from_error(Exit::Usage, &error);
-                let hint = error.hint();
-                Self { hint, ..failure }
-            }
-            ReviewError::OtherPlan { .. } => Self::from_error(Exit::Usage, &error)
-                .hint("planwright import stores it as a plan of its own"),
-            ReviewError::MissingTools(_) => missing_tools(&error),
-            ReviewError::Denied(denied) => denied.into(),
-            ReviewError::BadChoice(_) => Self::from_error(Exit::Usage, &error),
-            ReviewError::Artifact(error) => error.into(),
-            ReviewError::Append(error) => error.into(),
         }
-    }
+    )*};
 }
 
-impl From<StartRunError> for Failure {
-    fn from(error: StartRunError) -> Self {
-        match error {
-            StartRunError::Load(error) => error.into(),
-            StartRunError::Invalid(findings) => {
-                Self::usage("the plan is not valid").findings(findings)
-            }
-            StartRunError::MissingTools(_) => missing_tools(&error),
-            StartRunError::Unsupported(_) => Self::from_error(Exit::Refused, &error)
-                .hint("such a plan can be imported, validated and exported, but not run yet"),
-            StartRunError::MissingExecutor(MissingExecutor::NoExecutor { ref executor, .. }) => {
-                let name = line(executor);
-                let hint = format!(
-                    "planwright executors lists the executors; planwright executors trust {name} trusts one that this workspace \
-                     describes (--trust-project-servers does so for one command)"
-                );
-                Self::from_error(Exit::Refused, &error).hint(hint)
-            }
-            StartRunError::MissingExecutor(MissingExecutor::NoModel { .. } | MissingExecutor::Model { .. }) => {
-                Self::from_error(Exit::Refused, &error)
-                    .hint("see `planwright models` and docs/agents.md")
-            }
-            StartRunError::Refused(refusal) => refusal.into(),
-            StartRunError::Edited { .. } => Self::from_error(Exit::Refused, &error)
-                .hint("cancel the run and start the new version, or fork it to keep its results"),
-            StartRunError::Changed { .. } => Self::from_error(Exit::Refused, &error)
-                .hint("review the plan and approve what it does now"),
-            StartRunError::Denied(denied) => denied.into(),
-            StartRunError::BadChoice(_) => Self::from_error(Exit::Usage, &error),
-            StartRunError::Artifact(error) => error.into(),
-            StartRunError::ToolsChanged { .. } => Self::from_error(Exit::Refused, &error)
-                .hint("cancel the run, review the plan and approve what it does now"),
-            StartRunError::NothingToResume(ref id) => {
-                let hint = format!("planwright run {id} starts one");
-                Self::from_error(Exit::Usage, &error).hint(hint)
-            }
-            StartRunError::AlreadyExecuting { ref plan, .. } => {
-                let hint = format!(
-                    "planwright resume {plan} continues it; planwright cancel {plan} stops it"
-                );
-                Self::from_error(Exit::Refused, &error).hint(hint)
-            }
-            StartRunError::Ended { .. } => Self::from_error(Exit::Refused, &error).hint(
-                "planwright run ID starts a new run; planwright fork ID --from STEP reuses its results",
-            ),
-            StartRunError::BeingUndone { ref run, .. } => {
-                let hint = format!("planwright undo {run} continues it");
-                Self::from_error(Exit::Refused, &error).hint(hint)
-            }
-            StartRunError::ChildRun { ref parent, .. } => {
-                let hint = format!("planwright resume {}", parent.run);
-                Self::from_error(Exit::Refused, &error).hint(hint)
-            }
-            StartRunError::UnknownStep(_) => Self::from_error(Exit::Usage, &error),
-            StartRunError::Stopping => Self::from_error(Exit::Refused, &error),
-            StartRunError::Acquire(error) => error.into(),
-            StartRunError::Append(error) => error.into(),
-        }
-    }
-}
-
-impl From<PolicyDenial> for Failure {
-    fn from(denied: PolicyDenial) -> Self {
-        Self::from_error(Exit::Refused, &denied)
-            .hint("planwright policy explain ID shows which rule decided about each step")
-    }
-}
-
-fn missing_tools(error: &dyn Error) -> Failure {
-    Failure::from_error(Exit::Usage, error)
-        .hint("planwright tools lists the tools and how to enable the others")
-}
-
-impl From<CommandError> for Failure {
-    fn from(error: CommandError) -> Self {
-        match error {
-            CommandError::Load(error) => error.into(),
-            CommandError::Refused(refusal) => refusal.into(),
-            CommandError::RefusedElsewhere(reason) => Self::refused(reason),
-            CommandError::NoAnswer(_) => Self::from_error(Exit::Store, &error),
-            CommandError::Acquire(error) => error.into(),
-            CommandError::Append(error) => error.into(),
-            CommandError::Artifact(error) => error.into(),
-        }
-    }
-}
-
-impl From<UndoRunError> for Failure {
-    fn from(error: UndoRunError) -> Self {
-        match error {
-            UndoRunError::Load(error) => error.into(),
-            UndoRunError::Refused(refusal) => refusal.into(),
-            UndoRunError::Start(error) => error.into(),
-            UndoRunError::NotApproved | UndoRunError::Plan(_) => {
-                Self::from_error(Exit::Refused, &error)
-            }
-            UndoRunError::Value(_) => Self::from_error(Exit::Store, &error),
-        }
-    }
-}
-
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        match error {
-            RunError::Append(error) => error.into(),
-            RunError::Corrupt(_) => Self::from_error(Exit::Store, &error),
-        }
-    }
-}
+failures_from!(
+    StoreError,
+    OpenStoreError,
+    ArtifactError,
+    LoadError,
+    AppendError,
+    AcquireError,
+    Refusal,
+    ReviewRefusal,
+    CommentRefusal,
+    ReviewError,
+    StartRunError,
+    PolicyDenial,
+    CommandError,
+    UndoRunError,
+    RunError,
+    GrantError,
+);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use planwright_adapters::vault::UnlockError;
     use planwright_core::digest::Digest;
     use planwright_core::id::{PlanId, RunId};
     use planwright_core::journal::{Head, StreamName};
+    use planwright_core::policy::GrantRefusal;
     use planwright_core::principal::Principal;
     use planwright_core::run::Shown;
     use planwright_core::time::Timestamp;
+    use planwright_engine::port::{ModelError, TokenId};
+    use planwright_engine::{CreateError, MissingExecutor};
 
     fn plan() -> PlanId {
         "p".parse().unwrap()
@@ -469,6 +264,10 @@ mod tests {
         let stale = || Refusal::Stale {
             shown: Shown::Version(1),
             current: Shown::Version(2),
+        };
+        let no_executor = MissingExecutor::NoExecutor {
+            step: step(),
+            executor: step(),
         };
         let cases: Vec<(Failure, u8)> = vec![
             (failed_store().into(), 5),
@@ -572,6 +371,22 @@ mod tests {
             (CommandError::Load(LoadError::NoSuchRun(run())).into(), 2),
             (UndoRunError::NotApproved.into(), 3),
             (RunError::Append(conflict()).into(), 3),
+            (StartRunError::MissingExecutor(no_executor).into(), 3),
+            (Failure::from(&ModelError::Cancelled), 7),
+            (GrantError::Refused(GrantRefusal::NotAPrincipal).into(), 3),
+            (GrantError::Refused(GrantRefusal::Name(step())).into(), 3),
+            (GrantError::NoSuchToken(TokenId(step())).into(), 2),
+            (GrantError::Invalid(TokenId(step())).into(), 3),
+            (GrantError::TooMany.into(), 5),
+            (GrantError::Random(step()).into(), 5),
+            (CreateError::NoGoal.into(), 2),
+            (CreateError::NoSuchStep(step()).into(), 2),
+            (CreateError::NothingInScope(plan()).into(), 3),
+            (CreateError::OutcomeUnknown(step()).into(), 3),
+            (CreateError::Cancelled(Box::default()).into(), 130),
+            (CreateError::Failed(Box::default()).into(), 7),
+            (OpenStoreError::ReadOnly.into(), 5),
+            (OpenStoreError::Unlock(UnlockError::Memory).into(), 5),
             (OpenStoreError::Encrypted.into(), 6),
             (OpenStoreError::NotEncrypted.into(), 6),
             (
@@ -581,6 +396,27 @@ mod tests {
         ];
         for (failure, code) in cases {
             assert_eq!(failure.exit.code(), code, "{failure:?}");
+        }
+    }
+
+    /// The table of codes names the exit code of each.
+    #[test]
+    fn the_documented_exit_codes_are_those_of_the_table() {
+        let document = include_str!("../../../docs/errors/codes.md");
+        let mut codes = Vec::new();
+        for row in document.lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let code = cells[1].trim_matches('`').to_owned();
+            let kind = ErrorKind::ALL
+                .into_iter()
+                .find(|kind| kind.as_str() == cells[2])
+                .unwrap();
+            let class = kind.with_code(code.clone().leak());
+            assert_eq!(Exit::of_class(class).code().to_string(), cells[3], "{row}");
+            codes.push(code);
+        }
+        for (code, _) in EXCEPTIONS {
+            assert!(codes.iter().any(|known| known == code), "{code}");
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 const MAX_LINE: usize = 1 << 20;
 /// More than this is a runaway.
 const MAX_TOTAL: usize = 16 << 20;
-/// What is shown of one line.
+/// The characters shown of one line.
 const SHOWN: usize = 200;
 
 /// Reads to the end and returns the last line that says anything.

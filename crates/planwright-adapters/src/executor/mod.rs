@@ -28,7 +28,7 @@ pub struct ExecutorOptions {
     /// Variables of this process that it sees, besides a few harmless ones.
     pub env: Vec<String>,
     pub timeout: Duration,
-    /// Where it starts.
+    /// The directory it starts in.
     pub cwd: PathBuf,
 }
 

@@ -1,6 +1,6 @@
 //! One attempt of an executor: started, watched, ended with everything it started.
 
-use super::gateway::Door;
+use super::gateway::GatewayListener;
 use super::{ExecutorOptions, GATEWAY, STEP_TOKEN, lines};
 use crate::local::capture::Capture;
 use crate::local::process_group::ProcessGroup;
@@ -8,6 +8,7 @@ use planwright_engine::port::{DelegateError, Delegation};
 use serde_json::{Value, json};
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
@@ -15,9 +16,9 @@ use tokio::time::timeout;
 
 /// The variables of this process that every executor sees. Everything else may be a secret.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
-/// Between asking a group to end and ending it.
+/// The time between asking a process group to end and killing it.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long output is awaited from those a finished executor left behind.
+/// The time for the output of processes that a finished executor left behind.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) async fn execute(
@@ -27,9 +28,9 @@ pub(super) async fn execute(
     let name = delegation.executor.clone();
     let not_started =
         |why: String| DelegateError::NotStarted(format!("`{name}` could not be started: {why}"));
-    let door = Door::open(std::sync::Arc::clone(&delegation.gateway)).await;
-    let door = door.map_err(|error| not_started(error.to_string()))?;
-    let mut child = prepare(&options, &delegation, &door)
+    let listener = GatewayListener::open(Arc::clone(&delegation.gateway)).await;
+    let listener = listener.map_err(|error| not_started(error.to_string()))?;
+    let mut child = prepare(&options, &delegation, &listener)
         .ok_or_else(|| not_started("it has no command".to_owned()))?
         .spawn()
         .map_err(|error| not_started(error.to_string()))?;
@@ -82,9 +83,9 @@ pub(super) async fn execute(
     }
     let status = group.kill().await;
     drop(streams);
-    // A call that the executor asked for last is not made any more: the door closes with the
+    // A call that the executor asked for last is not made any more: the gateway closes with the
     // attempt.
-    drop(door);
+    drop(listener);
     if let Some(why) = stopped {
         let message = format!("`{name}` {why} and was stopped; what it did until then is unknown");
         return Err(DelegateError::Lost(message));
@@ -98,7 +99,11 @@ pub(super) async fn execute(
     }
 }
 
-fn prepare(options: &ExecutorOptions, delegation: &Delegation, door: &Door) -> Option<Command> {
+fn prepare(
+    options: &ExecutorOptions,
+    delegation: &Delegation,
+    listener: &GatewayListener,
+) -> Option<Command> {
     let (program, args) = options.command.split_first()?;
     let seen = INHERITED
         .into_iter()
@@ -115,8 +120,8 @@ fn prepare(options: &ExecutorOptions, delegation: &Delegation, door: &Door) -> O
         .env("PLANWRIGHT_RUN", delegation.run.as_str())
         .env("PLANWRIGHT_STEP", delegation.step.as_str())
         .env("PLANWRIGHT_ATTEMPT", delegation.attempt.to_string())
-        .env(GATEWAY, door.address())
-        .env(STEP_TOKEN, door.token())
+        .env(GATEWAY, listener.address())
+        .env(STEP_TOKEN, listener.token())
         // What a plan starts acts for the plan: it must not approve one as the person whose account
         // it uses.
         .env("PLANWRIGHT_AGENT", format!("run {}", delegation.run))

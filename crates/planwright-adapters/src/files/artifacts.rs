@@ -49,7 +49,7 @@ impl FileArtifacts {
         }
     }
 
-    /// Returns where an artifact is kept.
+    /// Returns the path of an artifact.
     pub fn path(&self, digest: &Digest) -> PathBuf {
         self.directory.join(self.name(digest))
     }
@@ -166,7 +166,7 @@ impl FileArtifacts {
         Ok(total)
     }
 
-    /// What the file of this name holds, if that is what its name says.
+    /// Reads the file of this name, if it holds what its name says.
     fn read_named(&self, name: &str) -> Result<Vec<u8>, ArtifactError> {
         let wrong = || {
             ArtifactError::Io(format!(
@@ -185,7 +185,7 @@ impl FileArtifacts {
         Ok(bytes)
     }
 
-    /// What is wrong with the files that are here, and how many there are.
+    /// Checks all files: returns the faults and the number of files.
     pub fn check(&self, tell: Tell<'_>) -> Result<(u64, Vec<String>), ArtifactError> {
         let names = self.own_names()?;
         let total = names.len() as u64;

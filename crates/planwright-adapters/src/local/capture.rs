@@ -2,9 +2,9 @@
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// What is returned of one stream.
+/// The bytes returned of one stream.
 pub(super) const MAX_BYTES: usize = 1 << 20;
-/// What is shown of a stream's end when a command fails.
+/// The bytes shown of a stream's end when a command fails.
 const TAIL_BYTES: usize = 2048;
 
 /// The beginning of a stream, and its last bytes. The rest is read, so that the writer is not held

@@ -20,7 +20,7 @@ const LARGEST_MAX_BYTES: usize = 16 << 20;
 const MAX_REDIRECTS: usize = 5;
 /// For everything, redirects included.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// What is shown of the body of an error.
+/// The bytes shown of the body of an error.
 const EXCERPT_CHARS: usize = 500;
 
 #[derive(Debug, Deserialize)]

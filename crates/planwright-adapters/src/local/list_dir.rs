@@ -130,7 +130,7 @@ impl Entry {
     }
 }
 
-/// Why a list was not finished.
+/// The reason why a list was not finished.
 enum End {
     Fault(PathFault),
     Stopped,

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-/// What the server may do. Everything dangerous is off unless said otherwise.
+/// The permissions of the server. Everything dangerous is off unless said otherwise.
 #[derive(Debug, Clone)]
 pub struct LocalOptions {
     /// The directory the file tools are confined to.
     pub workspace: PathBuf,
-    /// Whether `run_command` exists.
+    /// `true` if `run_command` exists.
     pub run_command: bool,
     pub http_get: HttpOptions,
 }
@@ -23,7 +23,7 @@ impl LocalOptions {
     }
 }
 
-/// Whether `http_get` exists, and what it may reach.
+/// The settings of `http_get`.
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
     pub enabled: bool,

@@ -34,9 +34,10 @@ const DEFAULT_TIMEOUT_SECONDS: u64 = 600;
 const MAX_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
 /// Between asking a group to end and ending it.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long output is awaited from those a finished command left behind, before they are ended.
+/// The time for the output of processes that a finished command left behind, before they are
+/// killed.
 const LINGER: Duration = Duration::from_secs(1);
-/// How long output is awaited after that, from those who left the group.
+/// The time for output after that, from processes that left the group.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Deserialize)]
@@ -176,7 +177,7 @@ fn directory(workspace: &Workspace, cwd: &str) -> Result<PathBuf, CallError> {
     found.map_err(|fault| fault.at(cwd))
 }
 
-/// How the wait for a command ended.
+/// The end of the wait for a command.
 enum Wait {
     Ended,
     TimedOut,

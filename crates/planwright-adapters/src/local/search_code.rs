@@ -18,8 +18,8 @@ pub(super) const NAME: &str = "search_code";
 const DEFAULT_MAX_MATCHES: usize = 200;
 const MOST_MATCHES: usize = 10_000;
 const MAX_QUERY_BYTES: usize = 4096;
-/// What a compiled pattern may take. The engine is linear in the text, so this is all there is to
-/// bound.
+/// The most bytes a compiled pattern may take. The engine is linear in the text, so this is all
+/// there is to bound.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 const MAX_FILE_BYTES: u64 = 16 << 20;
 const MAX_FILES: usize = 200_000;

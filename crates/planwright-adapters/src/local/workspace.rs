@@ -22,8 +22,8 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Where Planwright keeps plans, journals and approvals. No tool reads or writes there, regardless
-/// of the path.
+/// The directory of plans, journals and approvals. No tool reads or writes there, regardless of the
+/// path.
 const PLANS: &str = ".plans";
 /// The operator's rules. Tools may read them, as they may be part of a project, but never write
 /// them.
@@ -38,7 +38,7 @@ const SEARCH_ONLY: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const SEARCH_ONLY: OFlags = OFlags::RDONLY;
 
-/// What is wrong with a path, or with the file it names.
+/// A fault of a path, or of the file it names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PathFault {
     #[error("is not a usable path")]
@@ -185,8 +185,8 @@ impl Workspace {
             .map_err(|_| PathFault::Outside)
     }
 
-    /// What `.plans` is at the moment, if it is there. It may be a link to somewhere else in the
-    /// workspace.
+    /// Identifies `.plans` as it is at the moment, if it is there. It may be a link to somewhere
+    /// else in the workspace.
     pub(super) fn plans(&self) -> Option<Identity> {
         statat(&self.handle, PLANS, AtFlags::empty())
             .ok()
@@ -356,7 +356,7 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// How a directory is opened: as itself or not at all.
+/// Flags that open a directory as itself or not at all.
 pub(super) const DIRECTORY: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);

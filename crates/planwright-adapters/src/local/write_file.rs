@@ -39,7 +39,7 @@ pub(super) fn definition() -> ToolDefinition {
     })
 }
 
-/// What a tool that writes a file is told.
+/// The arguments of a tool that writes a file.
 pub(super) fn input_schema() -> Value {
     json!({
         "type": "object",
@@ -52,7 +52,7 @@ pub(super) fn input_schema() -> Value {
     })
 }
 
-/// What a tool that wrote a file returns.
+/// The result of a tool that wrote a file.
 pub(super) fn output_schema() -> Value {
     json!({
         "type": "object",

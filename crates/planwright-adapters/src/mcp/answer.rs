@@ -8,10 +8,10 @@ use planwright_core::tool::KnownTool;
 use planwright_engine::port::{Artifacts, CallError, Outcome};
 use serde_json::{Map, Value, json};
 
-/// What is kept of a server's error message.
+/// The characters kept of a server's error message.
 const MAX_MESSAGE_CHARS: usize = 4_000;
 
-/// What a result means.
+/// The meaning of a result.
 #[derive(Debug)]
 pub(super) enum Meaning {
     Done(Outcome),

@@ -21,13 +21,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Span;
 
-/// How long a call may go on after its server was told to stop it.
+/// The time a call may go on after its server was told to stop it.
 const AFTER_CANCEL: Duration = Duration::from_secs(2);
 /// The time a call may go on after its server was told that no person answers its question now.
 const AFTER_QUESTION: Duration = Duration::from_secs(10);
-/// How often a server may ask to be asked again before it answers.
+/// The number of times a server may ask to be asked again before it answers.
 const MAX_ROUNDS: usize = 3;
-/// Where servers find the idempotency key.
+/// The metadata field in which servers find the idempotency key.
 const KEY_META: &str = "planwright/idempotencyKey";
 
 /// Makes the call on the server's connection, which is opened if need be.
@@ -84,7 +84,7 @@ pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, call: Call) 
     }
 }
 
-/// What a modern server gets beside the arguments.
+/// The values a modern server gets beside the arguments.
 #[derive(Default)]
 struct Given {
     responses: InputResponses,
@@ -208,7 +208,7 @@ async fn exchange(
     }
 }
 
-/// What the wait for an answer came to.
+/// The end of the wait for an answer.
 enum Waited {
     Answered(Box<RpcReply>),
     TooLarge,

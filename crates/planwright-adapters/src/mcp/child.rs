@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
-/// What every child gets of our environment, besides `LC_*` and `XDG_*`. Everything else may hold
-/// secrets that are not the server's business; its specification names what it needs.
+/// The variables every child gets of our environment, besides `LC_*` and `XDG_*`. Everything else
+/// may hold secrets that are not the server's business; its specification names what it needs.
 const INHERITED: [&str; 17] = [
     "PATH",
     "HOME",
@@ -34,14 +34,14 @@ const INHERITED: [&str; 17] = [
     "CURL_CA_BUNDLE",
 ];
 
-/// How long a server may take to end after its stdin closed, and then after SIGTERM.
+/// The time a server may take to end after its stdin closed, and then after SIGTERM.
 const AFTER_EOF: Duration = Duration::from_millis(700);
 const AFTER_TERM: Duration = Duration::from_millis(700);
-/// How long after closing its output a server may take to end, and how long its last words may take
-/// after its end.
+/// The time a server may take to end after it closed its output, and the time its last words may
+/// take after its end.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
-/// What is started, with what.
+/// The command of a server, with its surroundings.
 pub(super) struct Launch<'a> {
     /// The operator's name for the server.
     pub(super) name: &'a str,

@@ -35,9 +35,9 @@ pub(super) struct Connection {
     pub(super) wire: Arc<Wire>,
     pub(super) agreed: Agreed,
     pub(super) peer: Peer,
-    /// Whether cancelling means to close the stream of the answer.
+    /// `true` if cancelling means to close the stream of the answer.
     pub(super) closes_streams: bool,
-    /// Whether the server is a process of ours, which can be ended if it does not stop.
+    /// `true` if the server is a process of ours, which can be ended if it does not stop.
     pub(super) is_child: bool,
     reaped: Option<CancellationToken>,
     _service: Service,
@@ -45,7 +45,7 @@ pub(super) struct Connection {
     _listening: Option<RequestHandle<RoleClient>>,
 }
 
-/// What was agreed with the server.
+/// The terms agreed with the server.
 #[derive(Debug, Clone)]
 pub(super) struct Agreed {
     pub(super) era: Era,

@@ -7,12 +7,12 @@ use super::{Era, ServerSpec};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What is known of a server's era. The file is a cache: one that cannot be read or written costs
-/// nothing but time.
+/// The era of a server, as far as it is known. The file is a cache: one that cannot be read or
+/// written costs nothing but time.
 #[derive(Debug)]
 pub(super) struct EraMemory {
     path: PathBuf,
-    /// What the era is known of: another launch line may start another server.
+    /// The launch line the era is known of: another launch line may start another server.
     origin: String,
     known: Mutex<Option<Era>>,
 }

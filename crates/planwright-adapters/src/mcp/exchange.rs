@@ -17,16 +17,16 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use std::time::Duration;
 
-/// How long the reason for a broken connection may take to be known.
+/// The time until the reason for a broken connection has to be known.
 const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 /// The code of an error that sends a person to a page first.
 const URL_ELICITATION_REQUIRED: i32 = -32042;
 
-/// What came of a request, as the machinery says.
+/// The result of a request, as rmcp reports it.
 pub(super) type RpcReply =
     Result<Result<ServerResult, ServiceError>, tokio::sync::oneshot::error::RecvError>;
 
-/// How one exchange with the server went.
+/// The outcome of one exchange with the server.
 pub(super) enum Exchange {
     Done(Outcome),
     Asks(Asked),

@@ -27,10 +27,10 @@ const MAX_CONCURRENT: usize = 64;
 const SESSION: &str = "mcp-session-id";
 const EVENT_STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
-/// What is shown of the body of an error.
+/// The bytes shown of the body of an error.
 const EXCERPT_CHARS: usize = 300;
 
-/// Why a request over HTTP has no answer.
+/// The reason why a request over HTTP has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HttpError {
     #[error("the server cannot be reached: {0}")]
@@ -89,7 +89,7 @@ pub(super) fn transport(
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
-/// What is sent may hold secrets, so it leaves the machine only encrypted.
+/// Checks the address: a request may hold secrets, so it leaves the machine only encrypted.
 fn checked_url(url: &str) -> Result<Url, String> {
     let url = Url::parse(url).map_err(|error| format!("its URL cannot be read: {error}"))?;
     let host = url
@@ -398,7 +398,7 @@ fn is_type(response: &Response, mime: &str) -> bool {
     })
 }
 
-/// What went wrong, down to the first cause, without the URL, which may hold a secret.
+/// Describes an error down to the first cause, without the URL, which may hold a secret.
 fn chain(error: &reqwest::Error) -> String {
     let causes: Vec<String> = std::iter::successors(error.source(), |error| (*error).source())
         .map(ToString::to_string)

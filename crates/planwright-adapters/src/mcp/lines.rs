@@ -18,7 +18,7 @@ const BUFFERED: usize = 8;
 const PIPE_BUFFER: usize = 64 << 10;
 /// From here on a line is read on a thread that may block.
 const LARGE: usize = 256 << 10;
-/// How long closing waits for the process to be gone. It is killed well before.
+/// The time that closing waits for the process to be gone. It is killed well before.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, thiserror::Error)]

@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_PAGES: usize = 100;
 const MAX_TOOLS: usize = 1_000;
 const MAX_NAME_CHARS: usize = 128;
-/// How large the definition of one tool may be.
+/// The most bytes the definition of one tool may have.
 const MAX_DEFINITION_BYTES: usize = 256 << 10;
-/// How many refused tools are listed one by one.
+/// The number of refused tools that are listed one by one.
 const MAX_REFUSED: usize = 200;
 
-/// What a server lists.
+/// The tools a server lists.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     pub(super) definitions: Vec<ToolDefinition>,

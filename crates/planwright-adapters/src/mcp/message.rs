@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// How many bytes of one message are read.
+/// The most bytes of one message that are read.
 pub(super) const MAX_BYTES: usize = 16 << 20;
 /// A value takes many times the memory of the text `1,`, so values are counted too.
 const MAX_VALUES: usize = 1_000_000;
@@ -22,7 +22,7 @@ const NOTIFICATIONS: [&str; 2] = ["notifications/progress", "notifications/tools
 /// The code of answers that cannot be read. Ours: no server can mean anything else by it.
 pub(super) const MALFORMED: ErrorCode = ErrorCode(i32::MIN);
 
-/// What a line turned out to be.
+/// A line that was read, by its kind.
 #[derive(Debug)]
 pub(super) enum Heard {
     Message(Box<ServerJsonRpcMessage>),

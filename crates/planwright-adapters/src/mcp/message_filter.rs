@@ -16,12 +16,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a server may take to answer `server/discover` before it is asked the earlier way.
+/// The time a server may take to answer `server/discover` before it is asked the earlier way.
 const DISCOVER_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a server that answered it after that may take to answer the earlier way too, as one
+/// The time a server that answered it after that may take to answer the earlier way too, as one
 /// that speaks both does.
 const LATE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How many requests of the server may wait for our answers.
+/// The number of requests of the server that may wait for our answers.
 const MAX_UNANSWERED: usize = 64;
 
 pub(super) struct FilteredTransport<T> {
@@ -53,7 +53,7 @@ impl<T> FilteredTransport<T> {
         }
     }
 
-    /// What the machinery is to see of a message, if anything.
+    /// Returns the part of a message that rmcp is to see, if any.
     fn sift(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
         match message {
             ServerJsonRpcMessage::Notification(heard) => {

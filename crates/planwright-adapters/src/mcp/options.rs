@@ -6,22 +6,22 @@ use planwright_engine::port::Artifacts;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What all servers have in common.
+/// The settings that all servers have in common.
 #[derive(Debug, Clone)]
 pub struct McpOptions {
     /// Effect classes, key arguments and limits. They may also speak of servers that are not here.
     pub tools: ToolboxOptions,
-    /// Where images, audio and other bytes of results are kept.
+    /// The place of images, audio and other bytes of results.
     pub artifacts: Arc<dyn Artifacts>,
     /// The directory of `<server>.log`: what the servers wrote to their standard error. Made when
     /// needed.
     pub logs: PathBuf,
-    /// Whether logs are kept at all. An encrypted workspace keeps none.
+    /// `true` if logs are kept at all. An encrypted workspace keeps none.
     pub keep_logs: bool,
     /// The directory servers are told about when they ask for roots, and the one they are started
     /// in unless their specification names another.
     pub workspace: Option<PathBuf>,
-    /// What must not be in the logs.
+    /// The secrets that must not be in the logs.
     pub redaction: Redaction,
 }
 

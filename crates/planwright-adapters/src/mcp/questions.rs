@@ -29,7 +29,7 @@ pub(super) fn question(key: &str, params: &Value) -> Option<Question> {
     }
 }
 
-/// What a person replied to the very same question in an earlier attempt. The latest reply counts.
+/// Finds a person's reply to the very same question in an earlier attempt. The latest reply counts.
 pub(super) fn known_reply(answered: &[Answered], params: &Value) -> Option<ElicitResult> {
     let (action, content) = known(answered, &question("", params)?)?;
     let mut result = ElicitResult::new(action);
@@ -37,7 +37,8 @@ pub(super) fn known_reply(answered: &[Answered], params: &Value) -> Option<Elici
     Some(result)
 }
 
-/// What a person replied to all of these questions in earlier attempts, for a server that forgot.
+/// Finds a person's replies to all of these questions in earlier attempts, for a server that
+/// forgot.
 pub(super) fn known_responses(answered: &[Answered], asked: &Asked) -> Option<InputResponses> {
     let responses = asked.questions.iter().map(|question| {
         let (action, content) = known(answered, question)?;
@@ -105,7 +106,7 @@ pub(super) fn of_error(data: &Value) -> Option<Asked> {
         })
 }
 
-/// What a modern server gets on the next attempt.
+/// Builds the responses a modern server gets on the next attempt.
 pub(super) fn responses(answered: &Answered) -> InputResponses {
     let pairs = answered.asked.questions.iter().zip(&answered.replies);
     pairs

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How one server is doing.
+/// The status of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStatus {
     /// The operator's name for it.
@@ -10,7 +10,7 @@ pub struct ServerStatus {
     pub state: ServerState,
 }
 
-/// Where the connection to a server stands.
+/// The state of the connection to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerState {
     /// No caller needed it yet, or it was closed.
@@ -25,15 +25,15 @@ pub enum ServerState {
     },
 }
 
-/// What was agreed with a server.
+/// The terms agreed with a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connected {
     pub era: Era,
     pub protocol_version: String,
-    /// What the server calls itself, with its version, without control characters. Untrusted text:
-    /// never a name to go by.
+    /// The name the server gives itself, with its version, without control characters. Untrusted
+    /// text: never a name to go by.
     pub calls_itself: Option<String>,
-    /// How many of its tools can be called.
+    /// The number of its tools that can be called.
     pub tools: usize,
     pub refused: Vec<RefusedTool>,
     /// Messages that fit nowhere: garbage, wrong numbers, late and repeated answers, unknown
@@ -41,7 +41,7 @@ pub struct Connected {
     pub ignored: u64,
 }
 
-/// How the protocol's lifecycle works.
+/// The lifecycle of the protocol that a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
     /// `server/discover`, and requests that carry everything themselves: 2026-07-28.

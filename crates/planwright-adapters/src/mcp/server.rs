@@ -19,11 +19,11 @@ use tokio::task::AbortHandle;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(250);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
-/// How much time a server gets to calm down between two changes of its tool list.
+/// The time a server gets to calm down between two changes of its tool list.
 const BETWEEN_LISTS: Duration = Duration::from_millis(250);
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) reason: String,

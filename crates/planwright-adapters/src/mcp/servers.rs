@@ -84,7 +84,7 @@ impl McpServers {
             .map(|server| server.spec.name.as_str())
     }
 
-    /// How every server is doing, in the order of their specifications.
+    /// Returns the status of every server, in the order of their specifications.
     pub fn status(&self) -> Vec<ServerStatus> {
         self.0
             .servers
@@ -155,7 +155,7 @@ impl McpServers {
 }
 
 impl McpServers {
-    /// Returns how often the tools of any server changed.
+    /// Counts the changes of any server's tools.
     pub(super) fn changes(&self) -> u64 {
         self.0.changes.load(Ordering::Acquire)
     }

@@ -14,13 +14,13 @@ pub struct ServerSpec {
     /// used.
     pub name: String,
     pub transport: Transport,
-    /// Whether its tool annotations are taken at their word.
+    /// `true` if its tool annotations are taken at their word.
     pub believed: bool,
-    /// How long starting and listing tools may take.
+    /// The time that starting and listing tools may take.
     pub start_timeout: Duration,
 }
 
-/// What is started, or where the server listens.
+/// The command that is started, or the address at which the server listens.
 #[derive(Clone, PartialEq)]
 pub enum Transport {
     Stdio {

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 /// The file and the one before it together hold at most 1 MiB.
 const MAX_FILE_BYTES: u64 = 512 << 10;
 const MAX_TAIL_BYTES: usize = 2 << 10;
-/// What is remembered for the tail before it is masked: a secret at its edge must still be
+/// The bytes remembered for the tail before it is masked: a secret at its edge must still be
 /// recognised.
 const MAX_REMEMBERED_BYTES: usize = MAX_TAIL_BYTES + (16 << 10);
 const CHUNK: usize = 16 << 10;
@@ -24,7 +24,7 @@ const CHUNK: usize = 16 << 10;
 /// wear out the disk.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// How long the last words of a process may take to arrive.
+/// The time the last words of a process may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// The log of one server, shared by its restarts.
@@ -33,9 +33,9 @@ pub(super) struct StderrLog {
     path: PathBuf,
     tail: Arc<Mutex<VecDeque<u8>>>,
     redaction: Redaction,
-    /// Whether there is a file. In an encrypted workspace there is none.
+    /// `true` if there is a file. In an encrypted workspace there is none.
     kept: bool,
-    /// How many pipes are still being emptied.
+    /// The number of pipes that are still being emptied.
     open: watch::Sender<usize>,
 }
 

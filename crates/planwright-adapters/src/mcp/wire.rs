@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// How often a call's progress is passed on at most.
+/// The shortest time between two reports of a call's progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_PROGRESS_CHARS: usize = 500;
-/// How many questions one call may ask.
+/// The number of questions one call may ask.
 const MAX_QUESTIONS: usize = 32;
 
-/// Why a connection is over.
+/// The reason why a connection is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     /// We closed it.
@@ -60,7 +60,7 @@ pub(super) struct Wire {
     pub(super) unanswered: AtomicUsize,
     /// Messages that fit nowhere: garbage, wrong numbers, late and repeated answers.
     ignored: AtomicU64,
-    /// Whether any call was ever answered.
+    /// `true` if any call was ever answered.
     useful: AtomicBool,
     state: Mutex<State>,
 }

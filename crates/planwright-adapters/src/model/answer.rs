@@ -18,14 +18,14 @@ use tracing::subscriber::NoSubscriber;
 /// No answer is longer, thoughts included.
 const MAX_BYTES: usize = 4 << 20;
 
-/// What came of one question.
+/// The reply of a provider to one question.
 #[derive(Debug)]
 pub(super) struct ProviderReply {
     pub(super) text: String,
     pub(super) calls: Vec<WantedCall>,
     /// Absent where the provider does not count.
     pub(super) usage: Option<TokenUsage>,
-    /// How many characters came, to estimate from.
+    /// The number of characters that came, to estimate tokens from.
     pub(super) length: usize,
     pub(super) cut: bool,
     pub(super) reason: &'static str,
@@ -36,7 +36,7 @@ pub(super) struct Reader<'a> {
     pub(super) judge: Judge<'a>,
     pub(super) provider: &'a ProviderOptions,
     pub(super) told: &'a TextSink,
-    /// What must not be told, not even piece by piece.
+    /// The secret that must not be reported, not even piece by piece.
     pub(super) key: Option<&'a SecretText>,
     pub(super) names: Names,
     /// The answer comes as a call of this name.
@@ -252,7 +252,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns how many bytes at the end of a text are the beginning of a secret.
+/// Counts the bytes at the end of a text that are the beginning of a secret.
 fn begun(text: &str, secret: &str) -> usize {
     let ends = secret.char_indices().map(|(at, _)| at).filter(|&at| at > 0);
     ends.filter(|&at| text.ends_with(&secret[..at]))
@@ -269,7 +269,7 @@ fn read_json(text: String) -> String {
     find_json(&text).map_or(text, |value| value.to_string())
 }
 
-/// What the provider counted; nothing if it counted nothing.
+/// Reads the tokens that the provider counted; `None` if it counted none.
 fn counted(usage: &Usage) -> Option<TokenUsage> {
     let tokens = |count: Option<i32>| {
         count

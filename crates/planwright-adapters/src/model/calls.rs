@@ -80,7 +80,8 @@ impl Calls {
         Ok(())
     }
 
-    /// What was said in place of an answer: the arguments of the tool that stands for it.
+    /// Returns what the model said in place of an answer: the arguments of the tool that stands for
+    /// it.
     pub(super) fn take_answer(&mut self, tool: &str) -> Option<String> {
         let at = self.begun.iter().position(|call| call.name == tool)?;
         Some(self.begun.remove(at).args)

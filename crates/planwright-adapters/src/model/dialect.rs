@@ -4,7 +4,7 @@ use super::options::ProviderKind;
 use std::fmt;
 use std::str::FromStr;
 
-/// How an answer of a schema is asked for.
+/// The way an answer of a schema is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// The provider holds the answer to a JSON Schema.
@@ -65,7 +65,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// What the operator says about it.
+/// The operator's choice of a dialect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Structured {
     /// The best one that the provider knows; found out by asking.

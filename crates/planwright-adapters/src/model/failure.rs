@@ -1,4 +1,4 @@
-//! What went wrong with a question, and whether asking again can help.
+//! Failures of questions, each with the answer to whether asking again can help.
 //!
 //! What the library says about errors is not passed on: it may repeat the prompt. What a provider
 //! says is, in short, as one line, and without anything secret.
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// No provider has more to say than this.
 const MAX_MESSAGE: usize = 300;
 
-/// What can be done about it.
+/// The remedy for a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Remedy {
     /// Nothing.
@@ -205,7 +205,8 @@ impl Judge<'_> {
         }
     }
 
-    /// What the provider says about an error: the message it means for people, wherever it puts it.
+    /// Finds the provider's own words about an error: the message it means for people, wherever it
+    /// puts it.
     fn said(&self, body: &str) -> String {
         let read: Option<Value> = serde_json::from_str(body).ok();
         let places = [

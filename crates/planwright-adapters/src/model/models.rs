@@ -55,7 +55,7 @@ pub(super) struct Target<'a> {
 }
 
 impl Models {
-    /// What is wrong with a provider stops only those who ask it.
+    /// Prepares the providers. A fault of one provider stops only the questions to it.
     pub fn new(options: ModelOptions, redaction: Redaction) -> Self {
         let key = |(name, provider): (&String, &ProviderOptions)| {
             let spec = SecretSpec {
@@ -76,17 +76,18 @@ impl Models {
         }))
     }
 
-    /// What a model's tokens cost, if that is known.
+    /// Returns the price of a model's tokens, if it is known.
     pub fn price(&self, model: &str) -> Option<Price> {
         self.0.price(model)
     }
 
-    /// Returns why a model cannot be asked, as far as one can see without asking.
+    /// Returns the reason why a model cannot be asked, as far as it shows without asking.
     pub fn obstacle(&self, model: &str) -> Option<String> {
         self.0.lookup(model).ok()?.provider.problem()
     }
 
-    /// How this model is asked for JSON of a schema of this name, as far as that was found out.
+    /// Returns the way this model is asked for JSON of a schema of this name, as far as it was
+    /// found out.
     pub fn dialect(&self, model: &str, schema: &str) -> Option<Dialect> {
         let target = self.0.lookup(model).ok()?;
         Some(self.0.dialect(&target, schema))
@@ -192,7 +193,7 @@ impl Shared {
             .or_else(|| Price::known(model))
     }
 
-    /// What a model took, with what that costs.
+    /// Puts the price to the tokens that a model took.
     pub(super) fn price_use(
         &self,
         target: &Target<'_>,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 const MAX_CHARS: usize = 64;
 
-/// What the offered tools are called in one question.
+/// The names of the offered tools in one question.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// From the name on the wire to ours.

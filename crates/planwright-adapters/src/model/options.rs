@@ -1,4 +1,4 @@
-//! What the operator says about models, and why it cannot be used.
+//! The operator's settings of models, and the faults they may have.
 
 use super::dialect::Structured;
 use super::price::Price;
@@ -43,22 +43,22 @@ impl ProviderKind {
 #[derive(Debug, Clone)]
 pub struct ProviderOptions {
     pub kind: ProviderKind,
-    /// Where its API begins, with the version: `https://api.openai.com/v1`.
+    /// The address at which its API begins, with the version: `https://api.openai.com/v1`.
     pub base_url: String,
-    /// Where its key is kept. None is sent when absent.
+    /// The place of its key. None is sent when absent.
     pub key: Option<SecretSource>,
     pub structured: Structured,
     /// For one whole answer.
     pub timeout: Duration,
     /// Between two signs of life of an answer, the first included.
     pub silence: Duration,
-    /// How often a question is asked again that may be answered later.
+    /// The number of times a question is asked again that may be answered later.
     pub retries: usize,
     /// Before the first of them; it grows.
     pub pause: Duration,
-    /// How long a server is waited for that is still loading its model.
+    /// The time a server may take that is still loading its model.
     pub loading: Duration,
-    /// How many tokens its models read at most, if that is known.
+    /// The most tokens its models read, if that is known.
     pub context_tokens: Option<u64>,
     /// The longest answer where the question does not say; the provider's own limit when absent.
     pub answer_tokens: Option<u32>,
@@ -87,7 +87,7 @@ impl ProviderOptions {
         }
     }
 
-    /// Returns where an answer of this model is asked for.
+    /// Returns the address at which this model is asked.
     pub(super) fn answers_at(&self, model: &str) -> String {
         let base = self.base_url.trim_end_matches('/');
         match self.kind {
@@ -106,7 +106,7 @@ impl ProviderOptions {
         Url::parse(&self.base_url).is_ok_and(|url| is_this_machine(&url))
     }
 
-    /// Returns why it cannot be asked.
+    /// Returns the reason why it cannot be asked.
     pub(super) fn problem(&self) -> Option<String> {
         self.obstacle.clone().or_else(|| self.check().err())
     }
@@ -163,7 +163,7 @@ fn is_this_machine(url: &Url) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-/// Why models cannot be used as they are written.
+/// A fault that keeps the models from being used as they are configured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidModels {
     #[error("the provider {0:?} is not named by 1 to 48 letters, digits, `_` and `-`")]
@@ -181,7 +181,7 @@ pub enum InvalidModels {
 }
 
 impl ModelOptions {
-    /// Says what is wrong, before anybody is asked.
+    /// Reports a fault before any provider is asked.
     pub fn check(&self) -> Result<(), InvalidModels> {
         for (name, provider) in &self.providers {
             let named = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');

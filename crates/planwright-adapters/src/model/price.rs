@@ -1,4 +1,4 @@
-//! What answers cost.
+//! Prices of answers.
 
 use planwright_core::model::{Cost, TokenUsage};
 

@@ -17,8 +17,8 @@ use std::borrow::Cow;
 
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// Returns where and as whom a model is asked. Everything is given: what the library is not told,
-/// it guesses.
+/// The address and the account a model is asked with. Everything is given: what the library is not
+/// told, it guesses.
 pub(super) fn target(
     provider: &ProviderOptions,
     name: &str,
@@ -204,7 +204,7 @@ pub(super) fn options(
     options
 }
 
-/// What is said over everything the library says.
+/// Builds the fields that take precedence over those the library sends.
 fn body(request: &ModelRequest, provider: &ProviderOptions, name: &str, dialect: Dialect) -> Value {
     let mut body = match provider.kind {
         ProviderKind::OpenAi | ProviderKind::Anthropic => json!({ "model": name }),

@@ -1,4 +1,5 @@
-//! What a question tells tracing systems, by OpenTelemetry's conventions for generative models.
+//! Spans of questions to models for tracing systems, by OpenTelemetry's conventions for generative
+//! models.
 
 use super::options::ProviderOptions;
 use planwright_engine::Redaction;

@@ -1,5 +1,5 @@
-//! Where the operator keeps secrets: variables of the environment, files, the keyring of the
-//! operating system.
+//! The places where the operator keeps secrets: variables of the environment, files, the keyring of
+//! the operating system.
 
 mod environment;
 mod file;
@@ -16,10 +16,10 @@ use zeroize::Zeroizing;
 
 pub use environment::default_variable;
 
-/// How long a file or a keyring may take. A locked keyring may wait for a person, a call must not.
+/// The time a file or a keyring may take. A locked keyring may wait for a person, a call must not.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where one secret is kept. Never the secret itself.
+/// The place of one secret. Never the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretSource {
     /// A variable of this process's environment.
@@ -40,7 +40,7 @@ impl fmt::Display for SecretSource {
     }
 }
 
-/// What the operator decided about one secret.
+/// The operator's settings of one secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretSpec {
     pub source: SecretSource,
@@ -60,7 +60,7 @@ impl ConfiguredSecrets {
         Self { specs }
     }
 
-    /// Returns where a secret is looked for, and who may have it.
+    /// Returns the place of a secret, and the tools that may have it.
     pub fn spec(&self, name: &SecretName) -> SecretSpec {
         let fallback = || SecretSpec {
             source: SecretSource::Environment(default_variable(name)),

@@ -32,13 +32,13 @@ pub(super) const ARTIFACTS: &str = "artifacts";
 const PAGES: i32 = 512;
 const CHUNK: usize = 256 * 1024;
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
     pub format: u32,
     pub created_at: Timestamp,
-    /// Whether it needs the passphrase of the store it was made of.
+    /// `true` if it needs the passphrase of the store it was made of.
     pub encrypted: bool,
     pub streams: u64,
     pub entries: u64,

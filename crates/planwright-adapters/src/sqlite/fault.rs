@@ -4,7 +4,7 @@ use planwright_core::journal::StreamName;
 use planwright_engine::port::StoreError;
 use rusqlite::{Error, ErrorCode};
 
-/// Why a request did not happen: the store refused it, or SQLite failed.
+/// The reason why a request did not happen: the store refused it, or SQLite failed.
 pub(super) enum Stop<E> {
     Refused(E),
     Sqlite(Error),

@@ -38,7 +38,7 @@ pub(super) struct Heads {
     seen: Arc<Seen>,
 }
 
-/// How long the file was when this process last knew everything in it, so that it is not woken by
+/// The length of the file when this process last knew everything in it, so that it is not woken by
 /// its own writes.
 #[derive(Debug, Default)]
 pub(super) struct Seen(AtomicU64);

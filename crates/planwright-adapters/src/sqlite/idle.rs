@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How far long work has come.
+/// The progress of long work.
 #[derive(Debug, Clone, Copy)]
 pub struct RewriteProgress {
     pub what: &'static str,
@@ -30,10 +30,10 @@ pub struct RewriteProgress {
     pub total: u64,
 }
 
-/// Who is told about it.
+/// The callback that receives progress.
 pub type Tell<'a> = &'a mut dyn FnMut(RewriteProgress);
 
-/// How a store is kept from now on.
+/// The protection that a store gets.
 #[derive(Debug, Clone)]
 pub enum Protection {
     Plain,
@@ -43,7 +43,7 @@ pub enum Protection {
     },
 }
 
-/// What was rewritten.
+/// The counts of a rewrite.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rewritten {
     pub streams: u64,

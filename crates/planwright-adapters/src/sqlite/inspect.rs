@@ -60,7 +60,7 @@ impl SqliteStore {
         .await
     }
 
-    /// What is wrong with the rows beside the journal. In an encrypted store everything that does
+    /// Lists the faults of the rows beside the journal. In an encrypted store everything that does
     /// not open is found.
     pub async fn odd_rows(&self) -> Result<Vec<String>, StoreError> {
         self.look(|reader| {

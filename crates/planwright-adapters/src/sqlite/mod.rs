@@ -17,6 +17,7 @@ mod idle;
 mod inspect;
 mod lease;
 mod open;
+mod open_error_kind;
 mod outbox;
 mod owner;
 mod reader;

@@ -20,16 +20,16 @@ const WITHDRAWN_SQLITE: i32 = 3_052_000;
 #[derive(Debug, Clone)]
 pub struct Options {
     pub path: PathBuf,
-    /// How long a write waits for another process before it fails.
+    /// The time a write waits for another process before it fails.
     pub busy_timeout: Duration,
-    /// How many requests may wait for the writer before senders wait themselves.
+    /// The number of requests that may wait for the writer before senders wait themselves.
     pub queue: usize,
     /// At this size the heads file is emptied, after everything it promises is safe in the main
     /// file.
     pub max_heads_bytes: u64,
     /// Opens an encrypted store, or makes a new one encrypted. Forgotten as soon as that is done.
     pub passphrase: Option<Passphrase>,
-    /// What it costs to try a passphrase of a store that is made.
+    /// The cost of trying a passphrase, for a store that is created.
     pub cost: StretchCost,
 }
 

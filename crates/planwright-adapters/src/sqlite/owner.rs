@@ -17,7 +17,7 @@ use std::time::Duration;
 const MAX_NAME_BYTES: usize = 64;
 /// A lock that another process is only trying is free again after a moment.
 const LOCK_TRIES: u32 = 50;
-/// How many files of dead owners are looked for at once.
+/// The number of files of dead owners that are looked for at once.
 const SWEEP: usize = 256;
 
 #[derive(Debug)]

@@ -289,7 +289,7 @@ impl Reader {
     }
 }
 
-/// What is left of a stream, even if its tail is lost.
+/// Reads all that is left of a stream, even if its tail is lost.
 pub(super) fn read_remains(
     connection: &Connection,
     cipher: &Cipher,
@@ -405,7 +405,7 @@ fn info(row: &Row<'_>, cipher: &Cipher) -> Result<StreamInfo, rusqlite::Error> {
 mod tests {
     use super::*;
 
-    /// How SQLite means to find the rows of a statement.
+    /// Returns the way SQLite means to find the rows of a statement.
     fn way(connection: &Connection, sql: &str) -> String {
         let mut statement = connection
             .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))

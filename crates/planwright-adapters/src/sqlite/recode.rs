@@ -24,7 +24,7 @@ const PAGE: usize = 500;
 /// Rows between two words about progress.
 const TOLD_EVERY: u64 = 256;
 
-/// What was copied.
+/// The counts of a copy.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Recoded {
     pub(super) streams: u64,
@@ -425,7 +425,7 @@ pub(super) fn verify_journal(
     Ok((streams.len() as u64, total))
 }
 
-/// What is wrong with the rows beside the journal: labels, messages and tokens that do not open.
+/// Lists the faults of the rows beside the journal: labels, messages and tokens that do not open.
 pub(super) fn check_rows(
     connection: &Connection,
     cipher: &Cipher,

@@ -28,7 +28,7 @@ use std::sync::Arc;
 const MAX_MANIFEST_BYTES: u64 = 256 * 1024 * 1024;
 const REFUSAL: &str = "the store was restored from a backup before this was answered";
 
-/// What is restored, and where to.
+/// The backup to restore, and the place it goes to.
 #[derive(Debug, Clone)]
 pub struct Restore {
     /// The directory of the backup.
@@ -37,14 +37,14 @@ pub struct Restore {
     pub to: Options,
     /// The directory of the store's large values.
     pub artifacts: PathBuf,
-    /// Whether a store that is there may be replaced.
+    /// `true` if a store that is there may be replaced.
     pub replace: bool,
-    /// Whether tokens stay valid.
+    /// `true` if tokens stay valid.
     pub keep_tokens: bool,
     pub now: Timestamp,
 }
 
-/// What was restored.
+/// The counts of a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     pub manifest: Manifest,

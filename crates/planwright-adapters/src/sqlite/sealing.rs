@@ -148,7 +148,7 @@ fn kept_key(cipher: &Cipher, stream: &str, key: &str) -> Option<String> {
     cipher.name(&[b"key", stream.as_bytes(), key.as_bytes()])
 }
 
-/// What a stream's row says besides its label. The label is bound to it: none can be changed
+/// The columns of a stream's row besides its label. The label is bound to it: none can be changed
 /// without the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LabelRow<'a> {

@@ -29,7 +29,7 @@ use std::{fmt, io};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// How long a caller that waits for a commit alone stays awake: a little longer than a fast disk
+/// The time a caller that waits for a commit alone stays awake: a little longer than a fast disk
 /// takes.
 const WAKEFUL: Duration = Duration::from_micros(150);
 
@@ -166,7 +166,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// What seals the store. Large values are sealed with the same.
+    /// Returns the cipher of the store. Large values are sealed with the same.
     pub fn cipher(&self) -> &Arc<Cipher> {
         &self.cipher
     }

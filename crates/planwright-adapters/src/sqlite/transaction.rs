@@ -323,7 +323,7 @@ fn update_status(
     Ok(())
 }
 
-/// Whether a row already says what is to be written.
+/// Returns whether a row already holds what is to be written.
 enum Sameness {
     Same,
     /// When it was made, and when it last changed.
@@ -413,7 +413,7 @@ fn write_answer(
     Err(Stop::failed(format!("there is no message {}", message.0)))
 }
 
-/// What a message's hash is taken over: a command must not change on disk unnoticed.
+/// Hashes all of a message: a command must not change on disk unnoticed.
 pub(super) fn message_hash(run: &str, body: &[u8]) -> Digest {
     Digest::of_parts(&[run.as_bytes(), body])
 }

@@ -38,7 +38,7 @@ const PAGE_BYTES: u64 = 4096;
 /// A log larger than this is emptied before leaving, because the next one to open has to read all
 /// of it.
 const MAX_LOG_LEFT_BYTES: u64 = 1024 * 1024;
-/// How long the writer stays awake after a commit.
+/// The time the writer stays awake after a commit.
 const WAKEFUL: Duration = Duration::from_micros(50);
 /// A caller commits on its own thread only while the last commit took less than this: nothing else
 /// happens on that thread meanwhile. It leaves room for commits that a busy machine interrupted.
@@ -47,12 +47,12 @@ const MAX_BLOCKED: Duration = Duration::from_millis(20);
 /// of them take long enough for other work to be done beside them.
 const MAX_INLINE_ENTRIES: usize = 8;
 const MAX_INLINE_BYTES: usize = 64 * 1024;
-/// How many groups are committed between two looks at the size of the heads file.
+/// The number of groups committed between two looks at the size of the heads file.
 const GROUPS_PER_LOOK: u32 = 64;
 
 type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
-/// What the writer is asked to do.
+/// A request to the writer.
 pub(super) enum Request {
     Append {
         appends: Vec<Append>,
@@ -116,8 +116,7 @@ impl Request {
 /// Work that is not the journal's.
 type Work = Box<dyn FnOnce(&mut Writer, Turn) -> Finish + Send>;
 
-/// How a request's turn has come: whether it is alone in its group, and whether the transaction has
-/// begun.
+/// The turn of a request: whether it is alone in its group, and whether the transaction has begun.
 pub(super) struct Turn {
     alone: bool,
     begun: bool,
@@ -136,7 +135,7 @@ pub(super) struct Writer {
     owners: Owners,
     changes: Arc<watch::Sender<u64>>,
     index: EntryIndex,
-    /// Where the streams touched by the group at hand end.
+    /// The heads of the streams touched by the group at hand.
     touched: Vec<(String, Head)>,
     /// The group at hand holds a message.
     mailed: bool,

@@ -15,13 +15,13 @@ use zeroize::Zeroizing;
 /// Part of everything that is sealed: a later format cannot be taken for this one.
 const FORMAT: &[u8] = b"planwright sealed 1";
 
-/// Where something belongs. What was sealed for one place does not open in another.
+/// The place of a value. A value that was sealed for one place does not open in another.
 #[derive(Debug, Clone, Copy)]
 pub struct SealedPlace<'a> {
     /// The table, or other container, that it is kept in.
     pub table: &'static str,
     pub column: &'static str,
-    /// What tells the row from all others.
+    /// The parts that tell the row from all others.
     pub row: &'a [&'a [u8]],
 }
 
@@ -79,7 +79,7 @@ impl fmt::Debug for Keys {
 }
 
 impl Cipher {
-    /// What everything kept in bytes grows by when it is sealed.
+    /// The bytes by which a value grows when it is sealed.
     pub const OVERHEAD: usize = NONCE_BYTES + 16;
 
     pub(crate) fn sealed(key: &DataKey) -> Self {
@@ -106,7 +106,7 @@ impl Cipher {
         }
     }
 
-    /// What is kept in place of `bytes`: a random nonce, the ciphertext, the tag.
+    /// Seals `bytes` for a place: a random nonce, the ciphertext, the tag.
     pub fn seal<'a>(
         &self,
         place: SealedPlace<'_>,
@@ -129,7 +129,7 @@ impl Cipher {
         Ok(Cow::Owned(sealed))
     }
 
-    /// What was sealed for this place.
+    /// Opens a value that was sealed for this place.
     pub fn open(&self, place: SealedPlace<'_>, kept: Vec<u8>) -> Result<Vec<u8>, OpenSealedError> {
         let Self::Sealed(keys) = self else {
             return Ok(kept);

@@ -39,7 +39,7 @@ fn fill(bytes: &mut [u8]) -> Result<(), UnlockError> {
     getrandom::fill(bytes).map_err(|error| UnlockError::Random(error.to_string()))
 }
 
-/// What it costs to try one passphrase.
+/// The cost of trying one passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StretchCost {
     pub memory_kib: u32,
@@ -48,7 +48,7 @@ pub struct StretchCost {
 }
 
 impl StretchCost {
-    /// What new locks cost: 64 MiB and three passes, a fifth of a second.
+    /// The cost of new locks: 64 MiB and three passes, a fifth of a second.
     pub const DEFAULT: Self = Self {
         memory_kib: 64 * 1024,
         passes: 3,

@@ -120,7 +120,7 @@ impl Passphrase {
         Self::new(text.to_owned())
     }
 
-    /// Returns whether it is good enough to be set.
+    /// Checks that it is good enough to be set.
     pub fn check_strength(&self) -> Result<(), ReadPassphraseError> {
         if self.0.chars().count() < Self::MIN_CHARS {
             return Err(ReadPassphraseError::TooShort);

@@ -1,11 +1,11 @@
-//! What is sent: a thin body that says what happened and where to look.
+//! The body of a webhook: thin, with what happened and where to look.
 
 use planwright_core::id::PlanId;
 use planwright_core::secret::Redactor;
 use planwright_engine::webhooks::Notice;
 use serde_json::{Map, Value, json};
 
-/// How a notice is written.
+/// The format of a notice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
     /// `{"type", "timestamp", "data"}`, as Standard Webhooks has it.

@@ -99,7 +99,8 @@ impl HttpWebhook {
         }
     }
 
-    /// What signs, read afresh so that a change is seen. It is known as secret before it is used.
+    /// Reads the signing secrets, afresh so that a change is seen. Each is known as secret before it
+    /// is used.
     async fn keys(&self) -> Result<Vec<Key>, SendNoticeError> {
         let mut keys = Vec::new();
         for name in &self.options.secrets {

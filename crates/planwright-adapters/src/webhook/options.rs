@@ -1,4 +1,4 @@
-//! What the operator says about an endpoint, and why it cannot be used.
+//! The operator's settings of an endpoint, and the faults they may have.
 
 use super::body::Format;
 use crate::outbound::{Refused, check_target};
@@ -19,11 +19,11 @@ pub struct WebhookOptions {
     pub format: Format,
     /// Also private and loopback addresses, and plain http.
     pub allow_private: bool,
-    /// Where people find the service; links in notices begin with it.
+    /// The address at which people find the service; links in notices begin with it.
     pub service_url: Option<String>,
 }
 
-/// Why an endpoint cannot be used as it is written.
+/// A fault that keeps an endpoint from being used as it is configured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidWebhook {
     #[error("the name {0:?} is not made of 1 to 64 letters, digits, `_`, `-` and `.`")]
@@ -80,7 +80,7 @@ impl WebhookOptions {
     }
 }
 
-/// Returns why an address is not used, and what would change that.
+/// Explains why an address is not used, and what would change that.
 pub(super) fn explain(refused: &Refused) -> String {
     match refused {
         Refused::NotPublic(host) => {

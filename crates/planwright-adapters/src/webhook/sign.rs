@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 const PREFIX: &str = "whsec_";
 
-/// Why a secret cannot sign. Nothing here repeats it.
+/// A fault of a secret that keeps it from signing. Its text never repeats the secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the secret `{0}` cannot sign: it must be `{PREFIX}` and the base64 of 24 to 64 random bytes (`echo {PREFIX}$(openssl rand -base64 32)` makes one)"

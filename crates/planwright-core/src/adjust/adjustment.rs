@@ -33,7 +33,7 @@ pub enum Adjustment {
     Skip {
         /// The step that is left out.
         step: StepId,
-        /// Why it is not needed.
+        /// The reason why it is not needed.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
@@ -55,7 +55,7 @@ pub enum Adjustment {
     Replace {
         /// The id that stays.
         step: StepId,
-        /// What the step does from now on.
+        /// The step as it is from now on.
         new: Box<Step>,
     },
 }

@@ -16,11 +16,11 @@ const MAX_DEPTH: usize = 3;
 /// What came of asking how a run stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reflected {
-    /// How the run stands.
+    /// The state of the run.
     pub assessment: Assessment,
-    /// Why, in the words of the model.
+    /// The reasons of the model.
     pub reasoning: String,
-    /// What the model wants changed.
+    /// The changes that the model wants.
     pub adjustments: Vec<Adjustment>,
 }
 

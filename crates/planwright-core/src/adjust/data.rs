@@ -18,12 +18,12 @@ const MAX_BYTES: usize = 48 << 10;
 pub struct StepStory {
     /// The id of the step.
     pub id: String,
-    /// What the author calls it.
+    /// The title that the author gave it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// What it calls.
+    /// The tool it calls.
     pub tool: String,
-    /// Where it stands.
+    /// Its status.
     pub state: StepStatus,
     /// The steps it comes after.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -31,10 +31,10 @@ pub struct StepStory {
     /// As they are written in the plan.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub args: String,
-    /// What went wrong, shortened.
+    /// The error, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What it returned, shortened.
+    /// The result, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
 }

@@ -29,11 +29,11 @@ pub struct ReflectionRequest {
 pub struct EarlierReflection {
     /// Counted from 1, over all runs of the same work.
     pub cycle: u32,
-    /// How the run stood then.
+    /// The state of the run then.
     pub assessment: String,
-    /// Why, in the words of the model.
+    /// The reasons of the model.
     pub reasoning: String,
-    /// What was changed, one line each.
+    /// The changes that were made, one line each.
     pub adjustments: Vec<String>,
 }
 

@@ -22,9 +22,9 @@ pub struct StepDetails {
     pub id: StepId,
     /// What the author calls it, else what it does.
     pub action: String,
-    /// What it calls.
+    /// The tool it calls.
     pub tool: String,
-    /// Where it stands.
+    /// Its status.
     pub state: StepStatus,
     /// The capability it needs, as the plan names it.
     pub capability: Option<String>,

@@ -13,7 +13,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanEvent {
-    /// What happened.
+    /// The event.
     pub event: EventName,
     /// The trace of the order that led to it.
     pub trace_id: TraceId,
@@ -22,7 +22,7 @@ pub struct PlanEvent {
     /// The step it is about, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<StepDetails>,
-    /// When it was written down.
+    /// The time at which it was written down.
     pub occurred_at: Timestamp,
     /// The run it is about, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,10 +30,10 @@ pub struct PlanEvent {
     /// The attempt of the step, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// What the step returned, shortened.
+    /// The result of the step, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<ResultSummary>,
-    /// What went wrong.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorSummary>,
     /// The version it is about.

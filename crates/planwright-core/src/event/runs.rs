@@ -222,7 +222,7 @@ fn last_error(state: StepStatus, event: &RunEvent) -> Option<StepError> {
     None
 }
 
-/// Who said what, where a person is asked: the digest is that of the concrete call.
+/// The principal who said what, where a person is asked: the digest is that of the concrete call.
 fn consent(event: &RunEvent) -> (Option<Principal>, Option<String>, Option<Digest>) {
     if let RunEvent::ApprovalRequested {
         call: Some(call), ..

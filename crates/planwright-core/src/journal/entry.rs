@@ -36,13 +36,13 @@ pub trait Journaled: Serialize + DeserializeOwned {
 pub struct Entry<E> {
     /// Its number in the stream, from 1.
     pub seq: u64,
-    /// When it was written down.
+    /// The time at which it was written down.
     pub at: Timestamp,
     /// The epoch of the owner that wrote it; 0 in streams without owners.
     pub epoch: u64,
-    /// Why it happened.
+    /// The cause.
     pub cause: Cause,
-    /// What happened.
+    /// The event.
     pub event: E,
 }
 
@@ -64,7 +64,7 @@ pub enum DecodeEntryError {
     Unreadable {
         /// Its number.
         seq: u64,
-        /// What the JSON reader says.
+        /// The error of the JSON reader.
         source: serde_json::Error,
     },
 }

@@ -59,7 +59,7 @@ impl Head {
 pub struct Record {
     /// Its number in the stream, from 1.
     pub seq: u64,
-    /// When it was written down.
+    /// The time at which it was written down.
     pub at: Timestamp,
     /// The epoch of the owner that wrote it; 0 in streams without owners.
     pub epoch: u64,

@@ -13,6 +13,7 @@ mod late;
 mod pattern;
 mod plan;
 mod read;
+mod refusal_kind;
 mod roles;
 mod time_span;
 

@@ -12,19 +12,19 @@ use crate::time::Timestamp;
 pub struct Approval {
     /// The version that was current.
     pub version: u32,
-    /// What was on the screen.
+    /// The digest that was on the screen.
     pub digest: Digest,
-    /// Who agreed.
+    /// The principal who agreed.
     pub by: Principal,
-    /// How sure it is that it was them.
+    /// The assurance that it was them.
     pub assurance: Assurance,
-    /// When they agreed.
+    /// The time at which they agreed.
     pub at: Timestamp,
-    /// On which terms.
+    /// The terms on which it was given.
     pub terms: Terms,
     /// The runs that used it.
     pub spent_by: Vec<RunId>,
-    /// What became of it, without regard to the time.
+    /// Its state, without regard to the time.
     pub(super) state: ApprovalState,
 }
 
@@ -100,7 +100,7 @@ impl Review {
         first_of_each(approvals.filter(|approval| approval.is_usable(digest, now)))
     }
 
-    /// When the last of the approvals that count runs out, if all of them do.
+    /// The time at which the last of the approvals that count runs out, if all of them do.
     pub fn approval_expires_at(&self) -> Option<Timestamp> {
         if self.stage() != Some(ReviewStage::Approved) {
             return None;

@@ -13,13 +13,13 @@ use crate::time::Timestamp;
 pub struct Comment {
     /// The comment's id.
     pub id: CommentId,
-    /// Who said it.
+    /// The principal who said it.
     pub by: Principal,
-    /// What was said.
+    /// The text.
     pub text: String,
     /// The version that was current.
     pub version: u32,
-    /// When it was said.
+    /// The time at which it was said.
     pub at: Timestamp,
 }
 
@@ -33,16 +33,16 @@ pub struct Thread {
     pub first: Comment,
     /// The answers, oldest first.
     pub replies: Vec<Comment>,
-    /// Who settled it; absent while something is left to discuss.
+    /// The principal who settled it; absent while something is left to discuss.
     pub resolved: Option<Resolved>,
 }
 
-/// Who says that nothing is left to discuss.
+/// The principal who says that nothing is left to discuss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
     /// The principal who settled the thread.
     pub by: Principal,
-    /// When they did.
+    /// The time at which they did.
     pub at: Timestamp,
 }
 

@@ -21,11 +21,11 @@ pub enum ReviewEvent {
         version: u32,
         /// The content.
         document: Arc<Document>,
-        /// What would run, with the tools known then.
+        /// The digest of what would run, with the tools known then.
         digest: Digest,
         /// The author.
         by: Principal,
-        /// Why it was changed, in the author's words.
+        /// The reason for the change, in the author's words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// The earlier version whose content this one has again.
@@ -37,7 +37,7 @@ pub enum ReviewEvent {
         /// The trace of the order that brought it, if it came with one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<TraceId>,
-        /// How it came about, if a model or a rule of thumb wrote it.
+        /// The record of its planning, if a model or a rule of thumb wrote it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         planning: Option<Box<PlanningRecord>>,
     },
@@ -45,20 +45,20 @@ pub enum ReviewEvent {
     DraftProposed {
         /// The version that was a draft.
         version: u32,
-        /// Who put it forward.
+        /// The principal who put it forward.
         by: Principal,
     },
     /// A person or policy agreed.
     PlanApproved {
         /// The version that was shown.
         version: u32,
-        /// What was on the screen.
+        /// The digest that was on the screen.
         digest: Digest,
         /// The approver.
         by: Principal,
-        /// How sure it is that it was them.
+        /// The assurance that it was them.
         assurance: Assurance,
-        /// On which terms.
+        /// The terms on which it was given.
         #[serde(default, skip_serializing_if = "Terms::is_plain")]
         terms: Terms,
     },
@@ -68,7 +68,7 @@ pub enum ReviewEvent {
         version: u32,
         /// The approver.
         by: Principal,
-        /// What has to change.
+        /// The change that is asked for.
         reason: String,
     },
     /// A run begins and spends the approval of this digest.
@@ -77,12 +77,12 @@ pub enum ReviewEvent {
         run: RunId,
         /// The version it executes.
         version: u32,
-        /// What it executes.
+        /// The digest of what it executes.
         digest: Digest,
     },
     /// The plan was deleted.
     PlanDeleted {
-        /// Who deleted it.
+        /// The principal who deleted it.
         by: Principal,
     },
     /// The author is asked to change something; this is no rejection and counts for no round.
@@ -91,7 +91,7 @@ pub enum ReviewEvent {
         version: u32,
         /// The approver.
         by: Principal,
-        /// What has to change.
+        /// The change that is asked for.
         reason: String,
     },
     /// The plan was not touched for so long that it is not waited for any more.
@@ -105,7 +105,7 @@ pub enum ReviewEvent {
     ApprovalExpired {
         /// The version that was current.
         version: u32,
-        /// What was approved.
+        /// The digest that was approved.
         digest: Digest,
     },
     /// The unused approvals of a principal no longer count: the principal took them back, or lost
@@ -113,25 +113,25 @@ pub enum ReviewEvent {
     ApprovalRevoked {
         /// The version that was current.
         version: u32,
-        /// Whose approvals.
+        /// The approver.
         of: Principal,
-        /// Who revoked them.
+        /// The principal who revoked them.
         by: Principal,
         /// Only those that were given like this; all of them when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         given: Option<Assurance>,
-        /// Why, in their words.
+        /// The reason, in their words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// The plan was put away: kept, and left out of lists.
     PlanArchived {
-        /// Who put it away.
+        /// The principal who put it away.
         by: Principal,
     },
     /// The plan was brought back to the stage it had.
     PlanUnarchived {
-        /// Who brought it back.
+        /// The principal who brought it back.
         by: Principal,
     },
     /// A principal said something about the plan.
@@ -146,23 +146,23 @@ pub enum ReviewEvent {
         /// The first comment of the thread it belongs to; absent when it begins one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reply_to: Option<CommentId>,
-        /// Who said it.
+        /// The principal who said it.
         by: Principal,
-        /// What was said.
+        /// The text.
         text: String,
     },
     /// Nothing is left to discuss in the thread that begins with this comment.
     CommentResolved {
         /// The first comment of the thread.
         comment: CommentId,
-        /// Who settled it.
+        /// The principal who settled it.
         by: Principal,
     },
     /// Something is left to discuss after all.
     CommentReopened {
         /// The first comment of the thread.
         comment: CommentId,
-        /// Who opened it again.
+        /// The principal who opened it again.
         by: Principal,
     },
 }

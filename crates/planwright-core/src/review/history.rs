@@ -33,7 +33,7 @@ impl Review {
         self.seq
     }
 
-    /// Where the plan stands with the people who decide.
+    /// The state of the plan in its review.
     pub fn state(&self) -> ReviewState {
         self.state
     }
@@ -87,14 +87,14 @@ impl Review {
         &self.runs
     }
 
-    /// When the first version was written down.
+    /// The time at which the first version was written down.
     pub fn created_at(&self) -> Timestamp {
         self.versions
             .first()
             .map_or(self.updated_at, |version| version.at)
     }
 
-    /// When the last entry was written down.
+    /// The time at which the last entry was written down.
     pub fn updated_at(&self) -> Timestamp {
         self.updated_at
     }

@@ -16,6 +16,7 @@ mod outcome;
 mod planning_record;
 mod reapproval;
 mod refusal;
+mod refusal_kind;
 mod revocation;
 mod state;
 mod status;

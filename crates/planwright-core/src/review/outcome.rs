@@ -10,11 +10,11 @@ use crate::time::Timestamp;
 pub struct Rejection {
     /// The version that was shown.
     pub version: u32,
-    /// Who sent it back.
+    /// The principal who sent it back.
     pub by: Principal,
-    /// What has to change, in their words.
+    /// The change that is asked for, in their words.
     pub reason: String,
-    /// When it was sent back.
+    /// The time at which it was sent back.
     pub at: Timestamp,
 }
 
@@ -25,8 +25,8 @@ pub struct OpenedRun {
     pub run: RunId,
     /// The version it executes.
     pub version: u32,
-    /// What it executes, with the tools as they were then.
+    /// The digest of what it executes, with the tools as they were then.
     pub digest: Digest,
-    /// When it was opened.
+    /// The time at which it was opened.
     pub at: Timestamp,
 }

@@ -67,9 +67,9 @@ pub enum Refusal {
     /// More people have to agree.
     #[error("{given} of {required} people have approved it")]
     NotEnough {
-        /// How many have agreed.
+        /// The number of people who have agreed.
         given: usize,
-        /// How many have to.
+        /// The number of people who have to.
         required: u32,
     },
     /// The author of a version may not approve it.
@@ -130,7 +130,7 @@ pub enum Refusal {
     /// Policy wants everything discussed first.
     #[error("{count} {} left to discuss, the first of them {first}", if *count == 1 { "comment is" } else { "comments are" })]
     OpenThreads {
-        /// How many threads are open.
+        /// The number of open threads.
         count: usize,
         /// The oldest of them.
         first: CommentId,
@@ -143,7 +143,7 @@ pub enum Refusal {
     Decision(#[from] crate::run::Refusal),
 }
 
-/// Why a comment was not taken. Nothing was changed.
+/// A comment that was not taken. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommentRefusal {
     /// The comment says nothing.
@@ -155,7 +155,7 @@ pub enum CommentRefusal {
         Review::MAX_COMMENT_BYTES
     )]
     TooLong {
-        /// How many it has.
+        /// The number of bytes it has.
         bytes: usize,
     },
     /// The plan has as many comments as are kept.

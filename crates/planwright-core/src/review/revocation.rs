@@ -12,37 +12,37 @@ use std::sync::Arc;
 /// The request that the approvals of a principal no longer count.
 #[derive(Debug, Clone)]
 pub struct Revocation {
-    /// Whose approvals.
+    /// The approver.
     pub of: Principal,
-    /// Who asks for it.
+    /// The principal who asks for it.
     pub by: Principal,
     /// Only those that were given like this; all of them when absent.
     pub given: Option<Assurance>,
-    /// Why, in their words.
+    /// The reason, in their words.
     pub reason: Option<String>,
     /// Says who may do this to others.
     pub policy: Arc<Policy>,
 }
 
-/// Who said that an approval counts no more, and why.
+/// The principal who revoked an approval, with the reason and the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revoked {
     /// The approver, an administrator or a rule.
     pub by: Principal,
-    /// Why, in their words.
+    /// The reason, in their words.
     pub reason: Option<String>,
-    /// When it was said.
+    /// The time at which it was said.
     pub at: Timestamp,
 }
 
 /// A token that lets a principal approve: from when, and how it ended if it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// When the token was made.
+    /// The time at which the token was made.
     pub created_at: Timestamp,
-    /// When it ends by itself.
+    /// The time at which it ends by itself.
     pub expires_at: Option<Timestamp>,
-    /// When it was taken away.
+    /// The time at which it was taken away.
     pub revoked_at: Option<Timestamp>,
 }
 

@@ -3,7 +3,7 @@
 
 use super::Revoked;
 
-/// Where a plan stands with the people who decide.
+/// The state of a plan in its review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewState {
     /// In use, at this stage.
@@ -14,7 +14,7 @@ pub enum ReviewState {
     Deleted,
 }
 
-/// Where the current version of a plan stands with the people who decide.
+/// The stage of the current version with the people who decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewStage {
     /// The author still works on it. It is proposed when the author says so.
@@ -117,7 +117,7 @@ impl ReviewState {
     }
 }
 
-/// What became of an approval.
+/// The state of an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalState {
     /// A run may spend it.

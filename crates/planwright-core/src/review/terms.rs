@@ -39,7 +39,7 @@ pub struct Terms {
 pub struct BuildsOn {
     /// Its number.
     pub version: u32,
-    /// What was agreed to.
+    /// The digest that was agreed to.
     pub digest: Digest,
 }
 
@@ -64,7 +64,7 @@ pub struct Offer {
     pub asks_about: Option<String>,
     /// The tools that may be called, as they are defined.
     pub pins: BTreeMap<String, Pin>,
-    /// What the approver chose for steps whose arguments are not all known.
+    /// The choices of the approver for steps whose arguments are not all known.
     pub late: BTreeMap<String, LateChoice>,
     /// It is about what changed since a run, so it is good for the run that goes on from that one,
     /// and for no other.
@@ -72,12 +72,12 @@ pub struct Offer {
 }
 
 impl Terms {
-    /// How many different people have to agree.
+    /// Returns the number of different people who have to agree.
     pub fn required(&self) -> u32 {
         self.required.unwrap_or(1).max(1)
     }
 
-    /// How many runs the approval is good for.
+    /// Returns the number of runs that the approval is good for.
     pub fn uses(&self) -> u32 {
         self.uses.unwrap_or(1).max(1)
     }

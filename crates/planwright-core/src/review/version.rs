@@ -15,19 +15,19 @@ pub struct Version {
     pub number: u32,
     /// The content.
     pub document: Arc<Document>,
-    /// What would run, with the tools known when it was written.
+    /// The digest of what would run, with the tools known when it was written.
     pub digest: Digest,
     /// The author.
     pub by: Principal,
-    /// When it was written down.
+    /// The time at which it was written down.
     pub at: Timestamp,
-    /// Why it was changed, in the author's words.
+    /// The reason for the change, in the author's words.
     pub reason: Option<String>,
     /// The earlier version whose content this one has again.
     pub restored_from: Option<u32>,
     /// It was written as a draft, and not put forward at once.
     pub draft: bool,
-    /// How it came about, if a model or a rule of thumb wrote it.
+    /// The record of its planning, if a model or a rule of thumb wrote it.
     pub planning: Option<Box<PlanningRecord>>,
 }
 

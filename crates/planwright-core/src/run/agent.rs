@@ -47,9 +47,11 @@ pub enum CallFate {
 /// A call as the executor of an agent step wants it, before anything is decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
+    /// The id by which the executor knows the call.
     pub id: String,
     /// As it was written: it may be the name of no tool.
     pub tool: String,
+    /// The arguments.
     pub args: StoredValue,
     /// The tool it names, and what decides about the call; or why it cannot be made at all.
     pub known: Result<WantedCallFacts, StepError>,
@@ -58,17 +60,24 @@ pub struct Wanted {
 /// What decides about a wanted call besides the plan and the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WantedCallFacts {
+    /// The tool that is called.
     pub tool: ToolName,
+    /// The tool only reads.
     pub read_only: bool,
+    /// The digest of the tool and its arguments.
     pub call: Digest,
+    /// The facts that decide about the call.
     pub facts: Box<CallFacts>,
 }
 
 /// What the executor of an agent step said and wanted at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentTurn {
+    /// The attempt, counted from 1.
     pub attempt: AttemptNo,
+    /// The words of the executor.
     pub text: Option<StoredValue>,
+    /// The calls it wants made.
     pub calls: Vec<AgentCall>,
 }
 
@@ -83,14 +92,17 @@ pub struct AgentWork {
 }
 
 impl AgentWork {
+    /// The turns of its executor, oldest first.
     pub fn turns(&self) -> &[AgentTurn] {
         &self.turns
     }
 
+    /// The number of times its model was asked.
     pub fn asked(&self) -> u32 {
         self.asked
     }
 
+    /// The tokens that its model used.
     pub fn tokens(&self) -> u64 {
         self.tokens
     }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Consent {
+    /// The approvers.
     pub approved_by: Vec<Principal>,
     /// The tools that may be called, as they were defined.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -134,7 +135,9 @@ pub struct CallFacts {
     pub shown: Option<StoredValue>,
     /// Some of the arguments come from results.
     pub late: bool,
+    /// The judgement of the policy.
     pub judgement: Judgement,
+    /// The limits of the operator that apply.
     pub caps: Vec<Cap>,
 }
 
@@ -193,7 +196,9 @@ impl CallFacts {
 pub struct AskedCall {
     /// The digest of the tool's name and the arguments: an approval covers exactly this.
     pub digest: Digest,
+    /// The tool that is called.
     pub tool: ToolName,
+    /// The arguments.
     pub args: StoredValue,
     /// Why it is asked about.
     pub reason: String,

@@ -22,17 +22,24 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum RunEvent {
+    /// The run began.
     RunStarted {
+        /// The plan.
         plan: PlanId,
+        /// The version of the plan.
         version: u32,
         /// What was approved.
         digest: Digest,
         /// Given at run time. They win over the plan's and are part of the digest.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         variables: Map<String, Value>,
+        /// The number of calls that may be in flight at once.
         max_concurrency: u32,
+        /// The budget of the plan is enforced.
         guards: bool,
+        /// The principal who did it.
         by: Principal,
+        /// The run whose results it takes over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forked_from: Option<Box<Fork>>,
         /// What was agreed to. Absent in runs from before it was written down.
@@ -56,26 +63,40 @@ pub enum RunEvent {
     },
     /// A fork takes this value over from another run.
     ResultReused {
+        /// The step or element.
         step: StepId,
+        /// The value that came back.
         value: StoredValue,
     },
     /// Durable before the call is made.
     AttemptStarted {
+        /// The step or element.
         step: StepId,
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The tool that is called.
         tool: ToolName,
+        /// The class of its effect.
         class: EffectClass,
         /// The digest of the tool's name and the resolved arguments: exactly what is sent.
         call: Digest,
     },
+    /// The call came back with a value.
     AttemptSucceeded {
+        /// The step or element.
         step: StepId,
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The value that came back.
         value: StoredValue,
     },
+    /// The call came back with an error, or took too long.
     AttemptFailed {
+        /// The step or element.
         step: StepId,
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The error that ended it.
         error: StepError,
         /// When it is tried again; absent when it is not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,50 +104,73 @@ pub enum RunEvent {
     },
     /// The outcome was lost, and the call may be repeated.
     AttemptInterrupted {
+        /// The step or element.
         step: StepId,
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The reason, in words for people.
         reason: String,
     },
     /// The call was stopped on request.
     AttemptCancelled {
+        /// The step or element.
         step: StepId,
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
     },
     /// The outcome was lost, and the call must not be repeated by itself.
     OutcomeLost {
+        /// The step or element.
         step: StepId,
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The reason, in words for people.
         reason: String,
     },
+    /// A person stated the outcome of a call.
     OutcomeResolved {
+        /// The step or element.
         step: StepId,
+        /// The outcome that the person states.
         resolution: Resolution,
+        /// The principal who did it.
         by: Principal,
     },
     /// The run of a sub-plan waits for a person, so this step does.
     ChildParked {
+        /// The step or element.
         step: StepId,
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The id of that run.
         run: RunId,
     },
     /// The run of a sub-plan is looked at again.
     ChildResumed {
+        /// The step or element.
         step: StepId,
     },
     /// The step failed without a call: a guard, a missing value, arguments the tool would not take.
     StepFailed {
+        /// The step or element.
         step: StepId,
+        /// The error that ended it.
         error: StepError,
     },
+    /// The step will not run, and nothing is wrong.
     StepSkipped {
+        /// The step or element.
         step: StepId,
+        /// The reason, in words for people.
         reason: String,
         /// The principal who left it out; absent when its tool is not there or its condition does
         /// not hold.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Principal>,
     },
+    /// A person is asked about the step.
     ApprovalRequested {
+        /// The step or element.
         step: StepId,
         /// The concrete call that is asked about; absent when the plan asks for the step as it is
         /// written.
@@ -136,44 +180,61 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<Timestamp>,
     },
+    /// A person agreed.
     ApprovalGranted {
+        /// The step or element.
         step: StepId,
+        /// The principal who did it.
         by: Principal,
+        /// The assurance that it was them.
         assurance: Assurance,
         /// The call that was agreed to, if one was asked about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<Digest>,
     },
+    /// A person refused.
     ApprovalDenied {
+        /// The step or element.
         step: StepId,
+        /// The principal who did it.
         by: Principal,
+        /// The reason, in words for people.
         reason: String,
     },
     /// The step runs once for each of these.
     LoopOpened {
+        /// The step or element.
         step: StepId,
         /// The list.
         items: StoredValue,
+        /// The number of elements.
         count: u32,
     },
     /// Every element had its turn.
     LoopClosed {
+        /// The step or element.
         step: StepId,
         /// Their values in order; null where an element was skipped.
         value: StoredValue,
     },
     /// A person is asked for values.
     InputRequested {
+        /// The step or element.
         step: StepId,
         /// The attempt whose tool asks; absent when the step itself does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<AttemptNo>,
+        /// The questions.
         asked: Box<Asked>,
     },
+    /// A person answered.
     InputGiven {
+        /// The step or element.
         step: StepId,
+        /// The attempt, counted from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<AttemptNo>,
+        /// The principal who did it.
         by: Principal,
         /// One per question.
         replies: Vec<Reply>,
@@ -183,16 +244,21 @@ pub enum RunEvent {
         /// The step it was for; absent when it was for the run as a whole.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<StepId>,
+        /// The tokens and the money that it took.
         used: ModelUse,
     },
     /// The model of an agent step said something, and what it wants called was decided on.
     AgentTurn {
+        /// The step or element.
         step: StepId,
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
         /// Counts from 1.
         turn: u32,
+        /// The words of the executor.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<StoredValue>,
+        /// The calls it wants made.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<AgentCall>,
     },
@@ -200,15 +266,22 @@ pub enum RunEvent {
     RunReflected {
         /// Counts from 1, over all runs of the same work.
         cycle: u32,
+        /// The state of the run as it was judged.
         assessment: Assessment,
+        /// The reasons of the model.
         reasoning: String,
+        /// The changes that were proposed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         adjustments: Vec<Adjustment>,
     },
+    /// A principal paused the run.
     RunPaused {
+        /// The principal who did it.
         by: Principal,
     },
+    /// A principal resumed the run.
     RunResumed {
+        /// The principal who did it.
         by: Principal,
     },
     /// No process has executed the run for too long, and nothing says that one still does.
@@ -218,32 +291,46 @@ pub enum RunEvent {
     },
     /// A person declared the run failed. What had not ended never will.
     RunGivenUp {
+        /// The principal who did it.
         by: Principal,
+        /// The reason, in words for people.
         reason: String,
+        /// The digest of where every step ended.
         steps_digest: Digest,
     },
+    /// A principal cancelled the run; its calls are being stopped.
     CancelRequested {
+        /// The principal who did it.
         by: Principal,
     },
+    /// Every step ended, and none that matters failed.
     RunCompleted {
+        /// The digest of where every step ended.
         steps_digest: Digest,
     },
+    /// A critical step failed.
     RunFailed {
+        /// The digest of where every step ended.
         steps_digest: Digest,
     },
+    /// The run ended because it was cancelled.
     RunCancelled {
+        /// The digest of where every step ended.
         steps_digest: Digest,
     },
     /// The plan was adjusted: the work goes on with this version of it, in another run.
     RunAdjusted {
+        /// The version of the plan.
         version: u32,
         /// Its remaining steps were planned anew.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         replanned: bool,
+        /// The digest of where every step ended.
         steps_digest: Digest,
     },
     /// After the end: the success criteria of the plan were held against what happened.
     CriteriaChecked {
+        /// The criteria with what was found out about them.
         checks: Vec<CriterionCheck>,
         /// What it took to find out.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -252,15 +339,20 @@ pub enum RunEvent {
     /// After the end: a person ordered that the run is taken back, and agreed to exactly these
     /// calls.
     UndoOpened {
+        /// The id of that run.
         run: RunId,
         /// Of the undo as it was shown.
         digest: Digest,
+        /// The principal who did it.
         by: Principal,
+        /// The assurance that it was them.
         assurance: Assurance,
     },
     /// After the end: the effect of this step was taken back by that run.
     StepUndone {
+        /// The step or element.
         step: StepId,
+        /// The id of that run.
         run: RunId,
     },
 }
@@ -269,7 +361,9 @@ pub enum RunEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Parent {
+    /// The run of the step.
     pub run: RunId,
+    /// The step or element.
     pub step: StepId,
     /// The element of a step that runs once per element.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -321,6 +415,7 @@ impl Parent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fork {
+    /// The run it was forked from.
     pub run: RunId,
     /// The first steps that run again.
     pub from: Vec<StepId>,
@@ -332,6 +427,7 @@ pub struct Fork {
 pub struct StepError {
     /// A stable word: `timeout`, `tool_error`, `guard_blocked`, …
     pub code: StepErrorCode,
+    /// The message for people.
     pub message: String,
     /// Whether trying again may help.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -339,6 +435,7 @@ pub struct StepError {
 }
 
 impl StepError {
+    /// Makes an error that no other attempt is made after.
     pub fn new(code: StepErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -347,6 +444,7 @@ impl StepError {
         }
     }
 
+    /// Says whether another attempt can help.
     #[must_use]
     pub fn retryable(mut self, retryable: bool) -> Self {
         self.retryable = retryable;
@@ -359,7 +457,10 @@ impl StepError {
 #[serde(rename_all = "snake_case")]
 pub enum Resolution {
     /// It happened, with this value.
-    Happened { value: StoredValue },
+    Happened {
+        /// The value that came back.
+        value: StoredValue,
+    },
     /// It had no effect: the attempt failed.
     DidNotHappen,
     /// Call it again, regardless of what happened before.

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 /// A value that a fork takes over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReusedResult {
+    /// The step or element.
     pub step: StepIx,
+    /// The value that came back.
     pub value: StoredValue,
 }
 

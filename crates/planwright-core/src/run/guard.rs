@@ -33,18 +33,46 @@ struct CallsOf {
 /// A guard said no. The call never leaves and nothing is charged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GuardBlock {
+    /// The budget of calls is used up.
     #[error("the budget of {limit} calls is used up")]
-    Calls { limit: u64 },
+    Calls {
+        /// The limit that was reached.
+        limit: u64,
+    },
+    /// The plan lets the tool be called no more.
     #[error("`{tool}` may be called {limit} times in this run, and has been")]
-    PerTool { tool: String, limit: u64 },
+    PerTool {
+        /// The tool that is called.
+        tool: String,
+        /// The limit that was reached.
+        limit: u64,
+    },
+    /// The operator lets the tools of this pattern be called no more.
     #[error("the operator lets `{pattern}` be called {limit} times in a run, and it has been")]
-    Cap { pattern: String, limit: u64 },
+    Cap {
+        /// The pattern of their names.
+        pattern: String,
+        /// The limit that was reached.
+        limit: u64,
+    },
+    /// The budget of time is used up.
     #[error("the budget of {limit} seconds is used up")]
-    Seconds { limit: String },
+    Seconds {
+        /// The limit that was reached.
+        limit: String,
+    },
+    /// The budget of tokens is used up.
     #[error("the budget of {limit} tokens is used up")]
-    Tokens { limit: u64 },
+    Tokens {
+        /// The limit that was reached.
+        limit: u64,
+    },
+    /// The same call was made too often.
     #[error("the same call was already made {limit} times: this looks like a runaway")]
-    SameCall { limit: u64 },
+    SameCall {
+        /// The limit that was reached.
+        limit: u64,
+    },
 }
 
 impl Usage {

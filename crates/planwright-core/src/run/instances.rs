@@ -25,6 +25,7 @@ pub struct Instance {
 pub struct Loop {
     /// The list, as it was when the loop was opened.
     pub items: StoredValue,
+    /// The number of elements.
     pub count: u32,
     first: StepIx,
     /// Elements from here on have not begun.
@@ -83,6 +84,7 @@ impl Run {
         self.plan.step(self.plan_step(ix))
     }
 
+    /// Returns the id of the step or instance.
     pub fn step_id(&self, ix: StepIx) -> &StepId {
         self.instance(ix)
             .map_or_else(|| self.plan.step_id(ix), |instance| &instance.id)

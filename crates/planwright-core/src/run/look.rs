@@ -22,9 +22,13 @@ pub enum Look {
 /// The result of looking at a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LookedAt {
+    /// Counted from 1, over all runs of the same work.
     pub cycle: u32,
+    /// The state of the run as it was judged.
     pub assessment: Assessment,
+    /// The reasons of the model.
     pub reasoning: String,
+    /// The changes that were proposed.
     pub adjustments: Vec<Adjustment>,
 }
 

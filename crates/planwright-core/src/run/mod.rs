@@ -21,6 +21,7 @@ mod preview;
 mod question;
 mod reflection;
 mod refusal;
+mod refusal_kind;
 mod report;
 mod schedule;
 mod scope;
@@ -110,15 +111,23 @@ pub struct Run {
 /// What the first entry of a run says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
+    /// The time at which it happened.
     pub at: Timestamp,
+    /// The version of the plan.
     pub version: u32,
+    /// The digest of exactly what runs.
     pub digest: Digest,
     /// Given at run time.
     pub variables: Map<String, Value>,
+    /// The number of calls that may be in flight at once.
     pub max_concurrency: u32,
+    /// The budget of the plan is enforced.
     pub guards: bool,
+    /// The principal who did it.
     pub by: Principal,
+    /// The run whose results it takes over.
     pub forked_from: Option<Box<Fork>>,
+    /// The approvals that it carries.
     pub consent: Option<Box<Consent>>,
     /// The run that this one takes back.
     pub undoes: Option<RunId>,
@@ -164,10 +173,12 @@ impl Run {
     /// The most a crash may interrupt one step before the run stops calling it.
     pub const MAX_INTERRUPTIONS: u16 = 5;
 
+    /// The id of the run.
     pub fn id(&self) -> &RunId {
         &self.id
     }
 
+    /// The plan that it executes.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }
@@ -180,18 +191,22 @@ impl Run {
         }
     }
 
+    /// The content of its first entry.
     pub fn start(&self) -> &Start {
         &self.start
     }
 
+    /// The state of the run.
     pub fn state(&self) -> &RunState {
         &self.state
     }
 
+    /// The number of the last entry applied.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
+    /// The state of a step or instance.
     pub fn step(&self, ix: StepIx) -> &StepState {
         &self.steps[ix.index()]
     }

@@ -14,12 +14,15 @@ pub const PLACEHOLDER: &str = "<tool result>";
 /// A run on paper.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
+    /// The digest of what would run.
     pub digest: Digest,
     /// In plan order.
     pub steps: Vec<PreviewStep>,
+    /// The steps that decide how long it takes.
     pub critical_path: Vec<StepIx>,
 }
 
+/// One step of a run on paper.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreviewStep {
     /// As they would be sent; what is not known yet is [`PLACEHOLDER`].
@@ -27,7 +30,9 @@ pub struct PreviewStep {
     /// The arguments for each element of a step that runs once per element, the first ones, if the
     /// list is known.
     pub items: Option<Vec<Value>>,
+    /// The verdict of the policy.
     pub verdict: Verdict,
+    /// The reason, in words for people.
     pub reason: String,
 }
 

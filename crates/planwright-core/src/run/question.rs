@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 pub struct Question {
     /// Tells the questions of one call apart.
     pub key: String,
+    /// The message for people.
     pub message: String,
     /// JSON Schema of the values asked for.
     pub schema: Value,
@@ -22,6 +23,7 @@ pub struct Question {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
+    /// The questions, in the order of the call.
     pub questions: Vec<Question>,
     /// The server's own note, handed back unread with the answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,6 +53,8 @@ pub enum Reply {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answered {
+    /// The questions.
     pub asked: Asked,
+    /// The answers, one per question.
     pub replies: Vec<Reply>,
 }

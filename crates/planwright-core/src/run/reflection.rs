@@ -18,6 +18,7 @@ pub struct Reflection {
     pub max_replans: u32,
     /// What was used up before this run began.
     pub cycles: u32,
+    /// The number of times the rest was planned anew.
     pub replans: u32,
     /// The run that this one goes on from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,12 +45,16 @@ pub struct Reflection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Spent {
+    /// The number of calls.
     pub calls: u64,
+    /// The tokens that models used.
     pub tokens: u64,
     /// The time in which they were executed.
     pub millis: u64,
+    /// The number of calls of each tool that has a limit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub per_tool: BTreeMap<String, u64>,
+    /// The number of times each call was made.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub same_call: BTreeMap<Digest, u64>,
 }
@@ -70,10 +75,15 @@ impl Reflection {
 /// The caller's choices about reflection when it starts a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReflectionWish {
+    /// The run is looked at before it ends.
     pub reflect: bool,
+    /// The rest may be planned anew.
     pub replan: bool,
+    /// The number of times a run is looked at.
     pub max_cycles: Option<u32>,
+    /// The number of times the rest may be planned anew.
     pub max_replans: Option<u32>,
+    /// The tokens that models may use.
     pub max_tokens: Option<u64>,
 }
 
@@ -120,6 +130,7 @@ impl ReflectionWish {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CriterionCheck {
+    /// The criterion, as the plan has it.
     pub criterion: String,
     /// Absent when it could not be determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]

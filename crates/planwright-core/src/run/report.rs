@@ -11,26 +11,42 @@ use std::time::Duration;
 /// What a run came to so far: every step, in plan order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunReport {
+    /// The plan.
     pub plan: PlanId,
+    /// The run.
     pub run: RunId,
+    /// The version of the plan.
     pub version: u32,
+    /// The digest of exactly what runs.
     pub digest: Digest,
+    /// The status of the run.
     pub status: RunStatus,
+    /// The run completed.
     pub success: bool,
+    /// The time it took, or takes so far.
     pub duration: Duration,
+    /// The steps of the plan, in order.
     pub steps: Vec<StepReport>,
 }
 
 /// What a step came to so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepReport {
+    /// The id of the step.
     pub id: StepId,
+    /// The title that the author gave it.
     pub title: Option<String>,
+    /// The tool, or the kind of work.
     pub tool: String,
+    /// The status of the step.
     pub status: StepStatus,
+    /// The number of attempts that were begun.
     pub attempts: u32,
+    /// The time it took, or takes so far.
     pub duration: Duration,
+    /// The value, if it completed.
     pub value: Option<StoredValue>,
+    /// The error, if it did not complete.
     pub error: Option<StepError>,
     /// The run of its sub-plan, while that waits for a person.
     pub waits_for: Option<RunId>,
@@ -41,11 +57,17 @@ pub struct StepReport {
 /// What one element of a loop came to so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ItemReport {
+    /// The element, counted from 0.
     pub index: u32,
+    /// The status of the element.
     pub status: StepStatus,
+    /// The number of attempts that were begun.
     pub attempts: u32,
+    /// The time it took, or takes so far.
     pub duration: Duration,
+    /// The value, if it completed.
     pub value: Option<StoredValue>,
+    /// The error, if it did not complete.
     pub error: Option<StepError>,
 }
 

@@ -13,30 +13,38 @@ use std::time::Duration;
 /// Where a run stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunState {
+    /// Steps start as soon as they can.
     Running,
     /// In-flight calls finish; nothing starts until the run is resumed.
     Paused,
     /// It was being executed, and then no process executed it for too long. A person says how it
     /// goes on.
     Stalled {
+        /// The time since when no process executes it.
         since: Timestamp,
     },
     /// A critical step failed: in-flight calls finish, nothing starts.
     Stopping {
+        /// The step that failed.
         failed: StepIx,
     },
     /// It was cancelled: in-flight calls are being stopped.
     Cancelling,
+    /// Every step ended, and none that matters failed.
     Completed,
+    /// A critical step failed, and nothing is in flight any more.
     Failed {
+        /// The step that failed.
         failed: StepIx,
     },
     /// A person declared it failed, although no step of it was why.
     GivenUp,
     /// The plan was adjusted: the work goes on with this version of it.
     Adjusted {
+        /// The version with which the work goes on.
         version: u32,
     },
+    /// It ended because it was cancelled.
     Cancelled,
 }
 
@@ -56,6 +64,7 @@ pub(super) enum RunSignal {
 }
 
 impl RunState {
+    /// Returns true if it has ended.
     pub fn is_terminal(&self) -> bool {
         match self {
             Self::Completed
@@ -111,7 +120,9 @@ impl RunState {
 /// How often a step was tried, and how that went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
+    /// The number of attempts that were begun.
     pub attempts: AttemptNo,
+    /// The attempts that failed.
     pub failures: u16,
     /// Attempts whose outcome was lost.
     pub interruptions: u16,
@@ -121,169 +132,301 @@ pub struct Tally {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepState {
     /// Waits for this many of the steps it depends on.
-    Pending { waits_for: u32 },
+    Pending {
+        /// The number of steps it waits for.
+        waits_for: u32,
+    },
     /// A step it depends on will never succeed, so this one will never run. Names the one that
     /// failed first.
-    Blocked { by: StepIx },
+    Blocked {
+        /// The step that failed first.
+        by: StepIx,
+    },
     /// Nothing is in the way, except a person's approval if the plan asks for one.
-    Ready { tally: Tally, approved: bool },
+    Ready {
+        /// The attempts so far.
+        tally: Tally,
+        /// A person has agreed.
+        approved: bool,
+    },
     /// A person has been asked. Nothing is called until they answer.
     AwaitingApproval {
+        /// The time at which the person was asked.
         asked_at: Timestamp,
         /// What was tried before this was asked.
         tally: Tally,
         /// The concrete call, if that is what was asked about.
         call: Option<Box<AskedCall>>,
+        /// The time until which it can be given.
         expires_at: Option<Timestamp>,
     },
     /// A person has been asked for values.
     AwaitingInput {
+        /// The attempts so far.
         tally: Tally,
+        /// The time at which the person was asked.
         asked_at: Timestamp,
         /// The attempt whose tool asked. It is over, and had no effect.
         attempt: Option<AttemptNo>,
+        /// The questions.
         asked: Box<Asked>,
     },
     /// The run of its sub-plan waits for a person, or is paused.
-    AwaitingPlan { tally: Tally, run: RunId },
+    AwaitingPlan {
+        /// The attempts so far.
+        tally: Tally,
+        /// The run of its sub-plan.
+        run: RunId,
+    },
     /// A call is in flight, or was when the last owner died.
     Running {
+        /// The attempts so far.
         tally: Tally,
+        /// The class of its effect.
         class: EffectClass,
+        /// The time at which the call began.
         started_at: Timestamp,
+        /// The time at which the call has taken too long.
         deadline: Option<Timestamp>,
     },
     /// Runs once per element: the calls are those of its instances.
-    Looping { opened_at: Timestamp, count: u32 },
+    Looping {
+        /// The time at which the loop was opened.
+        opened_at: Timestamp,
+        /// The number of elements.
+        count: u32,
+    },
     /// The last attempt failed and another is due.
-    RetryDue { tally: Tally, due_at: Timestamp },
-    Completed {
+    RetryDue {
+        /// The attempts so far.
         tally: Tally,
+        /// The time of the next attempt.
+        due_at: Timestamp,
+    },
+    /// It came to a value.
+    Completed {
+        /// The attempts so far.
+        tally: Tally,
+        /// The time from its start to its end.
         took: Duration,
+        /// The value that came back.
         value: StoredValue,
     },
+    /// It failed for good.
     Failed {
+        /// The attempts so far.
         tally: Tally,
+        /// The time from its start to its end.
         took: Duration,
+        /// The error that ended it.
         error: Box<StepError>,
     },
     /// A person said no. What depends on it is blocked.
-    Denied { reason: Box<str> },
+    Denied {
+        /// The reason, in words for people.
+        reason: Box<str>,
+    },
     /// Will not run, and nothing is wrong: what depends on it goes on.
-    Skipped { reason: Box<str> },
+    Skipped {
+        /// The reason, in words for people.
+        reason: Box<str>,
+    },
     /// Did not run, or was stopped, because the run ended.
-    Cancelled { tally: Tally, reason: Box<str> },
+    Cancelled {
+        /// The attempts so far.
+        tally: Tally,
+        /// The reason, in words for people.
+        reason: Box<str>,
+    },
     /// The call may or may not have happened. A person has to say.
-    OutcomeUnknown { tally: Tally, reason: Box<str> },
+    OutcomeUnknown {
+        /// The attempts so far.
+        tally: Tally,
+        /// The reason, in words for people.
+        reason: Box<str>,
+    },
     /// Completed, then taken back.
-    Undone { tally: Tally },
+    Undone {
+        /// The attempts so far.
+        tally: Tally,
+    },
 }
 
 /// What can happen to one step. The first six follow from other steps and from the run; the rest
 /// are journaled.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepEvent<'a> {
+    /// A step it depends on ended well.
     DependencyDone,
+    /// A step it depends on will never succeed.
     DependencyFailed {
+        /// The step that failed first.
         root: StepIx,
     },
+    /// The run ended before it.
     RunEnded {
+        /// The reason, in words for people.
         reason: &'a str,
     },
     /// Another element of the same loop failed: what is not in flight does not begin any more.
     LoopStopped {
+        /// The reason, in words for people.
         reason: &'a str,
     },
+    /// An element of its list failed for good.
     ElementFailed {
+        /// The element, counted from 0.
         index: u32,
+        /// The error that ended it.
         error: &'a StepError,
     },
+    /// A person refused an element of its list.
     ElementDenied {
+        /// The element, counted from 0.
         index: u32,
+        /// The reason, in words for people.
         reason: &'a str,
     },
+    /// Its value is taken over from another run.
     Reused {
+        /// The value that came back.
         value: &'a StoredValue,
     },
+    /// A person is asked.
     ApprovalRequested {
+        /// The time at which it happened.
         at: Timestamp,
+        /// The call that is asked about; absent for the step as it is written.
         call: Option<&'a AskedCall>,
+        /// The time until which it can be given.
         expires_at: Option<Timestamp>,
     },
+    /// A person agreed.
     ApprovalGranted {
+        /// The digest of the tool and its arguments.
         call: Option<Digest>,
     },
+    /// A person refused.
     ApprovalDenied {
+        /// The reason, in words for people.
         reason: &'a str,
     },
+    /// A call is about to be made.
     AttemptStarted {
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The class of its effect.
         class: EffectClass,
+        /// The time at which it happened.
         at: Timestamp,
+        /// The time at which the call has taken too long.
         deadline: Option<Timestamp>,
     },
+    /// The call came back with a value.
     AttemptSucceeded {
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The value that came back.
         value: &'a StoredValue,
+        /// The time at which it happened.
         at: Timestamp,
     },
+    /// The call came back with an error, or took too long.
     AttemptFailed {
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The error that ended it.
         error: &'a StepError,
+        /// The time of the next attempt; absent when there is none.
         retry_at: Option<Timestamp>,
+        /// The time at which it happened.
         at: Timestamp,
     },
+    /// The outcome was lost, and the call may be repeated.
     AttemptInterrupted {
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
     },
+    /// The call was stopped on request.
     AttemptCancelled {
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
     },
+    /// The outcome was lost, and the call must not be repeated by itself.
     OutcomeLost {
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The reason, in words for people.
         reason: &'a str,
     },
+    /// A person states that the call happened.
     Happened {
+        /// The value that came back.
         value: &'a StoredValue,
     },
     /// The failed attempt that follows from it is an event of its own.
     DidNotHappen,
+    /// A person orders the call once more.
     RunAgain,
+    /// The run of its sub-plan waits for a person.
     ChildParked {
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The id of that run.
         run: &'a RunId,
     },
+    /// The run of its sub-plan is looked at again.
     ChildResumed,
     /// After the end of the run.
     Undone,
+    /// The call cannot be made.
     FailedWithoutCall {
+        /// The error that ended it.
         error: &'a StepError,
     },
+    /// It will not run, and nothing is wrong.
     Skipped {
+        /// The reason, in words for people.
         reason: &'a str,
     },
+    /// It runs once for each element.
     LoopOpened {
+        /// The number of elements.
         count: u32,
+        /// The time at which it happened.
         at: Timestamp,
     },
+    /// Every element had its turn.
     LoopClosed {
+        /// The value that came back.
         value: &'a StoredValue,
+        /// The time at which it happened.
         at: Timestamp,
     },
+    /// A person is asked for values.
     InputRequested {
+        /// The attempt, counted from 1.
         attempt: Option<AttemptNo>,
+        /// The questions.
         asked: &'a Asked,
+        /// The time at which it happened.
         at: Timestamp,
     },
     /// What a tool asked was answered: the next attempt knows.
     QuestionAnswered {
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
     },
+    /// A person gave the values it asks for.
     InputGiven {
+        /// The value that came back.
         value: &'a StoredValue,
+        /// The time at which it happened.
         at: Timestamp,
     },
+    /// A person does not want to answer.
     InputDeclined {
+        /// The reason, in words for people.
         reason: &'a str,
     },
 }
@@ -645,6 +788,7 @@ impl StepState {
         }
     }
 
+    /// The attempts so far.
     pub fn tally(&self) -> Tally {
         match self {
             Self::Ready { tally, .. }
@@ -666,6 +810,7 @@ impl StepState {
         }
     }
 
+    /// The value, if it completed.
     pub fn value(&self) -> Option<&StoredValue> {
         if let Self::Completed { value, .. } = self {
             Some(value)

@@ -34,17 +34,31 @@ pub enum Kept {
     /// It says nothing about how to.
     NoUndo,
     /// Its value was taken over from another run: that one did it.
-    Reused { from: RunId },
+    Reused {
+        /// The run that did it.
+        from: RunId,
+    },
     /// The run of its sub-plan did it, and can be taken back by itself.
-    Child { run: RunId },
+    Child {
+        /// The run of its sub-plan.
+        run: RunId,
+    },
 }
 
+/// The reason why a run cannot be taken back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanUndoError {
+    /// The run may not be taken back now.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// A call refers to something that is not there.
     #[error("the undo of step `{step}` cannot be made")]
-    Unresolved { step: StepId, source: ResolveError },
+    Unresolved {
+        /// The step or element.
+        step: StepId,
+        /// The cause.
+        source: ResolveError,
+    },
 }
 
 /// The id of the step that takes `step` back.

@@ -9,7 +9,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoredValue {
+    /// The value itself.
     Inline(Arc<Value>),
+    /// The name of a value that is stored outside the journal.
     Artifact(ArtifactRef),
 }
 

@@ -44,7 +44,7 @@ fn order(document: &Document) -> Vec<&str> {
 
 fn refused(edit: Value) -> (String, String) {
     let error = one(edit).unwrap_err();
-    (error.to_string(), error.hint().unwrap_or_default())
+    (error.to_string(), error.suggest().unwrap_or_default())
 }
 
 #[test]

@@ -36,6 +36,7 @@ impl fmt::Debug for ChatModel {
 }
 
 impl ChatModel {
+    /// Wraps a model for one conversation, which may have chosen a model by name.
     pub fn new(inner: Arc<dyn Model>, chosen: Option<String>, heard: TextSink) -> Self {
         let chosen = Arc::new(Mutex::new(chosen));
         let interrupted = Arc::new(watch::Sender::new(false));

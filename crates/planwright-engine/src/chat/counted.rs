@@ -20,6 +20,7 @@ pub struct CountedTools {
 }
 
 impl CountedTools {
+    /// Counts the calls of these tools against the budget.
     pub fn new(inner: Arc<dyn Tools>, spending: Spending) -> Self {
         Self { inner, spending }
     }
@@ -63,6 +64,7 @@ pub struct CountedModel {
 }
 
 impl CountedModel {
+    /// Counts the tokens of this model against the budget.
     pub fn new(inner: Arc<dyn Model>, spending: Spending) -> Self {
         Self { inner, spending }
     }
@@ -184,7 +186,7 @@ mod tests {
     }
 
     fn counted(inner: impl Model + 'static) -> (CountedModel, Spending) {
-        let spending = Spending::new(crate::chat::Budget {
+        let spending = Spending::new(crate::chat::ChatBudget {
             calls: None,
             tokens: Some(10),
         });

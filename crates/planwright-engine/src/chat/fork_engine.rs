@@ -1,6 +1,6 @@
 //! A second engine over the same store.
 
-use crate::context::{ActiveRuns, Context, Limiter, Limits, Ports, Settings};
+use crate::context::{ActiveRuns, ConcurrencyLimits, Context, Limiter, Ports, Settings};
 use crate::engine::Engine;
 use crate::port::{Model, OwnerId, Tools};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ impl Engine {
         &self,
         tools: Arc<dyn Tools>,
         model: Arc<dyn Model>,
-        limits: Limits,
+        limits: ConcurrencyLimits,
     ) -> Self {
         let ports = Ports {
             tools,

@@ -14,5 +14,5 @@ mod unfinished;
 pub use crate::run::conversation::{CHAT_LABEL, is_conversation, is_listed, listens};
 pub use chat_model::ChatModel;
 pub use counted::{CountedModel, CountedTools};
-pub use spending::{Budget, Spending};
+pub use spending::{ChatBudget, Spending};
 pub use tools::ConversationTools;

@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most that may be spent. Nothing said: no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Budget {
+pub struct ChatBudget {
+    /// Most tool calls.
     pub calls: Option<u64>,
+    /// Most tokens, of questions and answers together.
     pub tokens: Option<u64>,
 }
 
 /// What has been spent. Cheap to clone; all clones are the same.
 #[derive(Debug, Clone, Default)]
 pub struct Spending {
-    budget: Budget,
+    budget: ChatBudget,
     spent: Arc<Mutex<Spent>>,
 }
 
@@ -26,7 +28,8 @@ struct Spent {
 }
 
 impl Spending {
-    pub fn new(budget: Budget) -> Self {
+    /// Begins with nothing spent.
+    pub fn new(budget: ChatBudget) -> Self {
         Self {
             budget,
             ..Self::default()
@@ -77,6 +80,7 @@ impl Spending {
         }
     }
 
+    /// Returns the number of tool calls so far.
     pub fn calls(&self) -> u64 {
         self.spent().calls
     }
@@ -100,7 +104,8 @@ impl Spending {
             .collect()
     }
 
-    pub fn budget(&self) -> Budget {
+    /// Returns the budget.
+    pub fn budget(&self) -> ChatBudget {
         self.budget
     }
 

@@ -16,6 +16,7 @@ pub struct ConversationTools {
 }
 
 impl ConversationTools {
+    /// Offers all of these tools.
     pub fn new(inner: Arc<dyn Tools>) -> Self {
         Self {
             inner,
@@ -31,6 +32,7 @@ impl ConversationTools {
         self
     }
 
+    /// Offers the plan tools too.
     #[must_use]
     pub fn with_plans(mut self, plans: PlanTools) -> Self {
         self.plans = Some((plans, PlanTool::ALL.map(PlanTool::known_tool).to_vec()));

@@ -8,7 +8,8 @@ use tokio::sync::watch;
 
 /// The operator's limits over all runs of this process.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct ConcurrencyLimits {
+    /// Most calls at once, over all runs.
     pub global: usize,
     /// By server name.
     pub per_server: BTreeMap<String, usize>,
@@ -16,7 +17,7 @@ pub struct Limits {
     pub per_tool: BTreeMap<String, usize>,
 }
 
-impl Default for Limits {
+impl Default for ConcurrencyLimits {
     fn default() -> Self {
         Self {
             global: 4096,
@@ -29,7 +30,7 @@ impl Default for Limits {
 /// Counts the calls in flight. A run that was not admitted waits for [`Limiter::freed`].
 #[derive(Debug)]
 pub(crate) struct Limiter {
-    limits: Limits,
+    limits: ConcurrencyLimits,
     counts: Mutex<Counts>,
     /// Counts the calls that ended, so that no run misses one between being refused and waiting.
     freed: watch::Sender<u64>,
@@ -60,7 +61,7 @@ pub(crate) struct Permit {
 }
 
 impl Limiter {
-    pub(crate) fn new(limits: Limits) -> Arc<Self> {
+    pub(crate) fn new(limits: ConcurrencyLimits) -> Arc<Self> {
         Arc::new(Self {
             limits,
             counts: Mutex::default(),

@@ -12,7 +12,7 @@ mod settings;
 mod shared;
 
 pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
-pub use limiter::Limits;
+pub use limiter::ConcurrencyLimits;
 pub(crate) use limiter::{Demand, Limiter, Permit};
 pub(crate) use observer::Observers;
 pub use observer::{Observer, on_step_complete, on_step_start};

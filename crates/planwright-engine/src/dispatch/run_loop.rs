@@ -59,8 +59,10 @@ impl First {
 /// Why a run stopped being executed. The journal holds everything up to then.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// An entry could not be written.
     #[error(transparent)]
     Append(#[from] AppendError),
+    /// The core cannot apply an entry that it decided on itself.
     #[error("the journal cannot say this")]
     Corrupt(#[from] Corrupt),
 }

@@ -1,6 +1,7 @@
 //! Reading lives back: pages of records, their chain checked, folded into a plan's review or a run.
 
 use crate::port::{Journal, Store, StoreError};
+use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{
     DecodeEntryError, Entry, Head, Journaled, Record, StreamName, check_chain, decode,
@@ -14,18 +15,49 @@ use std::sync::Arc;
 /// Records read at a time: bounds memory regardless of the length of a run.
 const PAGE: usize = 1000;
 
+/// The reason a plan or a run cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
+    /// No journal exists for the plan.
     #[error("there is no plan `{0}`")]
     NoSuchPlan(PlanId),
+    /// No journal exists for the run.
     #[error("there is no run `{0}`")]
     NoSuchRun(RunId),
+    /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The journal cannot be folded.
     #[error("the journal of {stream} is damaged: {reason}")]
-    Damaged { stream: StreamName, reason: String },
+    Damaged {
+        /// The journal.
+        stream: StreamName,
+        /// The first contradiction in it.
+        reason: String,
+    },
+    /// The plan in the journal does not compile any more.
     #[error("the plan in the journal is not valid: {}", .0.first().map_or("", |finding| finding.message.as_str()))]
     Plan(Vec<Finding>),
+}
+
+impl ClassifiedError for LoadError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::NoSuchPlan(_) => ErrorKind::NotFound.with_code("unknown_plan"),
+            Self::NoSuchRun(_) => ErrorKind::NotFound.with_code("unknown_run"),
+            Self::Store(error) => error.class(),
+            Self::Damaged { .. } => ErrorKind::Damaged.with_code("journal_damaged"),
+            Self::Plan(_) => ErrorKind::Damaged.with_code("stored_plan_invalid"),
+        }
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::NoSuchPlan(_) | Self::NoSuchRun(_) => Some(Hint::ListPlans),
+            Self::Store(error) => error.hint(),
+            Self::Damaged { .. } | Self::Plan(_) => Some(Hint::ListDamage),
+        }
+    }
 }
 
 impl LoadError {

@@ -7,35 +7,54 @@ use std::fmt;
 /// Something that was due and has been noted, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MaintenanceNotice {
+    /// A plan was not touched for too long, so it expired.
     PlanExpired {
+        /// The plan.
         plan: PlanId,
+        /// The limit in days.
         after_days: u32,
     },
+    /// An approval was not used in time.
     ApprovalExpired {
+        /// The plan.
         plan: PlanId,
     },
+    /// No process executes a run that has not ended.
     RunStalled {
+        /// The plan.
         plan: PlanId,
+        /// The run.
         run: RunId,
+        /// Time from which no process executed it.
         since: Timestamp,
+        /// Number of completed steps.
         completed: usize,
+        /// Number of steps.
         steps: usize,
     },
     /// No person approved the step in time, so it failed.
     StepExpired {
+        /// The plan.
         plan: PlanId,
+        /// The run.
         run: RunId,
+        /// The step that waited for approval.
         step: String,
     },
+    /// A plan that is over was archived.
     PlanArchived {
+        /// The plan.
         plan: PlanId,
     },
+    /// A plan was deleted after its time in the archive.
     PlanDeleted {
+        /// The plan.
         plan: PlanId,
     },
 }
 
 impl MaintenanceNotice {
+    /// Returns the plan that the notice is about.
     pub fn plan(&self) -> &PlanId {
         match self {
             Self::PlanExpired { plan, .. }
@@ -88,7 +107,9 @@ impl fmt::Display for MaintenanceNotice {
 /// What was noted, and when something will be due again as far as can be told now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MaintenanceReport {
+    /// Everything that this pass recorded.
     pub notices: Vec<MaintenanceNotice>,
+    /// The earliest time at which something else becomes due.
     pub next_at: Option<Timestamp>,
 }
 

@@ -2,15 +2,34 @@
 
 use super::Maintenance;
 use crate::port::{AppendError, StoreError};
+use planwright_core::error::{ClassifiedError, ErrorClass, Hint};
 use planwright_core::journal::StreamName;
 
 /// The reason why the store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckStoreError {
+    /// A read failed.
     #[error("the store cannot be read: {0}")]
     Unreadable(StoreError),
+    /// A commit failed.
     #[error("the store cannot be written: {0}")]
     Unwritable(AppendError),
+}
+
+impl ClassifiedError for CheckStoreError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Unreadable(error) => error.class(),
+            Self::Unwritable(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Unreadable(error) => error.hint(),
+            Self::Unwritable(error) => error.hint(),
+        }
+    }
 }
 
 impl Maintenance {

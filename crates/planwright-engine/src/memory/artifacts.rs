@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard};
 pub struct MemoryArtifacts(Mutex<BTreeMap<Digest, Vec<u8>>>);
 
 impl MemoryArtifacts {
+    /// Begins without artifacts.
     pub fn new() -> Self {
         Self::default()
     }

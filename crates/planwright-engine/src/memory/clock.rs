@@ -27,6 +27,7 @@ impl ClockHands {
 }
 
 impl ManualClock {
+    /// Starts the clock at this time, where it stays.
     pub fn at(now: Timestamp) -> Self {
         Self(Arc::new(ClockHands {
             now: watch::Sender::new(now),
@@ -45,6 +46,7 @@ impl ManualClock {
         });
     }
 
+    /// Moves the clock on, and wakes everything that is due.
     pub fn advance(&self, by: Duration) {
         self.set(self.now().plus(by));
     }
@@ -111,6 +113,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
+    /// Makes a clock that shows the time of the system.
     pub fn new() -> Self {
         // A clock before 1970 is not worth an error: every instant is then counted from there.
         let since_epoch = SystemTime::now()

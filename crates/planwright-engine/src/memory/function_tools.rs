@@ -42,6 +42,7 @@ impl fmt::Debug for FunctionTools {
 }
 
 impl FunctionTools {
+    /// Begins without tools.
     pub fn new() -> Self {
         Self::default()
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct SequentialIds(AtomicU64);
 
 impl SequentialIds {
+    /// Counts on from this number.
     pub fn starting_at(first: u64) -> Self {
         Self(AtomicU64::new(first))
     }

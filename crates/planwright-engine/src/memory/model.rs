@@ -63,6 +63,7 @@ impl ScriptedModel {
         self.then(Ok(answer(String::new(), calls)))
     }
 
+    /// Appends an answer or a failure to the script.
     #[must_use]
     pub fn then(self, next: Result<ModelAnswer, ModelError>) -> Self {
         self.script

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 pub struct MemorySecrets(BTreeMap<SecretName, SecretText>);
 
 impl MemorySecrets {
+    /// Holds these secrets.
     pub fn new(secrets: impl IntoIterator<Item = (SecretName, SecretText)>) -> Self {
         Self(secrets.into_iter().collect())
     }

@@ -115,6 +115,7 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
+    /// Makes an empty store that uses the time of the system.
     pub fn new() -> Self {
         Self::with_clock(Arc::new(SystemClock::new()))
     }

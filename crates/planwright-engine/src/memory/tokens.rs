@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 pub struct MemoryTokens(Mutex<Vec<Token>>);
 
 impl MemoryTokens {
+    /// Begins without tokens.
     pub fn new() -> Self {
         Self::default()
     }

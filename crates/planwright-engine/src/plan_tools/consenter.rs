@@ -40,6 +40,7 @@ pub trait Consenter: Send + Sync + fmt::Debug {
 /// What came of asking.
 #[derive(Debug, Clone)]
 pub enum Consented {
+    /// The person agreed.
     Yes(Box<GivenApproval>),
     /// The person said no, or not clearly yes.
     No,

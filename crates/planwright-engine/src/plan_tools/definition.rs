@@ -11,14 +11,19 @@ pub const PLAN_TOOLS_SERVER: &str = "planwright";
 /// A plan tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanTool {
+    /// Has a plan written for a goal.
     Create,
+    /// Runs a stored plan.
     Execute,
+    /// Has a plan written and runs it.
     CreateAndExecute,
 }
 
 impl PlanTool {
+    /// Every plan tool, in the order in which they are offered.
     pub const ALL: [Self; 3] = [Self::Create, Self::Execute, Self::CreateAndExecute];
 
+    /// Returns the name without its server.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "plan_create",
@@ -88,6 +93,7 @@ impl PlanTool {
         Arc::new(KnownTool::new(self.definition(), EffectClass::Keyed))
     }
 
+    /// Describes the tool to a model.
     pub fn offered_tool(self) -> OfferedTool {
         OfferedTool {
             name: self.as_str().to_owned(),

@@ -31,12 +31,15 @@ const MAX_GOAL: usize = 16 << 10;
 /// One call of a plan tool.
 #[derive(Debug, Clone)]
 pub struct PlanToolCall {
+    /// The tool that is called.
     pub tool: PlanTool,
+    /// The arguments, as the model wrote them.
     pub args: Map<String, Value>,
     /// The same for every attempt at the same call: what an earlier one began is gone on with.
     pub key: String,
     /// An earlier attempt was made, and how far it came is unknown.
     pub again: bool,
+    /// Cancelled when the result is no longer wanted.
     pub cancelled: CancellationToken,
 }
 

@@ -21,12 +21,15 @@ use std::sync::Arc;
 /// A goal that the principal `by` wants a plan for.
 #[derive(Debug, Clone)]
 pub struct CreateOrder {
+    /// The goal in the words of the principal.
     pub goal: String,
+    /// The author of the plan.
     pub by: Principal,
     /// Keep it as a draft instead of putting it forward.
     pub draft: bool,
     /// The trace of the order.
     pub trace: Option<TraceId>,
+    /// Settings of the planner.
     pub options: PlannerOptions,
 }
 
@@ -34,6 +37,7 @@ impl CreateOrder {
     /// The most characters of a goal.
     pub const MAX_GOAL: usize = 10_000;
 
+    /// Makes an order with the default options, for a plan that is proposed.
     pub fn new(goal: impl Into<String>, by: Principal) -> Self {
         Self {
             goal: goal.into(),
@@ -61,10 +65,12 @@ impl CreateOrder {
 
 /// A plan that was written and stored.
 #[derive(Debug)]
-pub struct Created {
+pub struct WrittenPlan {
+    /// The plan with its review.
     pub review: Review,
     /// Warnings, and for a fallback also what has to be mended.
     pub findings: Vec<Finding>,
+    /// The models that were asked, and the cost.
     pub planning: PlanningRecord,
 }
 
@@ -121,7 +127,7 @@ impl Planner {
     }
 
     /// Has a plan written, and stores it as proposed or as a draft.
-    pub async fn create(&self, order: CreateOrder) -> Result<Created, CreateError> {
+    pub async fn create(&self, order: CreateOrder) -> Result<WrittenPlan, CreateError> {
         order.check()?;
         self.plans().permit(&order.by, Permission::Propose)?;
         let snapshot = self.surroundings(&order.options).await;
@@ -150,7 +156,7 @@ impl Planner {
             .plans()
             .store_document(document, &order.by, options)
             .await?;
-        Ok(Created {
+        Ok(WrittenPlan {
             review,
             findings,
             planning,
@@ -159,7 +165,7 @@ impl Planner {
 
     /// Puts a draft together without a model, from a template that seems to fit or from the goal's
     /// own clauses.
-    pub async fn create_fallback(&self, order: CreateOrder) -> Result<Created, CreateError> {
+    pub async fn create_fallback(&self, order: CreateOrder) -> Result<WrittenPlan, CreateError> {
         order.check()?;
         self.plans().permit(&order.by, Permission::Propose)?;
         let tools = self.offered_tools(&order.options.servers);
@@ -175,7 +181,7 @@ impl Planner {
             .plans()
             .store_document(document, &order.by, options)
             .await?;
-        Ok(Created {
+        Ok(WrittenPlan {
             review,
             findings,
             planning,

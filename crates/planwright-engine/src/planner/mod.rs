@@ -12,7 +12,7 @@ mod regenerate;
 mod replan;
 mod rounds;
 
-pub use create::{CreateOrder, Created, Planner};
+pub use create::{CreateOrder, Planner, WrittenPlan};
 pub use error::{CreateError, FailedPlanning};
 pub use options::{PlannerEvent, PlannerOptions, PlannerSink};
 pub use regenerate::{RegenerateOrder, Regenerated};

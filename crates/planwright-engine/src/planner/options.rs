@@ -28,6 +28,7 @@ pub struct PlannerOptions {
 }
 
 impl PlannerOptions {
+    /// Rounds in which a model may correct its plan, if the caller sets no other number.
     pub const DEFAULT_ROUNDS: u32 = 3;
     /// More rounds do not help a model that failed so often.
     pub const MAX_ROUNDS: u32 = 10;
@@ -52,13 +53,31 @@ impl Default for PlannerOptions {
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlannerEvent {
     /// The model is asked, for this time of so many at most.
-    Asked { round: u32, of: u32, model: String },
+    Asked {
+        /// Counted from 1.
+        round: u32,
+        /// Most rounds.
+        of: u32,
+        /// Name of the model.
+        model: String,
+    },
     /// So many more bytes of its answer came.
-    Heard { bytes: usize },
+    Heard {
+        /// Bytes since the last event.
+        bytes: usize,
+    },
     /// It answered.
-    Answered { used: ModelUse },
+    Answered {
+        /// Tokens and cost of the answer.
+        used: ModelUse,
+    },
     /// The answer is no valid plan. What is wrong with it, one line each.
-    SentBack { round: u32, faults: Vec<String> },
+    SentBack {
+        /// Counted from 1.
+        round: u32,
+        /// Findings about the answer.
+        faults: Vec<String>,
+    },
 }
 
 /// Takes what happens. It never waits.
@@ -66,6 +85,7 @@ pub enum PlannerEvent {
 pub struct PlannerSink(Arc<dyn Fn(PlannerEvent) + Send + Sync>);
 
 impl PlannerSink {
+    /// Makes a sink of a function that returns at once.
     pub fn new(sink: impl Fn(PlannerEvent) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }

@@ -18,6 +18,7 @@ use serde_json::Map;
 /// What is to be written again.
 #[derive(Debug, Clone)]
 pub struct RegenerateOrder {
+    /// The author of the next version.
     pub by: Principal,
     /// The steps that are written again; the whole plan when empty. All others stay exactly as they
     /// are.
@@ -27,16 +28,20 @@ pub struct RegenerateOrder {
     /// Plan with tools outside the scope that the plan lists too. What is used of them is added to
     /// it.
     pub any_tool: bool,
+    /// Settings of the planner.
     pub options: PlannerOptions,
 }
 
 /// The next version of a plan.
 #[derive(Debug)]
 pub struct Regenerated {
+    /// The plan with its next version.
     pub review: Review,
     /// What changed since the version before. Empty if the planner wrote the same again.
     pub diff: PlanDiff,
+    /// Warnings about the next version.
     pub findings: Vec<Finding>,
+    /// The models that were asked, and the cost.
     pub planning: PlanningRecord,
 }
 

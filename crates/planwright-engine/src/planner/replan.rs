@@ -17,6 +17,7 @@ use planwright_core::run::{Run, StepState};
 pub struct Replanned {
     /// The whole plan: steps that have run as they were, and others in the place of the rest.
     pub document: Document,
+    /// The models that were asked, and the cost.
     pub planning: PlanningRecord,
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 /// Tells the time. Within one process it never runs backwards.
 pub trait Clock: Send + Sync + fmt::Debug {
+    /// Returns the time.
     fn now(&self) -> Timestamp;
 
     /// Waits until [`Clock::now`] has reached `at`.
@@ -13,5 +14,6 @@ pub trait Clock: Send + Sync + fmt::Debug {
 
 /// Brings randomness for ids.
 pub trait Ids: Send + Sync + fmt::Debug {
+    /// Returns 64 random bits.
     fn entropy(&self) -> u64;
 }

@@ -20,12 +20,17 @@ pub struct Delegation {
     pub context: Value,
     /// The names of the tools in scope.
     pub scope: Vec<String>,
+    /// The plan of the step.
     pub plan: PlanId,
+    /// The run of the step.
     pub run: RunId,
+    /// The step that is delegated.
     pub step: StepId,
+    /// The attempt at the step, counted from 1.
     pub attempt: AttemptNo,
     /// The only way to the plan's tools. It ends with the attempt.
     pub gateway: Arc<dyn Gateway>,
+    /// Receives the progress that the executor reports.
     pub progress: ProgressSink,
     /// Cancelled when the result is no longer wanted.
     pub cancelled: CancellationToken,
@@ -43,6 +48,7 @@ pub trait Gateway: Send + Sync + fmt::Debug {
 /// Why an executor came to no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DelegateError {
+    /// No executor of this name is configured.
     #[error("there is no executor `{0}`")]
     Unknown(String),
     /// It ran and said, by its exit code or otherwise, that it failed.
@@ -54,6 +60,7 @@ pub enum DelegateError {
     /// How far it got is unknown.
     #[error("{0}")]
     Lost(String),
+    /// The engine stopped it.
     #[error("cancelled")]
     Cancelled,
 }

@@ -4,6 +4,7 @@
 mod answers;
 mod artifacts;
 mod clock;
+mod error_kind;
 mod executor;
 mod model;
 mod outbox;

@@ -11,9 +11,11 @@ use tokio_util::sync::CancellationToken;
 /// One question to a model.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
+    /// The role, which decides about the model and is counted.
     pub role: ModelRole,
     /// A configured model by name; the one of the role when absent.
     pub model: Option<String>,
+    /// The conversation so far, oldest first.
     pub messages: Vec<Message>,
     /// What the model may ask for. Empty: it can only answer.
     pub tools: Vec<OfferedTool>,
@@ -29,6 +31,7 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
+    /// Makes a question without tools, schema and limit.
     pub fn new(role: ModelRole, messages: Vec<Message>) -> Self {
         Self {
             role,
@@ -78,10 +81,12 @@ impl ModelRequest {
 pub struct TextSink(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl TextSink {
+    /// Makes a sink of a function that returns at once.
     pub fn new(sink: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }
 
+    /// Passes on a piece of text.
     pub fn tell(&self, piece: &str) {
         (self.0)(piece);
     }
@@ -102,8 +107,11 @@ impl fmt::Debug for TextSink {
 /// What a model answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelAnswer {
+    /// The text of the answer; empty if it consists of calls only.
     pub text: String,
+    /// Calls that the model wants to be made.
     pub calls: Vec<WantedCall>,
+    /// Tokens and cost of the answer.
     pub used: ModelUse,
     /// The answer was cut off at the limit of tokens: it counts as no answer where a whole one is
     /// needed.
@@ -113,28 +121,64 @@ pub struct ModelAnswer {
 /// Why a model gave no answer. The message never repeats the prompt or a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
+    /// No model is configured for the role.
     #[error("no model is configured for the {role}")]
-    NotConfigured { role: ModelRole },
+    NotConfigured {
+        /// The role.
+        role: ModelRole,
+    },
+    /// No model of this name is configured.
     #[error("there is no model `{name}`")]
-    Unknown { name: String, known: Vec<String> },
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// The model needs a key and there is none.
     #[error("there is no key for `{model}`: {hint}")]
-    NoKey { model: String, hint: String },
+    NoKey {
+        /// Name of the model.
+        model: String,
+        /// The place where the key is looked for.
+        hint: String,
+    },
     /// The provider understood the request and will not answer it: a wrong key, an unknown model, a
     /// bad request.
     #[error("`{model}` refused: {message}")]
     Refused {
+        /// Name of the model.
         model: String,
+        /// HTTP status of the answer.
         status: u16,
+        /// The provider's reason, bounded in length.
         message: String,
     },
     /// Retries included, the provider did not answer: it is down, overloaded or limits the rate.
     #[error("`{model}` is not available: {message}")]
-    Unavailable { model: String, message: String },
+    Unavailable {
+        /// Name of the model.
+        model: String,
+        /// The last failure.
+        message: String,
+    },
+    /// The answer took too long.
     #[error("`{model}` did not answer within {seconds} s")]
-    TimedOut { model: String, seconds: u64 },
+    TimedOut {
+        /// Name of the model.
+        model: String,
+        /// Time that was waited.
+        seconds: u64,
+    },
     /// The answer broke off or makes no sense.
     #[error("the answer of `{model}` cannot be read: {message}")]
-    Unreadable { model: String, message: String },
+    Unreadable {
+        /// Name of the model.
+        model: String,
+        /// The fault in the answer.
+        message: String,
+    },
+    /// The caller cancelled the question.
     #[error("cancelled")]
     Cancelled,
 }
@@ -144,6 +188,7 @@ pub enum ModelError {
 pub struct ModelInfo {
     /// As it is configured, `provider/name`.
     pub name: String,
+    /// The roles it is configured for.
     pub roles: Vec<ModelRole>,
     /// Where it is reached.
     pub endpoint: String,
@@ -153,9 +198,12 @@ pub struct ModelInfo {
     pub context_tokens: Option<u64>,
 }
 
+/// The place of a model's key, and its presence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyState {
+    /// The variable or file that holds the key.
     pub source: String,
+    /// True if the key was found there.
     pub present: bool,
 }
 

@@ -16,18 +16,23 @@ pub struct Delivery {
     pub attempts: u32,
     /// It is tried when this time has come.
     pub next_at: Timestamp,
+    /// Waiting or dead.
     pub state: DeliveryState,
+    /// The failure of the last attempt.
     pub last_error: Option<String>,
 }
 
+/// The state of a delivery that has not arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
+    /// It is tried when its time has come.
     Waiting,
     /// Given up after the last attempt; a person can have it tried again.
     Dead,
 }
 
 impl DeliveryState {
+    /// Returns the state as it is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -41,11 +46,16 @@ impl DeliveryState {
 pub enum Settled {
     /// It arrived, or is not to be told any more: it is forgotten.
     Done,
+    /// It failed and is tried again.
     Again {
+        /// Time of the next attempt.
         at: Timestamp,
+        /// The failure.
         error: String,
     },
+    /// It failed for the last time.
     Dead {
+        /// The failure.
         error: String,
     },
 }

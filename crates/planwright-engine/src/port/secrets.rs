@@ -8,19 +8,35 @@ use std::fmt;
 /// Why a secret cannot be used. Nothing here repeats its value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
+    /// The place that is configured for it holds no value.
     #[error("the secret `{name}` is not there: {place}")]
-    Missing { name: SecretName, place: String },
+    Missing {
+        /// Name of the secret.
+        name: SecretName,
+        /// The place that was looked at.
+        place: String,
+    },
+    /// The place exists and cannot be read.
     #[error("the secret `{name}` cannot be read: {reason}")]
-    Unreadable { name: SecretName, reason: String },
+    Unreadable {
+        /// Name of the secret.
+        name: SecretName,
+        /// The failure.
+        reason: String,
+    },
+    /// The value is not one that could be masked.
     #[error("the secret `{name}` cannot be used: {problem}")]
     Unusable {
+        /// Name of the secret.
         name: SecretName,
+        /// The rule that the value breaks.
         problem: SecretTextError,
     },
 }
 
 /// The values of secrets. They are asked for each time a call needs one, so that a change is seen.
 pub trait Secrets: Send + Sync + fmt::Debug {
+    /// Reads the value of a secret.
     fn get<'a>(&'a self, name: &'a SecretName) -> BoxFuture<'a, Result<SecretText, SecretError>>;
 
     /// Returns whether the operator lets this tool have the secret.

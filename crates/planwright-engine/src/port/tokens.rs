@@ -23,13 +23,19 @@ impl TokenId {
 /// What is kept about a token. The token itself is shown once, when it is made, and never kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
+    /// The public id, which lists and logs show.
     pub id: TokenId,
     /// SHA-256 of the token.
     pub hash: Digest,
+    /// The principal that presents the token.
     pub principal: Principal,
+    /// The role of the principal.
     pub role: Role,
+    /// Time at which it was made.
     pub created_at: Timestamp,
+    /// Time from which it is refused; absent if it does not expire.
     pub expires_at: Option<Timestamp>,
+    /// Time at which it was revoked.
     pub revoked_at: Option<Timestamp>,
 }
 

@@ -15,13 +15,17 @@ use tokio_util::sync::CancellationToken;
 /// One tool call, exactly as it is sent.
 #[derive(Clone)]
 pub struct Call {
+    /// The tool that is called.
     pub tool: ToolName,
     /// With their secrets: they must not be written down.
     pub args: Map<String, Value>,
     /// The tool's definition as it was judged. A tool that is another one by now is not called.
     pub definition: Option<Digest>,
+    /// The plan of the step.
     pub plan: PlanId,
+    /// The run of the step.
     pub run: RunId,
+    /// The step that calls.
     pub step: StepId,
     /// Counts from 1. A retry is a new attempt; the key stays the same.
     pub attempt: AttemptNo,
@@ -54,8 +58,11 @@ impl fmt::Debug for Call {
 /// How far a call is, as its tool says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
+    /// Work done so far, in the unit of the tool.
     pub done: f64,
+    /// All of the work in the same unit, if the tool knows it.
     pub total: Option<f64>,
+    /// The tool's own words.
     pub message: Option<String>,
 }
 
@@ -64,10 +71,12 @@ pub struct Progress {
 pub struct ProgressSink(Arc<dyn Fn(Progress) + Send + Sync>);
 
 impl ProgressSink {
+    /// Makes a sink of a function that returns at once.
     pub fn new(sink: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }
 
+    /// Passes on the progress.
     pub fn report(&self, progress: Progress) {
         (self.0)(progress);
     }
@@ -91,8 +100,11 @@ pub enum CallError {
     /// The tool answered that it failed: nothing is unknown.
     #[error("{message}")]
     Failed {
+        /// The code that the step fails with.
         code: StepErrorCode,
+        /// The tool's own words.
         message: String,
+        /// True if another attempt may succeed.
         retryable: bool,
     },
     /// The call was not made: there is no such tool or its server is gone.

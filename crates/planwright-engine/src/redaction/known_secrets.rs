@@ -32,6 +32,7 @@ impl fmt::Debug for Redaction {
 }
 
 impl Redaction {
+    /// Most secrets that one process looks for.
     pub const MAX_SECRETS: usize = 64;
 
     /// From here on this text is masked wherever it comes back. A secret that cannot be looked for
@@ -80,6 +81,7 @@ pub struct RedactedArtifacts {
 }
 
 impl RedactedArtifacts {
+    /// Masks secrets in what is written to these artifacts.
     pub fn new(inner: Arc<dyn Artifacts>, redaction: Redaction) -> Self {
         Self { inner, redaction }
     }

@@ -14,6 +14,7 @@ pub struct MaskedText {
 }
 
 impl MaskedText {
+    /// Begins an empty text.
     pub fn new(redaction: Redaction) -> Self {
         Self {
             redaction,

@@ -35,10 +35,13 @@ pub(crate) struct Origin {
 /// How the work of an adjusted run would go on.
 #[derive(Debug)]
 pub struct Continuation {
+    /// The plan with its adjusted version.
     pub review: Review,
+    /// The plan as it would continue.
     pub candidate: Candidate,
     /// What was agreed to for the run that was adjusted.
     pub since: BuildsOn,
+    /// The changes since then.
     pub diff: PlanDiff,
     /// The steps that are just as they were agreed to. None if a tool or the policy changed since,
     /// or if the approver has lost their access.

@@ -8,6 +8,7 @@ use crate::run::undo::load_any_run;
 use planwright_core::adjust::{
     criteria_messages, criteria_schema, read_criteria, settled_by_steps,
 };
+use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, StreamName};
 use planwright_core::model::{ModelRole, ModelUse};
@@ -18,16 +19,41 @@ use std::collections::BTreeMap;
 /// How often the outcome is written again because the journal of the run has grown meanwhile.
 const TRIES: usize = 16;
 
+/// The reason the criteria of a run were not checked.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckCriteriaError {
+    /// The run cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The plan has no success criteria.
     #[error("the plan names no success criteria")]
     NoCriteria,
+    /// The core refuses to record the check.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The outcome could not be written.
     #[error(transparent)]
     Append(#[from] AppendError),
+}
+
+impl ClassifiedError for CheckCriteriaError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Load(error) => error.class(),
+            Self::NoCriteria => ErrorKind::Conflict.with_code("no_criteria"),
+            Self::Refused(refusal) => refusal.class(),
+            Self::Append(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Load(error) => error.hint(),
+            Self::NoCriteria => Some(Hint::AddCriteria),
+            Self::Refused(refusal) => refusal.hint(),
+            Self::Append(error) => error.hint(),
+        }
+    }
 }
 
 impl Runs {

@@ -12,6 +12,7 @@ use planwright_core::review::{BuildsOn, Review, steps_already_approved};
 pub struct Reapproval {
     /// What was agreed to before.
     pub since: BuildsOn,
+    /// The changes since then.
     pub diff: PlanDiff,
     /// The steps that are just as they were agreed to. None if a tool or the policy changed since.
     pub agreed: Vec<StepId>,

@@ -17,6 +17,7 @@ pub struct NewComment {
     pub on: Option<String>,
     /// The comment it answers.
     pub reply_to: Option<String>,
+    /// The text of the comment.
     pub text: String,
 }
 

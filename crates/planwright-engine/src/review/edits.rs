@@ -17,8 +17,11 @@ const TRIES: usize = 16;
 /// Who edits a plan, which version they looked at, and why.
 #[derive(Debug, Clone)]
 pub struct Editing {
+    /// The version that the author edited; another current one is a conflict.
     pub based_on: u32,
+    /// The author of the edit.
     pub by: Principal,
+    /// The author's reason, which is stored with the version.
     pub reason: Option<String>,
 }
 

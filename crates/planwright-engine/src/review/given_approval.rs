@@ -8,8 +8,11 @@ use std::collections::BTreeMap;
 /// Consent to exactly what was shown, given together with the order to run it.
 #[derive(Debug, Clone)]
 pub struct GivenApproval {
+    /// The version or digest that the approver saw.
     pub shown: Shown,
+    /// The approver.
     pub by: Principal,
+    /// The way the approver was recognised.
     pub assurance: Assurance,
     /// What holds for arguments that are only known later, by step. The policy says so for the
     /// others.

@@ -13,7 +13,9 @@ use std::sync::Arc;
 /// first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AwaitingPeople {
+    /// Plans that may wait for a person.
     pub plans: Vec<StreamInfo>,
+    /// Runs of those plans that may wait for a person.
     pub runs: BTreeMap<PlanId, Vec<RunId>>,
 }
 

@@ -9,12 +9,30 @@ use planwright_core::run::Run;
 /// A step that no model or executor can work on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MissingExecutor {
+    /// No model is configured for the role that the step needs.
     #[error("step `{step}` needs a model for the {role} and none is configured")]
-    NoModel { step: String, role: ModelRole },
+    NoModel {
+        /// Id of the step.
+        step: String,
+        /// The role that needs a model.
+        role: ModelRole,
+    },
+    /// The model of the step cannot be used.
     #[error("step `{step}` cannot be worked on: {source}")]
-    Model { step: String, source: ModelError },
+    Model {
+        /// Id of the step.
+        step: String,
+        /// The reason it cannot.
+        source: ModelError,
+    },
+    /// The step names an executor that is not configured or not trusted.
     #[error("step `{step}` needs the executor `{executor}`, and there is no such executor")]
-    NoExecutor { step: String, executor: String },
+    NoExecutor {
+        /// Id of the step.
+        step: String,
+        /// Name of the executor.
+        executor: String,
+    },
 }
 
 impl Plans {

@@ -4,6 +4,7 @@ pub(crate) mod append;
 pub(crate) mod comments;
 pub(crate) mod create;
 pub(crate) mod edits;
+mod error_kind;
 pub(crate) mod given_approval;
 pub(crate) mod inbox;
 pub(crate) mod missing_executor;

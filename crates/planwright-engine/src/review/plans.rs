@@ -23,26 +23,42 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// The reason a request about a plan was not carried out. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
+    /// The plan cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The core refuses the command.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The plan has errors, listed as findings.
     #[error("the plan is not valid")]
     Invalid(Vec<Finding>),
+    /// The edit cannot be applied.
     #[error(transparent)]
     Edit(#[from] EditError),
+    /// The edited document names another plan.
     #[error("the edited plan has the id `{found}`, the plan is `{plan}`")]
-    OtherPlan { plan: PlanId, found: PlanId },
+    OtherPlan {
+        /// The plan that is edited.
+        plan: PlanId,
+        /// The id in the document.
+        found: PlanId,
+    },
+    /// These tools are not available, so the plan could not run.
     #[error("Required tools not available: {}", .0.join(", "))]
     MissingTools(Vec<String>),
+    /// A rule of the policy forbids a step.
     #[error(transparent)]
     Denied(#[from] PolicyDenial),
+    /// A choice about late-bound arguments does not fit the plan, in words.
     #[error("{0}")]
     BadChoice(String),
+    /// A large value could not be read or stored.
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
+    /// The decision could not be written.
     #[error(transparent)]
     Append(#[from] AppendError),
 }
@@ -71,7 +87,9 @@ impl StoreOptions {
 /// A plan as it would run now: its variables applied, its digest taken over today's tools.
 #[derive(Debug, Clone)]
 pub struct Candidate {
+    /// The compiled plan.
     pub plan: Arc<Plan>,
+    /// The digest that an approval of it is bound to.
     pub digest: Digest,
     /// Warnings, and errors that the caller has decided to tolerate.
     pub findings: Vec<Finding>,
@@ -80,10 +98,13 @@ pub struct Candidate {
 /// A plan as it was loaded, compiled and judged to be shown to a person who decides on it.
 #[derive(Debug)]
 pub struct ShownPlan {
+    /// The plan with its review.
     pub review: Review,
     /// Where its journal ended.
     pub head: Head,
+    /// The plan as it would run.
     pub candidate: Candidate,
+    /// The judgement of the policy about each step.
     pub judged: JudgedPlan,
 }
 
@@ -212,15 +233,25 @@ impl Plans {
         given: &GivenApproval,
     ) -> Result<Review, ReviewError> {
         let (review, head) = load_review(&*self.context.ports.store, id).await?;
+        let shown_plan = self.compile_shown_plan(review, head, variables).await?;
+        self.approve_as_loaded(shown_plan, given).await
+    }
+
+    /// Compiles and judges a plan that was loaded, for a person who decides on it.
+    pub async fn compile_shown_plan(
+        &self,
+        review: Review,
+        head: Head,
+        variables: &Map<String, Value>,
+    ) -> Result<ShownPlan, ReviewError> {
         let candidate = self.candidate(&review, variables).await?;
         let judged = self.judge(&candidate.plan);
-        let shown_plan = ShownPlan {
+        Ok(ShownPlan {
             review,
             head,
             candidate,
             judged,
-        };
-        self.approve_as_loaded(shown_plan, given).await
+        })
     }
 
     /// Agrees to what the caller has loaded, compiled and judged to show it: nothing of that is
@@ -328,6 +359,7 @@ impl Plans {
         .into())
     }
 
+    /// Rejects what was shown, for a reason.
     pub async fn reject(
         &self,
         id: &PlanId,
@@ -357,6 +389,7 @@ impl Plans {
         self.write_review(review, head, &command).await
     }
 
+    /// Deletes a plan, unless a run of it is executing. Its journal remains.
     pub async fn delete(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Permission::Delete)?;
         let (review, head) = load_review(&*self.context.ports.store, id).await?;
@@ -490,6 +523,7 @@ impl Plans {
         latest_run_status(&*ports.store, review, &settings.bounds).await
     }
 
+    /// Folds the journal of a plan, and returns its head too.
     pub async fn load_review(&self, id: &PlanId) -> Result<(Review, Head), LoadError> {
         load_review(&*self.context.ports.store, id).await
     }

@@ -33,7 +33,9 @@ const NO_ACCESS: &str = "their access was revoked";
 pub struct Sweep {
     /// Whose; everybody's when absent.
     pub of: Option<Principal>,
+    /// The principal on whose order approvals are revoked.
     pub by: Principal,
+    /// The reason that is stored with each revocation.
     pub reason: String,
 }
 

@@ -29,23 +29,30 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// New mail is looked for at most this often, however often the store changes.
 const POST_INTERVAL: Duration = Duration::from_millis(20);
 
+/// The reason a command did not reach a run or was refused by it.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
+    /// The run cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The core refuses the command.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The process that executes the run said no, in its own words.
     #[error("{0}")]
     RefusedElsewhere(String),
+    /// The owner of the run did not answer in time. It may still obey.
     #[error(
         "the process that executes run {0} did not answer in time; the command stays in its mailbox"
     )]
     NoAnswer(RunId),
+    /// No process owns the run, and it could not be taken over for the command.
     #[error(transparent)]
     Acquire(#[from] AcquireError),
+    /// The decision could not be written.
     #[error(transparent)]
     Append(#[from] AppendError),
+    /// A large value could not be read or stored.
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
 }

@@ -28,6 +28,7 @@ impl RunHandle {
         }
     }
 
+    /// Returns the id of the run.
     pub fn run_id(&self) -> &RunId {
         &self.run
     }
@@ -55,6 +56,7 @@ impl RunHandle {
         self.command(RunCommand::Cancel { by }).await
     }
 
+    /// Gives the run a command, and waits for its decision.
     pub async fn command(&self, command: RunCommand) -> Result<(), Refusal> {
         let (reply, answer) = oneshot::channel();
         let request = Request::here(command.into_command(), reply);

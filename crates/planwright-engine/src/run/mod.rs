@@ -4,6 +4,7 @@ pub(crate) mod child;
 pub(crate) mod command;
 pub(crate) mod conversation;
 pub(crate) mod durations;
+mod error_kind;
 pub(crate) mod handle;
 pub(crate) mod options;
 pub(crate) mod remote_command;

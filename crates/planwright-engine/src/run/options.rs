@@ -12,6 +12,7 @@ use std::sync::Arc;
 /// How a run is to be executed.
 #[derive(Clone)]
 pub struct RunOptions {
+    /// The principal that starts or resumes the run.
     pub by: Principal,
     /// They win over the plan's, and are part of what has to be approved.
     pub variables: Map<String, Value>,
@@ -23,6 +24,7 @@ pub struct RunOptions {
     pub linger: bool,
     /// Only begin the run; another process goes on with it.
     pub queued: bool,
+    /// Callbacks for this run alone.
     pub observers: Vec<Arc<dyn Observer>>,
     /// A yes that is recorded in the same commit as the start of the run, instead of by
     /// [`Plans::approve`](crate::Plans::approve) before.
@@ -43,6 +45,7 @@ impl fmt::Debug for RunOptions {
 }
 
 impl RunOptions {
+    /// Makes options with guards and without everything optional.
     pub fn new(by: Principal) -> Self {
         Self {
             by,

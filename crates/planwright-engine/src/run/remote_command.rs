@@ -15,49 +15,77 @@ use serde::{Deserialize, Serialize};
     rename_all_fields = "camelCase"
 )]
 pub enum RunCommand {
+    /// Approves a call that waits.
     Approve {
+        /// The step that waits.
         step: String,
+        /// The approver.
         by: Principal,
+        /// The way the approver was recognised.
         assurance: Assurance,
+        /// The version or digest that the approver saw.
         shown: ShownText,
     },
+    /// Rejects a call that waits.
     Deny {
+        /// The step that waits.
         step: String,
+        /// The approver.
         by: Principal,
+        /// The version or digest that the approver saw.
         shown: ShownText,
+        /// The approver's reason.
         reason: String,
     },
+    /// Says what became of a call whose outcome is unknown.
     Resolve {
+        /// The step of the call.
         step: String,
+        /// The person who found out.
         by: Principal,
+        /// The outcome.
         resolution: Resolution,
     },
     /// Answers what was asked, named by its digest.
     GiveInput {
+        /// The step that asks.
         step: String,
+        /// The person who answers.
         by: Principal,
+        /// The question that was shown.
         question: Digest,
+        /// One reply per question.
         replies: Vec<Reply>,
     },
     /// A person leaves out a step that has not begun.
     LeaveOut {
+        /// The step that is skipped.
         step: String,
+        /// The person who decides.
         by: Principal,
+        /// The person's reason.
         reason: String,
     },
+    /// Lets calls in flight finish, and starts nothing new.
     Pause {
+        /// The principal that pauses.
         by: Principal,
     },
     /// Go on, while the owner of the paused run still waits for calls in flight.
     Resume {
+        /// The principal that resumes.
         by: Principal,
     },
+    /// Stops calls in flight, and ends the run.
     Cancel {
+        /// The principal that cancels.
         by: Principal,
     },
     /// Declare the run failed, though no step of it was why.
     GiveUp {
+        /// The person who decides.
         by: Principal,
+        /// The person's reason.
         reason: String,
     },
 }
@@ -66,7 +94,9 @@ pub enum RunCommand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShownText {
+    /// The number of the version.
     Version(u32),
+    /// The digest of the plan or call.
     Digest(Digest),
 }
 

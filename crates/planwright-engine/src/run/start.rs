@@ -33,62 +33,115 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
+/// The reason a run was not started or resumed.
 #[derive(Debug, thiserror::Error)]
 pub enum StartRunError {
+    /// The plan or run cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The plan has errors, listed as findings.
     #[error("the plan is not valid")]
     Invalid(Vec<Finding>),
+    /// These tools are not available.
     #[error("Required tools not available: {}", .0.join(", "))]
     MissingTools(Vec<String>),
+    /// The plan uses features that this version cannot execute.
     #[error("this version cannot execute {}", .0.join(", "))]
     Unsupported(Vec<String>),
+    /// A step has no model or executor to work on it.
     #[error(transparent)]
     MissingExecutor(#[from] MissingExecutor),
+    /// The review refuses the start, for example without an approval.
     #[error(transparent)]
     Refused(#[from] ReviewRefusal),
+    /// The plan has another version than the run.
     #[error(
         "the plan was edited since: the run executes version {run}, the plan is at version {current}"
     )]
-    Edited { run: u32, current: u32 },
+    Edited {
+        /// Version that the run executes.
+        run: u32,
+        /// Current version of the plan.
+        current: u32,
+    },
+    /// A tool, a sub-plan or the policy is not the one the run was approved with.
     #[error(
         "a tool, a sub-plan or the policy changed since the run began: approved was {approved}, now it would be {current}{difference}"
     )]
     ToolsChanged {
+        /// The digest that was approved.
         approved: Digest,
+        /// The digest that would run.
         current: Digest,
+        /// The changes, in words.
         difference: Difference,
     },
+    /// The approval covers something else than what would run.
     #[error(
         "the approval covers {approved}, but {current} would run: the plan, its variables, a tool or the policy changed{difference}"
     )]
     Changed {
+        /// The digest that was approved.
         approved: Digest,
+        /// The digest that would run.
         current: Digest,
+        /// The changes, in words.
         difference: Difference,
     },
+    /// A rule of the policy forbids a step.
     #[error(transparent)]
     Denied(#[from] PolicyDenial),
+    /// A choice about late-bound arguments does not fit the plan, in words.
     #[error("{0}")]
     BadChoice(String),
+    /// A large value could not be read or stored.
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
+    /// No run of the plan is unfinished.
     #[error("plan `{0}` has no run that could be resumed")]
     NothingToResume(PlanId),
+    /// Another run of the plan has not ended.
     #[error("plan `{plan}` is already executing as {run}")]
-    AlreadyExecuting { plan: PlanId, run: RunId },
+    AlreadyExecuting {
+        /// The plan.
+        plan: PlanId,
+        /// The run that has not ended.
+        run: RunId,
+    },
+    /// The run has ended.
     #[error("run {run} has already ended ({status})")]
-    Ended { run: RunId, status: RunStatus },
+    Ended {
+        /// The run.
+        run: RunId,
+        /// The status it ended with.
+        status: RunStatus,
+    },
+    /// An undo of a run of this plan has not ended.
     #[error("{run} of plan `{plan}` is being taken back")]
-    BeingUndone { plan: PlanId, run: RunId },
+    BeingUndone {
+        /// The plan.
+        plan: PlanId,
+        /// The run that is being undone.
+        run: RunId,
+    },
+    /// The run belongs to a step of another run, which resumes it.
     #[error("{run} is the work of step `{}` of {}: that one is resumed", .parent.step, .parent.run)]
-    ChildRun { run: RunId, parent: Parent },
+    ChildRun {
+        /// The child run.
+        run: RunId,
+        /// The step it works for.
+        parent: Parent,
+    },
+    /// No step has this id.
     #[error("there is no step `{0}`")]
     UnknownStep(String),
+    /// The engine is stopping and starts nothing.
     #[error("the service is stopping and starts nothing any more")]
     Stopping,
+    /// Another process owns the run.
     #[error(transparent)]
     Acquire(#[from] AcquireError),
+    /// The start could not be written.
     #[error(transparent)]
     Append(#[from] AppendError),
 }

@@ -27,18 +27,25 @@ use std::sync::Arc;
 /// The word beside the status of a run that is being taken back.
 pub(crate) const UNDOING: &str = "undoing";
 
+/// The reason a run was not undone.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoRunError {
+    /// The run cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The core refuses the undo.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The approver did not agree to the calls of the undo.
     #[error("the undo of the run was not approved")]
     NotApproved,
+    /// The calls of the undo cannot be built.
     #[error(transparent)]
     Plan(PlanUndoError),
+    /// A result that the undo needs cannot be read, in words.
     #[error("a value of the run cannot be read: {0}")]
     Value(String),
+    /// The run that undoes could not be started.
     #[error(transparent)]
     Start(#[from] StartRunError),
 }
@@ -48,19 +55,23 @@ pub enum UndoRunError {
 pub struct UndoCandidate {
     /// The run that is taken back.
     pub original: Run,
-    pub undo: Undo,
+    /// The run that undoes it, begun or to be begun.
+    pub undo: PreparedUndo,
     head: Head,
 }
 
 /// How a run is taken back.
 #[derive(Debug)]
-pub enum Undo {
+pub enum PreparedUndo {
     /// It was begun and has not ended: it goes on.
     Open(Box<Run>),
     /// It begins.
     Fresh {
+        /// The plan of the undo.
         candidate: Candidate,
+        /// Steps of the original that are undone.
         steps: Vec<StepIx>,
+        /// Steps of the original that stay, with the reason.
         kept: Vec<(StepIx, Kept)>,
     },
 }
@@ -74,7 +85,7 @@ impl Runs {
             if !undo.state().is_terminal() {
                 return Ok(UndoCandidate {
                     original,
-                    undo: Undo::Open(Box::new(undo)),
+                    undo: PreparedUndo::Open(Box::new(undo)),
                     head,
                 });
             }
@@ -89,7 +100,7 @@ impl Runs {
             .compile(document)
             .await
             .map_err(StartRunError::from)?;
-        let undo = Undo::Fresh {
+        let undo = PreparedUndo::Fresh {
             candidate: self.check_findings(candidate)?,
             steps,
             kept,
@@ -145,8 +156,8 @@ impl Runs {
             head,
         } = self.plan_undo(id).await?;
         let candidate = match undo {
-            Undo::Open(undo) => return Ok(self.resume_run(undo.id(), options).await?),
-            Undo::Fresh { candidate, .. } => candidate,
+            PreparedUndo::Open(undo) => return Ok(self.resume_run(undo.id(), options).await?),
+            PreparedUndo::Fresh { candidate, .. } => candidate,
         };
         let approval = options.approval.clone().ok_or(UndoRunError::NotApproved)?;
         let Candidate { plan, digest, .. } = candidate;

@@ -191,6 +191,7 @@ impl Supervisor {
         self.files.note(plan);
     }
 
+    /// Returns the numbers of runs that execute and wait now.
     pub fn stats(&self) -> SupervisorStats {
         *self.stats.borrow()
     }

@@ -17,9 +17,12 @@ const MAX_DEPTH: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Belongs {
+    /// The plan of that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_id: Option<PlanId>,
+    /// The run that people started.
     pub run_id: RunId,
+    /// The step of it that the child run works on.
     pub step_id: StepId,
 }
 

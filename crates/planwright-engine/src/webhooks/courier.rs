@@ -55,6 +55,7 @@ pub struct Courier {
 }
 
 impl Courier {
+    /// Makes a courier for the endpoint behind this webhook.
     pub fn new(engine: Engine, outbox: Arc<dyn Outbox>, webhook: Arc<dyn Webhook>) -> Self {
         Self {
             engine,
@@ -66,6 +67,7 @@ impl Courier {
         }
     }
 
+    /// Sets the observer that counts attempts.
     #[must_use]
     pub fn watched_by(mut self, watch: Arc<dyn CourierWatch>) -> Self {
         self.watch = watch;

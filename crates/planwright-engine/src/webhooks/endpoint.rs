@@ -14,12 +14,17 @@ pub enum SendNoticeError {
     /// The endpoint, or what stands before it, is too busy.
     #[error("{reason}")]
     Throttled {
+        /// The failure, in words.
         reason: String,
+        /// Pause that the endpoint asks for.
         retry_after: Option<Duration>,
     },
+    /// The notice did not reach the endpoint, or the endpoint could not take it.
     #[error("{reason}")]
     Failed {
+        /// The failure, in words.
         reason: String,
+        /// Pause that the endpoint asks for.
         retry_after: Option<Duration>,
     },
 }

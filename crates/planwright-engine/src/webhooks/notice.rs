@@ -39,8 +39,11 @@ pub const KINDS: &[&str] = &[
 pub struct Notice {
     /// The same whenever this is told, so that a receiver that is told twice can know it.
     pub id: String,
+    /// The name of the event, such as `run.ended`.
     pub kind: &'static str,
+    /// Time of the entry it is made from.
     pub at: Timestamp,
+    /// The plan, run and step it is about.
     pub about: About,
 }
 
@@ -48,18 +51,25 @@ pub struct Notice {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct About {
+    /// Id of the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_id: Option<PlanId>,
+    /// Id of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+    /// Id of the step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_id: Option<StepId>,
+    /// Version of the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
+    /// Digest of what is to be approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
+    /// Title of the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// The change itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<NoticeStatus>,
     /// What a child run belongs to.
@@ -71,25 +81,45 @@ pub struct About {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeStatus {
+    /// The run was adjusted and continues in another one.
     Adjusted,
+    /// An approval was given.
     Approved,
+    /// The plan was archived.
     Archived,
+    /// The run was cancelled.
     Cancelled,
+    /// An approver asked for changes.
     ChangesRequested,
+    /// A comment was made.
     Commented,
+    /// The run completed.
     Completed,
+    /// The plan was deleted.
     Deleted,
+    /// The plan, an approval or a step expired.
     Expired,
+    /// The run failed.
     Failed,
+    /// The outcome of a call is unknown.
     OutcomeUnknown,
+    /// The run was paused.
     Paused,
+    /// A version was proposed.
     Proposed,
+    /// An approver rejected.
     Rejected,
+    /// An approval or input was requested.
     Requested,
+    /// The run was resumed.
     Resumed,
+    /// An approval was revoked.
     Revoked,
+    /// No process executes the run any more.
     Stalled,
+    /// The run started.
     Started,
+    /// The run is being undone.
     Undoing,
 }
 

@@ -2,7 +2,7 @@
 //! per server.
 
 use crate::world::{World, approved, millis, options};
-use planwright_engine::Limits;
+use planwright_engine::ConcurrencyLimits;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -105,25 +105,25 @@ async fn a_server_takes_as_many_calls_as_it_says() {
 async fn limits_of_the_operator_hold_over_all_runs() {
     let limits = [
         (
-            Limits {
+            ConcurrencyLimits {
                 global: 3,
-                ..Limits::default()
+                ..ConcurrencyLimits::default()
             },
             "",
             3,
         ),
         (
-            Limits {
+            ConcurrencyLimits {
                 per_server: BTreeMap::from([("r".into(), 2)]),
-                ..Limits::default()
+                ..ConcurrencyLimits::default()
             },
             "r.",
             2,
         ),
         (
-            Limits {
+            ConcurrencyLimits {
                 per_tool: BTreeMap::from([("r.read".into(), 2)]),
-                ..Limits::default()
+                ..ConcurrencyLimits::default()
             },
             "r.read",
             2,

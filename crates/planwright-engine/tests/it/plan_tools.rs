@@ -5,11 +5,11 @@ use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::Review;
 use planwright_core::run::{Run, Shown};
 use planwright_core::trace::TraceId;
-use planwright_engine::chat::{Budget, CountedTools, Spending};
+use planwright_engine::chat::{ChatBudget, CountedTools, Spending};
 use planwright_engine::memory::NoModel;
 use planwright_engine::port::BoxFuture;
 use planwright_engine::{
-    Candidate, Consented, Consenter, Engine, GivenApproval, Limits, PlanMaker, PlanTool,
+    Candidate, ConcurrencyLimits, Consented, Consenter, Engine, GivenApproval, PlanMaker, PlanTool,
     PlanToolCall, PlanTools, StoreOptions,
 };
 use serde_json::{Map, Value, json};
@@ -406,7 +406,7 @@ async fn a_call_that_is_not_wanted_any_more_cancels_its_run() {
 #[tokio::test(start_paused = true)]
 async fn a_plan_that_is_run_from_a_chat_has_what_is_left_of_the_budget() {
     let world = World::new();
-    let spending = Spending::new(Budget {
+    let spending = Spending::new(ChatBudget {
         calls: Some(3),
         tokens: None,
     });
@@ -415,7 +415,11 @@ async fn a_plan_that_is_run_from_a_chat_has_what_is_left_of_the_budget() {
         Arc::<crate::world::ScriptedTools>::clone(&world.tools),
         spending.clone(),
     );
-    let engine = plain.fork_engine(Arc::new(counted), Arc::new(NoModel), Limits::default());
+    let engine = plain.fork_engine(
+        Arc::new(counted),
+        Arc::new(NoModel),
+        ConcurrencyLimits::default(),
+    );
     spending.before(2, []);
     let (tools, _) = tools(&engine, Ok(plan("r.read")));
     let result = call(&tools, PlanTool::CreateAndExecute, json!({"goal": "do it"})).await;

@@ -10,8 +10,8 @@ use planwright_engine::port::{
     BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, StreamIndex as _,
 };
 use planwright_engine::{
-    CreateError, CreateOrder, Created, Engine, PlannerEvent, PlannerOptions, PlannerSink,
-    RegenerateOrder, ReviewError, StoreOptions,
+    CreateError, CreateOrder, Engine, PlannerEvent, PlannerOptions, PlannerSink, RegenerateOrder,
+    ReviewError, StoreOptions, WrittenPlan,
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -76,7 +76,7 @@ async fn a_goal_becomes_a_proposed_plan_with_what_it_cost() {
     let world = World::new();
     let model = ScriptedModel::default().then(Ok(answer(GOOD, false, Some(Cost(1_500)))));
     let engine = engine(&world, &model);
-    let Created {
+    let WrittenPlan {
         review,
         findings,
         planning,

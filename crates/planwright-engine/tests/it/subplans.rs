@@ -368,9 +368,9 @@ async fn a_child_that_takes_too_long_is_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn plans_nest_and_the_limit_over_all_runs_cannot_block_them() {
     let world = World::new();
-    let limits = planwright_engine::Limits {
+    let limits = planwright_engine::ConcurrencyLimits {
         global: 1,
-        ..planwright_engine::Limits::default()
+        ..planwright_engine::ConcurrencyLimits::default()
     };
     let engine = world.engine_with("one", limits);
     propose(
@@ -503,7 +503,7 @@ async fn the_run_of_a_child_can_be_taken_back_by_itself() {
     let run = run(&engine, parent(&json!({"word": "x"}))).await;
     let child = child_of(run.id(), "sub");
     let candidate = engine.runs().plan_undo(&child).await.unwrap();
-    let planwright_engine::Undo::Fresh { candidate, .. } = candidate.undo else {
+    let planwright_engine::PreparedUndo::Fresh { candidate, .. } = candidate.undo else {
         panic!("nothing is open")
     };
     let mut agreed = options();

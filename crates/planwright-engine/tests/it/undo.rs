@@ -8,7 +8,8 @@ use planwright_core::run::{Refusal, Resolution, Run, RunEvent, Shown, StoredValu
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{Clock as _, OwnerId};
 use planwright_engine::{
-    Engine, GivenApproval, RunCommand, RunHandle, RunOptions, StartRunError, Undo, UndoRunError,
+    Engine, GivenApproval, PreparedUndo, RunCommand, RunHandle, RunOptions, StartRunError,
+    UndoRunError,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -43,7 +44,7 @@ async fn run(engine: &Engine, plan: Value) -> Run {
 async fn consent(engine: &Engine, run: &RunId, by: Principal) -> RunOptions {
     let mut options = options();
     if let Ok(candidate) = engine.runs().plan_undo(run).await
-        && let Undo::Fresh { candidate, .. } = candidate.undo
+        && let PreparedUndo::Fresh { candidate, .. } = candidate.undo
     {
         let shown = Shown::Digest(candidate.digest);
         options.approval = Some(GivenApproval {
@@ -182,7 +183,7 @@ async fn a_failed_run_is_taken_back_as_far_as_it_came() {
     let original = run(&engine, plan).await;
     assert_eq!(original.status().as_str(), "failed");
     let candidate = engine.runs().plan_undo(original.id()).await.unwrap();
-    let Undo::Fresh { kept, steps, .. } = candidate.undo else {
+    let PreparedUndo::Fresh { kept, steps, .. } = candidate.undo else {
         panic!("nothing is open")
     };
     assert_eq!(

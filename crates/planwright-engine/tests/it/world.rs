@@ -12,7 +12,7 @@ use planwright_core::time::Timestamp;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, SequentialIds};
 use planwright_engine::port::{BoxFuture, Call, CallError, Clock, Outcome, OwnerId, Store, Tools};
-use planwright_engine::{Engine, EngineBuilder, Limits, RunOptions};
+use planwright_engine::{ConcurrencyLimits, Engine, EngineBuilder, RunOptions};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -332,7 +332,7 @@ impl World {
         self.builder(name).store(store, artifacts).build()
     }
 
-    pub(crate) fn engine_with(&self, name: &str, limits: Limits) -> Engine {
+    pub(crate) fn engine_with(&self, name: &str, limits: ConcurrencyLimits) -> Engine {
         let store = Arc::<MemoryStore>::clone(&self.store);
         let artifacts = Arc::<MemoryArtifacts>::clone(&self.artifacts);
         self.builder(name)

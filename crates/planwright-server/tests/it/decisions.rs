@@ -323,3 +323,22 @@ fn a_code_of_the_terminal_is_worth_one_session_that_says_how_its_owner_signed_in
     let me = me.token(session["token"].as_str().unwrap()).send();
     assert_eq!(me.ends(200).json()["assurance"], "web_sign_in");
 }
+
+#[test]
+fn an_approval_reads_and_compiles_the_plan_once() {
+    let service = Service::new();
+    service.plan("sub", json!([echo("a", 1, &[])]));
+    service.plan(
+        "p",
+        json!([{ "id": "s", "title": "Step s", "plan": { "id": "sub" } }]),
+    );
+    service.approve("p");
+    let stream = |id: &str| StreamName::Plan(id.parse().unwrap());
+    let reads = |id: &str| {
+        service
+            .store
+            .reads_by_last_writer(&stream("p"), &stream(id))
+    };
+    assert_eq!(reads("p"), 1, "the journal is folded once");
+    assert_eq!(reads("sub"), 1, "compiling reads the sub-plan");
+}

@@ -9,10 +9,12 @@
 
 mod chat;
 mod contract;
+mod counting_store;
 mod decisions;
 mod lifecycle;
 mod overload;
 mod planning;
+mod problems;
 mod reflection;
 mod repeat;
 mod revocations;

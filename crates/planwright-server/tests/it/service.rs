@@ -1,6 +1,7 @@
 //! A service of its own for each test: the whole application on a free port of this process, over
 //! stores in memory.
 
+use crate::counting_store::CountingStore;
 use crate::tools::{MemoryFiles, tools};
 use planwright_api::LogLine;
 use planwright_core::id::PlanId;
@@ -50,6 +51,7 @@ pub(crate) struct Service {
     runtime: Option<Runtime>,
     http: Http,
     tokens: Arc<MemoryTokens>,
+    pub(crate) store: Arc<CountingStore>,
     /// The files that tools have written.
     pub(crate) files: MemoryFiles,
     projected: Arc<ProjectedPlans>,
@@ -103,9 +105,13 @@ impl Service {
         };
         let policy = Policy::read(&policy).unwrap();
         let store = MemoryStore::with_clock(Arc::clone(&setup.clock));
+        let store = Arc::new(CountingStore::new(store));
         let engine = Engine::builder(Arc::new(tools(&files)))
             .clock(setup.clock)
-            .store(Arc::new(store), Arc::new(MemoryArtifacts::default()))
+            .store(
+                Arc::<CountingStore>::clone(&store),
+                Arc::new(MemoryArtifacts::default()),
+            )
             .tokens(Arc::<MemoryTokens>::clone(&tokens))
             .policy(Arc::new(policy))
             .model(setup.model)
@@ -132,6 +138,7 @@ impl Service {
             runtime: Some(runtime),
             http,
             tokens,
+            store,
             files,
             projected,
             client: ServiceClient {

@@ -9,7 +9,7 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::plan::{Document, literal};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::run::{Reply, Run, Shown, StepReport, StepState};
-use planwright_engine::chat::{Budget, CHAT_LABEL, is_conversation};
+use planwright_engine::chat::{CHAT_LABEL, ChatBudget, is_conversation};
 use planwright_engine::{GivenApproval, PlanTool, RunCommand, RunHandle, RunOptions};
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ pub(super) struct ConversationTerms {
     /// The tools the model is offered, by their full names.
     pub(super) tools: Vec<String>,
     pub(super) max_turns: Option<u32>,
-    pub(super) budget: Budget,
+    pub(super) budget: ChatBudget,
 }
 
 /// What a conversation was offered when it began.

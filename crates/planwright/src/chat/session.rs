@@ -16,7 +16,7 @@ use crate::terminal::progress::RunProgress;
 use crate::workspace::app::{App, CommandContext, user};
 use planwright_core::run::Run;
 use planwright_engine::chat::{
-    Budget, ChatModel, ConversationTools, CountedModel, CountedTools, Spending,
+    ChatBudget, ChatModel, ConversationTools, CountedModel, CountedTools, Spending,
 };
 use planwright_engine::port::{Model, TextSink, Tools};
 use planwright_engine::{Engine, Observer, PlanTools, RunCommand, RunHandle};
@@ -36,7 +36,7 @@ pub(crate) struct ChatOptions {
     pub(crate) plan_tools: bool,
     pub(crate) model: Option<String>,
     pub(crate) max_turns: Option<u32>,
-    pub(crate) budget: Budget,
+    pub(crate) budget: ChatBudget,
     pub(crate) resume: Option<String>,
 }
 

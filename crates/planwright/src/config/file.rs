@@ -18,7 +18,7 @@ use planwright_core::plan::Bounds;
 use planwright_core::policy::{Policy, PolicyDocument, RolesTable, TimeSpan};
 use planwright_core::text::nearest_names;
 use planwright_core::tool::EffectClass;
-use planwright_engine::{AgentSettings, Engine, Limits, Retention};
+use planwright_engine::{AgentSettings, ConcurrencyLimits, Engine, Retention};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -286,8 +286,8 @@ impl Config {
     }
 
     /// What a chat may spend, with everything that comes of it.
-    pub(crate) fn chat_budget(&self) -> planwright_engine::chat::Budget {
-        planwright_engine::chat::Budget {
+    pub(crate) fn chat_budget(&self) -> planwright_engine::chat::ChatBudget {
+        planwright_engine::chat::ChatBudget {
             calls: self.chat.max_calls,
             tokens: self.chat.max_tokens,
         }
@@ -333,14 +333,14 @@ impl Config {
         }
     }
 
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> ConcurrencyLimits {
         let LimitsTable {
             global,
             per_server,
             per_tool,
         } = self.limits.clone();
-        Limits {
-            global: global.unwrap_or_else(|| Limits::default().global),
+        ConcurrencyLimits {
+            global: global.unwrap_or_else(|| ConcurrencyLimits::default().global),
             per_server,
             per_tool,
         }

@@ -5,6 +5,7 @@ pub(crate) mod dag;
 pub(crate) mod diff;
 pub(crate) mod editor;
 pub(crate) mod late_bound;
+pub(crate) mod next_step;
 pub(crate) mod no_model;
 pub(crate) mod pending_calls;
 pub(crate) mod plan_status;

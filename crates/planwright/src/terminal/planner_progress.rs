@@ -1,6 +1,6 @@
 //! What people see of a planner: how it goes, what it cost, why there is no plan.
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::terminal::no_model;
 use crate::terminal::printer::{Printer, line};
 use crate::terminal::spinner::Spinner;
@@ -92,7 +92,7 @@ impl PlannerFlags {
         };
         resolved
             .map(drop)
-            .map_err(|cause| planning_failure(&failed(cause)))
+            .map_err(|cause| CreateError::Failed(Box::new(failed(cause))).into())
     }
 
     /// Starts the servers whose tools the planner is told about: those that were named, else all
@@ -288,35 +288,31 @@ pub(crate) fn format_usage(usage: TokenUsage, cost: Option<Cost>) -> String {
 
 impl From<CreateError> for Failure {
     fn from(error: CreateError) -> Self {
-        match error {
-            CreateError::NoGoal | CreateError::GoalTooLong { .. } => {
-                Self::from_error(Exit::Usage, &error)
-            }
-            CreateError::Prompt(_) => Self::from_error(Exit::Usage, &error)
-                .hint("prompts are replaced by files in .plans/prompts: see docs/planning.md"),
-            CreateError::NoSuchStep(_) => Self::from_error(Exit::Usage, &error),
-            CreateError::NothingInScope(_) => Self::from_error(Exit::Refused, &error)
-                .hint("--any-tool plans with all tools; planwright tools shows which there are"),
-            CreateError::Executing(_) | CreateError::OutcomeUnknown(_) => {
-                Self::from_error(Exit::Refused, &error)
-            }
-            CreateError::Cancelled(planning) if planning.used.is_empty() => {
-                Self::new(Exit::Interrupted, "interrupted")
-            }
-            CreateError::Cancelled(planning) => Self::new(
-                Exit::Interrupted,
-                format!(
-                    "interrupted; {}",
-                    format_usage(planning.usage(), planning.cost())
-                ),
-            ),
-            CreateError::Failed(failed) => planning_failure(&failed),
-            CreateError::Review(error) => error.into(),
+        let failure = Self::classified(&error);
+        match &error {
+            CreateError::Cancelled(planning) => Self {
+                message: describe_interruption(planning),
+                ..failure
+            },
+            CreateError::Failed(failed) => planning_failure(failure, failed),
+            _ => failure,
         }
     }
 }
 
-fn planning_failure(failed: &FailedPlanning) -> Failure {
+/// Formats an interruption together with what it has cost already.
+fn describe_interruption(planning: &PlanningRecord) -> String {
+    if planning.used.is_empty() {
+        return "interrupted".to_owned();
+    }
+    format!(
+        "interrupted; {}",
+        format_usage(planning.usage(), planning.cost())
+    )
+}
+
+/// Adds to the failure what the rounds came to and cost, and the way without a model.
+fn planning_failure(failure: Failure, failed: &FailedPlanning) -> Failure {
     let rounds = failed.rounds.len();
     let mut message = match &failed.cause {
         Some(cause) => cause.to_string(),
@@ -344,5 +340,5 @@ fn planning_failure(failed: &FailedPlanning) -> Failure {
         .into_iter();
     let without = "planwright create GOAL --fallback makes a draft without one".to_owned();
     let hints: Vec<String> = advice.chain([without]).collect();
-    Failure::new(Exit::Model, message).hint(hints.join("; "))
+    Failure { message, ..failure }.hint(hints.join("; "))
 }

@@ -71,7 +71,7 @@ fn another_process_pauses_and_cancels() {
     bench.wait_for("p", "attempt_started", "a");
     bench
         .run(&["resume", "p"])
-        .complains(3, "another process is executing");
+        .complains(3, "another process executes");
     bench.run(&["pause", "p"]).ends(0);
     assert_eq!(running.wait().ends(4).json()["status"], "paused");
     let running = bench.start(&["resume", "p", "--json"]);

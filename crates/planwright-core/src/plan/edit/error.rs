@@ -89,7 +89,7 @@ pub enum EditError {
 
 impl EditError {
     /// Returns a suggestion for the author.
-    pub fn hint(&self) -> Option<String> {
+    pub fn suggest(&self) -> Option<String> {
         match self {
             Self::NoSuchStep { suggestion, .. }
             | Self::NothingThere { suggestion, .. }

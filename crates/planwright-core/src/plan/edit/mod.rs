@@ -5,6 +5,7 @@
 
 mod apply;
 mod error;
+mod error_kind;
 mod operation;
 mod path;
 mod place;

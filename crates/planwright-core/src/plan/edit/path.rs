@@ -266,7 +266,7 @@ mod tests {
             .unwrap()
             .unset(0, &mut root)
             .unwrap_err();
-        assert_eq!(refused.hint().unwrap(), "did you mean `path`?");
+        assert_eq!(refused.suggest().unwrap(), "did you mean `path`?");
         Path::parse("args.list.0")
             .unwrap()
             .unset(0, &mut root)

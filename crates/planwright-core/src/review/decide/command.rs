@@ -19,7 +19,7 @@ pub enum Command {
     Propose {
         /// The content of the version.
         document: Arc<Document>,
-        /// What would run.
+        /// The digest of what would run.
         digest: Digest,
         /// The author.
         by: Principal,
@@ -28,40 +28,40 @@ pub enum Command {
     Draft {
         /// The content of the version.
         document: Arc<Document>,
-        /// What would run.
+        /// The digest of what would run.
         digest: Digest,
         /// The author.
         by: Principal,
     },
     /// Put the draft forward as it is.
     ProposeDraft {
-        /// Who puts it forward.
+        /// The principal who puts it forward.
         by: Principal,
     },
     /// Change the plan as it was at one version.
     Edit(Box<Revision>),
     /// Agree to what was shown.
     Approve {
-        /// What was on the screen.
+        /// The version or digest that was on the screen.
         shown: Shown,
-        /// What would run now.
+        /// The digest of what would run now.
         digest: Digest,
         /// The approver.
         by: Principal,
-        /// How sure it is that it is them.
+        /// The assurance that it is them.
         assurance: Assurance,
-        /// What the policy says about it, and what the approver chose.
+        /// The policy about it, and the choices of the approver.
         offer: Box<Offer>,
     },
     /// Send the plan back.
     Reject {
-        /// What was on the screen.
+        /// The version or digest that was on the screen.
         shown: Shown,
-        /// What would run now.
+        /// The digest of what would run now.
         digest: Digest,
         /// The approver.
         by: Principal,
-        /// What has to change.
+        /// The change that is asked for.
         reason: String,
     },
     /// Begin a run of exactly this digest.
@@ -73,20 +73,20 @@ pub enum Command {
     },
     /// Delete the plan. Its journal is kept.
     Delete {
-        /// Who deletes it.
+        /// The principal who deletes it.
         by: Principal,
         /// A run of it has not ended.
         executing: bool,
     },
     /// Ask the author to change something, without rejecting the plan.
     RequestChanges {
-        /// What was on the screen.
+        /// The version or digest that was on the screen.
         shown: Shown,
-        /// What would run now.
+        /// The digest of what would run now.
         digest: Digest,
         /// The approver.
         by: Principal,
-        /// What has to change.
+        /// The change that is asked for.
         reason: String,
     },
     /// Time passed: note that the plan was not touched for so many days.
@@ -102,14 +102,14 @@ pub enum Command {
     RevokeApprovals(Box<Revocation>),
     /// Put the plan away.
     Archive {
-        /// Who puts it away.
+        /// The principal who puts it away.
         by: Principal,
         /// The status of the latest run, if there is one.
         latest_run: Option<RunStatus>,
     },
     /// Bring an archived plan back.
     Unarchive {
-        /// Who brings it back.
+        /// The principal who brings it back.
         by: Principal,
     },
     /// Say something about the plan, or settle what was said.

@@ -16,23 +16,23 @@ pub enum CommentCommand {
         on: Option<String>,
         /// The comment it answers; absent when it begins a thread.
         reply_to: Option<String>,
-        /// Who says it.
+        /// The principal who says it.
         by: Principal,
-        /// What is said.
+        /// The text.
         text: String,
     },
     /// Nothing is left to discuss in the thread of this comment.
     Resolve {
         /// Any comment of the thread.
         comment: String,
-        /// Who settles the thread.
+        /// The principal who settles the thread.
         by: Principal,
     },
     /// Something is left after all.
     Reopen {
         /// Any comment of the thread.
         comment: String,
-        /// Who opens the thread again.
+        /// The principal who opens the thread again.
         by: Principal,
     },
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Creation {
     /// The content of its first version.
     pub document: Arc<Document>,
-    /// What would run.
+    /// The digest of what would run.
     pub digest: Digest,
     /// The author.
     pub by: Principal,

@@ -13,15 +13,15 @@ pub struct Revision {
     pub based_on: u32,
     /// The content of the next version.
     pub document: Arc<Document>,
-    /// What would run.
+    /// The digest of what would run.
     pub digest: Digest,
     /// The author of the change.
     pub by: Principal,
-    /// Why it is changed, in the author's words.
+    /// The reason for the change, in the author's words.
     pub reason: Option<String>,
     /// The earlier version whose content this is.
     pub restored_from: Option<u32>,
-    /// How it came about, if a model wrote it.
+    /// The record of its planning, if a model wrote it.
     pub planning: Option<Box<PlanningRecord>>,
 }
 

@@ -36,64 +36,92 @@ use crate::tool::{EffectClass, ToolName};
 pub enum Command {
     /// Call the step's tool with exactly these arguments.
     Start {
+        /// The step or element.
         step: StepIx,
+        /// The tool that is called.
         tool: ToolName,
+        /// The class of its effect.
         class: EffectClass,
+        /// The digest of the tool and its arguments.
         call: Digest,
         /// What is known about the call; a run that carries its consent starts nothing without.
         facts: Option<Box<CallFacts>>,
     },
     /// The call cannot be made: a value is missing, the tool is gone, the arguments do not fit.
     Fail {
+        /// The step or element.
         step: StepIx,
+        /// The error that ended it.
         error: StepError,
     },
     /// The step's tool is not there, and the plan says that this is fine.
     Skip {
+        /// The step or element.
         step: StepIx,
+        /// The reason, in words for people.
         reason: String,
     },
     /// A person says that the step is not to run.
     LeaveOut {
+        /// The step or element.
         step: String,
+        /// The principal who did it.
         by: Principal,
+        /// The reason, in words for people.
         reason: String,
     },
     /// Run the step once for each element of this list.
     OpenLoop {
+        /// The step or element.
         step: StepIx,
+        /// The list.
         items: StoredValue,
+        /// The number of elements.
         count: usize,
     },
     /// Every element had its turn: these are their values.
     CloseLoop {
+        /// The step or element.
         step: StepIx,
+        /// The value that came back.
         value: StoredValue,
     },
     /// Ask a person what the step wants to know.
     AskInput {
+        /// The step or element.
         step: StepIx,
+        /// The question in words; that of the plan when absent.
         message: Option<String>,
     },
     /// A person answers what was asked.
     GiveInput {
+        /// The step or element.
         step: String,
+        /// The principal who did it.
         by: Principal,
         /// What was on the screen: [`Asked::digest`].
         question: Digest,
+        /// The answers, one per question.
         replies: Vec<Reply>,
     },
     /// A call came back, or will not.
     Report {
+        /// The step or element.
         step: StepIx,
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The outcome of the call.
         answer: CallReport,
     },
     /// The executor of an agent step said something and wants these calls made.
     TakeTurn {
+        /// The step or element.
         step: StepIx,
+        /// The attempt, counted from 1.
         attempt: AttemptNo,
+        /// The words of the executor.
         text: Option<StoredValue>,
+        /// The calls it wants made.
         calls: Vec<Wanted>,
         /// What asking took; absent for an executor that is no model of ours.
         used: Option<ModelUse>,
@@ -102,7 +130,9 @@ pub enum Command {
     },
     /// A model was asked for this step.
     NoteModel {
+        /// The step or element.
         step: StepIx,
+        /// The tokens and the money that it took.
         used: ModelUse,
     },
     /// Time passed.
@@ -111,63 +141,94 @@ pub enum Command {
     Recover,
     /// Ask people about the steps that need it.
     AskApprovals,
+    /// Agree to what was asked.
     Approve {
+        /// The step or element.
         step: String,
+        /// The principal who did it.
         by: Principal,
+        /// The assurance that it was them.
         assurance: Assurance,
+        /// The version or digest that was on the screen.
         shown: Shown,
     },
+    /// Refuse what was asked.
     Deny {
+        /// The step or element.
         step: String,
+        /// The principal who did it.
         by: Principal,
+        /// The version or digest that was on the screen.
         shown: Shown,
+        /// The reason, in words for people.
         reason: String,
     },
+    /// State the outcome of a call that was lost.
     Resolve {
+        /// The step or element.
         step: String,
+        /// The principal who did it.
         by: Principal,
+        /// The outcome that the person states.
         resolution: Resolution,
     },
+    /// Start nothing more until the run is resumed.
     Pause {
+        /// The principal who did it.
         by: Principal,
     },
+    /// Go on with a run that is paused or stalled.
     Resume {
+        /// The principal who did it.
         by: Principal,
     },
+    /// Stop the calls in flight, and end.
     Cancel {
+        /// The principal who did it.
         by: Principal,
     },
     /// No process has executed the run since then.
     Stall {
+        /// The time since when no process executes it.
         since: Timestamp,
     },
     /// Declare the run failed.
     GiveUp {
+        /// The principal who did it.
         by: Principal,
+        /// The reason, in words for people.
         reason: String,
     },
     /// The reflector looked at how the run went, and this is what it says.
     Reflect {
+        /// The answer of the reflector.
         reflected: Box<Reflected>,
+        /// The tokens and the money that it took.
         used: Vec<ModelUse>,
         /// Why the adjustments cannot be made, if the plan they lead to cannot run.
         problem: Option<String>,
     },
     /// The plan has this version, which is how the work goes on.
     Adjust {
+        /// The version of the plan.
         version: u32,
         /// The remaining steps were planned anew.
         replanned: bool,
+        /// The tokens and the money that it took.
         used: Vec<ModelUse>,
     },
     /// What was to be done about a run that did not go well cannot be done.
     Abandon {
+        /// The reason, in words for people.
         reason: String,
+        /// The tokens and the money that it took.
         used: Vec<ModelUse>,
     },
     /// After the end: whether the success criteria hold.
     NoteCriteria {
+        /// The criteria with what was found out about them.
         checks: Vec<CriterionCheck>,
+        /// The tokens and the money that it took.
         used: Vec<ModelUse>,
     },
     /// End the run if nothing is left to do.
@@ -176,14 +237,20 @@ pub enum Command {
     ResumeChildren,
     /// Take an ended run back by another one.
     Undo {
+        /// The run that takes it back.
         run: RunId,
+        /// The digest of exactly what runs.
         digest: Digest,
+        /// The principal who did it.
         by: Principal,
+        /// The assurance that it was them.
         assurance: Assurance,
     },
     /// The undo of this step succeeded.
     NoteUndone {
+        /// The step or element.
         step: StepIx,
+        /// The run that took it back.
         run: RunId,
     },
 }
@@ -191,18 +258,22 @@ pub enum Command {
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallReport {
+    /// It came back with a value.
     Succeeded(StoredValue),
+    /// It came back with an error.
     Failed(StepError),
     /// It was stopped before it had any effect.
     NotMade,
     /// The run of a sub-plan cannot go on without a person.
     Parked {
+        /// The run of the sub-plan.
         run: RunId,
     },
     /// The tool asks a person first; it had no effect.
     Asked(Box<Asked>),
     /// The outcome of the call is unknown.
     Lost {
+        /// The reason, in words for people.
         reason: String,
     },
 }

@@ -5,17 +5,24 @@ use planwright_core::id::RunId;
 use planwright_core::journal::{ChainError, Head, StreamName};
 use planwright_core::time::Timestamp;
 
+/// The reason the store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The journal of one stream cannot be trusted. Other streams are not affected.
     #[error("the journal of {stream} is damaged: {reason}")]
-    Damaged { stream: StreamName, reason: String },
+    Damaged {
+        /// The journal.
+        stream: StreamName,
+        /// The damage that was found.
+        reason: String,
+    },
     /// The store cannot be used at all.
     #[error("the store failed: {0}")]
     Failed(String),
 }
 
 impl StoreError {
+    /// Makes the error of a journal whose hash chain is broken.
     pub fn chain(stream: &StreamName, error: &ChainError) -> Self {
         Self::Damaged {
             stream: stream.clone(),
@@ -24,36 +31,59 @@ impl StoreError {
     }
 }
 
+/// The reason an append was not made. Nothing of it was written.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// Another writer appended first. Read and decide again.
     #[error("{stream} has grown: expected {expected:?}, found {found:?}")]
     Conflict {
+        /// The journal that was written to.
         stream: StreamName,
+        /// The head that the writer knew.
         expected: Head,
+        /// The head it has.
         found: Head,
     },
     /// Another owner has taken the run over. Stop at once.
     #[error("run {run} has another owner now (epoch {found}, ours was {ours})")]
-    Fenced { run: RunId, ours: u64, found: u64 },
+    Fenced {
+        /// The run.
+        run: RunId,
+        /// Epoch of the writer's lease.
+        ours: u64,
+        /// Epoch of the current lease.
+        found: u64,
+    },
     /// A record that may exist only once exists already.
     #[error("{stream} already has a record with the key {key}")]
-    Duplicate { stream: StreamName, key: String },
+    Duplicate {
+        /// The journal.
+        stream: StreamName,
+        /// The unique key.
+        key: String,
+    },
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
+/// The reason a run cannot be taken over.
 #[derive(Debug, thiserror::Error)]
 pub enum AcquireError {
     /// The owner is alive and its lease has not run out.
-    #[error("run {run} is being executed by {owner:?} until {expires_at}")]
+    #[error("another process executes {run}")]
     Held {
+        /// The run.
         run: RunId,
+        /// The process that holds the lease.
         owner: OwnerId,
+        /// Time at which the lease ends, if it is not renewed.
         expires_at: Timestamp,
     },
+    /// No such run was ever opened.
     #[error("there is no run {0}")]
     NoSuchRun(RunId),
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -9,10 +9,13 @@ use std::fmt;
 /// Records to add to one stream.
 #[derive(Debug, Clone)]
 pub struct Append {
+    /// The journal that grows.
     pub stream: StreamName,
     /// Where the stream must end for this append to make sense.
     pub expected: Head,
+    /// The records, which continue the hash chain of the expected head.
     pub records: Vec<Record>,
+    /// The lease that the writer needs.
     pub lease: LeaseRule,
     /// Replaces the cached status when present.
     pub status: Option<StreamStatus>,
@@ -28,8 +31,11 @@ pub struct Position(pub u64);
 /// A record at its place in that order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
+    /// Its place in the order of commits.
     pub position: Position,
+    /// The journal it belongs to.
     pub stream: StreamName,
+    /// The record.
     pub record: Record,
 }
 

@@ -14,7 +14,9 @@ pub struct OwnerId(pub String);
 /// The right to write to a run, while it lasts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
+    /// The run that may be written to.
     pub run: RunId,
+    /// The process that may write.
     pub owner: OwnerId,
     /// Grows by one with every new owner. Every record of the run carries it.
     pub epoch: u64,
@@ -28,11 +30,22 @@ pub enum LeaseRule {
     /// Plan streams have no owner: the expected head alone decides.
     None,
     /// The run does not exist yet: take the first lease (epoch 1).
-    Open { owner: OwnerId, ttl: Duration },
+    Open {
+        /// The process that opens the run.
+        owner: OwnerId,
+        /// Time until the lease ends without being renewed.
+        ttl: Duration,
+    },
     /// The lease must still be held with this epoch.
-    Held { epoch: u64 },
+    Held {
+        /// Epoch of the writer's lease.
+        epoch: u64,
+    },
     /// As [`LeaseRule::Held`], and given back with this append.
-    Release { epoch: u64 },
+    Release {
+        /// Epoch of the writer's lease.
+        epoch: u64,
+    },
 }
 
 /// Gives each run at most one owner at a time.

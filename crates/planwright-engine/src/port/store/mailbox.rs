@@ -8,11 +8,15 @@ use std::fmt;
 /// A command for the owner of a run, left by another process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailboxMessage {
+    /// Names the message in its answer.
     pub id: MessageId,
+    /// The run that is commanded.
     pub run: RunId,
+    /// The encoded command.
     pub body: Vec<u8>,
 }
 
+/// Names a message; ids grow in the order of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub i64);
 

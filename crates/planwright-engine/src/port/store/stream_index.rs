@@ -14,6 +14,7 @@ use std::fmt;
 pub struct StreamStatus {
     /// The plan a run belongs to; the plan itself for plan streams.
     pub plan: PlanId,
+    /// The status as lists show it.
     pub status: CachedStatus,
     /// A short text for lists, such as the title.
     pub label: String,
@@ -22,16 +23,22 @@ pub struct StreamStatus {
 /// A stream as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamInfo {
+    /// The journal of the plan or run.
     pub stream: StreamName,
+    /// What is cached about it.
     pub status: StreamStatus,
+    /// Time of its first record.
     pub created_at: Timestamp,
+    /// Time of its latest update.
     pub updated_at: Timestamp,
 }
 
 /// Numbers of streams by their cached status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StreamCounts {
+    /// Plans by cached status.
     pub plans: BTreeMap<CachedStatus, u64>,
+    /// Runs by cached status.
     pub runs: BTreeMap<CachedStatus, u64>,
 }
 

@@ -81,7 +81,7 @@ async fn approve_plan(
         ..
     } = body;
     let shown = Seen { version, digest }.shown()?;
-    super::load(&http, &id).await?;
+    let (review, head) = super::load_with_head(&http, &id).await?;
     let late = late
         .iter()
         .map(|(step, choice)| Ok((step.clone(), read_choice(step, choice)?)));
@@ -92,13 +92,17 @@ async fn approve_plan(
         assurance: caller.assurance,
         late,
     };
-    let review = http
-        .service
-        .engine
-        .plans()
-        .approve_on_terms(&id, &variables, &given)
+    let plans = http.service.engine.plans();
+    let shown_plan = plans.compile_shown_plan(review, head, &variables).await?;
+    let compiled = shown_plan.candidate.digest;
+    let review = plans
+        .approve_shown_plan(shown_plan, &variables, &given)
         .await?;
-    decision_answer(&http, &review, &variables, trace).await
+    http.service.write_files(review.id()).await;
+    // The digest that was approved: after a change by another caller the plan was compiled again.
+    let approved = review.approvals().last();
+    let digest = approved.map_or(compiled, |approval| approval.digest);
+    standing(&http, &review, &digest, trace).await
 }
 
 fn read_choice(step: &str, choice: &str) -> HttpResult<LateChoice> {

@@ -21,6 +21,7 @@ use super::problem::{HttpResult, Problem};
 use super::router::Routes;
 use super::state::Http;
 use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::Head;
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::{Run, Shown};
 use serde::Deserialize;
@@ -52,13 +53,19 @@ pub(super) async fn nothing_here() -> Problem {
     Problem::not_found("there is nothing here").hint("GET /openapi.json lists what there is")
 }
 
-/// A plan that is there.
+/// Loads a plan, unless it was deleted.
 async fn load(http: &Http, id: &PlanId) -> HttpResult<Review> {
-    let (review, _) = http.service.engine.plans().load_review(id).await?;
+    let (review, _) = load_with_head(http, id).await?;
+    Ok(review)
+}
+
+/// Loads a plan together with the head of its journal.
+async fn load_with_head(http: &Http, id: &PlanId) -> HttpResult<(Review, Head)> {
+    let (review, head) = http.service.engine.plans().load_review(id).await?;
     if review.state() == ReviewState::Deleted {
         return Err(Problem::not_found(format!("plan `{id}` was deleted")));
     }
-    Ok(review)
+    Ok((review, head))
 }
 
 /// The run that is named, or the latest one.

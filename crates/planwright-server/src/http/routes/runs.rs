@@ -22,7 +22,7 @@ use planwright_core::run::{Kept, Reflection, ReflectionWish, Run};
 use planwright_core::status::{CachedStatus, RunStatus};
 use planwright_engine::port::AcquireError;
 use planwright_engine::{
-    GivenApproval, RunCommand, RunOptions, StartRunError, Undo, UndoCandidate,
+    GivenApproval, PreparedUndo, RunCommand, RunOptions, StartRunError, UndoCandidate,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -496,11 +496,11 @@ async fn undo_run(
     let UndoCandidate { original, undo, .. } = engine.runs().plan_undo(&run).await?;
     if dry_run {
         return match undo {
-            Undo::Open(open) => Err(Problem::conflict(format!(
+            PreparedUndo::Open(open) => Err(Problem::conflict(format!(
                 "{} is taking it back already",
                 open.id()
             ))),
-            Undo::Fresh {
+            PreparedUndo::Fresh {
                 candidate,
                 steps,
                 kept,
@@ -528,7 +528,7 @@ async fn undo_run(
         trace: trace_id,
         ..RunOptions::new(caller.principal.clone())
     };
-    if matches!(undo, Undo::Fresh { .. }) {
+    if matches!(undo, PreparedUndo::Fresh { .. }) {
         let shown = Seen {
             version: None,
             digest,

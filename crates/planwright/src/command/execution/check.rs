@@ -50,11 +50,10 @@ pub(crate) async fn check_criteria(
         .check_criteria(run, model)
         .await
         .map_err(|error| match error {
-            CheckCriteriaError::Load(error) => error.into(),
-            CheckCriteriaError::NoCriteria => Failure::usage(error.to_string())
-                .hint("`successCriteria` of a plan lists what has to hold after it ran"),
-            CheckCriteriaError::Refused(refusal) => Failure::refused(refusal.to_string()),
-            CheckCriteriaError::Append(error) => Failure::new(Exit::Store, error.to_string()),
+            // The run has ended and the criteria were judged: an outcome that could not be
+            // recorded is a failure of the store to scripts.
+            CheckCriteriaError::Append(error) => Failure::from_error(Exit::Store, &error),
+            error => Failure::classified(&error),
         })
 }
 

@@ -12,7 +12,7 @@ use planwright_api::{KeptStep, UndoPreview, UndoStep};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{Kept, Run, Shown, StepState};
-use planwright_engine::{Candidate, GivenApproval, LoadError, Undo, UndoCandidate};
+use planwright_engine::{Candidate, GivenApproval, LoadError, PreparedUndo, UndoCandidate};
 use std::collections::BTreeMap;
 
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         .await?;
     let UndoCandidate { original, undo, .. } = app.engine.runs().plan_undo(&run).await?;
     let (approval, steps) = match &undo {
-        Undo::Open(open) => {
+        PreparedUndo::Open(open) => {
             if args.dry_run {
                 return Err(
                     Failure::usage(format!("{} is already undoing it", open.id())).hint(format!(
@@ -51,7 +51,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             app.printer().talk(&format!("going on with {}", open.id()));
             (None, open.plan().len())
         }
-        Undo::Fresh {
+        PreparedUndo::Fresh {
             candidate,
             steps,
             kept,

@@ -14,7 +14,7 @@ use planwright_core::model::Message;
 use planwright_core::plan::Finding;
 use planwright_core::planning::Prompt;
 use planwright_core::review::ReviewStage;
-use planwright_engine::{CreateOrder, Created};
+use planwright_engine::{CreateOrder, WrittenPlan};
 use serde_json::Map;
 use std::io::Read as _;
 
@@ -86,7 +86,7 @@ impl Args {
 }
 
 /// Shows the plan as `show` does, what it took, and what can be done with it.
-async fn print_created_plan(app: &App, created: &Created) -> Result<(), Failure> {
+async fn print_created_plan(app: &App, created: &WrittenPlan) -> Result<(), Failure> {
     let printer = app.printer();
     let review = &created.review;
     let id = review.id();

@@ -10,7 +10,7 @@ use planwright_api::TokenLine;
 use planwright_core::policy::{Role, TimeSpan};
 use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_engine::Sweep;
-use planwright_engine::access::{self, Grant, GrantError, Minted};
+use planwright_engine::access::{self, Grant, Minted};
 use planwright_engine::crash;
 use planwright_engine::port::{Token, TokenId, Tokens as _};
 use planwright_server::documents::{new_token, token_line};
@@ -67,20 +67,6 @@ impl TokenKind {
         Principal {
             kind,
             name: name.to_owned(),
-        }
-    }
-}
-
-impl From<GrantError> for Failure {
-    fn from(error: GrantError) -> Self {
-        match error {
-            GrantError::Refused(_) => Self::from_error(Exit::Refused, &error),
-            GrantError::NoSuchToken(_) => Self::from_error(Exit::Usage, &error)
-                .hint("planwright token list shows the tokens there are"),
-            GrantError::Invalid(_) => Self::from_error(Exit::Refused, &error)
-                .hint("planwright token create makes a new one for the same name"),
-            GrantError::TooMany | GrantError::Random(_) => Self::from_error(Exit::Store, &error),
-            GrantError::Store(error) => error.into(),
         }
     }
 }

@@ -1,0 +1,10 @@
+//! Errors as RFC 9457 problem documents. The HTTP status of every error is decided here and nowhere
+//! else: `status.rs` is a table over the kinds of errors.
+
+mod classified;
+mod document;
+mod next_step;
+mod status;
+
+pub(in crate::http) use document::layer;
+pub use document::{HttpResult, Problem};

@@ -1,0 +1,117 @@
+//! Next steps as commands of this program.
+
+use crate::terminal::no_model::CONFIGURE_MODEL;
+use crate::terminal::printer::line;
+use planwright_core::error::Hint;
+use planwright_core::text::nearest_names;
+
+/// Formats the command that takes the step, if there is one.
+pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
+    Some(match hint {
+        Hint::Text(text) => text.clone(),
+        Hint::EditPlan(_) => return None,
+        Hint::CompareVersions { based_on } => format!(
+            "planwright diff ID {based_on} shows what changed since; repeat the edit on the current version"
+        ),
+        Hint::TrustExecutor { executor } => format!(
+            "planwright executors lists the executors; planwright executors trust {} trusts one that this workspace \
+             describes (--trust-project-servers does so for one command)",
+            line(executor)
+        ),
+        Hint::StartRun(plan) => format!("planwright run {plan} starts one"),
+        Hint::ResumeOrCancel(plan) => {
+            format!("planwright resume {plan} continues it; planwright cancel {plan} stops it")
+        }
+        Hint::ContinueUndo(run) => format!("planwright undo {run} continues it"),
+        Hint::ResumeRun(run) => format!("planwright resume {run}"),
+        Hint::ChooseModel { name, known } => choose_model(name, known),
+        fixed => return fixed_words(fixed).map(str::to_owned),
+    })
+}
+
+/// Returns the words of steps that need no data.
+fn fixed_words(hint: &Hint) -> Option<&'static str> {
+    Some(match hint {
+        Hint::ListPlans => "planwright list shows all plans",
+        Hint::ListDamage => {
+            "other plans are not affected; planwright verify lists everything that is damaged"
+        }
+        Hint::CheckStore => "planwright verify lists everything that is damaged",
+        Hint::DiagnoseStore => "planwright doctor checks the store",
+        Hint::GivePassphrase => {
+            "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml"
+        }
+        Hint::EncryptStore => "planwright store encrypt encrypts it; else leave the passphrase out",
+        Hint::Repeat => "check the plan again, then repeat the command",
+        Hint::FollowRun => "planwright log ID --follow shows its progress",
+        Hint::Unarchive => "planwright unarchive ID restores it",
+        Hint::ResolveComments => {
+            "planwright comments ID lists them; planwright comment ID --resolve COMMENT resolves one"
+        }
+        Hint::ListVersions => "planwright versions ID lists them",
+        Hint::Propose => "planwright propose ID submits it for review",
+        Hint::ReviewDraft => {
+            "review it with planwright show ID, then submit it with planwright propose ID"
+        }
+        Hint::AddStep => "planwright edit ID --add '{\"tool\": …}' adds one",
+        Hint::RenewApproval => {
+            "review the plan and approve it again: the approval was not used in time"
+        }
+        Hint::ReplaceRevokedApproval => {
+            "review the plan and approve it again: planwright approve ID --digest DIGEST"
+        }
+        Hint::AskAnotherApprover => {
+            "another approver is needed: planwright approve ID --digest DIGEST"
+        }
+        Hint::ApproveCurrent => "review the plan and approve what it does now",
+        Hint::CancelAndApproveCurrent => {
+            "cancel the run, review the plan and approve what it does now"
+        }
+        Hint::ImportAsNewPlan => "planwright import stores it as a plan of its own",
+        Hint::ListTools => "planwright tools lists the tools and how to enable the others",
+        Hint::ExplainPolicy => {
+            "planwright policy explain ID shows which rule decided about each step"
+        }
+        Hint::KeepWithoutRunning => {
+            "such a plan can be imported, validated and exported, but not run yet"
+        }
+        Hint::ListModels => "see `planwright models` and docs/agents.md",
+        Hint::StartOrFork => {
+            "planwright run ID starts a new run; planwright fork ID --from STEP reuses its results"
+        }
+        Hint::AddCriteria => "`successCriteria` of a plan lists what has to hold after it ran",
+        Hint::CorrectPrompts => {
+            "prompts are replaced by files in .plans/prompts: see docs/planning.md"
+        }
+        Hint::PlanWithAllTools => {
+            "--any-tool plans with all tools; planwright tools shows which there are"
+        }
+        Hint::RewordGoal => "planwright create GOAL --fallback makes a draft without one",
+        Hint::ConfigureModel => CONFIGURE_MODEL,
+        Hint::CheckModels => "planwright models check says which models answer, and how",
+        Hint::ListTokens => "planwright token list shows the tokens there are",
+        Hint::CreateToken => "planwright token create makes a new one for the same name",
+        Hint::Text(_)
+        | Hint::EditPlan(_)
+        | Hint::CompareVersions { .. }
+        | Hint::TrustExecutor { .. }
+        | Hint::StartRun(_)
+        | Hint::ResumeOrCancel(_)
+        | Hint::ContinueUndo(_)
+        | Hint::ResumeRun(_)
+        | Hint::ChooseModel { .. } => return None,
+    })
+}
+
+/// Lists the configured models that resemble the name, or all of them.
+fn choose_model(name: &str, known: &[String]) -> String {
+    let close = nearest_names(name, known.iter().cloned());
+    let shown = if close.is_empty() { known } else { &close };
+    if shown.is_empty() {
+        return CONFIGURE_MODEL.to_owned();
+    }
+    format!(
+        "configured: {}; planwright models lists all",
+        shown.join(", ")
+    )
+}
