@@ -5,7 +5,7 @@ use planwright_adapters::sqlite::OpenStoreError;
 use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind};
 use planwright_core::plan::Finding;
 use planwright_core::policy::PolicyDenial;
-use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
+use planwright_core::review::{CommentRefusal, ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::access::GrantError;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};

@@ -25,13 +25,13 @@ mod version;
 
 pub use approval::Approval;
 pub use comments::{Comment, Resolved, Thread};
-pub use decide::{Command, CommentCommand, Creation, Revision};
+pub use decide::{CommentCommand, Creation, ReviewCommand, Revision};
 pub use event::ReviewEvent;
 pub use history::Review;
 pub use outcome::{OpenedRun, Rejection};
 pub use planning_record::PlanningRecord;
 pub use reapproval::steps_already_approved;
-pub use refusal::{CommentRefusal, Refusal};
+pub use refusal::{CommentRefusal, ReviewRefusal};
 pub use revocation::{Access, Revocation, Revoked, access_holds};
 pub use state::{ApprovalState, ReviewStage, ReviewState};
 pub use terms::{BuildsOn, Offer, Pin, Terms};

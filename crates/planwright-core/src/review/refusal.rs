@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 
 /// A command that may not happen now. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ReviewRefusal {
     /// A plan with this id exists already.
     #[error("there is a plan `{0}` already")]
     Exists(PlanId),

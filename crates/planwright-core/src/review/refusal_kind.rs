@@ -1,9 +1,9 @@
 //! Kinds, codes and next steps of the refusals of reviews.
 
-use super::{CommentRefusal, Refusal};
+use super::{CommentRefusal, ReviewRefusal};
 use crate::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 
-impl ClassifiedError for Refusal {
+impl ClassifiedError for ReviewRefusal {
     fn class(&self) -> ErrorClass {
         use ErrorKind::{Conflict, Forbidden, Invalid, NotFound, Waiting};
         match self {

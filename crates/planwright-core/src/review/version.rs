@@ -1,6 +1,6 @@
 //! Versions of a plan, and the entries that bring them.
 
-use super::{PlanningRecord, Refusal, Review, ReviewEvent};
+use super::{PlanningRecord, Review, ReviewEvent, ReviewRefusal};
 use crate::digest::Digest;
 use crate::plan::{Document, PlanDiff};
 use crate::principal::Principal;
@@ -78,8 +78,11 @@ impl Review {
     }
 
     /// Compares two versions.
-    pub fn diff(&self, from: u32, to: u32) -> Result<PlanDiff, Refusal> {
-        let version = |number| self.version(number).ok_or(Refusal::NoSuchVersion(number));
+    pub fn diff(&self, from: u32, to: u32) -> Result<PlanDiff, ReviewRefusal> {
+        let version = |number| {
+            self.version(number)
+                .ok_or(ReviewRefusal::NoSuchVersion(number))
+        };
         Ok(PlanDiff::between(
             &version(from)?.document,
             &version(to)?.document,
@@ -87,9 +90,9 @@ impl Review {
     }
 
     /// Checks that a reason is short enough to be kept.
-    pub(super) fn check_reason(reason: Option<&str>) -> Result<(), Refusal> {
+    pub(super) fn check_reason(reason: Option<&str>) -> Result<(), ReviewRefusal> {
         match reason.map(str::len) {
-            Some(length) if length > Self::MAX_REASON => Err(Refusal::ReasonTooLong(length)),
+            Some(length) if length > Self::MAX_REASON => Err(ReviewRefusal::ReasonTooLong(length)),
             Some(_) | None => Ok(()),
         }
     }
@@ -101,10 +104,10 @@ impl Review {
         digest: Digest,
         by: &Principal,
         draft: bool,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         let version = self.current().number + 1;
         if version > Self::MAX_VERSIONS {
-            return Err(Refusal::TooManyVersions(Self::MAX_VERSIONS));
+            return Err(ReviewRefusal::TooManyVersions(Self::MAX_VERSIONS));
         }
         let document = Arc::clone(document);
         let proposed = first_version(document, digest, by.clone(), draft);

@@ -9,7 +9,7 @@ use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::policy::{LateChoice, Policy, PolicyDocument, Subject, late_arguments};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Command as ReviewCommand, Offer, Pin, Review, ReviewEvent, ReviewStage, Revision, Revocation,
+    Offer, Pin, Review, ReviewCommand, ReviewEvent, ReviewStage, Revision, Revocation,
 };
 use planwright_core::run::{
     CallFacts, CallReport, Command, Consent, Run, RunEvent, Shown, StepError, StepState,

@@ -7,8 +7,8 @@ use planwright_core::journal::{Cause, Entry, Head, StreamName, decode, encode};
 use planwright_core::plan::Document;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{
-    BuildsOn, Command, Refusal, Review, ReviewEvent, ReviewStage, ReviewState, Revision,
-    Revocation, Terms,
+    BuildsOn, Review, ReviewCommand, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState,
+    Revision, Revocation, Terms,
 };
 use planwright_core::run::Shown;
 use planwright_core::status::PlanStatus;
@@ -76,7 +76,7 @@ impl Life {
         }
     }
 
-    fn give(&mut self, command: &Command) -> Result<Vec<ReviewEvent>, Refusal> {
+    fn give(&mut self, command: &ReviewCommand) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         let now = Timestamp::from_millis(1 + i64::try_from(self.head.seq).unwrap());
         let events = self.review.decide(command, now)?;
         for event in &events {
@@ -97,7 +97,7 @@ impl Life {
 
     fn propose(&mut self, title: u8, by: &Principal) {
         let deleted = self.review.state() == ReviewState::Deleted;
-        let command = Command::Propose {
+        let command = ReviewCommand::Propose {
             document: document(title),
             digest: digest(title, 0),
             by: by.clone(),
@@ -132,7 +132,7 @@ impl Life {
         let by_them = by.clone();
         let assurance = Assurance::Terminal;
         let offer = Box::default();
-        let command = Command::Approve {
+        let command = ReviewCommand::Approve {
             shown,
             digest,
             by: by_them,
@@ -158,7 +158,7 @@ impl Life {
     }
 
     fn reject(&mut self, by: &Principal, shown: Shown) {
-        let command = Command::Reject {
+        let command = ReviewCommand::Reject {
             shown,
             digest: digest(self.title, 0),
             by: by.clone(),
@@ -193,7 +193,7 @@ impl Life {
         let before = self.review.state();
         let at = self.granted.iter().position(|granted| *granted == digest);
         match (
-            self.give(&Command::OpenRun {
+            self.give(&ReviewCommand::OpenRun {
                 run: run.clone(),
                 digest,
             }),
@@ -217,19 +217,19 @@ impl Life {
             }
             (Ok(_), None) => panic!("a run of {digest} opened without an approval of it"),
             (Err(refusal), Some(_)) => {
-                assert!(matches!(refusal, Refusal::Deleted), "{refusal}");
+                assert!(matches!(refusal, ReviewRefusal::Deleted), "{refusal}");
             }
             (Err(_), None) => {}
         }
     }
 
     fn delete(&mut self, executing: bool, by: &Principal) {
-        let deleted = self.give(&Command::Delete {
+        let deleted = self.give(&ReviewCommand::Delete {
             by: by.clone(),
             executing,
         });
         assert!(
-            !executing || deleted == Err(Refusal::Executing),
+            !executing || deleted == Err(ReviewRefusal::Executing),
             "deleted while executing"
         );
         if deleted.is_ok() {
@@ -248,7 +248,7 @@ impl Life {
             reason: None,
             policy: Arc::default(),
         };
-        let events = self.give(&Command::RevokeApprovals(Box::new(revocation)));
+        let events = self.give(&ReviewCommand::RevokeApprovals(Box::new(revocation)));
         match by.may_approve() {
             true if tokens => assert_eq!(
                 events,
@@ -265,7 +265,7 @@ impl Life {
             }
             false => assert_eq!(
                 events,
-                Err(Refusal::MayNotRevoke {
+                Err(ReviewRefusal::MayNotRevoke {
                     of: ada(),
                     by: by.clone()
                 })
@@ -401,7 +401,7 @@ fn an_edit_voids_the_approval_and_names_both_digests() {
     let mut life = Life::begin();
     life.approve(0, &ada(), Shown::Version(1));
     let refused = life.review.decide(
-        &Command::OpenRun {
+        &ReviewCommand::OpenRun {
             run: "run_1".parse().unwrap(),
             digest: digest(0, 1),
         },
@@ -409,26 +409,26 @@ fn an_edit_voids_the_approval_and_names_both_digests() {
     );
     let approved = digest(0, 0);
     let current = digest(0, 1);
-    assert_eq!(refused, Err(Refusal::Changed { approved, current }));
+    assert_eq!(refused, Err(ReviewRefusal::Changed { approved, current }));
     life.propose(2, &Principal::agent("planner"));
     let refused = life.review.decide(
-        &Command::OpenRun {
+        &ReviewCommand::OpenRun {
             run: "run_1".parse().unwrap(),
             digest: digest(2, 0),
         },
         LATER,
     );
-    assert_eq!(refused, Err(Refusal::NotApproved));
+    assert_eq!(refused, Err(ReviewRefusal::NotApproved));
     // Going back does not bring it back: the author of the edit had changed their mind.
     life.propose(0, &Principal::agent("planner"));
     let refused = life.review.decide(
-        &Command::OpenRun {
+        &ReviewCommand::OpenRun {
             run: "run_1".parse().unwrap(),
             digest: digest(0, 0),
         },
         LATER,
     );
-    assert_eq!(refused, Err(Refusal::NotApproved));
+    assert_eq!(refused, Err(ReviewRefusal::NotApproved));
 }
 
 fn proposed(version: u32, restored_from: Option<u32>) -> ReviewEvent {
@@ -557,11 +557,11 @@ fn a_rejected_or_deleted_plan_accepts_no_run_and_no_second_decision() {
     }
 }
 
-fn edit(based_on: u32, title: u8) -> Command {
+fn edit(based_on: u32, title: u8) -> ReviewCommand {
     let document = document(title);
     let digest = digest(title, 0);
     let reason = Some("it was wrong".to_owned());
-    Command::Edit(Box::new(Revision {
+    ReviewCommand::Edit(Box::new(Revision {
         based_on,
         document,
         digest,
@@ -583,7 +583,7 @@ fn an_edit_of_a_version_that_is_not_current_is_refused_and_names_both() {
     let refused = life.give(&edit(1, 4)).unwrap_err();
     assert_eq!(
         refused,
-        Refusal::Conflict {
+        ReviewRefusal::Conflict {
             based_on: 1,
             current: 2
         }
@@ -666,7 +666,7 @@ fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
     };
     let mut review = Review::open("plan-x".parse().unwrap(), &entry).unwrap();
     assert_eq!(review.status(None).as_str(), "draft");
-    let mut give = |command: &Command| {
+    let mut give = |command: &ReviewCommand| {
         let events = review.decide(command, LATER)?;
         for event in &events {
             let seq = review.seq() + 1;
@@ -683,28 +683,28 @@ fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
     };
     let shown = Shown::Version(1);
     let assurance = Assurance::Terminal;
-    let approve = Command::Approve {
+    let approve = ReviewCommand::Approve {
         shown,
         digest: digest(0, 0),
         by: ada(),
         assurance,
         offer: Box::default(),
     };
-    let reject = Command::Reject {
+    let reject = ReviewCommand::Reject {
         shown,
         digest: digest(0, 0),
         by: ada(),
         reason: "no".into(),
     };
-    let open = Command::OpenRun {
+    let open = ReviewCommand::OpenRun {
         run: "run_1".parse().unwrap(),
         digest: digest(0, 0),
     };
     for command in [&approve, &reject, &open] {
-        assert_eq!(give(command), Err(Refusal::Draft));
+        assert_eq!(give(command), Err(ReviewRefusal::Draft));
     }
-    let propose = Command::ProposeDraft { by: ada() };
-    assert_eq!(give(&propose), Err(Refusal::NoSteps));
+    let propose = ReviewCommand::ProposeDraft { by: ada() };
+    assert_eq!(give(&propose), Err(ReviewRefusal::NoSteps));
     let digest = digest(2, 0);
     let by = ada();
     let edit = Revision {
@@ -717,11 +717,11 @@ fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
         planning: None,
     };
     assert_eq!(
-        give(&Command::Edit(Box::new(edit))),
+        give(&ReviewCommand::Edit(Box::new(edit))),
         Ok((1, ReviewState::Active(ReviewStage::Draft))),
         "it stays a draft"
     );
-    let again = Command::Propose {
+    let again = ReviewCommand::Propose {
         document: Arc::clone(&with_steps),
         digest,
         by: by.clone(),
@@ -736,12 +736,15 @@ fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
     );
     assert_eq!(
         give(&propose),
-        Err(Refusal::NotADraft(PlanStatus::Proposed))
+        Err(ReviewRefusal::NotADraft(PlanStatus::Proposed))
     );
-    let draft = Command::Draft {
+    let draft = ReviewCommand::Draft {
         document: document(0),
         digest,
         by,
     };
-    assert_eq!(give(&draft), Err(Refusal::NotADraft(PlanStatus::Proposed)));
+    assert_eq!(
+        give(&draft),
+        Err(ReviewRefusal::NotADraft(PlanStatus::Proposed))
+    );
 }

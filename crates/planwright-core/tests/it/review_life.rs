@@ -7,8 +7,8 @@ use planwright_core::plan::{Document, Step};
 use planwright_core::policy::{Policy, PolicyDocument};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{
-    Command, CommentCommand, CommentRefusal, Offer, Refusal, Review, ReviewEvent, ReviewStage,
-    ReviewState,
+    CommentCommand, CommentRefusal, Offer, Review, ReviewCommand, ReviewEvent, ReviewRefusal,
+    ReviewStage, ReviewState,
 };
 use planwright_core::run::Shown;
 use planwright_core::stats::{ReviewTally, Statistics};
@@ -74,7 +74,7 @@ impl Life {
         self.now = self.now.plus(time);
     }
 
-    fn give(&mut self, command: &Command) -> Result<usize, Refusal> {
+    fn give(&mut self, command: &ReviewCommand) -> Result<usize, ReviewRefusal> {
         let events = self.review.decide(command, self.now)?;
         for event in &events {
             let head = self.records[self.records.len() - 1].head();
@@ -95,7 +95,7 @@ impl Life {
     fn propose(&mut self, steps: &[&str]) {
         let version = self.review.current().number + 1;
         let document = document(&format!("Take {version}"), steps);
-        self.give(&Command::Propose {
+        self.give(&ReviewCommand::Propose {
             document,
             digest: digest(version),
             by: planner(),
@@ -103,14 +103,14 @@ impl Life {
         .unwrap();
     }
 
-    fn approve(&mut self, policy: serde_json::Value) -> Result<usize, Refusal> {
+    fn approve(&mut self, policy: serde_json::Value) -> Result<usize, ReviewRefusal> {
         let version = self.review.current().number;
         let policy: PolicyDocument = serde_json::from_value(policy).unwrap();
         let offer = Offer {
             policy: Arc::new(Policy::read(&policy).unwrap()),
             ..Offer::default()
         };
-        self.give(&Command::Approve {
+        self.give(&ReviewCommand::Approve {
             shown: Shown::Version(version),
             digest: digest(version),
             by: ada(),
@@ -119,11 +119,11 @@ impl Life {
         })
     }
 
-    fn send_back(&mut self, by: Principal) -> Result<usize, Refusal> {
+    fn send_back(&mut self, by: Principal) -> Result<usize, ReviewRefusal> {
         let version = self.review.current().number;
         let shown = Shown::Version(version);
         let digest = digest(version);
-        self.give(&Command::RequestChanges {
+        self.give(&ReviewCommand::RequestChanges {
             shown,
             digest,
             by,
@@ -149,33 +149,39 @@ impl Life {
             by,
             text: text.to_owned(),
         };
-        match self.give(&Command::Comment(add)) {
+        match self.give(&ReviewCommand::Comment(add)) {
             Ok(_) => Ok(comment),
-            Err(Refusal::Comment(refusal)) => Err(refusal),
+            Err(ReviewRefusal::Comment(refusal)) => Err(refusal),
             Err(other) => panic!("{other}"),
         }
     }
 
-    fn settle(&mut self, comment: &CommentId, by: Principal) -> Result<usize, Refusal> {
+    fn settle(&mut self, comment: &CommentId, by: Principal) -> Result<usize, ReviewRefusal> {
         let comment = comment.to_string();
-        self.give(&Command::Comment(CommentCommand::Resolve { comment, by }))
+        self.give(&ReviewCommand::Comment(CommentCommand::Resolve {
+            comment,
+            by,
+        }))
     }
 
-    fn reopen(&mut self, comment: &CommentId, by: Principal) -> Result<usize, Refusal> {
+    fn reopen(&mut self, comment: &CommentId, by: Principal) -> Result<usize, ReviewRefusal> {
         let comment = comment.to_string();
-        self.give(&Command::Comment(CommentCommand::Reopen { comment, by }))
+        self.give(&ReviewCommand::Comment(CommentCommand::Reopen {
+            comment,
+            by,
+        }))
     }
 
     fn expire(&mut self, after_days: u32) -> usize {
-        self.give(&Command::Expire {
+        self.give(&ReviewCommand::Expire {
             after_days,
             latest_run: None,
         })
         .unwrap()
     }
 
-    fn archive(&mut self) -> Result<usize, Refusal> {
-        self.give(&Command::Archive {
+    fn archive(&mut self) -> Result<usize, ReviewRefusal> {
+        self.give(&ReviewCommand::Archive {
             by: ada(),
             latest_run: None,
         })
@@ -215,11 +221,11 @@ pub(crate) fn story() -> (Vec<Record>, Review) {
     life.approve(json!({"approval": {"expires_after": "1h"}}))
         .unwrap();
     life.pass(DAY);
-    life.give(&Command::ExpireApprovals).unwrap();
+    life.give(&ReviewCommand::ExpireApprovals).unwrap();
     life.pass(DAY * 30);
     assert_eq!(life.expire(30), 1);
     life.archive().unwrap();
-    life.give(&Command::Unarchive { by: ada() }).unwrap();
+    life.give(&ReviewCommand::Unarchive { by: ada() }).unwrap();
     (life.records, life.review)
 }
 
@@ -333,7 +339,7 @@ fn open_threads_block_an_approval_only_where_the_policy_says_so() {
     let refused = life.approve(block.clone()).unwrap_err();
     assert_eq!(
         refused,
-        Refusal::OpenThreads {
+        ReviewRefusal::OpenThreads {
             count: 2,
             first: first.clone()
         }
@@ -344,7 +350,7 @@ fn open_threads_block_an_approval_only_where_the_policy_says_so() {
     );
     assert!(
         life.review
-            .decide(&Command::ExpireApprovals, life.now)
+            .decide(&ReviewCommand::ExpireApprovals, life.now)
             .unwrap()
             .is_empty()
     );
@@ -367,12 +373,15 @@ fn a_request_for_changes_voids_the_approval_and_counts_for_no_round() {
             life.review.state(),
             ReviewState::Active(ReviewStage::ChangesRequested)
         );
-        assert_eq!(life.approve(json!({})), Err(Refusal::ChangesRequested));
-        let open = Command::OpenRun {
+        assert_eq!(
+            life.approve(json!({})),
+            Err(ReviewRefusal::ChangesRequested)
+        );
+        let open = ReviewCommand::OpenRun {
             run: "run_x".parse().unwrap(),
             digest: digest(version - 1),
         };
-        assert_eq!(life.give(&open), Err(Refusal::ChangesRequested));
+        assert_eq!(life.give(&open), Err(ReviewRefusal::ChangesRequested));
         life.propose(&[&format!("s{version}")]);
         assert_eq!(
             life.review.state(),
@@ -406,10 +415,10 @@ fn a_plan_expires_when_nobody_touched_it_and_its_approval_does_not_survive_that(
         life.review.state(),
         ReviewState::Active(ReviewStage::Expired)
     );
-    assert_eq!(life.approve(json!({})), Err(Refusal::PlanExpired));
+    assert_eq!(life.approve(json!({})), Err(ReviewRefusal::PlanExpired));
     // The same content brings it back, and has to be agreed to again.
     let document = Arc::clone(&life.review.current().document);
-    life.give(&Command::Propose {
+    life.give(&ReviewCommand::Propose {
         document,
         digest: digest(1),
         by: planner(),
@@ -431,20 +440,20 @@ fn an_expired_approval_is_noted_once_and_is_not_a_rejection() {
         life.review.approval_expires_at(),
         Some(life.now.plus(Duration::from_hours(1)))
     );
-    assert_eq!(life.give(&Command::ExpireApprovals), Ok(0));
+    assert_eq!(life.give(&ReviewCommand::ExpireApprovals), Ok(0));
     life.pass(Duration::from_hours(1));
-    assert_eq!(life.give(&Command::ExpireApprovals), Ok(1));
-    assert_eq!(life.give(&Command::ExpireApprovals), Ok(0));
+    assert_eq!(life.give(&ReviewCommand::ExpireApprovals), Ok(1));
+    assert_eq!(life.give(&ReviewCommand::ExpireApprovals), Ok(0));
     assert_eq!(
         (life.review.state(), life.review.rejections().len()),
         (ReviewState::Active(ReviewStage::Proposed), 0)
     );
-    let open = Command::OpenRun {
+    let open = ReviewCommand::OpenRun {
         run: "run_x".parse().unwrap(),
         digest: digest(1),
     };
     assert!(
-        matches!(life.give(&open), Err(Refusal::Expired { .. })),
+        matches!(life.give(&open), Err(ReviewRefusal::Expired { .. })),
         "the reason is that it expired"
     );
     life.approve(json!({})).unwrap();
@@ -463,8 +472,8 @@ fn only_a_plan_that_is_over_is_archived_and_an_archived_one_accepts_no_decision(
         "the plan is proposed: only a plan that is over can be archived"
     );
     assert_eq!(
-        life.give(&Command::Unarchive { by: ada() }),
-        Err(Refusal::NotArchived)
+        life.give(&ReviewCommand::Unarchive { by: ada() }),
+        Err(ReviewRefusal::NotArchived)
     );
     life.send_back(ada()).unwrap();
     assert_eq!((life.archive(), life.archive()), (Ok(1), Ok(0)));
@@ -475,9 +484,9 @@ fn only_a_plan_that_is_over_is_archived_and_an_archived_one_accepts_no_decision(
         ),
         ("archived", true)
     );
-    assert_eq!(life.approve(json!({})), Err(Refusal::Archived));
-    assert_eq!(life.send_back(ada()), Err(Refusal::Archived));
-    life.give(&Command::Unarchive { by: ada() }).unwrap();
+    assert_eq!(life.approve(json!({})), Err(ReviewRefusal::Archived));
+    assert_eq!(life.send_back(ada()), Err(ReviewRefusal::Archived));
+    life.give(&ReviewCommand::Unarchive { by: ada() }).unwrap();
     assert_eq!(life.review.cached_status().as_str(), "changes_requested");
     life.archive().unwrap();
     life.propose(&["c"]);
@@ -490,7 +499,7 @@ fn the_word_beside_the_journal_tells_what_waits_from_what_was_opened() {
     assert_eq!(life.review.cached_status().as_str(), "proposed");
     life.approve(json!({})).unwrap();
     assert_eq!(life.review.cached_status().as_str(), "approved");
-    life.give(&Command::OpenRun {
+    life.give(&ReviewCommand::OpenRun {
         run: "run_x".parse().unwrap(),
         digest: digest(1),
     })
@@ -506,7 +515,7 @@ fn the_word_beside_the_journal_tells_what_waits_from_what_was_opened() {
     );
     life.approve(json!({})).unwrap();
     assert_eq!(life.review.cached_status().as_str(), "approved");
-    life.give(&Command::OpenRun {
+    life.give(&ReviewCommand::OpenRun {
         run: "run_y".parse().unwrap(),
         digest: digest(1),
     })
@@ -603,12 +612,12 @@ proptest! {
                 Turn::Reopen(which) => drop(life.reopen(&comment(&life, which), ada())),
                 Turn::Pass(days) => life.pass(DAY * u32::from(days % 16)),
                 Turn::Expire => drop(life.expire(10)),
-                Turn::ExpireApprovals => drop(life.give(&Command::ExpireApprovals)),
+                Turn::ExpireApprovals => drop(life.give(&ReviewCommand::ExpireApprovals)),
                 Turn::Archive => drop(life.archive()),
-                Turn::Unarchive => drop(life.give(&Command::Unarchive { by: ada() })),
-                Turn::Delete => drop(life.give(&Command::Delete { by: ada(), executing: false })),
+                Turn::Unarchive => drop(life.give(&ReviewCommand::Unarchive { by: ada() })),
+                Turn::Delete => drop(life.give(&ReviewCommand::Delete { by: ada(), executing: false })),
             }
-            let open = Command::OpenRun {
+            let open = ReviewCommand::OpenRun {
                 run: "run_x".parse().unwrap(),
                 digest: digest(life.review.current().number),
             };

@@ -8,7 +8,7 @@ use planwright_core::plan::{Document, Step};
 use planwright_core::policy::{Policy, PolicyDocument};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{
-    Approval, ApprovalState, Command, CommentCommand, Creation, Offer, Review, ReviewEvent,
+    Approval, ApprovalState, CommentCommand, Creation, Offer, Review, ReviewCommand, ReviewEvent,
     ReviewStage, ReviewState, Revision, Revocation, Terms,
 };
 use planwright_core::run::Shown;
@@ -84,7 +84,7 @@ impl Life {
         Self::proposed().then(&approve(1, approval))
     }
 
-    fn then(mut self, command: &Command) -> Self {
+    fn then(mut self, command: &ReviewCommand) -> Self {
         let events = self.review.decide(command, self.now).unwrap();
         assert!(!events.is_empty(), "{command:?} does nothing");
         for event in events {
@@ -130,14 +130,14 @@ impl Life {
 
     fn archived(self) -> Self {
         let latest_run = (!self.review.runs().is_empty()).then_some(RunStatus::Completed);
-        self.then(&Command::Archive {
+        self.then(&ReviewCommand::Archive {
             by: ada(),
             latest_run,
         })
     }
 
     fn deleted(self) -> Self {
-        self.then(&Command::Delete {
+        self.then(&ReviewCommand::Delete {
             by: ada(),
             executing: false,
         })
@@ -150,7 +150,7 @@ impl Life {
     fn expired() -> Self {
         Self::approved(json!({}))
             .at(MUCH_LATER)
-            .then(&Command::Expire {
+            .then(&ReviewCommand::Expire {
                 after_days: 7,
                 latest_run: None,
             })
@@ -167,9 +167,9 @@ fn entry(seq: u64, at: Timestamp, event: ReviewEvent) -> Entry<ReviewEvent> {
     }
 }
 
-fn approve(content: u8, approval: Value) -> Command {
+fn approve(content: u8, approval: Value) -> ReviewCommand {
     let policy: PolicyDocument = serde_json::from_value(json!({ "approval": approval })).unwrap();
-    Command::Approve {
+    ReviewCommand::Approve {
         shown: Shown::Digest(digest(content)),
         digest: digest(content),
         by: ada(),
@@ -181,8 +181,8 @@ fn approve(content: u8, approval: Value) -> Command {
     }
 }
 
-fn reject(content: u8) -> Command {
-    Command::Reject {
+fn reject(content: u8) -> ReviewCommand {
+    ReviewCommand::Reject {
         shown: Shown::Digest(digest(content)),
         digest: digest(content),
         by: ada(),
@@ -190,8 +190,8 @@ fn reject(content: u8) -> Command {
     }
 }
 
-fn request_changes(content: u8) -> Command {
-    Command::RequestChanges {
+fn request_changes(content: u8) -> ReviewCommand {
+    ReviewCommand::RequestChanges {
         shown: Shown::Digest(digest(content)),
         digest: digest(content),
         by: ada(),
@@ -199,15 +199,15 @@ fn request_changes(content: u8) -> Command {
     }
 }
 
-fn open_run(content: u8) -> Command {
-    Command::OpenRun {
+fn open_run(content: u8) -> ReviewCommand {
+    ReviewCommand::OpenRun {
         run: "run_x".parse().unwrap(),
         digest: digest(content),
     }
 }
 
-fn edit(life: &Life, content: u8) -> Command {
-    Command::Edit(Box::new(Revision {
+fn edit(life: &Life, content: u8) -> ReviewCommand {
+    ReviewCommand::Edit(Box::new(Revision {
         based_on: life.review.current().number,
         document: document(content),
         digest: digest(content),
@@ -218,8 +218,8 @@ fn edit(life: &Life, content: u8) -> Command {
     }))
 }
 
-fn revoke(by: Principal) -> Command {
-    Command::RevokeApprovals(Box::new(Revocation {
+fn revoke(by: Principal) -> ReviewCommand {
+    ReviewCommand::RevokeApprovals(Box::new(Revocation {
         of: ada(),
         by,
         given: None,
@@ -250,7 +250,7 @@ fn lives() -> Vec<(&'static str, Life)> {
         ("approved, too long ago", expiring()),
         (
             "approved too long ago, as was noted",
-            expiring().then(&Command::ExpireApprovals),
+            expiring().then(&ReviewCommand::ExpireApprovals),
         ),
         ("approved, and a run was opened", Life::opened()),
         (
@@ -299,20 +299,20 @@ fn lives() -> Vec<(&'static str, Life)> {
 }
 
 /// Every command, about the content that is current where it makes a difference.
-fn commands(life: &Life) -> Vec<(&'static str, Command)> {
+fn commands(life: &Life) -> Vec<(&'static str, ReviewCommand)> {
     let content = life.content;
-    let propose = |content| Command::Propose {
+    let propose = |content| ReviewCommand::Propose {
         document: document(content),
         digest: digest(content),
         by: planner(),
     };
-    let draft = |content| Command::Draft {
+    let draft = |content| ReviewCommand::Draft {
         document: document(content),
         digest: digest(content),
         by: planner(),
     };
     let create = |draft| {
-        Command::Create(Creation {
+        ReviewCommand::Create(Creation {
             document: document(9),
             digest: digest(9),
             by: planner(),
@@ -321,7 +321,7 @@ fn commands(life: &Life) -> Vec<(&'static str, Command)> {
     };
     let approve_by = |who: Principal| {
         let mut command = approve(content, json!({}));
-        if let Command::Approve { by, .. } = &mut command {
+        if let ReviewCommand::Approve { by, .. } = &mut command {
             *by = who;
         }
         command
@@ -333,7 +333,10 @@ fn commands(life: &Life) -> Vec<(&'static str, Command)> {
         ("propose another", propose(9)),
         ("draft the same", draft(content)),
         ("draft another", draft(9)),
-        ("propose the draft", Command::ProposeDraft { by: ada() }),
+        (
+            "propose the draft",
+            ReviewCommand::ProposeDraft { by: ada() },
+        ),
         ("edit", edit(life, 9)),
         ("edit to the same", edit(life, content)),
         ("approve", approve_by(ada())),
@@ -346,39 +349,39 @@ fn commands(life: &Life) -> Vec<(&'static str, Command)> {
         ("open a run of another digest", open_run(9)),
         (
             "delete",
-            Command::Delete {
+            ReviewCommand::Delete {
                 by: ada(),
                 executing: false,
             },
         ),
         (
             "delete while it executes",
-            Command::Delete {
+            ReviewCommand::Delete {
                 by: ada(),
                 executing: true,
             },
         ),
         (
             "expire",
-            Command::Expire {
+            ReviewCommand::Expire {
                 after_days: 1,
                 latest_run: None,
             },
         ),
-        ("expire approvals", Command::ExpireApprovals),
+        ("expire approvals", ReviewCommand::ExpireApprovals),
         ("revoke", revoke(ada())),
         ("revoke by an agent", revoke(planner())),
         (
             "archive",
-            Command::Archive {
+            ReviewCommand::Archive {
                 by: ada(),
                 latest_run: Some(RunStatus::Completed),
             },
         ),
-        ("unarchive", Command::Unarchive { by: ada() }),
+        ("unarchive", ReviewCommand::Unarchive { by: ada() }),
         (
             "comment",
-            Command::Comment(CommentCommand::Add {
+            ReviewCommand::Comment(CommentCommand::Add {
                 comment: "cmt_x".parse().unwrap(),
                 on: None,
                 reply_to: None,
@@ -528,7 +531,7 @@ fn every_command_in_every_state_does_what_is_written_down() {
         for (command_name, command) in commands(&life) {
             let life = match command {
                 // Long enough for everything that can expire.
-                Command::Expire { .. } => life.clone().at(MONTHS_LATER),
+                ReviewCommand::Expire { .. } => life.clone().at(MONTHS_LATER),
                 _ => life.clone(),
             };
             let outcome = match life.review.decide(&command, life.now) {

@@ -8,8 +8,8 @@ use planwright_core::plan::{Bounds, Document};
 use planwright_core::policy::{Policy, PolicyDocument, RolesTable};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{
-    Access, ApprovalState, Command, Offer, Refusal, Review, ReviewEvent, ReviewStage, ReviewState,
-    Revocation, access_holds,
+    Access, ApprovalState, Offer, Review, ReviewCommand, ReviewEvent, ReviewRefusal, ReviewStage,
+    ReviewState, Revocation, access_holds,
 };
 use planwright_core::run::Shown;
 use planwright_core::time::Timestamp;
@@ -47,14 +47,19 @@ fn policy(value: serde_json::Value) -> Arc<Policy> {
     Arc::new(Policy::read(&document).unwrap())
 }
 
-fn approve(by: &Principal, assurance: Assurance, doing: u32, policy: &Arc<Policy>) -> Command {
+fn approve(
+    by: &Principal,
+    assurance: Assurance,
+    doing: u32,
+    policy: &Arc<Policy>,
+) -> ReviewCommand {
     let offer = Box::new(Offer {
         policy: Arc::clone(policy),
         ..Offer::default()
     });
     let shown = Shown::Digest(digest(doing));
     let digest = digest(doing);
-    Command::Approve {
+    ReviewCommand::Approve {
         shown,
         digest,
         by: by.clone(),
@@ -63,7 +68,7 @@ fn approve(by: &Principal, assurance: Assurance, doing: u32, policy: &Arc<Policy
     }
 }
 
-fn revoke(of: &Principal, by: &Principal, given: Option<Assurance>) -> Command {
+fn revoke(of: &Principal, by: &Principal, given: Option<Assurance>) -> ReviewCommand {
     revoke_under(of, by, given, &Arc::default())
 }
 
@@ -72,11 +77,11 @@ fn revoke_under(
     by: &Principal,
     given: Option<Assurance>,
     policy: &Arc<Policy>,
-) -> Command {
+) -> ReviewCommand {
     let of = of.clone();
     let by = by.clone();
     let reason = Some("access was taken away".to_owned());
-    Command::RevokeApprovals(Box::new(Revocation {
+    ReviewCommand::RevokeApprovals(Box::new(Revocation {
         of,
         by,
         given,
@@ -85,27 +90,27 @@ fn revoke_under(
     }))
 }
 
-fn propose(doing: u32) -> Command {
-    Command::Propose {
+fn propose(doing: u32) -> ReviewCommand {
+    ReviewCommand::Propose {
         document: document(doing),
         digest: digest(doing),
         by: Principal::agent("planner"),
     }
 }
 
-fn open(doing: u32) -> Command {
-    Command::OpenRun {
+fn open(doing: u32) -> ReviewCommand {
+    ReviewCommand::OpenRun {
         run: "run_golden".parse().unwrap(),
         digest: digest(doing),
     }
 }
 
 /// The life of a plan that begins with what is called 1.
-fn lived(commands: &[Command]) -> Review {
+fn lived(commands: &[ReviewCommand]) -> Review {
     told(commands).1
 }
 
-fn told(commands: &[Command]) -> (Vec<Record>, Review) {
+fn told(commands: &[ReviewCommand]) -> (Vec<Record>, Review) {
     live(
         &Review::propose_first(document(1), digest(1), Principal::agent("planner")),
         commands,
@@ -116,7 +121,7 @@ fn told(commands: &[Command]) -> (Vec<Record>, Review) {
 pub(crate) fn story() -> (Vec<Record>, Review) {
     let plain = Arc::default();
     let mut take_back = revoke(&ada(), &ada(), None);
-    if let Command::RevokeApprovals(revocation) = &mut take_back {
+    if let ReviewCommand::RevokeApprovals(revocation) = &mut take_back {
         revocation.reason = None;
     }
     told(&[
@@ -130,7 +135,7 @@ pub(crate) fn story() -> (Vec<Record>, Review) {
     ])
 }
 
-fn refused(review: &Review, doing: u32) -> Refusal {
+fn refused(review: &Review, doing: u32) -> ReviewRefusal {
     review.decide(&open(doing), LATER).unwrap_err()
 }
 
@@ -168,7 +173,8 @@ fn an_approval_that_was_revoked_starts_nothing_and_says_why() {
 #[test]
 fn only_what_was_given_like_that_is_lost_and_nothing_is_no_entry() {
     let review = lived(&[approve(&bob(), Assurance::Terminal, 1, &Arc::default())]);
-    let nothing = |command: &Command| assert_eq!(review.decide(command, LATER), Ok(Vec::new()));
+    let nothing =
+        |command: &ReviewCommand| assert_eq!(review.decide(command, LATER), Ok(Vec::new()));
     nothing(&revoke(&bob(), &ada(), Some(Assurance::Token)));
     nothing(&revoke(&ada(), &ada(), None));
     assert_eq!(
@@ -187,7 +193,7 @@ fn only_what_was_given_like_that_is_lost_and_nothing_is_no_entry() {
         Ok(Vec::new()),
         "it was used"
     );
-    let deleted = Command::Delete {
+    let deleted = ReviewCommand::Delete {
         by: ada(),
         executing: false,
     };
@@ -230,7 +236,7 @@ fn others_approvals_are_for_those_who_administer_and_for_rules() {
         .unwrap_err();
     assert_eq!(
         refused,
-        Refusal::MayNotRevoke {
+        ReviewRefusal::MayNotRevoke {
             of: bob(),
             by: ada()
         }
@@ -260,7 +266,7 @@ fn one_of_several_who_is_gone_leaves_too_few() {
     assert_eq!(review.state(), ReviewState::Active(ReviewStage::Proposed));
     assert_eq!(
         refused(&review, 1),
-        Refusal::NotEnough {
+        ReviewRefusal::NotEnough {
             given: 1,
             required: 2
         }
@@ -274,7 +280,7 @@ fn what_is_left_of_an_approval_for_several_runs_is_revoked() {
     let review = lived(&[yes.clone(), open(1)]);
     assert!(review.usable_approvals(&digest(1), LATER).is_some());
     let review = lived(&[yes, open(1), revoke(&bob(), &ada(), None)]);
-    assert!(matches!(refused(&review, 1), Refusal::Revoked { .. }));
+    assert!(matches!(refused(&review, 1), ReviewRefusal::Revoked { .. }));
     assert_eq!(review.state(), ReviewState::Active(ReviewStage::Proposed));
 }
 
@@ -290,19 +296,19 @@ fn nothing_builds_on_an_approval_that_was_edited_away_and_then_revoked() {
     assert_eq!(review.approval_before_edit(LATER), None);
     // Nor does it come back with the content it was given for.
     let review = lived(&[yes, revoke(&bob(), &ada(), None), propose(2), propose(1)]);
-    assert_eq!(refused(&review, 1), Refusal::NotApproved);
+    assert_eq!(refused(&review, 1), ReviewRefusal::NotApproved);
 }
 
 #[test]
 fn a_reason_has_an_end() {
     let review = lived(&[approve(&bob(), Assurance::Token, 1, &Arc::default())]);
     let mut command = revoke(&bob(), &ada(), None);
-    if let Command::RevokeApprovals(revocation) = &mut command {
+    if let ReviewCommand::RevokeApprovals(revocation) = &mut command {
         revocation.reason = Some("x".repeat(Review::MAX_REASON + 1));
     }
     assert!(matches!(
         review.decide(&command, LATER),
-        Err(Refusal::ReasonTooLong(_))
+        Err(ReviewRefusal::ReasonTooLong(_))
     ));
 }
 

@@ -14,7 +14,9 @@ use planwright_core::journal::{
 use planwright_core::model::{Cost, ModelRole, ModelUse, TokenUsage};
 use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Command, PlanningRecord, Refusal, Review, ReviewEvent, Revision};
+use planwright_core::review::{
+    PlanningRecord, Review, ReviewCommand, ReviewEvent, ReviewRefusal, Revision,
+};
 use planwright_core::run::{
     CallReport, Command as RunCommand, CriterionCheck, Look, Parent, Reflection, Run, RunEvent,
     Shown, Spent, StepError, StepErrorCode, StoredValue, plan_undo, priorities, unit_estimate,
@@ -272,7 +274,7 @@ fn what_a_later_version_adds_to_an_entry_is_not_lost_on_the_rest() {
 }
 
 /// The life of a plan from its first entry on, one second per entry.
-pub(crate) fn live(first: &ReviewEvent, commands: &[Command]) -> (Vec<Record>, Review) {
+pub(crate) fn live(first: &ReviewEvent, commands: &[ReviewCommand]) -> (Vec<Record>, Review) {
     let stream: StreamName = "plan/plan-golden".parse().unwrap();
     let at =
         |seq: u64| Timestamp::from_millis(1_700_000_000_000 + i64::try_from(seq).unwrap() * 1000);
@@ -312,18 +314,18 @@ fn write_review() -> (Vec<Record>, Review) {
         })
     };
     let digest = |version: u32| Digest::of_bytes(format!("version {version}").as_bytes());
-    let propose = |version| Command::Propose {
+    let propose = |version| ReviewCommand::Propose {
         document: document(&format!("Take {version}")),
         digest: digest(version),
         by: agent.clone(),
     };
-    let reject = |version, reason: &str| Command::Reject {
+    let reject = |version, reason: &str| ReviewCommand::Reject {
         shown: Shown::Version(version),
         digest: digest(version),
         by: ada.clone(),
         reason: reason.to_owned(),
     };
-    let approve = |version| Command::Approve {
+    let approve = |version| ReviewCommand::Approve {
         shown: Shown::Digest(digest(version)),
         digest: digest(version),
         by: ada.clone(),
@@ -336,7 +338,7 @@ fn write_review() -> (Vec<Record>, Review) {
         reject(2, "the backup goes to the same disk"),
         propose(3),
         approve(3),
-        Command::OpenRun {
+        ReviewCommand::OpenRun {
             run: "run_golden".parse().unwrap(),
             digest: digest(3),
         },
@@ -361,7 +363,7 @@ fn write_edited_review() -> (Vec<Record>, Review) {
         let by = ada.clone();
         let reason = reason.map(str::to_owned);
         let digest = digest(doing);
-        Command::Edit(Box::new(Revision {
+        ReviewCommand::Edit(Box::new(Revision {
             based_on,
             document,
             digest,
@@ -371,7 +373,7 @@ fn write_edited_review() -> (Vec<Record>, Review) {
             planning: None,
         }))
     };
-    let approve = |doing| Command::Approve {
+    let approve = |doing| ReviewCommand::Approve {
         shown: Shown::Digest(digest(doing)),
         digest: digest(doing),
         by: ada.clone(),
@@ -386,7 +388,7 @@ fn write_edited_review() -> (Vec<Record>, Review) {
             None,
             None,
         ),
-        Command::ProposeDraft { by: agent.clone() },
+        ReviewCommand::ProposeDraft { by: agent.clone() },
         approve("read"),
         edit(
             2,
@@ -411,7 +413,7 @@ fn write_edited_review() -> (Vec<Record>, Review) {
             Some(3),
         ),
         approve("read"),
-        Command::OpenRun {
+        ReviewCommand::OpenRun {
             run: "run_golden".parse().unwrap(),
             digest: digest("read"),
         },
@@ -459,8 +461,8 @@ fn write_planned_review() -> (Vec<Record>, Review) {
     live(
         &first,
         &[
-            Command::ProposeDraft { by: ada },
-            Command::Edit(Box::new(revision)),
+            ReviewCommand::ProposeDraft { by: ada },
+            ReviewCommand::Edit(Box::new(revision)),
         ],
     )
 }
@@ -474,8 +476,16 @@ fn a_fallback_is_proposed_by_a_person_or_not_at_all() {
     )
     .unwrap();
     assert!(draft.current().is_fallback());
-    let propose = |by| draft.decide(&Command::ProposeDraft { by }, Timestamp::from_millis(0));
-    assert_eq!(propose(Principal::agent("planner")), Err(Refusal::Fallback));
+    let propose = |by| {
+        draft.decide(
+            &ReviewCommand::ProposeDraft { by },
+            Timestamp::from_millis(0),
+        )
+    };
+    assert_eq!(
+        propose(Principal::agent("planner")),
+        Err(ReviewRefusal::Fallback)
+    );
     assert!(propose(Principal::person("ada")).is_ok());
 }
 

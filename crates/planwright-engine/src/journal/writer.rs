@@ -41,14 +41,14 @@ pub(crate) trait JournalState {
 
 impl JournalState for Review {
     type Event = ReviewEvent;
-    type Command = review::Command;
-    type Refusal = review::Refusal;
+    type Command = review::ReviewCommand;
+    type Refusal = review::ReviewRefusal;
 
     fn decide_command(
         &self,
-        command: &review::Command,
+        command: &review::ReviewCommand,
         now: Timestamp,
-    ) -> Result<Vec<ReviewEvent>, review::Refusal> {
+    ) -> Result<Vec<ReviewEvent>, review::ReviewRefusal> {
         self.decide(command, now)
     }
 

@@ -9,7 +9,7 @@ use crate::port::{AppendError, StreamInfo};
 use crate::review::plans::ReviewError;
 use planwright_core::id::PlanId;
 use planwright_core::principal::{Principal, PrincipalKind};
-use planwright_core::review::{Command, Review, ReviewEvent};
+use planwright_core::review::{Review, ReviewCommand, ReviewEvent};
 use planwright_core::status::{CachedStatus, RunStatus};
 use planwright_core::time::Timestamp;
 use std::time::Duration;
@@ -157,7 +157,7 @@ impl Maintenance {
     ) -> Result<(), ReviewError> {
         let after_days = self.context.settings.retention.stale_after_days;
         let noted = self
-            .note_due(plan, |latest_run| Command::Expire {
+            .note_due(plan, |latest_run| ReviewCommand::Expire {
                 after_days,
                 latest_run,
             })
@@ -180,7 +180,9 @@ impl Maintenance {
         match review.approval_expires_at() {
             Some(at) if at > self.context.ports.clock.now() => report.look_again_at(at),
             Some(_) => {
-                let noted = self.note_due(plan, |_| Command::ExpireApprovals).await?;
+                let noted = self
+                    .note_due(plan, |_| ReviewCommand::ExpireApprovals)
+                    .await?;
                 if noted.is_some() {
                     report
                         .notices
@@ -205,7 +207,7 @@ impl Maintenance {
         }
         let by = retention_principal();
         let noted = self
-            .note_due(plan, |latest_run| Command::Archive { by, latest_run })
+            .note_due(plan, |latest_run| ReviewCommand::Archive { by, latest_run })
             .await?;
         if noted.is_some() {
             report
@@ -227,7 +229,7 @@ impl Maintenance {
         }
         let by = retention_principal();
         let noted = self
-            .note_due(plan, |_| Command::Delete { by, executing })
+            .note_due(plan, |_| ReviewCommand::Delete { by, executing })
             .await?;
         if noted.is_some() {
             report
@@ -241,7 +243,7 @@ impl Maintenance {
     async fn note_due(
         &self,
         plan: &PlanId,
-        command: impl FnOnce(Option<RunStatus>) -> Command,
+        command: impl FnOnce(Option<RunStatus>) -> ReviewCommand,
     ) -> Result<Option<Review>, ReviewError> {
         let (review, head) = load_review(&*self.context.ports.store, plan).await?;
         let latest_run = self.plans().latest_run_status(&review).await?;

@@ -7,7 +7,7 @@ use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::id::PlanId;
 use planwright_core::plan::Finding;
 use planwright_core::planning::FillPromptError;
-use planwright_core::review::{PlanningRecord, Refusal};
+use planwright_core::review::{PlanningRecord, ReviewRefusal};
 use std::fmt;
 
 /// Why no plan was written. Nothing was stored.
@@ -102,8 +102,8 @@ impl From<LoadError> for CreateError {
     }
 }
 
-impl From<Refusal> for CreateError {
-    fn from(refusal: Refusal) -> Self {
+impl From<ReviewRefusal> for CreateError {
+    fn from(refusal: ReviewRefusal) -> Self {
         Self::Review(refusal.into())
     }
 }

@@ -12,7 +12,7 @@ use planwright_core::planning::{
 };
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
-use planwright_core::review::{PlanningRecord, Refusal, Review, ReviewState};
+use planwright_core::review::{PlanningRecord, Review, ReviewRefusal, ReviewState};
 use serde_json::Map;
 
 /// What is to be written again.
@@ -56,7 +56,7 @@ impl Planner {
         self.plans().permit(&order.by, Permission::Propose)?;
         let (review, _) = self.plans().load_review(plan).await?;
         if review.state() == ReviewState::Deleted {
-            return Err(Refusal::Deleted.into());
+            return Err(ReviewRefusal::Deleted.into());
         }
         if self.plans().status(&review).await?.is_executing() {
             return Err(CreateError::Executing(plan.clone()));

@@ -12,7 +12,7 @@ use planwright_core::journal::{Cause, StreamName};
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, Finding};
 use planwright_core::principal::Principal;
-use planwright_core::review::{Command as ReviewCommand, Review, Revision};
+use planwright_core::review::{Review, ReviewCommand, Revision};
 use planwright_core::run::{Command, Run};
 use planwright_core::status::StepStatus;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -9,7 +9,7 @@ use crate::review::plans::Plans;
 use crate::review::plans::ReviewError;
 use planwright_core::id::PlanId;
 use planwright_core::journal::{Cause, Head, StreamName};
-use planwright_core::review::{Command, Refusal, Review, ReviewEvent};
+use planwright_core::review::{Review, ReviewCommand, ReviewEvent, ReviewRefusal};
 use planwright_core::run::Corrupt;
 use planwright_core::time::Timestamp;
 
@@ -22,7 +22,7 @@ impl Plans {
         &self,
         review: Review,
         head: Head,
-        command: &Command,
+        command: &ReviewCommand,
     ) -> Result<Review, ReviewError> {
         let now = self.context.ports.clock.now();
         let events = review.decide(command, now)?;
@@ -109,7 +109,9 @@ pub(crate) fn damaged_plan(id: &PlanId, corrupt: &Corrupt) -> LoadError {
 }
 
 /// Says which plan's journal could not be written.
-pub(crate) fn write_error(id: &PlanId) -> impl FnOnce(WriteError<Refusal>) -> ReviewError + '_ {
+pub(crate) fn write_error(
+    id: &PlanId,
+) -> impl FnOnce(WriteError<ReviewRefusal>) -> ReviewError + '_ {
     move |error| match error {
         WriteError::Refused(refusal) => refusal.into(),
         WriteError::Corrupt(corrupt) => damaged_plan(id, &corrupt).into(),

@@ -6,7 +6,7 @@ use crate::review::plans::ReviewError;
 use planwright_core::id::{CommentId, PlanId};
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
-use planwright_core::review::{Command, CommentCommand, Refusal, Review};
+use planwright_core::review::{CommentCommand, Review, ReviewCommand, ReviewRefusal};
 use planwright_core::run::Shown;
 use serde_json::Map;
 
@@ -78,7 +78,7 @@ impl Plans {
     ) -> Result<Review, ReviewError> {
         self.permit(by, Permission::Comment)?;
         let (review, head) = load_review(&*self.context.ports.store, plan).await?;
-        self.write_review(review, head, &Command::Comment(command))
+        self.write_review(review, head, &ReviewCommand::Comment(command))
             .await
     }
 
@@ -99,12 +99,13 @@ impl Plans {
             .permits(by, Permission::Approve)
         {
             return Err(
-                Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
+                ReviewRefusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone()))
+                    .into(),
             );
         }
         let (review, head) = load_review(&*self.context.ports.store, plan).await?;
         let digest = self.candidate(&review, &Map::new()).await?.digest;
-        let command = Command::RequestChanges {
+        let command = ReviewCommand::RequestChanges {
             shown,
             digest,
             by: by.clone(),
@@ -121,7 +122,7 @@ impl Plans {
         self.write_review(
             review,
             head,
-            &Command::Archive {
+            &ReviewCommand::Archive {
                 by: by.clone(),
                 latest_run,
             },
@@ -133,7 +134,7 @@ impl Plans {
     pub async fn unarchive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Permission::Delete)?;
         let (review, head) = load_review(&*self.context.ports.store, plan).await?;
-        self.write_review(review, head, &Command::Unarchive { by: by.clone() })
+        self.write_review(review, head, &ReviewCommand::Unarchive { by: by.clone() })
             .await
     }
 }

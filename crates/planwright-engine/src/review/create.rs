@@ -9,7 +9,7 @@ use planwright_core::journal::Head;
 use planwright_core::plan::{Document, Finding};
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
-use planwright_core::review::{Command, Creation, Review, ReviewEvent};
+use planwright_core::review::{Creation, Review, ReviewCommand, ReviewEvent};
 use planwright_core::trace::TraceId;
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ impl Plans {
                 .open_review(id, now, traced(creation.first_event()))
                 .await;
         };
-        let events = review.decide(&Command::Create(creation.clone()), now)?;
+        let events = review.decide(&ReviewCommand::Create(creation.clone()), now)?;
         let events = events.into_iter().map(traced).collect();
         self.append_review(review, head, (now, events)).await
     }

@@ -7,7 +7,7 @@ use planwright_core::id::PlanId;
 use planwright_core::plan::{Document, Edit, Finding};
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
-use planwright_core::review::{Command, PlanningRecord, Refusal, Review, Revision};
+use planwright_core::review::{PlanningRecord, Review, ReviewCommand, ReviewRefusal, Revision};
 use std::sync::Arc;
 
 /// How often an edit is tried again because something else was said about the same version
@@ -44,8 +44,12 @@ impl Plans {
     pub async fn propose_draft(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Permission::Propose)?;
         let (review, head) = load_review(&*self.context.ports.store, id).await?;
-        self.write_review(review, head, &Command::ProposeDraft { by: by.clone() })
-            .await
+        self.write_review(
+            review,
+            head,
+            &ReviewCommand::ProposeDraft { by: by.clone() },
+        )
+        .await
     }
 
     /// The current version with these changes made. Nothing is stored.
@@ -65,7 +69,7 @@ impl Plans {
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         let (review, _) = load_review(&*self.context.ports.store, id).await?;
         let looked_at = review.version(editing.based_on);
-        let looked_at = looked_at.ok_or(Refusal::NoSuchVersion(editing.based_on))?;
+        let looked_at = looked_at.ok_or(ReviewRefusal::NoSuchVersion(editing.based_on))?;
         let document = looked_at
             .document
             .with_edits(edits, &self.context.settings.bounds)?;
@@ -104,7 +108,7 @@ impl Plans {
         let (review, _) = load_review(&*self.context.ports.store, id).await?;
         let found = review
             .version(version)
-            .ok_or(Refusal::NoSuchVersion(version))?;
+            .ok_or(ReviewRefusal::NoSuchVersion(version))?;
         let document = Document::clone(&found.document);
         self.revise(id, document, editing, Some(version), None)
             .await
@@ -146,7 +150,7 @@ impl Plans {
             restored_from,
             planning,
         };
-        let command = Command::Edit(Box::new(revision));
+        let command = ReviewCommand::Edit(Box::new(revision));
         for _ in 1..TRIES {
             let (review, head) = load_review(&*self.context.ports.store, id).await?;
             // A faster author may have said something about the same version, or made the next one:

@@ -14,7 +14,8 @@ use planwright_core::plan::{
 use planwright_core::policy::{JudgedPlan, JudgedStep, Permission, PolicyDenial};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Command, Offer, PlanningRecord, Refusal, Review, ReviewEvent, ReviewStage, ReviewState,
+    Offer, PlanningRecord, Review, ReviewCommand, ReviewEvent, ReviewRefusal, ReviewStage,
+    ReviewState,
 };
 use planwright_core::run::Shown;
 use planwright_core::status::{PlanStatus, RunStatus};
@@ -31,7 +32,7 @@ pub enum ReviewError {
     Load(#[from] LoadError),
     /// The core refuses the command.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] ReviewRefusal),
     /// The plan has errors, listed as findings.
     #[error("the plan is not valid")]
     Invalid(Vec<Finding>),
@@ -179,12 +180,12 @@ impl Plans {
         let review = match load_review(&*self.context.ports.store, plan.id()).await {
             Ok((review, head)) => {
                 let command = match draft {
-                    true => Command::Draft {
+                    true => ReviewCommand::Draft {
                         document,
                         digest,
                         by,
                     },
-                    false => Command::Propose {
+                    false => ReviewCommand::Propose {
                         document,
                         digest,
                         by,
@@ -303,7 +304,7 @@ impl Plans {
         judged: &JudgedPlan,
         given: &GivenApproval,
         agreed: Option<&BTreeSet<String>>,
-    ) -> Result<Command, ReviewError> {
+    ) -> Result<ReviewCommand, ReviewError> {
         let is_new =
             |step: &&JudgedStep| agreed.is_none_or(|agreed| !agreed.contains(step.step.as_str()));
         if let Some(denied) = judged.denial() {
@@ -330,7 +331,7 @@ impl Plans {
             assurance,
             late: _,
         } = given.clone();
-        Ok(Command::Approve {
+        Ok(ReviewCommand::Approve {
             shown,
             digest: candidate.digest,
             by,
@@ -348,7 +349,7 @@ impl Plans {
     }
 
     /// Refuses what the policy does not let this principal do.
-    pub(crate) fn permit(&self, by: &Principal, action: Permission) -> Result<(), Refusal> {
+    pub(crate) fn permit(&self, by: &Principal, action: Permission) -> Result<(), ReviewRefusal> {
         if self.context.settings.policy.roles.permits(by, action) {
             return Ok(());
         }
@@ -375,12 +376,13 @@ impl Plans {
             .permits(by, Permission::Approve)
         {
             return Err(
-                Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
+                ReviewRefusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone()))
+                    .into(),
             );
         }
         let (review, head) = load_review(&*self.context.ports.store, id).await?;
         let candidate = self.candidate(&review, &Map::new()).await?;
-        let command = Command::Reject {
+        let command = ReviewCommand::Reject {
             shown,
             digest: candidate.digest,
             by: by.clone(),
@@ -397,7 +399,7 @@ impl Plans {
         self.write_review(
             review,
             head,
-            &Command::Delete {
+            &ReviewCommand::Delete {
                 by: by.clone(),
                 executing,
             },

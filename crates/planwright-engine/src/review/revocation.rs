@@ -14,7 +14,7 @@ use planwright_core::journal::{Head, StreamName, decode};
 use planwright_core::policy::Permission;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Access, Approval, Command, Refusal, Review, ReviewEvent, Revocation, access_holds,
+    Access, Approval, Review, ReviewCommand, ReviewEvent, ReviewRefusal, Revocation, access_holds,
 };
 use planwright_core::run::{Run, RunEvent};
 use planwright_core::status::CachedStatus;
@@ -107,7 +107,7 @@ impl Plans {
         let now = self.context.ports.clock.now();
         let events = review.decide(&revocation, now)?;
         if events.is_empty() {
-            return Err(Refusal::NothingToRevoke(of.clone()).into());
+            return Err(ReviewRefusal::NothingToRevoke(of.clone()).into());
         }
         self.append_review(review, head, (now, events)).await
     }
@@ -211,7 +211,7 @@ impl Plans {
         tokens: &[Token],
         sweep: &Sweep,
         now: Timestamp,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         let mut whose: Vec<&Principal> = Vec::new();
         for approval in review.revocable(Some(Assurance::Token), now) {
             let is_meant = sweep.of.as_ref().is_none_or(|of| approval.by == *of);
@@ -319,11 +319,11 @@ impl Plans {
         by: &Principal,
         given: Option<Assurance>,
         reason: Option<String>,
-    ) -> Command {
+    ) -> ReviewCommand {
         let of = of.clone();
         let by = by.clone();
         let policy = Arc::clone(&self.context.settings.policy);
-        Command::RevokeApprovals(Box::new(Revocation {
+        ReviewCommand::RevokeApprovals(Box::new(Revocation {
             of,
             by,
             given,

@@ -20,7 +20,7 @@ use planwright_core::journal::{Cause, Head, StreamName};
 use planwright_core::plan::{Document, Finding, OnFailure, Plan, StepIx};
 use planwright_core::policy::{Permission, PolicyDenial};
 use planwright_core::principal::Assurance;
-use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
+use planwright_core::review::{Review, ReviewCommand, ReviewRefusal};
 use planwright_core::run::{
     Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, estimates_by_tool,
     priorities, reusable_results,

@@ -3,7 +3,7 @@
 use crate::faults::FaultyStore;
 use crate::world::{World, document, person};
 use planwright_core::id::PlanId;
-use planwright_core::review::Refusal;
+use planwright_core::review::ReviewRefusal;
 use planwright_engine::{Engine, ReviewError};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ async fn of_several_who_create_one_plan_at_once_one_succeeds() {
     let (won, lost): (Vec<_>, Vec<_>) = created.into_iter().partition(Result::is_ok);
     assert_eq!(won.len(), 1, "{lost:?}");
     for refused in lost {
-        let exists = matches!(refused, Err(ReviewError::Refused(Refusal::Exists(_))));
+        let exists = matches!(refused, Err(ReviewError::Refused(ReviewRefusal::Exists(_))));
         assert!(exists, "{refused:?}");
     }
     let (review, _) = engine
@@ -50,12 +50,12 @@ async fn a_plan_that_exists_is_not_created_again_with_the_same_content_either() 
     let engine = world.engine("one");
     create(&engine, plan("one")).await.unwrap();
     let again = create(&engine, plan("one")).await;
-    let exists = matches!(again, Err(ReviewError::Refused(Refusal::Exists(_))));
+    let exists = matches!(again, Err(ReviewError::Refused(ReviewRefusal::Exists(_))));
     assert!(exists, "{again:?}");
     // The id is taken, regardless of what is wrong with the rest.
     let broken = json!({"id": "p", "steps": [{"id": "a", "tool": "r.read", "dependsOn": ["b"]}]});
     let again = create(&engine, broken).await;
-    let exists = matches!(again, Err(ReviewError::Refused(Refusal::Exists(_))));
+    let exists = matches!(again, Err(ReviewError::Refused(ReviewRefusal::Exists(_))));
     assert!(exists, "{again:?}");
 }
 

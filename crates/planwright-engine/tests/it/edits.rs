@@ -4,7 +4,7 @@ use crate::world::{World, approved, chain, document, options, person, report_of,
 use planwright_core::id::PlanId;
 use planwright_core::plan::Edit;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Refusal, ReviewStage, ReviewState};
+use planwright_core::review::{ReviewRefusal, ReviewStage, ReviewState};
 use planwright_core::run::Shown;
 use planwright_engine::{Editing, Engine, Reapproval, ReviewError};
 use serde_json::{Map, Value, json};
@@ -61,7 +61,7 @@ async fn of_two_edits_of_the_same_version_the_second_hears_of_the_first() {
     assert!(
         matches!(
             lost[..],
-            [ReviewError::Refused(Refusal::Conflict {
+            [ReviewError::Refused(ReviewRefusal::Conflict {
                 based_on: 1,
                 current: 2
             })]
@@ -213,7 +213,7 @@ async fn drafts_that_begin_with_the_same_words_are_plans_of_their_own() {
         .await
         .unwrap_err();
     assert!(
-        matches!(refused, ReviewError::Refused(Refusal::NoSteps)),
+        matches!(refused, ReviewError::Refused(ReviewRefusal::NoSteps)),
         "{refused}"
     );
     let add = edit(json!({"op": "add", "step": {"tool": "r.read"}}));
@@ -268,7 +268,10 @@ async fn an_earlier_version_comes_back_as_the_next_one() {
         .await
         .unwrap_err();
     assert!(
-        matches!(refused, ReviewError::Refused(Refusal::NoSuchVersion(9))),
+        matches!(
+            refused,
+            ReviewError::Refused(ReviewRefusal::NoSuchVersion(9))
+        ),
         "{refused}"
     );
     let mut other = document(chain(2, "w.write", 1));

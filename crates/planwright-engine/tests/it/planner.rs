@@ -4,7 +4,7 @@ use crate::world::{World, approved, document, options, person};
 use planwright_core::model::{Cost, Message, ModelRole, ModelUse, TokenUsage};
 use planwright_core::planning::ContextText;
 use planwright_core::principal::Principal;
-use planwright_core::review::{Refusal, ReviewStage, ReviewState};
+use planwright_core::review::{ReviewRefusal, ReviewStage, ReviewState};
 use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::{
     BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, StreamIndex as _,
@@ -385,7 +385,7 @@ async fn a_fallback_is_a_draft_that_only_a_person_puts_forward() {
         .await
         .unwrap_err();
     assert!(
-        matches!(refused, ReviewError::Refused(Refusal::Fallback)),
+        matches!(refused, ReviewError::Refused(ReviewRefusal::Fallback)),
         "{refused}"
     );
     assert!(

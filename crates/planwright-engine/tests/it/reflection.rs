@@ -7,7 +7,7 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
 use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
-use planwright_core::review::{Refusal, ReviewStage, ReviewState};
+use planwright_core::review::{ReviewRefusal, ReviewStage, ReviewState};
 use planwright_core::run::{Reflection, Run, RunEvent, RunReport, RunState, Shown};
 use planwright_core::status::PlanStatus;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
@@ -151,7 +151,7 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
     );
     let refused = engine.runs().resume(&id, options()).await.unwrap_err();
     assert!(
-        matches!(refused, StartRunError::Refused(Refusal::NotApproved)),
+        matches!(refused, StartRunError::Refused(ReviewRefusal::NotApproved)),
         "{refused}"
     );
 
@@ -641,7 +641,7 @@ async fn what_policy_agrees_to_after_an_adjustment_begins_no_other_run() {
         .await
         .unwrap_err();
     assert!(
-        matches!(refused, StartRunError::Refused(Refusal::NotApproved)),
+        matches!(refused, StartRunError::Refused(ReviewRefusal::NotApproved)),
         "{refused}"
     );
 }
@@ -721,7 +721,7 @@ async fn policy_never_agrees_to_a_write() {
             .await
             .unwrap_err();
         assert!(
-            matches!(refused, StartRunError::Refused(Refusal::NotApproved)),
+            matches!(refused, StartRunError::Refused(ReviewRefusal::NotApproved)),
             "{refused}"
         );
         assert_eq!(world.called(), ["a", "b"]);

@@ -10,7 +10,7 @@ use planwright_core::id::StepId;
 use planwright_core::plan::{Action, Plan, StepIx};
 use planwright_core::policy::{JudgedPlan, Policy, Verdict};
 use planwright_core::principal::{Assurance, PrincipalKind};
-use planwright_core::review::{Refusal, Review, ReviewStage};
+use planwright_core::review::{Review, ReviewRefusal, ReviewStage};
 use planwright_core::run::Shown;
 use planwright_core::tool::Catalog;
 use planwright_engine::{Candidate, GivenApproval, Reapproval};
@@ -60,7 +60,7 @@ pub(crate) async fn obtain_approval(
         return Err(rejection_failure(review));
     }
     if review.stage() == Some(ReviewStage::Draft) {
-        return Err(Failure::from(Refusal::Draft)
+        return Err(Failure::from(ReviewRefusal::Draft)
             .hint(format!("planwright propose {id} submits it for review")));
     }
     let judged = app.engine.plans().judge(&candidate.plan);

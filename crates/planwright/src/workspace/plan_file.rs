@@ -13,7 +13,7 @@ use planwright_core::plan::{
     Bounds, Document, Finding, MarkdownForm, ReadMarkdown, ReadPlanError, from_markdown,
     from_markdown_as, stored_part_file,
 };
-use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_core::review::{Review, ReviewRefusal, ReviewState};
 use planwright_engine::port::ArtifactError;
 use planwright_engine::{Editing, LoadError};
 use std::io::Read as _;
@@ -135,7 +135,7 @@ impl PlanFile {
             )));
         };
         if based_on != current {
-            let conflict = Failure::from(Refusal::Conflict { based_on, current });
+            let conflict = Failure::from(ReviewRefusal::Conflict { based_on, current });
             let message = format!("{}: {}", self.name, conflict.message);
             return Err(Failure::refused(message).hint(format!(
                 "planwright diff {id} {based_on} shows what changed since; make the edit to version {current}"

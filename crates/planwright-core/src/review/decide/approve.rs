@@ -3,7 +3,7 @@
 use crate::digest::Digest;
 use crate::policy::{OpenComments, Permission};
 use crate::principal::{Assurance, Principal, PrincipalKind};
-use crate::review::{Offer, Refusal, Review, ReviewEvent, ReviewStage, ReviewState, Terms};
+use crate::review::{Offer, Review, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState, Terms};
 use crate::run::Shown;
 use crate::time::Timestamp;
 
@@ -15,7 +15,7 @@ impl Review {
         (by, assurance): (&Principal, Assurance),
         offer: &Offer,
         now: Timestamp,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         self.check_approver(by, offer)?;
         shown.check(self.current().number, digest)?;
         self.check_discussed(offer)?;
@@ -25,7 +25,7 @@ impl Review {
             .iter()
             .any(|approval| approval.by == *by)
         {
-            return Err(Refusal::NothingToDecide(
+            return Err(ReviewRefusal::NothingToDecide(
                 "approved by you already, and waits for others",
             ));
         }
@@ -41,7 +41,7 @@ impl Review {
         }])
     }
 
-    fn check_approvable(&self, digest: Digest, now: Timestamp) -> Result<(), Refusal> {
+    fn check_approvable(&self, digest: Digest, now: Timestamp) -> Result<(), ReviewRefusal> {
         match self.state {
             ReviewState::Active(ReviewStage::Proposed | ReviewStage::NeedsReview) => Ok(()),
             // Approving again is void, unless what would run has changed since or the approval has
@@ -49,41 +49,43 @@ impl Review {
             ReviewState::Active(ReviewStage::Approved)
                 if self.usable_approvals(&digest, now).is_some() =>
             {
-                Err(Refusal::NothingToDecide("approved already"))
+                Err(ReviewRefusal::NothingToDecide("approved already"))
             }
             ReviewState::Active(ReviewStage::Approved) => Ok(()),
-            ReviewState::Active(ReviewStage::Draft) => Err(Refusal::Draft),
-            ReviewState::Active(ReviewStage::Rejected) => Err(Refusal::Rejected),
-            ReviewState::Active(ReviewStage::ChangesRequested) => Err(Refusal::ChangesRequested),
-            ReviewState::Active(ReviewStage::Expired) => Err(Refusal::PlanExpired),
-            ReviewState::Archived(_) => Err(Refusal::Archived),
-            ReviewState::Deleted => Err(Refusal::Deleted),
+            ReviewState::Active(ReviewStage::Draft) => Err(ReviewRefusal::Draft),
+            ReviewState::Active(ReviewStage::Rejected) => Err(ReviewRefusal::Rejected),
+            ReviewState::Active(ReviewStage::ChangesRequested) => {
+                Err(ReviewRefusal::ChangesRequested)
+            }
+            ReviewState::Active(ReviewStage::Expired) => Err(ReviewRefusal::PlanExpired),
+            ReviewState::Archived(_) => Err(ReviewRefusal::Archived),
+            ReviewState::Deleted => Err(ReviewRefusal::Deleted),
         }
     }
 
     /// Checks that this principal may say yes to what is offered.
-    fn check_approver(&self, by: &Principal, offer: &Offer) -> Result<(), Refusal> {
+    fn check_approver(&self, by: &Principal, offer: &Offer) -> Result<(), ReviewRefusal> {
         if !by.may_approve() || !offer.policy.roles.permits(by, Permission::Approve) {
             return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
         }
         if by.kind == PrincipalKind::Policy {
             let asks = offer.asks_about.clone();
-            return asks.map_or(Ok(()), |step| Err(Refusal::PolicyAsks(step)));
+            return asks.map_or(Ok(()), |step| Err(ReviewRefusal::PolicyAsks(step)));
         }
         if offer.policy.approval.four_eyes && self.current().by == *by {
-            return Err(Refusal::FourEyes(by.clone()));
+            return Err(ReviewRefusal::FourEyes(by.clone()));
         }
         Ok(())
     }
 
     /// Checks that everything was discussed, where the policy wants that.
-    fn check_discussed(&self, offer: &Offer) -> Result<(), Refusal> {
+    fn check_discussed(&self, offer: &Offer) -> Result<(), ReviewRefusal> {
         if offer.policy.approval.open_comments == OpenComments::Note {
             return Ok(());
         }
         let mut open = self.open_threads();
         match open.next() {
-            Some(first) => Err(Refusal::OpenThreads {
+            Some(first) => Err(ReviewRefusal::OpenThreads {
                 first: first.id().clone(),
                 count: 1 + open.count(),
             }),

@@ -1,7 +1,7 @@
 //! Putting a plan away.
 
 use crate::principal::Principal;
-use crate::review::{Refusal, Review, ReviewEvent, ReviewState};
+use crate::review::{Review, ReviewEvent, ReviewRefusal, ReviewState};
 use crate::status::RunStatus;
 
 impl Review {
@@ -9,15 +9,15 @@ impl Review {
         &self,
         by: &Principal,
         latest_run: Option<RunStatus>,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         match self.state {
             ReviewState::Active(_) => {}
             ReviewState::Archived(_) => return Ok(Vec::new()),
-            ReviewState::Deleted => return Err(Refusal::Deleted),
+            ReviewState::Deleted => return Err(ReviewRefusal::Deleted),
         }
         let status = self.status(latest_run);
         if !status.is_over() {
-            return Err(Refusal::NotOver(status));
+            return Err(ReviewRefusal::NotOver(status));
         }
         Ok(vec![ReviewEvent::PlanArchived { by: by.clone() }])
     }

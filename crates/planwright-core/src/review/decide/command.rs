@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// A change that a caller asks for in a plan.
 #[derive(Debug, Clone)]
-pub enum Command {
+pub enum ReviewCommand {
     /// Begin a plan that does not exist yet.
     Create(Creation),
     /// Propose the next version.

@@ -3,7 +3,7 @@
 use crate::id::{CommentId, StepId};
 use crate::principal::{Principal, PrincipalKind};
 use crate::review::comments::has_step;
-use crate::review::{CommentRefusal, Refusal, Review, ReviewEvent, ReviewState, Thread};
+use crate::review::{CommentRefusal, Review, ReviewEvent, ReviewRefusal, ReviewState, Thread};
 
 /// A change that a principal asks for in the comments of a plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,9 +41,9 @@ impl Review {
     pub(super) fn decide_comment(
         &self,
         command: &CommentCommand,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         if self.state == ReviewState::Deleted {
-            return Err(Refusal::Deleted);
+            return Err(ReviewRefusal::Deleted);
         }
         let event = match command {
             CommentCommand::Add {

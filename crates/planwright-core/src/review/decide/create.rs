@@ -4,7 +4,7 @@ use crate::digest::Digest;
 use crate::plan::Document;
 use crate::principal::Principal;
 use crate::review::version::first_version;
-use crate::review::{Refusal, Review, ReviewEvent, ReviewState};
+use crate::review::{Review, ReviewEvent, ReviewRefusal, ReviewState};
 use std::sync::Arc;
 
 /// A plan that begins.
@@ -36,10 +36,10 @@ impl Creation {
 impl Review {
     /// Refuses to create this plan once more. What was deleted may begin again, as the next
     /// version: its journal is kept.
-    pub fn check_creatable(&self) -> Result<(), Refusal> {
+    pub fn check_creatable(&self) -> Result<(), ReviewRefusal> {
         match self.state {
             ReviewState::Active(_) | ReviewState::Archived(_) => {
-                Err(Refusal::Exists(self.id.clone()))
+                Err(ReviewRefusal::Exists(self.id.clone()))
             }
             ReviewState::Deleted => Ok(()),
         }
@@ -47,7 +47,10 @@ impl Review {
 
     /// Unlike a proposal, never the next version of a plan that exists, also for the same content:
     /// two callers who create a plan with one id do not mean the same plan.
-    pub(super) fn decide_create(&self, creation: &Creation) -> Result<Vec<ReviewEvent>, Refusal> {
+    pub(super) fn decide_create(
+        &self,
+        creation: &Creation,
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         self.check_creatable()?;
         let Creation {
             document,

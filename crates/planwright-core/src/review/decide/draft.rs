@@ -3,7 +3,7 @@
 use crate::digest::Digest;
 use crate::plan::Document;
 use crate::principal::Principal;
-use crate::review::{Refusal, Review, ReviewEvent, ReviewStage, ReviewState};
+use crate::review::{Review, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState};
 use std::sync::Arc;
 
 impl Review {
@@ -12,7 +12,7 @@ impl Review {
         document: &Arc<Document>,
         digest: Digest,
         by: &Principal,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         match self.state {
             ReviewState::Active(ReviewStage::Draft) if *self.current().document == **document => {
                 Ok(Vec::new())
@@ -20,7 +20,7 @@ impl Review {
             ReviewState::Active(ReviewStage::Draft) | ReviewState::Deleted => {
                 self.next_version(document, digest, by, true)
             }
-            ReviewState::Archived(ReviewStage::Draft) => Err(Refusal::Archived),
+            ReviewState::Archived(ReviewStage::Draft) => Err(ReviewRefusal::Archived),
             ReviewState::Active(
                 ReviewStage::Proposed
                 | ReviewStage::Approved
@@ -29,7 +29,7 @@ impl Review {
                 | ReviewStage::ChangesRequested
                 | ReviewStage::Expired,
             )
-            | ReviewState::Archived(_) => Err(Refusal::NotADraft(self.state.status())),
+            | ReviewState::Archived(_) => Err(ReviewRefusal::NotADraft(self.state.status())),
         }
     }
 }

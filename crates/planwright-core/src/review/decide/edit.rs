@@ -3,7 +3,7 @@
 use crate::digest::Digest;
 use crate::plan::Document;
 use crate::principal::Principal;
-use crate::review::{PlanningRecord, Refusal, Review, ReviewEvent, ReviewStage, ReviewState};
+use crate::review::{PlanningRecord, Review, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState};
 use std::sync::Arc;
 
 /// A change to a plan, made while looking at one version of it.
@@ -27,7 +27,10 @@ pub struct Revision {
 
 impl Review {
     /// A draft that is edited stays a draft; everything else is proposed by being edited.
-    pub(super) fn decide_edit(&self, revision: &Revision) -> Result<Vec<ReviewEvent>, Refusal> {
+    pub(super) fn decide_edit(
+        &self,
+        revision: &Revision,
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         let Revision {
             based_on,
             document,
@@ -41,11 +44,11 @@ impl Review {
             ReviewState::Active(stage) | ReviewState::Archived(stage) => {
                 stage == ReviewStage::Draft
             }
-            ReviewState::Deleted => return Err(Refusal::Deleted),
+            ReviewState::Deleted => return Err(ReviewRefusal::Deleted),
         };
         let current = self.current();
         if *based_on != current.number {
-            return Err(Refusal::Conflict {
+            return Err(ReviewRefusal::Conflict {
                 based_on: *based_on,
                 current: current.number,
             });

@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::id::RunId;
-use crate::review::{Approval, Refusal, Review, ReviewEvent, ReviewStage, ReviewState};
+use crate::review::{Approval, Review, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState};
 use crate::time::Timestamp;
 
 impl Review {
@@ -11,19 +11,19 @@ impl Review {
         run: &RunId,
         digest: Digest,
         now: Timestamp,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         match self.state {
             ReviewState::Active(ReviewStage::Proposed | ReviewStage::Approved) => {}
-            ReviewState::Active(ReviewStage::Draft) => return Err(Refusal::Draft),
+            ReviewState::Active(ReviewStage::Draft) => return Err(ReviewRefusal::Draft),
             ReviewState::Active(ReviewStage::Rejected | ReviewStage::NeedsReview) => {
-                return Err(Refusal::Rejected);
+                return Err(ReviewRefusal::Rejected);
             }
             ReviewState::Active(ReviewStage::ChangesRequested) => {
-                return Err(Refusal::ChangesRequested);
+                return Err(ReviewRefusal::ChangesRequested);
             }
-            ReviewState::Active(ReviewStage::Expired) => return Err(Refusal::PlanExpired),
-            ReviewState::Archived(_) => return Err(Refusal::Archived),
-            ReviewState::Deleted => return Err(Refusal::Deleted),
+            ReviewState::Active(ReviewStage::Expired) => return Err(ReviewRefusal::PlanExpired),
+            ReviewState::Archived(_) => return Err(ReviewRefusal::Archived),
+            ReviewState::Deleted => return Err(ReviewRefusal::Deleted),
         }
         if self.usable_approvals(&digest, now).is_none() {
             return Err(self.why_not_approved(digest, now));
@@ -36,16 +36,16 @@ impl Review {
     }
 
     /// The best reason why no approval covers this digest.
-    fn why_not_approved(&self, digest: Digest, now: Timestamp) -> Refusal {
+    fn why_not_approved(&self, digest: Digest, now: Timestamp) -> ReviewRefusal {
         let given = self.given_approvals(&digest, now);
         if let Some(required) = given.iter().map(|approval| approval.terms.required()).max() {
-            return Refusal::NotEnough {
+            return ReviewRefusal::NotEnough {
                 given: given.len(),
                 required,
             };
         }
         if let Some((of, by)) = self.last_revoked(digest) {
-            return Refusal::Revoked {
+            return ReviewRefusal::Revoked {
                 of: of.clone(),
                 by: by.clone(),
             };
@@ -56,12 +56,12 @@ impl Review {
             expired.and_then(|approval| approval.terms.expires_at),
             latest.first(),
         ) {
-            (Some(at), _) => Refusal::Expired { at },
-            (None, Some(approval)) => Refusal::Changed {
+            (Some(at), _) => ReviewRefusal::Expired { at },
+            (None, Some(approval)) => ReviewRefusal::Changed {
                 approved: approval.digest,
                 current: digest,
             },
-            (None, None) => Refusal::NotApproved,
+            (None, None) => ReviewRefusal::NotApproved,
         }
     }
 }

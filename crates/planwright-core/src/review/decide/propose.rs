@@ -3,7 +3,7 @@
 use crate::digest::Digest;
 use crate::plan::Document;
 use crate::principal::Principal;
-use crate::review::{Refusal, Review, ReviewEvent, ReviewStage, ReviewState};
+use crate::review::{Review, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState};
 use std::sync::Arc;
 
 impl Review {
@@ -14,7 +14,7 @@ impl Review {
         document: &Arc<Document>,
         digest: Digest,
         by: &Principal,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         let same = *self.current().document == **document;
         match self.state {
             ReviewState::Active(ReviewStage::Draft) if same => self.decide_propose_draft(by),

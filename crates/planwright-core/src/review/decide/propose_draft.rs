@@ -1,11 +1,14 @@
 //! Putting a draft forward as it is.
 
 use crate::principal::{Principal, PrincipalKind};
-use crate::review::{Refusal, Review, ReviewEvent, ReviewStage, ReviewState};
+use crate::review::{Review, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState};
 
 impl Review {
     /// A draft is put forward, and so is again what expired.
-    pub(super) fn decide_propose_draft(&self, by: &Principal) -> Result<Vec<ReviewEvent>, Refusal> {
+    pub(super) fn decide_propose_draft(
+        &self,
+        by: &Principal,
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         let current = self.current();
         match self.state {
             ReviewState::Active(ReviewStage::Draft) => self.check_proposable(by)?,
@@ -13,7 +16,7 @@ impl Review {
             | ReviewState::Archived(ReviewStage::Expired) => {
                 return self.next_version(&current.document, current.digest, by, false);
             }
-            ReviewState::Archived(ReviewStage::Draft) => return Err(Refusal::Archived),
+            ReviewState::Archived(ReviewStage::Draft) => return Err(ReviewRefusal::Archived),
             ReviewState::Active(
                 ReviewStage::Proposed
                 | ReviewStage::Approved
@@ -21,8 +24,10 @@ impl Review {
                 | ReviewStage::NeedsReview
                 | ReviewStage::ChangesRequested,
             )
-            | ReviewState::Archived(_) => return Err(Refusal::NotADraft(self.state.status())),
-            ReviewState::Deleted => return Err(Refusal::Deleted),
+            | ReviewState::Archived(_) => {
+                return Err(ReviewRefusal::NotADraft(self.state.status()));
+            }
+            ReviewState::Deleted => return Err(ReviewRefusal::Deleted),
         }
         Ok(vec![ReviewEvent::DraftProposed {
             version: current.number,
@@ -30,14 +35,14 @@ impl Review {
         }])
     }
 
-    fn check_proposable(&self, by: &Principal) -> Result<(), Refusal> {
+    fn check_proposable(&self, by: &Principal) -> Result<(), ReviewRefusal> {
         let current = self.current();
         if current.document.steps.is_empty() {
-            return Err(Refusal::NoSteps);
+            return Err(ReviewRefusal::NoSteps);
         }
         // No person has thought about a fallback yet, and an agent would only pass it on.
         if current.is_fallback() && by.kind != PrincipalKind::Person {
-            return Err(Refusal::Fallback);
+            return Err(ReviewRefusal::Fallback);
         }
         Ok(())
     }

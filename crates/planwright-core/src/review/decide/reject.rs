@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::principal::Principal;
-use crate::review::{Refusal, Review, ReviewEvent, ReviewStage, ReviewState};
+use crate::review::{Review, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState};
 use crate::run::Shown;
 
 impl Review {
@@ -12,7 +12,7 @@ impl Review {
         digest: Digest,
         by: &Principal,
         reason: &str,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         let version = self.check_returnable(shown, digest, by)?;
         Ok(vec![ReviewEvent::PlanRejected {
             version,
@@ -27,7 +27,7 @@ impl Review {
         shown: Shown,
         digest: Digest,
         by: &Principal,
-    ) -> Result<u32, Refusal> {
+    ) -> Result<u32, ReviewRefusal> {
         if !by.may_approve() {
             return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
         }
@@ -37,14 +37,14 @@ impl Review {
             ReviewState::Active(ReviewStage::Proposed | ReviewStage::Approved) => {
                 return Ok(version);
             }
-            ReviewState::Active(ReviewStage::Draft) => return Err(Refusal::Draft),
-            ReviewState::Active(ReviewStage::Expired) => return Err(Refusal::PlanExpired),
-            ReviewState::Archived(_) => return Err(Refusal::Archived),
-            ReviewState::Deleted => return Err(Refusal::Deleted),
+            ReviewState::Active(ReviewStage::Draft) => return Err(ReviewRefusal::Draft),
+            ReviewState::Active(ReviewStage::Expired) => return Err(ReviewRefusal::PlanExpired),
+            ReviewState::Archived(_) => return Err(ReviewRefusal::Archived),
+            ReviewState::Deleted => return Err(ReviewRefusal::Deleted),
             ReviewState::Active(ReviewStage::Rejected) => "rejected already",
             ReviewState::Active(ReviewStage::NeedsReview) => "rejected already, for the third time",
             ReviewState::Active(ReviewStage::ChangesRequested) => "sent back for changes already",
         };
-        Err(Refusal::NothingToDecide(decided))
+        Err(ReviewRefusal::NothingToDecide(decided))
     }
 }

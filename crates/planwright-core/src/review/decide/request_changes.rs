@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::principal::Principal;
-use crate::review::{Refusal, Review, ReviewEvent};
+use crate::review::{Review, ReviewEvent, ReviewRefusal};
 use crate::run::Shown;
 
 impl Review {
@@ -12,7 +12,7 @@ impl Review {
         digest: Digest,
         by: &Principal,
         reason: &str,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         let version = self.check_returnable(shown, digest, by)?;
         Ok(vec![ReviewEvent::ChangesRequested {
             version,

@@ -1,6 +1,6 @@
 //! Voiding the approvals of a principal that no run has used.
 
-use crate::review::{Refusal, Review, ReviewEvent, ReviewState, Revocation};
+use crate::review::{Review, ReviewEvent, ReviewRefusal, ReviewState, Revocation};
 use crate::time::Timestamp;
 
 impl Review {
@@ -9,7 +9,7 @@ impl Review {
         &self,
         revocation: &Revocation,
         now: Timestamp,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
+    ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         let Revocation {
             of,
             by,
@@ -18,7 +18,7 @@ impl Review {
             policy: _,
         } = revocation;
         if !revocation.is_allowed() {
-            return Err(Refusal::MayNotRevoke {
+            return Err(ReviewRefusal::MayNotRevoke {
                 of: of.clone(),
                 by: by.clone(),
             });

@@ -6,7 +6,7 @@ use super::status::{is_logged_only, status_of_class};
 use planwright_core::error::ClassifiedError;
 use planwright_core::plan::ReadPlanError;
 use planwright_core::policy::PolicyDenial;
-use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
+use planwright_core::review::{CommentRefusal, ReviewRefusal};
 use planwright_core::run::Refusal;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, ModelError, StoreError};
 use planwright_engine::{

@@ -16,7 +16,7 @@ use http::header::{ETAG, LOCATION};
 use planwright_api::{Created, CreatedPlan, Page, PlanLine};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document, Edit};
-use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_core::review::{Review, ReviewRefusal, ReviewState};
 use planwright_core::status::{CachedStatus, UnknownStatus};
 use planwright_engine::chat::is_listed;
 use planwright_engine::port::StreamInfo;
@@ -296,7 +296,7 @@ async fn patch_plan(
         .edit(&id, document, &editing)
         .await;
     let (review, _) = edited.map_err(|error| match error {
-        ReviewError::Refused(refusal @ Refusal::Conflict { .. }) => {
+        ReviewError::Refused(refusal @ ReviewRefusal::Conflict { .. }) => {
             Problem::new(StatusCode::PRECONDITION_FAILED, refusal.to_string())
         }
         error => error.into(),

@@ -215,54 +215,54 @@ fn runs() -> Vec<Instance> {
 
 fn reviews() -> Vec<Instance> {
     instances![
-        review::Refusal::Exists(plan()),
-        review::Refusal::Deleted,
-        review::Refusal::NothingToDecide("approved"),
-        review::Refusal::Rejected,
-        review::Refusal::NotApproved,
-        review::Refusal::Changed {
+        review::ReviewRefusal::Exists(plan()),
+        review::ReviewRefusal::Deleted,
+        review::ReviewRefusal::NothingToDecide("approved"),
+        review::ReviewRefusal::Rejected,
+        review::ReviewRefusal::NotApproved,
+        review::ReviewRefusal::Changed {
             approved: Digest::ZERO,
             current: Digest::ZERO
         },
-        review::Refusal::Expired { at: at() },
-        review::Refusal::Revoked {
+        review::ReviewRefusal::Expired { at: at() },
+        review::ReviewRefusal::Revoked {
             of: ann(),
             by: bob()
         },
-        review::Refusal::MayNotRevoke {
+        review::ReviewRefusal::MayNotRevoke {
             of: ann(),
             by: bob()
         },
-        review::Refusal::NothingToRevoke(ann()),
-        review::Refusal::NotEnough {
+        review::ReviewRefusal::NothingToRevoke(ann()),
+        review::ReviewRefusal::NotEnough {
             given: 1,
             required: 2
         },
-        review::Refusal::FourEyes(ann()),
-        review::Refusal::PolicyAsks(step()),
-        review::Refusal::Conflict {
+        review::ReviewRefusal::FourEyes(ann()),
+        review::ReviewRefusal::PolicyAsks(step()),
+        review::ReviewRefusal::Conflict {
             based_on: 1,
             current: 2
         },
-        review::Refusal::Draft,
-        review::Refusal::NotADraft(PlanStatus::Approved),
-        review::Refusal::NoSteps,
-        review::Refusal::Fallback,
-        review::Refusal::NoSuchVersion(9),
-        review::Refusal::TooManyVersions(9),
-        review::Refusal::ReasonTooLong(9),
-        review::Refusal::Executing,
-        review::Refusal::ChangesRequested,
-        review::Refusal::PlanExpired,
-        review::Refusal::Archived,
-        review::Refusal::NotArchived,
-        review::Refusal::NotOver(PlanStatus::Approved),
-        review::Refusal::OpenThreads {
+        review::ReviewRefusal::Draft,
+        review::ReviewRefusal::NotADraft(PlanStatus::Approved),
+        review::ReviewRefusal::NoSteps,
+        review::ReviewRefusal::Fallback,
+        review::ReviewRefusal::NoSuchVersion(9),
+        review::ReviewRefusal::TooManyVersions(9),
+        review::ReviewRefusal::ReasonTooLong(9),
+        review::ReviewRefusal::Executing,
+        review::ReviewRefusal::ChangesRequested,
+        review::ReviewRefusal::PlanExpired,
+        review::ReviewRefusal::Archived,
+        review::ReviewRefusal::NotArchived,
+        review::ReviewRefusal::NotOver(PlanStatus::Approved),
+        review::ReviewRefusal::OpenThreads {
             count: 1,
             first: "c_1".parse().unwrap()
         },
-        review::Refusal::Comment(CommentRefusal::Empty),
-        review::Refusal::Decision(run::Refusal::UnknownStep(step())),
+        review::ReviewRefusal::Comment(CommentRefusal::Empty),
+        review::ReviewRefusal::Decision(run::Refusal::UnknownStep(step())),
     ]
 }
 
@@ -283,7 +283,7 @@ fn comments() -> Vec<Instance> {
 fn plans() -> Vec<Instance> {
     instances![
         ReviewError::Load(LoadError::NoSuchPlan(plan())),
-        ReviewError::Refused(review::Refusal::Deleted),
+        ReviewError::Refused(review::ReviewRefusal::Deleted),
         ReviewError::Invalid(vec![finding()]),
         ReviewError::Edit(EditError::FixedId),
         ReviewError::Edit(EditError::BadPath {
@@ -334,7 +334,7 @@ fn starts() -> Vec<Instance> {
             step: step(),
             executor: "e".to_owned(),
         }),
-        StartRunError::Refused(review::Refusal::NotApproved),
+        StartRunError::Refused(review::ReviewRefusal::NotApproved),
         StartRunError::Edited { run: 1, current: 2 },
         StartRunError::ToolsChanged {
             approved: Digest::ZERO,
@@ -433,7 +433,7 @@ fn planning() -> Vec<Instance> {
         CreateError::NothingInScope(plan()),
         CreateError::Executing(plan()),
         CreateError::OutcomeUnknown(step()),
-        CreateError::Review(ReviewError::Refused(review::Refusal::Deleted)),
+        CreateError::Review(ReviewError::Refused(review::ReviewRefusal::Deleted)),
     ]
 }
 

@@ -6,7 +6,7 @@ use crate::terminal::printer::line;
 use crate::workspace::app::{CommandContext, user};
 use crate::workspace::plan_source::{load_plan, parse_id};
 use crate::workspace::projections::update_plan_files;
-use planwright_core::review::Refusal;
+use planwright_core::review::ReviewRefusal;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
@@ -23,7 +23,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let app = context.open_existing()?;
     let (review, _) = load_plan(&app, &id).await?;
     if app.engine.plans().status(&review).await?.is_executing() {
-        return Err(Failure::from(Refusal::Executing).hint(format!("planwright cancel {id}")));
+        return Err(Failure::from(ReviewRefusal::Executing).hint(format!("planwright cancel {id}")));
     }
     if !args.yes {
         if !app.printer().can_ask() {

@@ -8,7 +8,7 @@ use crate::workspace::app::{Access, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_api::DiffResult;
 use planwright_core::plan::PlanDiff;
-use planwright_core::review::{Refusal, Review};
+use planwright_core::review::{Review, ReviewRefusal};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let result = match &args.file {
         Some(path) => {
             let from = args.from.unwrap_or(current);
-            let earlier = review.version(from).ok_or(Refusal::NoSuchVersion(from))?;
+            let earlier = review
+                .version(from)
+                .ok_or(ReviewRefusal::NoSuchVersion(from))?;
             let mut document = read_edited(path, &context.config.bounds())?.document;
             document.id.get_or_insert_with(|| id.clone());
             DiffResult::new(

@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use planwright_api::EditedPlan;
 use planwright_core::json::parse_strict;
 use planwright_core::plan::{Bounds, Document, Edit, EditError, PlanDiff, Step};
-use planwright_core::review::{Refusal, Review, ReviewStage, Version};
+use planwright_core::review::{Review, ReviewRefusal, ReviewStage, Version};
 use planwright_engine::Editing;
 use serde_json::{Map, Value};
 use std::io::Read as _;
@@ -110,7 +110,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
 pub(crate) fn check_base_version(review: &Review, named: Option<u32>) -> Result<&Version, Failure> {
     let current = review.current();
     match named {
-        Some(based_on) if based_on != current.number => Err(Refusal::Conflict {
+        Some(based_on) if based_on != current.number => Err(ReviewRefusal::Conflict {
             based_on,
             current: current.number,
         }

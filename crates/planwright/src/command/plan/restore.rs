@@ -6,7 +6,7 @@ use crate::terminal::diff;
 use crate::workspace::app::{CommandContext, user};
 use crate::workspace::plan_source::{load_plan, parse_id};
 use crate::workspace::servers::Need;
-use planwright_core::review::Refusal;
+use planwright_core::review::ReviewRefusal;
 use planwright_engine::Editing;
 
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let current = check_base_version(&review, args.base)?.number;
     let earlier = review
         .version(args.version)
-        .ok_or(Refusal::NoSuchVersion(args.version))?;
+        .ok_or(ReviewRefusal::NoSuchVersion(args.version))?;
     app.start_servers(&earlier.document, Need::Look).await?;
     let diff = review.diff(current, args.version)?;
     if !app.printer().json {
