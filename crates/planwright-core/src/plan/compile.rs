@@ -3,8 +3,8 @@
 //! It never stops at the first mistake: everything that can be found is found, so that an author
 //! fixes a plan once.
 
-use super::fields::check_fields;
 use super::finding::Findings;
+use super::validate::check_fields;
 use super::{Bounds, Code, Document, Finding, Graph, Plan, Root, Step, StepIx};
 use crate::digest::Digest;
 use crate::id::{PlanId, StepId};

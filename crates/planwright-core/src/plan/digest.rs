@@ -139,7 +139,9 @@ fn executable_document(document: &Document) -> Value {
     })
 }
 
-fn executable_step(step: &Step, after: Vec<&str>) -> Value {
+/// The step without its words, after these steps: what the digest covers and what is compared when
+/// an approval is carried over.
+pub(crate) fn executable_step(step: &Step, after: Vec<&str>) -> Value {
     let Value::Object(mut fields) =
         serde_json::to_value(step).expect("steps have only string keys")
     else {

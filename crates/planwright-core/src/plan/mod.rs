@@ -12,7 +12,6 @@ mod digest;
 mod document;
 mod edit;
 mod expression;
-mod fields;
 mod finding;
 mod graph;
 mod import;
@@ -27,6 +26,7 @@ pub use bounds::Bounds;
 pub use checked::Plan;
 pub use code::{Code, error_page};
 pub use diff::{ChangeKind, FieldChange, PlanDiff, StepChange};
+pub(crate) use digest::executable_step;
 pub use document::{
     Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure,
     RestoreContextError, Retry, Step, SubPlan, Think, Undo, is_stored_part_file, json_schema,

@@ -4,10 +4,11 @@
 use super::approval::{are_enough, first_of_each};
 use super::{Approval, ApprovalState, BuildsOn, Review};
 use crate::id::StepId;
-use crate::plan::{Plan, Step, StepIx};
+use crate::plan::{Plan, StepIx, executable_step};
 use crate::policy::JudgedPlan;
 use crate::run::known_args;
 use crate::time::Timestamp;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 impl Review {
@@ -49,8 +50,7 @@ pub fn steps_already_approved(
                 step.late.clone(),
             )
         };
-        without_words(before.step(was)) == without_words(after.step(*ix))
-            && dependencies(before, was) == dependencies(after, *ix)
+        executable(before, was) == executable(after, *ix)
             && known_args(before, was) == known_args(after, *ix)
             && executor_tools(after, *ix).is_subset(&executor_tools(before, was))
             && verdict(judged_before, was) == verdict(judged_after, *ix)
@@ -73,21 +73,13 @@ fn executor_tools(plan: &Plan, ix: StepIx) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The step without its words. Dependencies are compared as edges.
-fn without_words(step: &Step) -> Step {
-    Step {
-        title: None,
-        labels: Vec::new(),
-        capability_label: None,
-        depends_on: Vec::new(),
-        ..step.clone()
-    }
-}
-
-fn dependencies(plan: &Plan, ix: StepIx) -> BTreeSet<&str> {
-    plan.graph()
+/// What is executed of a step: everything but its words, with the edges that references make.
+fn executable(plan: &Plan, ix: StepIx) -> Value {
+    let after: BTreeSet<&str> = plan
+        .graph()
         .dependencies(ix)
         .iter()
         .map(|&dependency| plan.step_id(dependency).as_str())
-        .collect()
+        .collect();
+    executable_step(plan.step(ix), after.into_iter().collect())
 }

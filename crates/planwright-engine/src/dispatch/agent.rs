@@ -222,7 +222,8 @@ impl RunLoop {
             .as_deref()
             .and_then(|agent| agent.executor.clone());
         let progress = self.observers.sink(self.run.id(), self.run.step_id(step));
-        let progress = crate::redaction::masking::mask_progress(&self.context.redaction, progress);
+        let progress =
+            crate::redaction::call_results::mask_progress(&self.context.redaction, progress);
         let calls = ToolCalls {
             runs: self.runs.clone(),
             order: Arc::new(order),

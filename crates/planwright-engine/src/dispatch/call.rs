@@ -5,7 +5,7 @@ use crate::context::Permit;
 use crate::context::crash;
 use crate::journal::stored_value::{store_value, too_deep};
 use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
-use crate::redaction::masking::{mask_outcome, mask_progress};
+use crate::redaction::call_results::{mask_outcome, mask_progress};
 use crate::telemetry;
 use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;

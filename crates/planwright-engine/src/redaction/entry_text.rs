@@ -3,7 +3,7 @@
 //! Documents and the variables of a run are not masked. They are what was digested and approved,
 //! and what runs: a masked argument would be another call than the one a person agreed to.
 
-use super::masking::mask_questions;
+use super::call_results::mask_questions;
 use planwright_core::adjust::Adjustment;
 use planwright_core::review::ReviewEvent;
 use planwright_core::run::{Reply, Resolution, RunEvent, StepError, StoredValue};

@@ -9,11 +9,11 @@
 mod chat;
 mod client;
 mod decisions;
-mod doors;
 mod files;
 mod repeat;
 mod revocations;
 mod shutdown;
+mod sign_in;
 mod tls;
 mod tried;
 mod two;

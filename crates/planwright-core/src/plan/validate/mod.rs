@@ -1,10 +1,12 @@
 //! Everything that is wrong with a plan, at once.
 //!
-//! The structure is checked by compiling. Here is what needs more: the tools that are there, what
-//! they take, what the author promised about scope and inputs. One file per concern.
+//! Compiling checks the structure, and single fields with `fields.rs`. The rest needs more: the
+//! tools that are there, what they take, what the author promised about scope and inputs. One file
+//! per concern.
 
 mod arguments;
 mod expressions;
+mod fields;
 mod inputs;
 mod limits;
 mod subplans;
@@ -13,6 +15,7 @@ mod validated;
 
 pub(crate) use arguments::describe;
 pub(crate) use expressions::is_type_name;
+pub(crate) use fields::check_fields;
 pub(crate) use inputs::missing as missing_inputs;
 pub(crate) use tools::{ToolNames, bare as bare_name};
 pub use validated::{ValidationReport, validate, validate_with};

@@ -1,7 +1,7 @@
 //! Checks of single fields: one action per step, numbers in range, texts of bounded length.
 
-use super::finding::Findings;
-use super::{Bounds, Code, Document, Finding, Limits, Retry, Step};
+use crate::plan::finding::Findings;
+use crate::plan::{Bounds, Code, Document, Finding, Limits, Retry, Step};
 
 /// No time in a plan is longer than this: about ten years.
 const MAX_SECONDS: f64 = 315_360_000.0;
