@@ -141,12 +141,12 @@ impl Plan {
     }
 
     /// Bytes of one step's arguments once its references are put in.
-    pub fn max_resolved_bytes(&self) -> usize {
+    pub(crate) fn max_resolved_bytes(&self) -> usize {
         self.max_resolved_bytes
     }
 
     /// The parsed arguments of a step, if there is a reference in them.
-    pub fn args_template(&self, ix: StepIx) -> Option<&Template> {
+    pub(crate) fn args_template(&self, ix: StepIx) -> Option<&Template> {
         self.templates.get(&ix)?.args.as_ref()
     }
 
@@ -163,7 +163,7 @@ impl Plan {
     }
 
     /// The parsed inputs of a step that runs a sub-plan, if there is a reference in them.
-    pub fn inputs_template(&self, ix: StepIx) -> Option<&Template> {
+    pub(crate) fn inputs_template(&self, ix: StepIx) -> Option<&Template> {
         self.templates.get(&ix)?.inputs.as_ref()
     }
 
@@ -263,7 +263,7 @@ impl Plan {
     }
 
     /// The parsed prompt or instruction of a step, if there is a reference in it.
-    pub fn prompt_template(&self, ix: StepIx) -> Option<&Template> {
+    pub(crate) fn prompt_template(&self, ix: StepIx) -> Option<&Template> {
         self.templates.get(&ix)?.prompt.as_ref()
     }
 
@@ -423,15 +423,6 @@ impl Plan {
     /// The secrets that the call of a step is given.
     pub fn secrets(&self, ix: StepIx) -> Vec<SecretName> {
         self.args_template(ix)
-            .map(Template::secrets)
-            .unwrap_or_default()
-    }
-
-    /// The secrets that a step's `undo` is given.
-    pub fn undo_secrets(&self, ix: StepIx) -> Vec<SecretName> {
-        let templates = self.templates.get(&ix);
-        templates
-            .and_then(|templates| templates.undo.as_ref())
             .map(Template::secrets)
             .unwrap_or_default()
     }

@@ -27,6 +27,7 @@ use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::principal::Principal;
 use planwright_core::run::{Command, Corrupt, Run, RunEvent, RunState, StepErrorCode};
+use planwright_core::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -116,6 +117,8 @@ pub(crate) struct RunLoop {
     pub(super) children: BTreeMap<StepIx, Child>,
     finished: Vec<Finished>,
     in_flight: BTreeMap<StepIx, Flight>,
+    /// The time of the latest decision about timers: those after it are waited for.
+    decided_at: Timestamp,
 }
 
 /// Where a run was.
@@ -168,6 +171,7 @@ impl RunLoop {
         let journal = JournalWriter::new(&context.redaction, stream, head, lease.epoch)
             .knowing_status_of(&run);
         Self {
+            decided_at: context.ports.clock.now(),
             freed: context.limiter.watch_freed(),
             draining: runs.context.active.draining(),
             context,
@@ -219,6 +223,7 @@ impl RunLoop {
         let ttl = self.context.settings.lease_ttl;
         let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + ttl / 3, ttl / 3);
         loop {
+            self.decided_at = self.context.ports.clock.now();
             self.execute(&Command::Tick, Cause::Timer)?;
             if !*self.draining.borrow() {
                 self.schedule().await?;
@@ -468,10 +473,9 @@ impl RunLoop {
     /// Waits for anything to happen, then takes everything that has happened by then.
     async fn wait(&mut self, renewal: &mut tokio::time::Interval) -> Result<(), RunError> {
         if self.finished.is_empty() {
-            let timer = self
-                .run
-                .schedule()
-                .next_timer(self.context.ports.clock.now());
+            // Timers that fell due since the decision, while it was written, are still to be
+            // served: they end the wait at once. Those before it had their turn.
+            let timer = self.run.schedule().next_timer(self.decided_at);
             let clock = Arc::clone(&self.context.ports.clock);
             tokio::select! {
                 biased;

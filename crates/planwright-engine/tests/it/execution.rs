@@ -1,5 +1,6 @@
 //! Order, time, retries, timeouts and failures.
 
+use crate::faults::FaultyStore;
 use crate::world::{
     World, after, approved, chain, entries, millis, options, person, reads, report_of, status_of,
 };
@@ -8,6 +9,7 @@ use planwright_core::run::{Run, RunEvent};
 use planwright_engine::port::Clock as _;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
 async fn a_diamond_of_200_ms_tools_ends_after_600_ms() {
@@ -74,6 +76,28 @@ async fn retries_pause_longer_each_time_and_end() {
     let pauses: Vec<i64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(pauses, [1000, 2000, 4000]);
     assert_eq!(report_of(&run, "a").attempts, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_falls_due_while_its_pause_is_written_is_made_at_once() {
+    let world = World::new();
+    let store = FaultyStore::slow(&world, Duration::from_millis(5));
+    let engine = store.engine(&world, "slow");
+    let begun = tokio::time::Instant::now();
+    let plan = json!({"id": "p", "steps": [{
+        "id": "a", "tool": "r.read", "args": {"fail": "twice", "times": 2, "retryable": true},
+        "retry": {"max": 3, "backoff": 0.002, "factor": 1.0},
+    }]});
+    let id = approved(&engine, plan).await;
+    let mut handle = engine.runs().start(&id, options()).await.unwrap();
+    let run = handle.wait().await.unwrap();
+    assert_eq!(run.status().as_str(), "completed");
+    // Without a timer of its own the run would wait for the renewal of its lease, 10 seconds.
+    assert!(
+        begun.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -33,6 +33,8 @@ pub(crate) struct FaultyStore {
     lose_renewals: bool,
     /// Lets others work after each read, before what was read is used.
     yielding: bool,
+    /// The time that each append takes.
+    slowness: Duration,
 }
 
 impl FaultyStore {
@@ -49,6 +51,7 @@ impl FaultyStore {
             written,
             lose_renewals: false,
             yielding: false,
+            slowness: Duration::ZERO,
         })
     }
 
@@ -61,7 +64,15 @@ impl FaultyStore {
             written: false,
             lose_renewals: true,
             yielding: false,
+            slowness: Duration::ZERO,
         })
+    }
+
+    /// A store whose appends take this long.
+    pub(crate) fn slow(world: &World, slowness: Duration) -> Arc<Self> {
+        let mut store = Self::new(world);
+        Arc::get_mut(&mut store).unwrap().slowness = slowness;
+        store
     }
 
     /// A store in which everybody reads before anybody writes.
@@ -102,7 +113,12 @@ impl Journal for FaultyStore {
         };
         let from = self.fail_from.load(Ordering::SeqCst);
         if number < from {
-            return self.inner.append(appends);
+            return Box::pin(async move {
+                if !self.slowness.is_zero() {
+                    tokio::time::sleep(self.slowness).await;
+                }
+                self.inner.append(appends).await
+            });
         }
         Box::pin(async move {
             if number == from && self.written {
