@@ -336,3 +336,87 @@ proptest! {
         }
     }
 }
+
+/// A loop that a person denied is over: a call of it that fails afterwards does not stop the others.
+#[test]
+fn a_call_that_fails_after_its_loop_was_denied_stops_nothing() {
+    let step = |conduct| StepSpec {
+        depends_on: vec![],
+        class: EffectClass::Safe,
+        conduct,
+        retries: 0,
+        timeout_ms: None,
+        critical: false,
+        gated: false,
+        missing: false,
+        optional: false,
+        undo: false,
+        call: 0,
+        condition: Condition::Always,
+        elements: None,
+        max_parallel: None,
+        asks: false,
+    };
+    let plain = || step(Conduct::Succeeds);
+    let spec = PlanSpec {
+        steps: vec![
+            step(Conduct::ParksFirst(1)),
+            StepSpec {
+                gated: true,
+                ..plain()
+            },
+            plain(),
+            plain(),
+            StepSpec {
+                condition: Condition::Never,
+                ..plain()
+            },
+            plain(),
+            plain(),
+            StepSpec {
+                asks: true,
+                ..plain()
+            },
+            StepSpec {
+                depends_on: vec![5],
+                ..plain()
+            },
+            StepSpec {
+                gated: true,
+                ..plain()
+            },
+            StepSpec {
+                critical: true,
+                gated: true,
+                elements: Some(4),
+                ..step(Conduct::FailsFirst(1))
+            },
+        ],
+        max_concurrency: 4,
+        calls: None,
+        per_tool: None,
+        same_call: None,
+        seconds: None,
+        on_failure_continue: false,
+        reversed: false,
+    };
+    let plan = spec.plan();
+    let mut history = History::begin(&plan, false);
+    let mut world = World::new(&spec, 18_167_993_832_876_712_996);
+    world.disturb(&mut history, 10 + 3 * spec.len());
+    world.drain(&mut history);
+    let place = |wanted: fn(&RunEvent) -> bool| {
+        history
+            .entries
+            .iter()
+            .position(|entry| wanted(&entry.event))
+    };
+    let denied = place(
+        |event| matches!(event, RunEvent::ApprovalDenied { step, .. } if step.as_str() == "s10[0]"),
+    );
+    let failed = place(
+        |event| matches!(event, RunEvent::AttemptFailed { step, .. } if step.as_str() == "s10[2]"),
+    );
+    assert!(denied.is_some() && denied < failed, "{denied:?} {failed:?}");
+    check_journal(&plan, &history.entries);
+}
