@@ -76,6 +76,7 @@ impl Run {
             },
             usage: super::Usage::after(reflection.as_deref().map(|reflection| &reflection.spent)),
             denied: None,
+            failed_after_denial: None,
             undos: Vec::new(),
             reused: BTreeSet::new(),
             loops: Loops::default(),

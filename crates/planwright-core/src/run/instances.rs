@@ -180,6 +180,11 @@ impl Run {
             return;
         };
         if self.is_stopped(ix) {
+            let denied = matches!(self.step(step), StepState::Denied { .. });
+            if denied && self.is_critical(step) && matches!(self.step(ix), StepState::Failed { .. })
+            {
+                self.failed_after_denial = Some(step);
+            }
             self.stop_instance(ix, step);
             return;
         }

@@ -94,7 +94,9 @@ impl<'a> RunReflection<'a> {
         let reflection = self.run.start.reflection.as_ref()?;
         let would_end = match self.run.state {
             RunState::Stopping { .. } => true,
-            RunState::Running | RunState::Paused => self.run.index.open == 0,
+            RunState::Running | RunState::Paused => {
+                self.run.index.open == 0 || self.run.stopping_on().is_some()
+            }
             RunState::Stalled { .. }
             | RunState::Cancelling
             | RunState::Completed

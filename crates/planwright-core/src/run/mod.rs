@@ -85,6 +85,9 @@ pub struct Run {
     usage: Usage,
     /// The first critical step that a person denied: the run goes on, but cannot succeed.
     denied: Option<StepIx>,
+    /// The critical loop of which a call failed after a person had denied another element of it.
+    /// The step is denied already, so this is no transition of its own; nothing starts any more.
+    failed_after_denial: Option<StepIx>,
     /// The runs that took or take this one back, in order.
     undos: Vec<RunId>,
     /// Steps whose value was taken over from another run.
@@ -253,6 +256,9 @@ impl Run {
         if self.state.is_terminal() || !self.index.running.is_empty() {
             return false;
         }
+        if self.stopping_on().is_some() {
+            return false;
+        }
         match self.state {
             RunState::Paused | RunState::Stalled { .. } => true,
             RunState::Running => {
@@ -305,6 +311,21 @@ impl Run {
             steps.add_part(&line);
         }
         steps.finish()
+    }
+
+    /// Returns the critical step whose failure lets nothing start any more, if there is one.
+    fn stopping_on(&self) -> Option<StepIx> {
+        match self.state {
+            RunState::Stopping { failed } => Some(failed),
+            RunState::Running | RunState::Paused => self.failed_after_denial,
+            RunState::Stalled { .. }
+            | RunState::Cancelling
+            | RunState::Completed
+            | RunState::Failed { .. }
+            | RunState::GivenUp
+            | RunState::Adjusted { .. }
+            | RunState::Cancelled => None,
+        }
     }
 
     /// Returns whether the failure of this step ends the run.

@@ -43,6 +43,9 @@ impl<'a> RunSchedule<'a> {
 
     /// Returns how many more steps may start now.
     pub fn free_slots(self) -> usize {
+        if self.run.stopping_on().is_some() {
+            return 0;
+        }
         match self.run.state {
             RunState::Running => {
                 let limit = self.run.start.max_concurrency as usize;
@@ -62,7 +65,8 @@ impl<'a> RunSchedule<'a> {
 
     /// Steps whose approval has to be asked for now.
     pub fn unasked(self) -> impl Iterator<Item = StepIx> + use<'a> {
-        let asking = matches!(self.run.state, RunState::Running | RunState::Paused);
+        let asking = matches!(self.run.state, RunState::Running | RunState::Paused)
+            && self.run.stopping_on().is_none();
         let unasked = self.run.index.unasked.iter().copied();
         unasked.filter(move |_| asking)
     }

@@ -290,16 +290,11 @@ impl<'a> Reader<'a> {
                 ..
             }
             | RunEvent::StepFailed { step, .. } => {
-                // A loop ends with the first element that is denied. What its calls in flight come
-                // to afterwards does not change that end.
-                let loop_is_over = self
-                    .parent(step)
-                    .is_some_and(|parent| self.steps[parent.as_str()].ended);
                 self.end_step(step, false);
                 self.stop_loop(step);
                 let ix = self.written(step);
                 let goes_on = self.plan.document().limits.on_failure.is_some();
-                self.stopped |= self.plan.step(ix).is_critical() && !goes_on && !loop_is_over;
+                self.stopped |= self.plan.step(ix).is_critical() && !goes_on;
             }
             RunEvent::ApprovalDenied { step, by, .. } => {
                 assert!(by.may_approve());

@@ -337,9 +337,10 @@ proptest! {
     }
 }
 
-/// A loop that a person denied is over: a call of it that fails afterwards does not stop the others.
+/// A random history found that steps started after a critical call had failed, because a person had
+/// denied another element of its loop before.
 #[test]
-fn a_call_that_fails_after_its_loop_was_denied_stops_nothing() {
+fn a_critical_call_that_fails_after_its_loop_was_denied_stops_the_run() {
     let step = |conduct| StepSpec {
         depends_on: vec![],
         class: EffectClass::Safe,

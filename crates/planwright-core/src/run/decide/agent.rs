@@ -96,7 +96,7 @@ impl Run {
         turn: &Turn<'_>,
         now: Timestamp,
     ) -> Option<StepError> {
-        if let RunState::Stopping { failed } = self.state {
+        if let Some(failed) = self.stopping_on() {
             let message = format!(
                 "step `{}` failed, so nothing else is called",
                 self.step_id(failed)

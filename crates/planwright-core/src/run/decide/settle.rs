@@ -8,11 +8,13 @@ impl Run {
         if !self.index.running.is_empty() || self.reflection().next_look().is_some() {
             return Vec::new();
         }
+        if self.stopping_on().is_some() {
+            return vec![RunEvent::RunFailed {
+                steps_digest: self.steps_digest(),
+            }];
+        }
         match self.state {
             RunState::Cancelling => vec![RunEvent::RunCancelled {
-                steps_digest: self.steps_digest(),
-            }],
-            RunState::Stopping { .. } => vec![RunEvent::RunFailed {
                 steps_digest: self.steps_digest(),
             }],
             RunState::Running | RunState::Paused if self.index.open == 0 => {
@@ -24,6 +26,7 @@ impl Run {
             }
             RunState::Running
             | RunState::Paused
+            | RunState::Stopping { .. }
             | RunState::Stalled { .. }
             | RunState::Completed
             | RunState::Failed { .. }
