@@ -16,27 +16,7 @@ pub(crate) fn run_all(dir: Option<&Path>) -> Result<()> {
         None => tempfile::tempdir_in(".")?,
     };
     let mut table = Table::default();
-    let Chain {
-        limit,
-        rate,
-        share,
-        whole,
-    } = chain_beside_disk(work.path(), "chain", Log::Growing)?;
-    table.note(
-        "disk: SQLite WAL FULL single-row commits",
-        format!("{limit:.0}/s"),
-    );
-    table.note("chain of 1,000", format!("{rate:.0} steps/s"));
-    table.bar(
-        "chain of 1,000: commits per second / disk",
-        share,
-        Bar::AtLeast(0.9),
-    );
-    table.note(
-        "the same, with starting the run counted in",
-        format!("{whole:.3}"),
-    );
-    chain_in_hard_times(&mut table, work.path())?;
+    let limit = chains(&mut table, work.path())?;
 
     let fan_out = median_of(5, "fan-out", work.path())?;
     table.bar(
@@ -100,6 +80,27 @@ pub(crate) fn run_all(dir: Option<&Path>) -> Result<()> {
     table.finish()
 }
 
+/// The chain in a new store, and in harder times. Returns the disk's single-row commits per second.
+fn chains(table: &mut Table, dir: &Path) -> Result<f64> {
+    let chain = chain_beside_disk(dir, "chain", Log::Growing)?;
+    table.note(
+        "disk: SQLite WAL FULL single-row commits",
+        format!("{:.0}/s", chain.limit),
+    );
+    table.note("chain of 1,000", format!("{:.0} steps/s", chain.rate));
+    table.bar(
+        "chain of 1,000: commits per second / disk",
+        chain.share,
+        Bar::AtLeast(0.9),
+    );
+    table.note(
+        "the same, with starting the run counted in",
+        format!("{:.3}", chain.whole),
+    );
+    chain_in_hard_times(table, dir)?;
+    Ok(chain.limit)
+}
+
 /// The chain in a store that is in use, and beside processes that take all processors.
 fn chain_in_hard_times(table: &mut Table, dir: &Path) -> Result<()> {
     let used = chain_beside_disk(dir, "chain-used", Log::InUse)?;
@@ -135,26 +136,7 @@ fn chain_in_hard_times(table: &mut Table, dir: &Path) -> Result<()> {
 pub(crate) fn run_chain() -> Result<()> {
     let work = tempfile::tempdir_in(".")?;
     let mut table = Table::default();
-    let Chain {
-        limit,
-        rate,
-        share,
-        whole,
-    } = chain_beside_disk(work.path(), "chain", Log::Growing)?;
-    table.note(
-        "disk: SQLite WAL FULL single-row commits",
-        format!("{limit:.0}/s"),
-    );
-    table.note(
-        "chain of 1,000",
-        format!("{rate:.0} steps/s, {whole:.3} with starting it"),
-    );
-    table.bar(
-        "chain of 1,000: commits per second / disk",
-        share,
-        Bar::AtLeast(0.9),
-    );
-    chain_in_hard_times(&mut table, work.path())?;
+    chains(&mut table, work.path())?;
     table.finish()
 }
 

@@ -26,6 +26,7 @@ mod report;
 mod schedule;
 mod scope;
 mod state;
+mod step_state;
 mod undo;
 mod value;
 
@@ -49,7 +50,8 @@ pub use reflection::{CriterionCheck, Reflection, ReflectionWish, Spent};
 pub use refusal::{Corrupt, Refusal, Shown};
 pub use report::{ItemReport, RunReport, StepReport};
 pub use schedule::RunSchedule;
-pub use state::{RunState, StepEvent, StepState, Tally};
+pub use state::RunState;
+pub use step_state::{StepEvent, StepState, Tally};
 pub use undo::{Kept, PlanUndoError, UndoPlan, plan_undo, undo_step_id, undone_by};
 pub use value::StoredValue;
 
