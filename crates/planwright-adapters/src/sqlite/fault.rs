@@ -46,7 +46,14 @@ pub(super) fn describe(error: &Error) -> String {
 }
 
 pub(super) fn failed(error: &Error) -> StoreError {
-    StoreError::Failed(describe(error))
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError::Busy(describe(error))
+        }
+        Some(ErrorCode::DiskFull) => StoreError::Full,
+        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly,
+        _ => StoreError::Failed(describe(error)),
+    }
 }
 
 /// The error of reading one stream. A damaged page concerns only those who read it.

@@ -4,8 +4,10 @@ use super::anchor::Anchor;
 use super::changes::{ChangeWatch, Source};
 use super::fault::Stop;
 use super::feed;
+use super::fence::{Fence, FenceWatch, PanicGuard};
 use super::heads::{Heads, Share};
 use super::open::{self, OpenStoreError, Options};
+use super::probe;
 use super::reader::Reader;
 use super::writer::{Request, Writer};
 use crate::vault::Cipher;
@@ -15,8 +17,8 @@ use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
-    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StreamCounts, StreamIndex,
-    StreamInfo,
+    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
+    StreamIndex, StreamInfo,
 };
 use rusqlite::Connection;
 use std::collections::HashMap;
@@ -42,6 +44,8 @@ pub struct SqliteStore {
     cipher: Arc<Cipher>,
     changes: ChangeWatch,
     mail: ChangeWatch,
+    fence: Arc<Fence>,
+    fence_watch: FenceWatch,
     /// `None` only while the store is being dropped.
     queue: Option<mpsc::Sender<Request>>,
     waiting: AtomicUsize,
@@ -78,9 +82,10 @@ impl SqliteStore {
         let (queue, requests) = mpsc::channel(options.queue);
         let changes = ChangeWatch::new(Arc::clone(&count), Source::Heads(heads.seen()));
         let mail = ChangeWatch::new(Arc::new(watch::Sender::new(0)), Source::Mail);
+        let fence = Arc::new(Fence::new(&options));
         let writer = Writer::new(
             (connection, Arc::clone(&cipher)),
-            Arc::clone(&options),
+            (Arc::clone(&options), Arc::clone(&fence)),
             heads,
             Arc::clone(&anchor),
             count,
@@ -88,8 +93,12 @@ impl SqliteStore {
         let writer = Arc::new(Mutex::new(writer));
         let thread = std::thread::Builder::new().name("planwright-writer".to_owned());
         let served = Arc::clone(&writer);
+        let guard = PanicGuard(Arc::clone(&fence));
         let thread = thread
-            .spawn(move || Writer::serve_queue(&served, requests))
+            .spawn(move || {
+                let _guard = guard;
+                Writer::serve_queue(&served, requests);
+            })
             .map_err(OpenStoreError::Thread)?;
         Ok(Self {
             reader: Arc::new(Reader::new(
@@ -101,6 +110,8 @@ impl SqliteStore {
             options,
             changes,
             mail,
+            fence,
+            fence_watch: FenceWatch::default(),
             queue: Some(queue),
             waiting: AtomicUsize::new(0),
             writer,
@@ -117,7 +128,10 @@ impl SqliteStore {
         &self,
         request: impl FnOnce(oneshot::Sender<Result<T, E>>) -> Request,
     ) -> Result<T, E> {
-        let stopped = || E::from(StoreError::Failed("the writer has stopped".to_owned()));
+        let stopped = || {
+            self.fence.take_down("its writer has stopped");
+            E::from(StoreError::Lost("its writer has stopped".to_owned()))
+        };
         let waiting = Waiting::new(&self.waiting);
         let (reply, mut answer) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(stopped)?;
@@ -402,6 +416,20 @@ impl Mailbox for SqliteStore {
         message: MessageId,
     ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
         Box::pin(async move { self.reader.answer(message) })
+    }
+}
+
+impl StoreHealth for SqliteStore {
+    fn probe(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async {
+            self.ask(Request::probe).await?;
+            let options = Arc::clone(&self.options);
+            self.look(move |_| probe::take_space(&options)).await
+        })
+    }
+
+    fn failure(&self) -> watch::Receiver<Option<String>> {
+        self.fence_watch.subscribe(&self.fence)
     }
 }
 

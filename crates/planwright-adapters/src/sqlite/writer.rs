@@ -9,11 +9,13 @@
 use super::anchor::Anchor;
 use super::changes::touch_mail;
 use super::entry_index::EntryIndex;
-use super::fault::{Stop, describe, is_io_failure};
+use super::fault::{Stop, describe, failed, is_io_failure};
+use super::fence::Fence;
 use super::heads::Heads;
 use super::lease;
 use super::open::{Options, checkpoint};
 use super::owner::Owners;
+use super::probe;
 use super::sealing::mask_head;
 use super::transaction::{self, Session};
 use crate::vault::Cipher;
@@ -102,6 +104,16 @@ impl Request {
         }
     }
 
+    /// A change that changes nothing, and is written all the same.
+    pub(super) fn probe(reply: Reply<(), StoreError>) -> Self {
+        Self::Other(Box::new(move |writer, Turn { alone, begun }| {
+            writer.guarded(reply, alone, begun, |writer| {
+                writer.logged_pages += 1;
+                Ok(probe::rewrite_page(&writer.connection)?)
+            })
+        }))
+    }
+
     /// Work on the connection, in the transaction of the group it falls into.
     pub(super) fn other<T: Send + 'static>(
         reply: Reply<T, StoreError>,
@@ -123,12 +135,15 @@ pub(super) struct Turn {
 }
 
 /// Answers one request, once it is known whether the group was committed or why not.
-pub(super) type Finish = Box<dyn FnOnce(Result<(), &str>)>;
+pub(super) type Finish = Box<dyn FnOnce(Result<(), &StoreError>)>;
 
 pub(super) struct Writer {
     connection: Connection,
     cipher: Arc<Cipher>,
     options: Arc<Options>,
+    /// Down for good when the disk failed under a commit: what it holds is unknown until the store
+    /// is opened afresh.
+    fence: Arc<Fence>,
     owners_directory: PathBuf,
     heads: Heads,
     anchor: Arc<Anchor>,
@@ -139,9 +154,8 @@ pub(super) struct Writer {
     touched: Vec<(String, Head)>,
     /// The group at hand holds a message.
     mailed: bool,
-    /// Set for good when the disk failed under a commit: what it holds is unknown until the store
-    /// is opened afresh.
-    broken: Option<String>,
+    /// Why SQLite took the group at hand back by itself.
+    rolled_back: Option<StoreError>,
     last_commit_took: Duration,
     /// An upper estimate of the pages in the log.
     logged_pages: u64,
@@ -171,7 +185,7 @@ fn next(queue: &mut mpsc::Receiver<Request>) -> Option<Request> {
 impl Writer {
     pub(super) fn new(
         (connection, cipher): (Connection, Arc<Cipher>),
-        options: Arc<Options>,
+        (options, fence): (Arc<Options>, Arc<Fence>),
         heads: Heads,
         anchor: Arc<Anchor>,
         changes: Arc<watch::Sender<u64>>,
@@ -188,7 +202,7 @@ impl Writer {
             index: EntryIndex::default(),
             touched: Vec::new(),
             mailed: false,
-            broken: None,
+            rolled_back: None,
             last_commit_took: Duration::ZERO,
             logged_pages: 0,
             wrote: false,
@@ -196,6 +210,7 @@ impl Writer {
             cut_heads_at: options.max_heads_bytes,
             maintenance_asked: false,
             options,
+            fence,
         };
         writer.logged_pages = writer.log_bytes() / PAGE_BYTES;
         writer
@@ -234,7 +249,7 @@ impl Writer {
         let Ok(mut writer) = writer.try_lock() else {
             return Err(request);
         };
-        if writer.broken.is_some()
+        if writer.fence.is_down()
             || writer.last_commit_took > MAX_BLOCKED
             || !writer.begin_without_waiting()
         {
@@ -249,31 +264,34 @@ impl Writer {
 
     /// Commits a group and answers it. A request that is refused does not spoil the others.
     fn commit(&mut self, group: &mut Vec<Request>) {
-        let begun = match &self.broken {
-            Some(reason) => Err(reason.clone()),
+        let begun = match self.fence.reason() {
+            Some(reason) => Err(StoreError::Lost(reason)),
             None => self.begin(),
         };
         self.commit_begun(group, begun);
     }
 
     /// Carries out and commits a group whose transaction has begun, or says why it has not.
-    fn commit_begun(&mut self, group: &mut Vec<Request>, begun: Result<(), String>) {
+    fn commit_begun(&mut self, group: &mut Vec<Request>, begun: Result<(), StoreError>) {
         let alone = group.len() == 1;
         let mut finishes = Vec::with_capacity(group.len());
         let changed_before = self.connection.total_changes();
         self.touched.clear();
         self.mailed = false;
+        self.rolled_back = None;
         let begun = begun.and_then(|()| self.load_index());
         for request in group.drain(..) {
             finishes.push(self.execute(request, alone, begun.is_ok()));
         }
-        let committed = begun.and_then(|()| self.end(alone));
+        let committed = begun
+            .and_then(|()| self.end(alone))
+            .and_then(|()| self.check_files());
         if committed.is_err() {
             self.index.forget();
         }
         crash::point("store: before the reply");
         for finish in finishes {
-            finish(committed.as_ref().copied().map_err(String::as_str));
+            finish(committed.as_ref().copied());
         }
         // The callers are already unblocked: the entries themselves are durable.
         if committed.is_ok() && self.connection.total_changes() != changed_before {
@@ -281,10 +299,19 @@ impl Writer {
         }
     }
 
-    fn begin(&self) -> Result<(), String> {
+    fn begin(&self) -> Result<(), StoreError> {
         crash::point("store: before begin");
         self.statement("BEGIN IMMEDIATE")
-            .map_err(|error| describe(&error))
+            .map_err(|error| failed(&error))
+    }
+
+    /// What was committed to files that nobody will find again is not acknowledged.
+    fn check_files(&self) -> Result<(), StoreError> {
+        self.fence.look();
+        match self.fence.reason() {
+            Some(reason) => Err(StoreError::Lost(reason)),
+            None => Ok(()),
+        }
     }
 
     /// Begins a transaction if no other process has one. An error is left to the next, patient
@@ -299,11 +326,11 @@ impl Writer {
     }
 
     /// Prepares the indexes for the transaction that has begun, or takes it back.
-    fn load_index(&mut self) -> Result<(), String> {
+    fn load_index(&mut self) -> Result<(), StoreError> {
         let loaded = self.index.begin(&self.connection);
         loaded.map_err(|error| {
             self.roll_back();
-            describe(&error)
+            failed(&error)
         })
     }
 
@@ -318,14 +345,15 @@ impl Writer {
         }
     }
 
-    fn end(&mut self, alone: bool) -> Result<(), String> {
+    fn end(&mut self, alone: bool) -> Result<(), StoreError> {
         if self.connection.is_autocommit() {
             // SQLite itself, or the one request that was refused, has taken everything back.
             self.index.forget();
             return if alone {
                 Ok(())
             } else {
-                Err("the transaction was rolled back".to_owned())
+                let unknown = || StoreError::Failed("the transaction was rolled back".to_owned());
+                Err(self.rolled_back.take().unwrap_or_else(unknown))
             };
         }
         let started = Instant::now();
@@ -336,20 +364,20 @@ impl Writer {
         let Err(error) = committed else {
             return Ok(());
         };
-        let reason = describe(&error);
         if is_io_failure(&error) {
             // The pages of a failed fsync are gone from memory: a second one would succeed and mean
             // nothing.
-            self.broken = Some(format!(
-                "{reason}; nothing is written until the store is opened again"
-            ));
+            self.fence.take_down(&describe(&error));
         }
         if !self.connection.is_autocommit()
             && let Err(error) = self.statement("ROLLBACK")
         {
-            self.broken.get_or_insert_with(|| describe(&error));
+            self.fence.take_down(&describe(&error));
         }
-        Err(reason)
+        Err(match self.fence.reason() {
+            Some(reason) => StoreError::Lost(reason),
+            None => failed(&error),
+        })
     }
 
     /// Tells the heads file, other processes and this one what was committed.
@@ -423,7 +451,7 @@ impl Writer {
         Box::new(move |committed| {
             let answer = match committed {
                 Ok(()) => result,
-                Err(reason) => Err(StoreError::Failed(reason.to_owned()).into()),
+                Err(error) => Err(error.clone().into()),
             };
             // The caller may have gone away; what was done stays done.
             drop(reply.send(answer));
@@ -447,9 +475,14 @@ impl Writer {
             (Err(_), true) => "ROLLBACK",
             (Err(_), false) => "ROLLBACK TO request",
         };
-        if result.is_err() {
+        if let Err(stop) = &result {
             self.touched.truncate(touched);
             self.index.undo_to(mark);
+            if let Stop::Sqlite(error) = stop
+                && self.connection.is_autocommit()
+            {
+                self.rolled_back.get_or_insert_with(|| failed(error));
+            }
         }
         if !self.connection.is_autocommit() {
             self.statement(undo)?;
@@ -526,7 +559,7 @@ impl Writer {
     /// Keeps the log and the heads file short, after the answers were given.
     fn maintain(&mut self) {
         self.maintenance_asked = false;
-        if self.broken.is_some() {
+        if self.fence.is_down() {
             return;
         }
         if self.logged_pages >= CHECKPOINT_PAGES {
@@ -544,7 +577,7 @@ impl Writer {
         match result {
             Ok(complete) => complete,
             Err(error) if is_io_failure(&error) => {
-                self.broken = Some(describe(&error));
+                self.fence.take_down(&describe(&error));
                 false
             }
             // Another connection reads or writes at this moment. The log grows until the next try.
@@ -617,7 +650,7 @@ impl Writer {
 
     /// Leaves a short log behind, if that needs no waiting.
     fn leave(&mut self) {
-        if self.broken.is_none()
+        if !self.fence.is_down()
             && self.wrote
             && self.log_bytes() > MAX_LOG_LEFT_BYTES
             && self.connection.busy_timeout(Duration::ZERO).is_ok()

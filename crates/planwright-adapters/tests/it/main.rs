@@ -13,6 +13,8 @@ mod entry_index;
 #[cfg(test)]
 mod feed;
 #[cfg(test)]
+mod health;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod opening;

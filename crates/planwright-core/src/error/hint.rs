@@ -14,6 +14,10 @@ pub enum Hint {
     ListDamage,
     /// Check the store, which failed.
     CheckStore,
+    /// Make space on the disk of the store.
+    FreeSpace,
+    /// Find the process that has the store to itself.
+    FindStoreHolder,
     /// Check how the store is set up, because it cannot be opened.
     DiagnoseStore,
     /// Give the passphrase of the store.

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::context::crash;
 use crate::context::{Decided, Observers, Reply, Request, Verdict};
 use crate::journal::writer::{JournalWriter, WriteError};
-use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule};
+use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule, StoreError, failed_for_good};
 use crate::reflection::Looking;
 use crate::run::runs::Runs;
 use crate::run::undo::OriginalJournal;
@@ -105,6 +105,8 @@ pub(crate) struct RunLoop {
     pub(super) freed: watch::Receiver<u64>,
     /// The process is about to end.
     draining: watch::Receiver<bool>,
+    /// Why the store failed for good, once it has.
+    store_failure: watch::Receiver<Option<String>>,
     journal: JournalWriter<RunEvent>,
     lease: Lease,
     /// Stay while only people can move the run on.
@@ -174,6 +176,7 @@ impl RunLoop {
             decided_at: context.ports.clock.now(),
             freed: context.limiter.watch_freed(),
             draining: runs.context.active.draining(),
+            store_failure: context.ports.store.failure(),
             context,
             runs,
             run,
@@ -479,6 +482,8 @@ impl RunLoop {
             let clock = Arc::clone(&self.context.ports.clock);
             tokio::select! {
                 biased;
+                // Nothing can be recorded any more: what is in flight is stopped, and nothing starts.
+                reason = failed_for_good(&mut self.store_failure) => return Err(AppendError::from(StoreError::Lost(reason)).into()),
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
                 Some(request) = self.inbox.recv() => self.accept(request)?,
                 looked = Looking::answer(&mut self.looking) => self.record_look(looked)?,

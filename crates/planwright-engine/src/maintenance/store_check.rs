@@ -1,7 +1,7 @@
 //! Finding out whether the store can be used at all.
 
 use super::Maintenance;
-use crate::port::{AppendError, StoreError};
+use crate::port::{StoreError, failed_for_good};
 use planwright_core::error::{ClassifiedError, ErrorClass, Hint};
 use planwright_core::journal::StreamName;
 
@@ -13,7 +13,7 @@ pub enum CheckStoreError {
     Unreadable(StoreError),
     /// A commit failed.
     #[error("the store cannot be written: {0}")]
-    Unwritable(AppendError),
+    Unwritable(StoreError),
 }
 
 impl ClassifiedError for CheckStoreError {
@@ -33,14 +33,18 @@ impl ClassifiedError for CheckStoreError {
 }
 
 impl Maintenance {
-    /// Reads from the store and commits nothing to it. A commit of nothing still needs the store's
-    /// writer and its lock, so it fails where a real one would.
+    /// Reads from the store, and makes a small write durable: it fails where any other write would.
     pub async fn check_store(&self) -> Result<(), CheckStoreError> {
         let store = &self.context.ports.store;
         let absent = StreamName::Plan("readiness".parse().expect("a name"));
         let head = store.head(&absent).await;
         head.map_err(CheckStoreError::Unreadable)?;
-        let committed = store.append(Vec::new()).await;
-        committed.map_err(CheckStoreError::Unwritable)
+        let written = store.probe().await;
+        written.map_err(CheckStoreError::Unwritable)
+    }
+
+    /// Waits until the store has failed for good, and returns why. Most stores never do.
+    pub async fn store_failure(&self) -> String {
+        failed_for_good(&mut self.context.ports.store.failure()).await
     }
 }

@@ -20,6 +20,8 @@ pub struct MemoryStore {
     pub(super) clock: Arc<dyn Clock>,
     state: Mutex<State>,
     pub(super) changes: watch::Sender<u64>,
+    trouble: Mutex<Option<StoreError>>,
+    pub(super) failure: watch::Sender<Option<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -126,7 +128,29 @@ impl MemoryStore {
             clock,
             state: Mutex::default(),
             changes: watch::Sender::new(0),
+            trouble: Mutex::default(),
+            failure: watch::Sender::new(None),
         }
+    }
+
+    /// Makes every write fail with this error, as if the disk were full or broken; `None` makes
+    /// them work again.
+    pub fn fail_writes(&self, error: Option<StoreError>) {
+        if let Some(StoreError::Lost(reason)) = &error {
+            self.failure.send_replace(Some(reason.clone()));
+        }
+        *self
+            .trouble
+            .lock()
+            .expect("nothing panics while it holds the trouble") = error;
+    }
+
+    pub(super) fn check_writable(&self) -> Result<(), StoreError> {
+        let trouble = self
+            .trouble
+            .lock()
+            .expect("nothing panics while it holds the trouble");
+        trouble.clone().map_or(Ok(()), Err)
     }
 
     /// Makes an owner dead, as if its process had been killed: its leases can be taken over at

@@ -1,10 +1,10 @@
-//! The five ports of the store, served from memory.
+//! The six ports of the store, served from memory.
 
 use super::store::{MemoryStore, Stream};
 use crate::port::{
     AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
-    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StreamCounts, StreamIndex,
-    StreamInfo,
+    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
+    StreamIndex, StreamInfo,
 };
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
@@ -19,7 +19,8 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
 
 impl Journal for MemoryStore {
     fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>> {
-        ready(self.append_now(appends))
+        let appended = self.check_writable().map_err(AppendError::from);
+        ready(appended.and_then(|()| self.append_now(appends)))
     }
 
     fn read<'a>(
@@ -122,7 +123,8 @@ impl Leases for MemoryStore {
         lease: &'a Lease,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Lease, AppendError>> {
-        ready(self.renew_now(lease, ttl))
+        let renewed = self.check_writable().map_err(AppendError::from);
+        ready(renewed.and_then(|()| self.renew_now(lease, ttl)))
     }
 
     fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
@@ -191,5 +193,15 @@ impl Mailbox for MemoryStore {
 impl Changes for MemoryStore {
     fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+}
+
+impl StoreHealth for MemoryStore {
+    fn probe(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(self.check_writable())
+    }
+
+    fn failure(&self) -> watch::Receiver<Option<String>> {
+        self.failure.subscribe()
     }
 }

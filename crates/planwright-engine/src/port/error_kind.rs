@@ -7,6 +7,10 @@ impl ClassifiedError for StoreError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Damaged { .. } => ErrorKind::Damaged.with_code("journal_damaged"),
+            Self::Busy(_) => ErrorKind::Unavailable.with_code("store_busy"),
+            Self::Full => ErrorKind::Unavailable.with_code("store_full"),
+            Self::ReadOnly => ErrorKind::Unavailable.with_code("store_read_only"),
+            Self::Lost(_) => ErrorKind::Unavailable.with_code("store_lost"),
             Self::Failed(_) => ErrorKind::Unavailable.with_code("store_failed"),
         }
     }
@@ -14,7 +18,10 @@ impl ClassifiedError for StoreError {
     fn hint(&self) -> Option<Hint> {
         match self {
             Self::Damaged { .. } => Some(Hint::ListDamage),
-            Self::Failed(_) => Some(Hint::CheckStore),
+            Self::Busy(_) => Some(Hint::FindStoreHolder),
+            Self::Full => Some(Hint::FreeSpace),
+            Self::ReadOnly => Some(Hint::DiagnoseStore),
+            Self::Lost(_) | Self::Failed(_) => Some(Hint::CheckStore),
         }
     }
 }

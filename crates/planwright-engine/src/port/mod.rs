@@ -23,10 +23,11 @@ pub use model::{KeyState, Model, ModelAnswer, ModelError, ModelInfo, ModelReques
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use plan_files::PlanFiles;
 pub use secrets::{SecretError, Secrets};
+pub(crate) use store::failed_for_good;
 pub use store::{
     AcquireError, Append, AppendError, Changes, FeedOf, Journal, Lease, LeaseRule, Leases, Mailbox,
-    MailboxMessage, MessageId, OwnerId, Placed, Position, Store, StoreError, StreamCounts,
-    StreamIndex, StreamInfo, StreamStatus,
+    MailboxMessage, MessageId, OwnerId, Placed, Position, Store, StoreError, StoreHealth,
+    StreamCounts, StreamIndex, StreamInfo, StreamStatus,
 };
 pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenId, Tokens};

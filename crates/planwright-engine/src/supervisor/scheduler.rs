@@ -328,7 +328,13 @@ fn is_hopeless(error: &StartRunError) -> bool {
         )
         | StartRunError::Load(Load::Store(StoreError::Damaged { .. }))
         | StartRunError::Acquire(AcquireError::NoSuchRun(_)) => true,
-        StartRunError::Load(Load::Store(StoreError::Failed(_)))
+        StartRunError::Load(Load::Store(
+            StoreError::Failed(_)
+            | StoreError::Busy(_)
+            | StoreError::Full
+            | StoreError::ReadOnly
+            | StoreError::Lost(_),
+        ))
         | StartRunError::Acquire(AcquireError::Held { .. } | AcquireError::Store(_))
         | StartRunError::Invalid(_)
         | StartRunError::MissingTools(_)

@@ -9,8 +9,8 @@ use planwright_core::time::Timestamp;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore};
 use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
-    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StreamCounts, StreamIndex,
-    StreamInfo,
+    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
+    StreamIndex, StreamInfo,
 };
 use planwright_engine::{Engine, EngineBuilder, RunError};
 use serde_json::json;
@@ -264,6 +264,16 @@ impl Mailbox for FaultyStore {
 impl Changes for FaultyStore {
     fn changes(&self) -> watch::Receiver<u64> {
         self.inner.changes()
+    }
+}
+
+impl StoreHealth for FaultyStore {
+    fn probe(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.inner.probe()
+    }
+
+    fn failure(&self) -> watch::Receiver<Option<String>> {
+        self.inner.failure()
     }
 }
 

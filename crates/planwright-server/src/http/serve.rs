@@ -17,6 +17,9 @@ use std::time::Duration;
 /// by letter.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What calls in flight are given to stop when their outcome cannot be recorded any more.
+const LAST_GRACE: Duration = Duration::from_secs(2);
+
 /// Bytes of all headers of a request.
 const MAX_HEADERS: usize = 32 << 10;
 
@@ -35,6 +38,8 @@ pub enum ServeError {
     },
     #[error("the service stopped")]
     Stopped(#[source] io::Error),
+    #[error("the service ended: the store can no longer be used: {0}")]
+    StoreLost(String),
 }
 
 /// A certificate that can be used, with its key.
@@ -88,10 +93,12 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Resu
             }
         }
     };
+    let maintenance = http.service.engine.maintenance();
     tokio::select! {
         served = served => served?,
         never = stopping => match never {},
         () = http.stop_now.cancelled() => return Ok(()),
+        reason = maintenance.store_failure() => return Err(stop_without_store(http, reason).await),
     }
     // What is in flight finishes in its own time, but not in any time.
     let stopped = tokio::select! {
@@ -105,6 +112,20 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Resu
         );
     }
     Ok(())
+}
+
+/// Ends a service whose store failed for good: nothing can be recorded any more, so nothing is
+/// accepted, and the runs let go of their calls. Whoever supervises the process starts it again.
+async fn stop_without_store(http: &Http, reason: String) -> ServeError {
+    http.stop.cancel();
+    let stopped = http.supervisor.stop(LAST_GRACE).await;
+    if stopped.cut_off > 0 {
+        tracing::warn!(
+            runs = stopped.cut_off,
+            "calls were still in flight; whether they were made is asked at the next start"
+        );
+    }
+    ServeError::StoreLost(reason)
 }
 
 /// Once the service is told to stop: no new connections, those that are open finish their requests.

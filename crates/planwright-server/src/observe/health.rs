@@ -9,10 +9,13 @@ use planwright_engine::{Engine, SupervisorStats};
 use serde::Serialize;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A store that takes longer than this is not ready for anybody.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Who asks again within this time gets the same answer: probes do not multiply writes.
+const FRESH: Duration = Duration::from_secs(1);
 
 type Check = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 
@@ -28,6 +31,13 @@ pub struct Health {
 struct Shared {
     checks: Mutex<Vec<(&'static str, Check)>>,
     counts: Counts,
+    probed: tokio::sync::Mutex<Option<Probed>>,
+}
+
+/// What the last look at the store found, and when.
+struct Probed {
+    at: Instant,
+    problem: Option<String>,
 }
 
 impl fmt::Debug for Health {
@@ -85,8 +95,23 @@ impl Health {
         }
     }
 
-    /// The store is read, and asked to commit nothing: that needs its writer and its lock.
+    /// Reads from the store and writes to it, for all who ask within a second together.
     async fn store_problem(&self) -> Option<String> {
+        let mut probed = self.shared.probed.lock().await;
+        if let Some(last) = &*probed
+            && last.at.elapsed() < FRESH
+        {
+            return last.problem.clone();
+        }
+        let problem = self.probe_store().await;
+        *probed = Some(Probed {
+            at: Instant::now(),
+            problem: problem.clone(),
+        });
+        problem
+    }
+
+    async fn probe_store(&self) -> Option<String> {
         let maintenance = self.engine.maintenance();
         match tokio::time::timeout(PATIENCE, maintenance.check_store()).await {
             Ok(Ok(())) => None,

@@ -8,10 +8,11 @@ use planwright_core::time::Timestamp;
 use planwright_engine::memory::MemoryStore;
 use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
-    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StreamCounts, StreamIndex,
-    StreamInfo,
+    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
+    StreamIndex, StreamInfo,
 };
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task;
@@ -28,6 +29,7 @@ struct Access {
 pub(crate) struct CountingStore {
     inner: MemoryStore,
     accesses: Mutex<Vec<Access>>,
+    probes: AtomicUsize,
 }
 
 impl CountingStore {
@@ -35,7 +37,18 @@ impl CountingStore {
         Self {
             inner,
             accesses: Mutex::default(),
+            probes: AtomicUsize::default(),
         }
+    }
+
+    /// Makes every write fail with this error.
+    pub(crate) fn fail_writes(&self, error: Option<StoreError>) {
+        self.inner.fail_writes(error);
+    }
+
+    /// How often it was asked to write something that means nothing.
+    pub(crate) fn probes(&self) -> usize {
+        self.probes.load(Ordering::SeqCst)
     }
 
     fn note(&self, stream: &StreamName, is_write: bool) {
@@ -201,5 +214,16 @@ impl Changes for CountingStore {
 
     fn mail_changes(&self) -> watch::Receiver<u64> {
         self.inner.mail_changes()
+    }
+}
+
+impl StoreHealth for CountingStore {
+    fn probe(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.probes.fetch_add(1, Ordering::SeqCst);
+        self.inner.probe()
+    }
+
+    fn failure(&self) -> watch::Receiver<Option<String>> {
+        self.inner.failure()
     }
 }

@@ -11,6 +11,7 @@ mod chat;
 mod contract;
 mod counting_store;
 mod decisions;
+mod health;
 mod lifecycle;
 mod overload;
 mod planning;

@@ -15,13 +15,14 @@ use planwright_engine::memory::{
 };
 use planwright_engine::port::{BoxFuture, Clock, Model, PlanFiles, TokenId, Tokens as _};
 use planwright_server::Service as Parts;
-use planwright_server::http::{AllowedHost, Http, Settings, listen, serve};
+use planwright_server::http::{AllowedHost, Http, ServeError, Settings, listen, serve};
 use planwright_testing::service::ServiceClient;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 
 /// Everything a test may want to be different.
 pub(crate) struct Setup {
@@ -49,6 +50,7 @@ impl Default for Setup {
 /// A running service.
 pub(crate) struct Service {
     runtime: Option<Runtime>,
+    served: Option<JoinHandle<Result<(), ServeError>>>,
     http: Http,
     tokens: Arc<MemoryTokens>,
     pub(crate) store: Arc<CountingStore>,
@@ -132,10 +134,11 @@ impl Service {
         };
         let http = Http::new(parts, settings);
         let served = http.clone();
-        runtime.spawn(async move { serve(&served, listener, None).await.unwrap() });
+        let served = runtime.spawn(async move { serve(&served, listener, None).await });
         drop(entered);
         let mut service = Self {
             runtime: Some(runtime),
+            served: Some(served),
             http,
             tokens,
             store,
@@ -152,6 +155,12 @@ impl Service {
 
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.as_ref().unwrap().block_on(future)
+    }
+
+    /// Waits until the service has ended by itself.
+    pub(crate) fn ended(&mut self) -> Result<(), ServeError> {
+        let served = self.served.take().unwrap();
+        self.block_on(served).unwrap()
     }
 
     pub(crate) fn engine(&self) -> &Engine {

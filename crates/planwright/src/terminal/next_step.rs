@@ -37,6 +37,10 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
             "other plans are not affected; planwright verify lists everything that is damaged"
         }
         Hint::CheckStore => "planwright verify lists everything that is damaged",
+        Hint::FreeSpace => {
+            "make space on the disk, then planwright resume ID continues the run; nothing that was acknowledged is lost"
+        }
+        Hint::FindStoreHolder => "planwright doctor names the process that holds the lock",
         Hint::DiagnoseStore => "planwright doctor checks the store",
         Hint::GivePassphrase => {
             "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml"

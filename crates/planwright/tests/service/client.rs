@@ -9,6 +9,8 @@ use serde_json::Value;
 pub(crate) struct Service {
     pub(crate) bench: Bench,
     running: Option<Running>,
+    /// Told to the program when it is started.
+    pub(crate) environment: Vec<(&'static str, String)>,
     client: ServiceClient,
 }
 
@@ -33,6 +35,7 @@ impl Service {
         let mut service = Self {
             bench,
             running: None,
+            environment: Vec::new(),
             client: ServiceClient {
                 host: String::new(),
                 admin,
@@ -50,6 +53,7 @@ impl Service {
         let out = std::fs::File::create(self.bench.path("serve.out")).unwrap();
         let err = std::fs::File::create(self.bench.path("serve.err")).unwrap();
         command.stdout(out).stderr(err);
+        command.envs(self.environment.iter().cloned());
         self.running = Some(Running::of(command));
         wait_until("the service", || {
             self.bench.read("serve.out").ends_with('\n')
@@ -68,6 +72,11 @@ impl Service {
         let running = self.running.take().unwrap();
         running.signal(rustix::process::Signal::TERM);
         running.wait().code
+    }
+
+    /// Waits until the service has ended by itself, and returns its exit code.
+    pub(crate) fn ends(&mut self) -> i32 {
+        self.running.take().unwrap().wait().code
     }
 
     pub(crate) fn kill(&mut self) {

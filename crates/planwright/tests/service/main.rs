@@ -16,4 +16,5 @@ mod shutdown;
 mod sign_in;
 mod tls;
 mod tried;
+mod trouble;
 mod two;

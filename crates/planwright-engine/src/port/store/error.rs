@@ -6,7 +6,7 @@ use planwright_core::journal::{ChainError, Head, StreamName};
 use planwright_core::time::Timestamp;
 
 /// The reason the store cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The journal of one stream cannot be trusted. Other streams are not affected.
     #[error("the journal of {stream} is damaged: {reason}")]
@@ -16,6 +16,19 @@ pub enum StoreError {
         /// The damage that was found.
         reason: String,
     },
+    /// Another process has the store to itself for longer than was waited. Nothing was written.
+    #[error("the store is busy: {0}")]
+    Busy(String),
+    /// There is no space left for a write. Nothing was written; it works again once there is.
+    #[error("the store cannot be written: the disk is full")]
+    Full,
+    /// Nothing may be written where the store is.
+    #[error("the store cannot be written: it is read-only")]
+    ReadOnly,
+    /// The store failed for good, and with it this process: what the disk holds is unknown, or is
+    /// not this store any more. Nothing helps but to open the store again.
+    #[error("the store can no longer be used: {0}")]
+    Lost(String),
     /// The store cannot be used at all.
     #[error("the store failed: {0}")]
     Failed(String),

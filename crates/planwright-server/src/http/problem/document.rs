@@ -151,6 +151,10 @@ impl IntoResponse for Problem {
     }
 }
 
+/// Marks an answer with the status of an error that is no problem document.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http) struct OwnForm;
+
 /// Gives every error its instance and trace, and those of the framework the same form as ours.
 pub(in crate::http) async fn layer(request: Request, next: Next) -> Response {
     let trace = request
@@ -160,7 +164,8 @@ pub(in crate::http) async fn layer(request: Request, next: Next) -> Response {
     let instance = request.uri().path().to_owned();
     let response = next.run(request).await;
     let status = response.status();
-    if !status.is_client_error() && !status.is_server_error() {
+    let failed = status.is_client_error() || status.is_server_error();
+    if !failed || response.extensions().get::<OwnForm>().is_some() {
         return response;
     }
     let mut problem = response

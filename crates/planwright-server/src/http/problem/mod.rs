@@ -6,5 +6,5 @@ mod document;
 mod next_step;
 mod status;
 
-pub(in crate::http) use document::layer;
 pub use document::{HttpResult, Problem};
+pub(in crate::http) use document::{OwnForm, layer};

@@ -37,6 +37,8 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
         // The detail says enough to a client, or the step is the operator's.
         Hint::ListPlans
         | Hint::CheckStore
+        | Hint::FreeSpace
+        | Hint::FindStoreHolder
         | Hint::DiagnoseStore
         | Hint::GivePassphrase
         | Hint::EncryptStore

@@ -1,5 +1,6 @@
 //! Whether the service is alive, whether it can work, its figures, and its own description.
 
+use crate::http::problem::OwnForm;
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use crate::observe::Readiness;
@@ -41,12 +42,12 @@ async fn healthz() -> Json<Alive> {
     extensions(("x-planwright-action" = json!("public"))))]
 async fn readyz(State(http): State<Http>) -> Response {
     let readiness = http.health.readiness().await;
-    let status = if readiness.ready {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
-    (status, Json(readiness)).into_response()
+    if readiness.ready {
+        return Json(readiness).into_response();
+    }
+    let mut response = (StatusCode::SERVICE_UNAVAILABLE, Json(readiness)).into_response();
+    response.extensions_mut().insert(OwnForm);
+    response
 }
 
 /// The figures of this process, for Prometheus.

@@ -229,6 +229,10 @@ impl From<ServeError> for Failure {
             ServeError::Certificate { .. } => Self::from_error(Exit::Usage, &error)
                 .hint("both are files in PEM, and the key is the certificate's own"),
             ServeError::Stopped(_) => Self::from_error(Exit::RunFailed, &error),
+            ServeError::StoreLost(_) => Self::from_error(Exit::Store, &error).hint(
+                "start it again: what was acknowledged is there, and what was in flight is decided then; \
+                 planwright verify lists what is damaged",
+            ),
         }
     }
 }
