@@ -200,6 +200,15 @@ impl Running {
         self.child.as_mut().unwrap().try_wait().unwrap().is_some()
     }
 
+    /// The most memory the process has used so far, in MiB; `None` once it is gone.
+    pub fn peak_memory(&self) -> Option<u64> {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.child.as_ref()?.id())).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+        let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some(kib / 1024)
+    }
+
     pub fn interrupt(&self) {
         self.signal(rustix::process::Signal::INT);
     }

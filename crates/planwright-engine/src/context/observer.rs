@@ -24,6 +24,10 @@ pub trait Observer: Send + Sync {
     /// This process executes the run no more: it ended, waits for a person, or cannot go on.
     fn left(&self, _run: &RunId) {}
 
+    /// The run stands still because its store cannot be written, for this reason. It goes on by
+    /// itself when the store can.
+    fn waits_for_store(&self, _run: &RunId, _reason: &str) {}
+
     /// A model is asked about the run before it ends, which can take its time.
     fn looking(&self, _run: &Run, _look: Look) {}
 
@@ -136,6 +140,10 @@ impl Observers {
 
     pub(crate) fn executing(&self, run: &Run) {
         self.each(run.id(), |observer| observer.executing(run));
+    }
+
+    pub(crate) fn waits_for_store(&self, run: &RunId, reason: &str) {
+        self.each(run, |observer| observer.waits_for_store(run, reason));
     }
 
     pub(crate) fn looking(&self, run: &Run, look: Look) {

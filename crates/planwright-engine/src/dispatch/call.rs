@@ -1,10 +1,12 @@
 //! One call in flight: made, watched, and its value put where it belongs.
 
+use super::inline_budget::InlineBudget;
 use crate::context::Context;
+use crate::context::Pauses;
 use crate::context::Permit;
 use crate::context::crash;
-use crate::journal::stored_value::{store_value, too_deep};
-use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
+use crate::journal::stored_value::{keep_value, too_deep};
+use crate::port::{ArtifactError, Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
 use crate::redaction::call_results::{mask_outcome, mask_progress};
 use crate::telemetry;
 use futures::FutureExt as _;
@@ -16,6 +18,7 @@ use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
 /// How long a call may go on after it was told to stop.
@@ -32,9 +35,20 @@ pub(super) struct Finished {
     pub(super) used: Vec<ModelUse>,
 }
 
+/// Where the values of a run's calls are kept.
+struct Keeping {
+    artifacts: Arc<dyn Artifacts>,
+    budget: Arc<InlineBudget>,
+    /// For so long storing is tried.
+    patience: Duration,
+    /// The answer is not wanted any more.
+    cancelled: CancellationToken,
+}
+
 /// Makes the call and turns its outcome into an answer. The permit is held until the tool is done.
 pub(super) fn make(
     context: &Context,
+    budget: &Arc<InlineBudget>,
     step: StepIx,
     mut call: Call,
     permit: Permit,
@@ -43,7 +57,12 @@ pub(super) fn make(
 ) -> BoxFuture<'static, Finished> {
     let attempt = call.attempt;
     let cancelled = call.cancelled.clone();
-    let artifacts = Arc::clone(&context.ports.artifacts);
+    let keeping = Keeping {
+        artifacts: Arc::clone(&context.ports.artifacts),
+        budget: Arc::clone(budget),
+        patience: context.settings.lease_ttl,
+        cancelled: cancelled.clone(),
+    };
     let redaction = context.redaction.clone();
     call.progress = mask_progress(&redaction, call.progress);
     let calling = span.in_scope(|| guarded(&*context.ports.tools, call));
@@ -68,7 +87,7 @@ pub(super) fn make(
         telemetry::call_ended(&span, &outcome, cancelled.is_cancelled());
         let (answer, large) = match expect(expectation.as_ref(), &outcome) {
             Some(error) => (CallReport::Failed(error), None),
-            None => answer(&*artifacts, outcome).await,
+            None => answer(&keeping, outcome).await,
         };
         Finished {
             step,
@@ -82,6 +101,27 @@ pub(super) fn make(
         Box::pin(made)
     } else {
         Box::pin(made.instrument(in_span))
+    }
+}
+
+impl Keeping {
+    /// Keeps a value, and returns it as well if it is not in the journal.
+    async fn keep(
+        &self,
+        value: &Arc<Value>,
+    ) -> Result<(StoredValue, Option<Arc<Value>>), ArtifactError> {
+        let max_inline_bytes = self.budget.max_inline_bytes();
+        let pauses = Pauses::within(self.patience);
+        let artifacts = &*self.artifacts;
+        let kept = keep_value(artifacts, value, max_inline_bytes, pauses, &self.cancelled);
+        let (stored, bytes) = kept.await?;
+        Ok(match stored {
+            StoredValue::Artifact(_) => (stored, Some(Arc::clone(value))),
+            StoredValue::Inline(_) => {
+                self.budget.take(bytes);
+                (stored, None)
+            }
+        })
     }
 }
 
@@ -108,18 +148,15 @@ fn guarded(tools: &dyn Tools, call: Call) -> BoxFuture<'static, Outcome> {
     }
 }
 
-async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (CallReport, Option<Arc<Value>>) {
+async fn answer(keeping: &Keeping, outcome: Outcome) -> (CallReport, Option<Arc<Value>>) {
     match outcome {
         // The tool did answer, and would answer the same again.
         Ok(value) if !StoredValue::can_keep(&value) => (
             CallReport::Failed(StepError::new(StepErrorCode::ValueTooDeep, too_deep())),
             None,
         ),
-        Ok(value) => match store_value(artifacts, value).await {
-            Ok((stored @ StoredValue::Artifact(_), value)) => {
-                (CallReport::Succeeded(stored), Some(value))
-            }
-            Ok((stored @ StoredValue::Inline(_), _)) => (CallReport::Succeeded(stored), None),
+        Ok(value) => match keeping.keep(&Arc::new(value)).await {
+            Ok((stored, large)) => (CallReport::Succeeded(stored), large),
             // The call happened, and its outcome cannot be recorded: it must not count as failed.
             Err(error) => (
                 CallReport::Lost {

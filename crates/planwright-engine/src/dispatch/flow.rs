@@ -166,8 +166,8 @@ impl RunLoop {
         let stored = store_value(&*self.context.ports.artifacts, Value::Array(list)).await;
         let (stored, value) = stored
             .map_err(|error| StepError::new(StepErrorCode::ValueNotStored, error.to_string()))?;
-        if let StoredValue::Artifact(_) = stored {
-            self.large.keep(step, value);
+        if let StoredValue::Artifact(artifact) = &stored {
+            self.large.keep(&self.run, step, artifact.bytes, value);
         }
         Ok(stored)
     }

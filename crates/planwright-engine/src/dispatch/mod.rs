@@ -4,6 +4,7 @@ mod agent;
 mod call;
 mod facts;
 mod flow;
+mod inline_budget;
 mod run_loop;
 mod schedule;
 mod sealed;

@@ -7,11 +7,13 @@
 
 use super::agent::PreparedAgent;
 use super::call::{self, Finished};
+use super::inline_budget::InlineBudget;
 use super::schedule::Prepared;
 use super::subplan::{Child, PreparedChild};
 use super::think::PreparedThought;
 use super::values::LargeValues;
 use crate::context::Context;
+use crate::context::Pauses;
 use crate::context::crash;
 use crate::context::{Decided, Observers, Reply, Request, Verdict};
 use crate::journal::writer::{JournalWriter, WriteError};
@@ -26,14 +28,20 @@ use planwright_core::journal::{Cause, Entry, Head, StreamName};
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::principal::Principal;
-use planwright_core::run::{Command, Corrupt, Run, RunEvent, RunState, StepErrorCode};
+use planwright_core::run::{
+    CallReport, Command, Corrupt, Run, RunEvent, RunState, StepErrorCode, StoredValue,
+};
 use planwright_core::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
+
+/// For so long a run that cannot write waits for its store. What is in flight goes on meanwhile, and
+/// nothing new begins.
+const STORE_PATIENCE: Duration = Duration::from_mins(10);
 
 /// What a run is told before it does anything.
 #[derive(Debug)]
@@ -97,6 +105,8 @@ pub(crate) struct RunLoop {
     /// A plan of the remaining work that has not been taken over yet, and what it took.
     pub(crate) revised: Option<(Document, Vec<ModelUse>)>,
     pub(super) large: LargeValues,
+    /// The room that is left for values in the journal.
+    inline: Arc<InlineBudget>,
     pub(super) batch: Batch,
     /// Steps whose `when` was found true: nothing that it looks at changes any more.
     pub(super) met: BTreeSet<StepIx>,
@@ -179,6 +189,7 @@ impl RunLoop {
             store_failure: context.ports.store.failure(),
             context,
             runs,
+            inline: Arc::new(InlineBudget::of(&run)),
             run,
             looking: None,
             revised: None,
@@ -389,13 +400,46 @@ impl RunLoop {
         self.batch.with.extend(append);
     }
 
+    /// Writes, and tries again for a while when the store cannot be written: what the entries say
+    /// has happened and must not be lost because of a lock or a full disk. Another owner may have
+    /// taken the run over meanwhile; then the store refuses, whatever the clock says.
     async fn append(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
         let context = Arc::clone(&self.context);
-        let mut appending = context.ports.store.append(appends);
+        let mut pauses = Pauses::within(STORE_PATIENCE);
+        let mut told = None;
+        loop {
+            let appending = context.ports.store.append(appends.clone());
+            let error = match self.collecting_calls(appending).await {
+                Err(AppendError::Store(error)) if error.may_pass() => error,
+                appended => return appended,
+            };
+            let Some(pause) = pauses.next().filter(|_| !*self.draining.borrow()) else {
+                return Err(error.into());
+            };
+            let reason = error.to_string();
+            if told.as_ref() != Some(&reason) {
+                tracing::warn!(run = %self.run.id(), reason, "the run waits for its store");
+                self.observers.waits_for_store(self.run.id(), &reason);
+                told = Some(reason);
+            }
+            let mut draining = self.draining.clone();
+            let pausing = async move {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    _ = draining.changed() => {}
+                }
+            };
+            self.collecting_calls(pausing).await;
+        }
+    }
+
+    /// Waits for something while the answers of calls are collected.
+    async fn collecting_calls<T>(&mut self, waiting: impl Future<Output = T>) -> T {
+        let mut waiting = std::pin::pin!(waiting);
         loop {
             tokio::select! {
                 biased;
-                appended = &mut appending => return appended,
+                ended = &mut waiting => return ended,
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
             }
         }
@@ -423,6 +467,7 @@ impl RunLoop {
         );
         self.calls.push(call::make(
             &self.context,
+            &self.inline,
             step,
             call,
             permit,
@@ -490,7 +535,7 @@ impl RunLoop {
                 () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}
-                _ = renewal.tick() => self.lease = self.context.ports.store.renew(&self.lease, self.context.settings.lease_ttl).await?,
+                _ = renewal.tick() => self.renew_lease().await?,
             }
         }
         while let Ok(request) = self.inbox.try_recv() {
@@ -499,6 +544,20 @@ impl RunLoop {
         self.collect_ready_calls();
         for finished in std::mem::take(&mut self.finished) {
             self.report(finished)?;
+        }
+        Ok(())
+    }
+
+    /// Renews the lease. A store that cannot be written right now is asked again next time: nobody
+    /// else can take the run over in it meanwhile, and each write says whether somebody has.
+    async fn renew_lease(&mut self) -> Result<(), RunError> {
+        let ttl = self.context.settings.lease_ttl;
+        match self.context.ports.store.renew(&self.lease, ttl).await {
+            Ok(lease) => self.lease = lease,
+            Err(AppendError::Store(error)) if error.may_pass() => {
+                tracing::warn!(run = %self.run.id(), %error, "the lease could not be renewed");
+            }
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }
@@ -531,8 +590,11 @@ impl RunLoop {
             self.in_flight.remove(&step);
         }
         // The values of a loop's elements are read again when they are gathered: there may be many.
-        if let Some(value) = large.filter(|_| self.run.instance(step).is_none()) {
-            self.large.keep(step, value);
+        if let (Some(value), CallReport::Succeeded(StoredValue::Artifact(artifact))) =
+            (large, &answer)
+            && self.run.instance(step).is_none()
+        {
+            self.large.keep(&self.run, step, artifact.bytes, value);
         }
         for used in used {
             self.execute(&Command::NoteModel { step, used }, Cause::Report)?;
@@ -545,6 +607,7 @@ impl RunLoop {
             },
             Cause::Report,
         )?;
+        self.large.drop_unread(&self.run);
         Ok(())
     }
 }

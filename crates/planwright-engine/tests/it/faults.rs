@@ -14,6 +14,7 @@ use planwright_engine::port::{
 };
 use planwright_engine::{Engine, EngineBuilder, RunError};
 use serde_json::json;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub(crate) struct FaultyStore {
     fail_from: AtomicUsize,
     /// Writes the failing append all the same: the connection broke after the commit.
     written: bool,
+    /// Fails these appends with this error, and works again after them.
+    trouble: Option<(Range<usize>, StoreError)>,
     /// Says that leases are renewed, and renews none.
     lose_renewals: bool,
     /// Lets others work after each read, before what was read is used.
@@ -49,6 +52,7 @@ impl FaultyStore {
             reads: AtomicUsize::new(0),
             fail_from: AtomicUsize::new(from),
             written,
+            trouble: None,
             lose_renewals: false,
             yielding: false,
             slowness: Duration::ZERO,
@@ -62,6 +66,7 @@ impl FaultyStore {
             reads: AtomicUsize::new(0),
             fail_from: AtomicUsize::new(usize::MAX),
             written: false,
+            trouble: None,
             lose_renewals: true,
             yielding: false,
             slowness: Duration::ZERO,
@@ -72,6 +77,13 @@ impl FaultyStore {
     pub(crate) fn slow(world: &World, slowness: Duration) -> Arc<Self> {
         let mut store = Self::new(world);
         Arc::get_mut(&mut store).unwrap().slowness = slowness;
+        store
+    }
+
+    /// A store that cannot be written for a while.
+    pub(crate) fn troubled(world: &World, appends: Range<usize>, error: StoreError) -> Arc<Self> {
+        let mut store = Self::new(world);
+        Arc::get_mut(&mut store).unwrap().trouble = Some((appends, error));
         store
     }
 
@@ -112,6 +124,11 @@ impl Journal for FaultyStore {
             0
         };
         let from = self.fail_from.load(Ordering::SeqCst);
+        if let Some((appends, error)) = &self.trouble
+            && appends.contains(&number)
+        {
+            return Box::pin(std::future::ready(Err(error.clone().into())));
+        }
         if number < from {
             return Box::pin(async move {
                 if !self.slowness.is_zero() {

@@ -28,6 +28,7 @@ mod recall;
 mod reflection;
 mod revocations;
 mod secrets;
+mod store_trouble;
 mod subplans;
 mod supervision;
 mod typed_secrets;

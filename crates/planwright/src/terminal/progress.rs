@@ -3,7 +3,7 @@
 use crate::terminal::printer::{DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use crate::terminal::spinner::start_spinning;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use planwright_core::id::StepId;
+use planwright_core::id::{RunId, StepId};
 use planwright_core::journal::Entry;
 use planwright_core::plan::Glyph;
 use planwright_core::run::{AgentCall, CallFate, Look, Run, RunEvent, StepState, StoredValue};
@@ -71,7 +71,16 @@ impl Observer for RunProgress {
         match self {
             Self::Silent => {}
             Self::Lines(printer) => printer.talk(&format!("▸ {text}")),
-            Self::LiveProgress(live) => live.show_look(text),
+            Self::LiveProgress(live) => live.show_wait(text.to_owned()),
+        }
+    }
+
+    fn waits_for_store(&self, _: &RunId, reason: &str) {
+        let text = format!("waiting, and trying again: {}", line(reason));
+        match self {
+            Self::Silent => {}
+            Self::Lines(printer) => printer.talk(&format!("▸ {text}")),
+            Self::LiveProgress(live) => live.show_wait(text),
         }
     }
 
@@ -327,8 +336,8 @@ pub(crate) struct LiveProgress {
     screen: MultiProgress,
     bar: ProgressBar,
     running: Mutex<BTreeMap<StepId, RunningStep>>,
-    /// The line that says that a model is asked about the run.
-    looking: Mutex<Option<ProgressBar>>,
+    /// The line that says what the run as a whole waits for.
+    waiting: Mutex<Option<ProgressBar>>,
     /// Lines the terminal has room for.
     room: usize,
 }
@@ -391,28 +400,28 @@ impl LiveProgress {
             screen,
             bar,
             running: Mutex::default(),
-            looking: Mutex::default(),
+            waiting: Mutex::default(),
             room,
         }
     }
 
-    fn show_look(&self, text: &'static str) {
+    fn show_wait(&self, text: String) {
         let spinner = self
             .screen
             .insert_before(&self.bar, ProgressBar::new_spinner());
-        start_spinning(&spinner, text);
+        start_spinning(&spinner, &text);
         let before = self
-            .looking
+            .waiting
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .replace(spinner);
         before.iter().for_each(ProgressBar::finish_and_clear);
     }
 
-    /// Removes the line: the entry that follows shows that the model answered.
-    fn clear_look(&self) {
+    /// Removes the line: the entry that follows shows that the wait is over.
+    fn clear_wait(&self) {
         let before = self
-            .looking
+            .waiting
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
@@ -420,7 +429,7 @@ impl LiveProgress {
     }
 
     fn show_event(&self, run: &Run, event: &RunEvent) {
-        self.clear_look();
+        self.clear_wait();
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             RunEvent::AttemptStarted { step, tool, .. } if running.len() < self.room => {
@@ -475,7 +484,7 @@ impl LiveProgress {
     }
 
     fn clear(&self) {
-        self.clear_look();
+        self.clear_wait();
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, step) in std::mem::take(&mut *running) {
             step.spinner.finish_and_clear();

@@ -283,3 +283,36 @@ fn progress_is_lines_on_stderr_and_nothing_with_json() {
     assert_eq!(said.err, "");
     assert!(keys(&said.json()).contains(&"runId"));
 }
+
+/// The most memory that a chain of so many reads of a large file needs, in MiB.
+fn peak_memory_of_reads(count: usize) -> u64 {
+    let bench = Bench::new();
+    bench.write("large.txt", &"x".repeat(3 << 20));
+    let ids: Vec<String> = (0..count).map(|number| format!("s{number}")).collect();
+    let steps = ids.iter().enumerate().map(|(number, id)| {
+        let after: Vec<&str> = number
+            .checked_sub(1)
+            .map(|before| ids[before].as_str())
+            .into_iter()
+            .collect();
+        let args = json!({ "path": "large.txt", "maxBytes": 4 << 20 });
+        call(id, "local.read_file", args, &after)
+    });
+    let plan = bench.plan("p", steps.collect());
+    let mut running = bench.start(&["run", &plan, "--yes"]);
+    let mut peak = 0;
+    while !running.is_over() {
+        peak = running.peak_memory().unwrap_or(peak);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(bench.status("p"), "completed");
+    peak
+}
+
+#[test]
+fn values_that_nothing_refers_to_do_not_stay_in_memory() {
+    let few = peak_memory_of_reads(4);
+    let many = peak_memory_of_reads(44);
+    assert!(few > 0, "the memory was never seen");
+    assert!(many < few + 60, "{few} MiB for 4 reads, {many} MiB for 44");
+}

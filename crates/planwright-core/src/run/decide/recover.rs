@@ -4,7 +4,7 @@ use crate::run::{Run, RunEvent};
 
 impl Run {
     pub(super) fn decide_recover(&self) -> Vec<RunEvent> {
-        let reason = "the process that made the call ended before the answer was recorded";
+        let reason = "the process that made the call ended, or could not record the answer";
         self.schedule()
             .running()
             .filter_map(|ix| {

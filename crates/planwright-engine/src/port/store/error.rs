@@ -35,6 +35,15 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Returns whether the same write may work in a while: nothing of it was written, and nothing
+    /// is wrong with the store itself.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Busy(_) | Self::Full | Self::ReadOnly => true,
+            Self::Damaged { .. } | Self::Lost(_) | Self::Failed(_) => false,
+        }
+    }
+
     /// Makes the error of a journal whose hash chain is broken.
     pub fn chain(stream: &StreamName, error: &ChainError) -> Self {
         Self::Damaged {
