@@ -119,4 +119,5 @@ pub use run::remote_command::{RunCommand, ShownText};
 pub use run::runs::Runs;
 pub use run::start::{Difference, StartRunError};
 pub use run::undo::{PreparedUndo, UndoCandidate, UndoRunError};
+pub use run::write_off::{DamagedRun, WriteOffError};
 pub use supervisor::{Stopped, Supervisor, SupervisorOptions, SupervisorStats};

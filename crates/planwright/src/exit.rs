@@ -10,7 +10,8 @@ use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::access::GrantError;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
 use planwright_engine::{
-    CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, with_causes,
+    CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, WriteOffError,
+    with_causes,
 };
 use std::error::Error;
 
@@ -209,6 +210,7 @@ failures_from!(
     CommentRefusal,
     ReviewError,
     StartRunError,
+    WriteOffError,
     PolicyDenial,
     CommandError,
     UndoRunError,

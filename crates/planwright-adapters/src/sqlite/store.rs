@@ -9,6 +9,7 @@ use super::heads::{Heads, Share};
 use super::open::{self, OpenStoreError, Options};
 use super::probe;
 use super::reader::Reader;
+use super::transaction;
 use super::writer::{Request, Writer};
 use crate::vault::Cipher;
 use planwright_core::id::{PlanId, RunId};
@@ -18,7 +19,7 @@ use planwright_core::time::Timestamp;
 use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
     MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
-    StreamIndex, StreamInfo,
+    StreamIndex, StreamInfo, StreamStatus,
 };
 use rusqlite::Connection;
 use std::collections::HashMap;
@@ -344,6 +345,18 @@ impl StreamIndex for SqliteStore {
 
     fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
         Box::pin(self.look(Reader::counts))
+    }
+
+    fn correct_status<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        status: StreamStatus,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let stream = stream.clone();
+        let cipher = Arc::clone(&self.cipher);
+        Box::pin(self.write(move |connection| {
+            transaction::correct_status((connection, &cipher), stream, status)
+        }))
     }
 
     fn info<'a>(

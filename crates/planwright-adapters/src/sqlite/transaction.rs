@@ -278,6 +278,30 @@ fn insert_stream(
 }
 
 /// Writes only what differs: a status that stays costs no page.
+/// Replaces what is cached about a stream, whatever its journal says.
+pub(super) fn correct_status(
+    tables: (&Connection, &Cipher),
+    stream: StreamName,
+    status: StreamStatus,
+) -> Result<(), Stop<StoreError>> {
+    let name = stream.to_string();
+    let Some(id) = stream_id(tables.0, &name)? else {
+        return Ok(());
+    };
+    let append = Append {
+        stream,
+        expected: Head::EMPTY,
+        records: Vec::new(),
+        lease: LeaseRule::None,
+        status: Some(status),
+        answers: Vec::new(),
+    };
+    update_status(tables, &append, &name, id).map_err(|stop| match stop {
+        Stop::Sqlite(error) => Stop::Sqlite(error),
+        Stop::Refused(error) => Stop::failed(error.to_string()),
+    })
+}
+
 fn update_status(
     (connection, cipher): (&Connection, &Cipher),
     append: &Append,

@@ -82,6 +82,10 @@ pub enum Hint {
     ContinueUndo(RunId),
     /// Resume this run.
     ResumeRun(RunId),
+    /// End this run, whose journal is damaged.
+    RepairRun(RunId),
+    /// End this run, whose journal is whole, in the usual way.
+    EndRun(RunId),
     /// Write the criteria that have to hold after the plan ran.
     AddCriteria,
     /// Correct the prompts that replace the built-in ones.

@@ -53,6 +53,14 @@ pub(super) fn review_stories(event: &ReviewEvent) -> Vec<Story> {
         }
         // The run tells it itself, in the same commit.
         ReviewEvent::RunOpened { .. } => return Vec::new(),
+        ReviewEvent::RunWrittenOff { run, by: who, loss } => because(
+            by(
+                N::RunFailed,
+                who,
+                format!("wrote {run} off: its journal is damaged"),
+            ),
+            loss,
+        ),
         ReviewEvent::DraftProposed { version, by: who } => of_version(
             by(N::PlanProposed, who, format!("proposed version {version}")),
             *version,

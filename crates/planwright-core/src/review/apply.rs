@@ -3,7 +3,7 @@
 use super::state::{ApprovalSignal, ReviewSignal};
 use super::{
     Approval, ApprovalState, Comment, OpenedRun, Rejection, Resolved, Review, ReviewEvent,
-    ReviewStage, ReviewState, Revoked, Version,
+    ReviewStage, ReviewState, Revoked, Version, WrittenOffRun,
 };
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
@@ -28,6 +28,7 @@ impl Review {
             change_requests: Vec::new(),
             threads: Vec::new(),
             runs: Vec::new(),
+            written_off: Vec::new(),
             updated_at: first.at,
         };
         review.apply(first)?;
@@ -117,6 +118,7 @@ impl Review {
                 digest: *digest,
                 at,
             }),
+            ReviewEvent::RunWrittenOff { run, by, loss } => self.note_loss(run, by, loss, at),
             ReviewEvent::PlanDeleted { by: _ } => self.note_end(ReviewSignal::Deleted),
             ReviewEvent::PlanExpired { version, .. } => {
                 self.check_current(*version)?;
@@ -264,6 +266,18 @@ impl Review {
         self.spend_approvals(&opened.run, &digest, at);
         self.runs.push(opened);
         self.note_agreement(&digest, at);
+        Some(())
+    }
+
+    /// The approvals that the run spent stay spent: nobody knows what it did with them.
+    fn note_loss(&mut self, run: &RunId, by: &Principal, loss: &str, at: Timestamp) -> Option<()> {
+        let place = self.runs.iter().position(|opened| opened.run == *run)?;
+        self.written_off.push(WrittenOffRun {
+            opened: self.runs.remove(place),
+            by: by.clone(),
+            loss: loss.to_owned(),
+            at,
+        });
         Some(())
     }
 

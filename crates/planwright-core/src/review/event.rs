@@ -80,6 +80,15 @@ pub enum ReviewEvent {
         /// The digest of what it executes.
         digest: Digest,
     },
+    /// A run whose journal is damaged was ended: what it did after the damage is not known.
+    RunWrittenOff {
+        /// The id of the run.
+        run: RunId,
+        /// The person who accepted the loss.
+        by: Principal,
+        /// The damage that was found.
+        loss: String,
+    },
     /// The plan was deleted.
     PlanDeleted {
         /// The principal who deleted it.
@@ -176,6 +185,7 @@ impl ReviewEvent {
             Self::PlanApproved { .. } => "plan_approved",
             Self::PlanRejected { .. } => "plan_rejected",
             Self::RunOpened { .. } => "run_opened",
+            Self::RunWrittenOff { .. } => "run_written_off",
             Self::PlanDeleted { .. } => "plan_deleted",
             Self::ChangesRequested { .. } => "changes_requested",
             Self::PlanExpired { .. } => "plan_expired",
@@ -196,6 +206,7 @@ impl Journaled for ReviewEvent {
             Self::PlanProposed { version, .. } => Some(format!("version {version}")),
             Self::DraftProposed { version, .. } => Some(format!("proposed {version}")),
             Self::RunOpened { run, .. } => Some(format!("run {run}")),
+            Self::RunWrittenOff { run, .. } => Some(format!("written off {run}")),
             Self::CommentAdded { comment, .. } => Some(format!("comment {comment}")),
             Self::PlanApproved { .. }
             | Self::PlanRejected { .. }

@@ -1,6 +1,8 @@
 //! A plan and all that was said about it, folded from its journal.
 
-use super::{Approval, OpenedRun, Rejection, ReviewStage, ReviewState, Thread, Version};
+use super::{
+    Approval, OpenedRun, Rejection, ReviewStage, ReviewState, Thread, Version, WrittenOffRun,
+};
 use crate::id::PlanId;
 use crate::time::Timestamp;
 
@@ -16,6 +18,7 @@ pub struct Review {
     pub(super) change_requests: Vec<Rejection>,
     pub(super) threads: Vec<Thread>,
     pub(super) runs: Vec<OpenedRun>,
+    pub(super) written_off: Vec<WrittenOffRun>,
     pub(super) updated_at: Timestamp,
 }
 
@@ -82,9 +85,14 @@ impl Review {
         &self.change_requests
     }
 
-    /// The runs that were opened, oldest first.
+    /// The runs that were opened and not written off, oldest first.
     pub fn runs(&self) -> &[OpenedRun] {
         &self.runs
+    }
+
+    /// The runs that were given up because their journals are damaged, oldest first.
+    pub fn written_off(&self) -> &[WrittenOffRun] {
+        &self.written_off
     }
 
     /// The time at which the first version was written down.

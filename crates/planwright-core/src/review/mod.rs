@@ -28,7 +28,7 @@ pub use comments::{Comment, Resolved, Thread};
 pub use decide::{CommentCommand, Creation, ReviewCommand, Revision};
 pub use event::ReviewEvent;
 pub use history::Review;
-pub use outcome::{OpenedRun, Rejection};
+pub use outcome::{OpenedRun, Rejection, WrittenOffRun};
 pub use planning_record::PlanningRecord;
 pub use reapproval::steps_already_approved;
 pub use refusal::{CommentRefusal, ReviewRefusal};

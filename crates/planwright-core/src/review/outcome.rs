@@ -18,6 +18,20 @@ pub struct Rejection {
     pub at: Timestamp,
 }
 
+/// A run whose journal is damaged, and which a person ended: what it did after the damage is not
+/// known.
+#[derive(Debug, Clone)]
+pub struct WrittenOffRun {
+    /// The run as it was opened.
+    pub opened: OpenedRun,
+    /// The person who accepted the loss.
+    pub by: Principal,
+    /// The damage that was found.
+    pub loss: String,
+    /// The time at which it was written off.
+    pub at: Timestamp,
+}
+
 /// A run that spent the approvals of a version.
 #[derive(Debug, Clone)]
 pub struct OpenedRun {

@@ -2,7 +2,7 @@
 
 use super::{Review, Revocation};
 use crate::digest::Digest;
-use crate::id::{CommentId, PlanId};
+use crate::id::{CommentId, PlanId, RunId};
 use crate::policy::Permission;
 use crate::principal::Principal;
 use crate::status::PlanStatus;
@@ -109,6 +109,9 @@ pub enum ReviewRefusal {
     /// The reason has more bytes than are kept.
     #[error("the reason has {0} bytes, at most {limit} are kept", limit = Review::MAX_REASON)]
     ReasonTooLong(usize),
+    /// The plan was never opened for this run.
+    #[error("the plan has no run {0} of its own")]
+    NoSuchRun(RunId),
     /// A run of the plan has not ended.
     #[error("the plan is executing: cancel the run first")]
     Executing,

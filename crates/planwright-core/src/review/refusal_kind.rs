@@ -28,6 +28,7 @@ impl ClassifiedError for ReviewRefusal {
             Self::NoSuchVersion(_) => NotFound.with_code("unknown_version"),
             Self::TooManyVersions(_) => Conflict.with_code("too_many_versions"),
             Self::ReasonTooLong(_) => Invalid.with_code("reason_too_long"),
+            Self::NoSuchRun(_) => NotFound.with_code("unknown_run"),
             Self::Executing => Conflict.with_code("plan_executing"),
             Self::ChangesRequested => Waiting.with_code("changes_requested"),
             Self::PlanExpired => Waiting.with_code("plan_expired"),
@@ -69,6 +70,7 @@ impl ClassifiedError for ReviewRefusal {
             | Self::NotADraft(_)
             | Self::TooManyVersions(_)
             | Self::ReasonTooLong(_)
+            | Self::NoSuchRun(_)
             | Self::Executing
             | Self::ChangesRequested
             | Self::PlanExpired

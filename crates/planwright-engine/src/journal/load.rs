@@ -55,6 +55,10 @@ impl ClassifiedError for LoadError {
         match self {
             Self::NoSuchPlan(_) | Self::NoSuchRun(_) => Some(Hint::ListPlans),
             Self::Store(error) => error.hint(),
+            Self::Damaged {
+                stream: StreamName::Run(run),
+                ..
+            } => Some(Hint::RepairRun(run.clone())),
             Self::Damaged { .. } | Self::Plan(_) => Some(Hint::ListDamage),
         }
     }

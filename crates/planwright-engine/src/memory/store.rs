@@ -232,6 +232,17 @@ impl MemoryStore {
         placed.take(limit).collect()
     }
 
+    pub(super) fn correct_status_now(
+        &self,
+        stream: &StreamName,
+        status: StreamStatus,
+    ) -> Result<(), StoreError> {
+        if let Some(stream) = self.state().streams.get_mut(stream) {
+            stream.status = Some(status);
+        }
+        Ok(())
+    }
+
     pub(super) fn acquire_now(
         &self,
         run: &RunId,

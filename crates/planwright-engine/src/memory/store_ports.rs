@@ -4,7 +4,7 @@ use super::store::{MemoryStore, Stream};
 use crate::port::{
     AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
     MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
-    StreamIndex, StreamInfo,
+    StreamIndex, StreamInfo, StreamStatus,
 };
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
@@ -98,6 +98,14 @@ impl StreamIndex for MemoryStore {
 
     fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
         ready(Ok(self.counts_now()))
+    }
+
+    fn correct_status<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        status: StreamStatus,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        ready(self.correct_status_now(stream, status))
     }
 
     fn info<'a>(

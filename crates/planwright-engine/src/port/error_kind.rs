@@ -2,6 +2,7 @@
 
 use super::{AcquireError, AppendError, ArtifactError, ModelError, SecretError, StoreError};
 use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
+use planwright_core::journal::StreamName;
 
 impl ClassifiedError for StoreError {
     fn class(&self) -> ErrorClass {
@@ -17,6 +18,10 @@ impl ClassifiedError for StoreError {
 
     fn hint(&self) -> Option<Hint> {
         match self {
+            Self::Damaged {
+                stream: StreamName::Run(run),
+                ..
+            } => Some(Hint::RepairRun(run.clone())),
             Self::Damaged { .. } => Some(Hint::ListDamage),
             Self::Busy(_) => Some(Hint::FindStoreHolder),
             Self::Full => Some(Hint::FreeSpace),

@@ -117,6 +117,7 @@ impl EntryText for ReviewEvent {
             Self::DraftProposed { .. }
             | Self::PlanApproved { .. }
             | Self::RunOpened { .. }
+            | Self::RunWrittenOff { .. }
             | Self::PlanDeleted { .. }
             | Self::PlanExpired { .. }
             | Self::ApprovalExpired { .. }
@@ -141,6 +142,7 @@ pub(crate) fn has_typed_text(event: &ReviewEvent) -> bool {
         ReviewEvent::DraftProposed { .. }
         | ReviewEvent::PlanApproved { .. }
         | ReviewEvent::RunOpened { .. }
+        | ReviewEvent::RunWrittenOff { .. }
         | ReviewEvent::PlanDeleted { .. }
         | ReviewEvent::PlanExpired { .. }
         | ReviewEvent::ApprovalExpired { .. }

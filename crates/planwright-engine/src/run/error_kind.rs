@@ -3,9 +3,30 @@
 use super::command::CommandError;
 use super::start::StartRunError;
 use super::undo::UndoRunError;
+use super::write_off::WriteOffError;
 use crate::dispatch::RunError;
 use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::plan::Finding;
+
+impl ClassifiedError for WriteOffError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::NotDamaged(_) => ErrorKind::Conflict.with_code("not_damaged"),
+            Self::NoSuchRun(_) => ErrorKind::NotFound.with_code("unknown_run"),
+            Self::Executed(_) => ErrorKind::Conflict.with_code("already_executing"),
+            Self::Review(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::NotDamaged(run) => Some(Hint::EndRun(run.clone())),
+            Self::NoSuchRun(_) => Some(Hint::ListPlans),
+            Self::Executed(_) => Some(Hint::FollowRun),
+            Self::Review(error) => error.hint(),
+        }
+    }
+}
 
 impl ClassifiedError for StartRunError {
     fn class(&self) -> ErrorClass {

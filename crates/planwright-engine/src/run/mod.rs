@@ -12,3 +12,4 @@ pub(crate) mod resume;
 pub(crate) mod runs;
 pub(crate) mod start;
 pub(crate) mod undo;
+pub(crate) mod write_off;

@@ -10,7 +10,7 @@ use planwright_engine::memory::{MemoryArtifacts, MemoryStore};
 use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
     MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
-    StreamIndex, StreamInfo,
+    StreamIndex, StreamInfo, StreamStatus,
 };
 use planwright_engine::{Engine, EngineBuilder, RunError};
 use serde_json::json;
@@ -210,6 +210,14 @@ impl StreamIndex for FaultyStore {
 
     fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
         self.inner.counts()
+    }
+
+    fn correct_status<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        status: StreamStatus,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.inner.correct_status(stream, status)
     }
 
     fn info<'a>(

@@ -9,7 +9,7 @@ use planwright_engine::memory::MemoryStore;
 use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
     MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
-    StreamIndex, StreamInfo,
+    StreamIndex, StreamInfo, StreamStatus,
 };
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -142,6 +142,14 @@ impl StreamIndex for CountingStore {
 
     fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
         self.inner.counts()
+    }
+
+    fn correct_status<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        status: StreamStatus,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.inner.correct_status(stream, status)
     }
 
     fn info<'a>(

@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Cancel(command::execution::cancel::Args),
     /// Mark a run as failed that will not be continued.
     Fail(command::execution::fail::Args),
+    /// End a run whose journal is damaged, so that its plan can be used again.
+    Repair(command::execution::repair::Args),
     /// Approve a plan, or one step of its run, by the version or digest that was shown.
     Approve(command::review::approve::Args),
     /// Reject a plan, or one step of its run.

@@ -3,7 +3,7 @@
 use crate::command::args::{Cli, Command};
 use crate::command::audit::{log, replay, stats, verify, watch};
 use crate::command::execution::{
-    cancel, chat, check, fail, fork, input, pause, resolve, resume, run, undo,
+    cancel, chat, check, fail, fork, input, pause, repair, resolve, resume, run, undo,
 };
 use crate::command::plan::{
     archive, create, delete, diff, edit, export, import, list, new, propose, regenerate, restore,
@@ -96,13 +96,14 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
         Command::RequestChanges(args) => request_changes::run(&context, &args).await,
         Command::Comment(args) => comment::run(&context, &args).await,
         Command::Comments(args) => comments::run(&context, &args).await,
+        Command::Repair(args) => Box::pin(repair::run(&context, &args)).await,
         Command::Fail(args) => fail::run(&context, &args).await,
         Command::Archive(args) => archive::run(&context, &args).await,
         Command::Unarchive(args) => archive::unarchive(&context, &args).await,
         Command::Stats(args) => stats::run(&context, &args).await,
         Command::Chat(args) => Box::pin(chat::run(&context, &args)).await,
         Command::Input(args) => Box::pin(input::run(&context, &args)).await,
-        Command::Resolve(args) => resolve::run(&context, &args).await,
+        Command::Resolve(args) => Box::pin(resolve::run(&context, &args)).await,
         Command::Fork(args) => Box::pin(fork::run(&context, &args)).await,
         Command::Check(args) => Box::pin(check::run(&context, &args)).await,
         Command::Undo(args) => Box::pin(undo::run(&context, &args)).await,

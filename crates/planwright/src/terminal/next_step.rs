@@ -24,6 +24,10 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
         }
         Hint::ContinueUndo(run) => format!("planwright undo {run} continues it"),
         Hint::ResumeRun(run) => format!("planwright resume {run}"),
+        Hint::RepairRun(run) => {
+            format!("other plans are not affected; planwright repair {run} shows what can be done")
+        }
+        Hint::EndRun(run) => format!("planwright cancel {run} ends it"),
         Hint::ChooseModel { name, known } => choose_model(name, known),
         fixed => return fixed_words(fixed).map(str::to_owned),
     })
@@ -103,6 +107,8 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         | Hint::ResumeOrCancel(_)
         | Hint::ContinueUndo(_)
         | Hint::ResumeRun(_)
+        | Hint::RepairRun(_)
+        | Hint::EndRun(_)
         | Hint::ChooseModel { .. } => return None,
     })
 }

@@ -25,6 +25,7 @@ mod planning;
 mod policy;
 mod processes;
 mod reflection;
+mod repair;
 mod resume;
 mod review_life;
 mod revocations;

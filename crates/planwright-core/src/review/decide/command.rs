@@ -71,6 +71,15 @@ pub enum ReviewCommand {
         /// What it will execute.
         digest: Digest,
     },
+    /// End a run whose journal is damaged, and accept that what it did is not known.
+    WriteOffRun {
+        /// The id of the run.
+        run: RunId,
+        /// The person who accepts the loss.
+        by: Principal,
+        /// The damage that was found.
+        loss: String,
+    },
     /// Delete the plan. Its journal is kept.
     Delete {
         /// The principal who deletes it.

@@ -17,6 +17,7 @@ mod reject;
 mod request_changes;
 mod revoke;
 mod unarchive;
+mod write_off;
 
 pub use command::ReviewCommand;
 pub use comment::CommentCommand;
@@ -61,6 +62,7 @@ impl Review {
                 reason,
             } => self.decide_reject(*shown, *digest, by, reason),
             ReviewCommand::OpenRun { run, digest } => self.decide_open_run(run, *digest, now),
+            ReviewCommand::WriteOffRun { run, by, loss } => self.decide_write_off(run, by, loss),
             ReviewCommand::Delete { by, executing } => self.decide_delete(by, *executing),
             ReviewCommand::RequestChanges {
                 shown,

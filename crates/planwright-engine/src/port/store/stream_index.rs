@@ -79,6 +79,14 @@ pub trait StreamIndex: Send + Sync + fmt::Debug {
     /// Returns how many streams there are of each status.
     fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>>;
 
+    /// Replaces what is cached about a stream whose journal is damaged and takes no more entries. A
+    /// stream that is not there stays away.
+    fn correct_status<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        status: StreamStatus,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
     /// What is cached about one stream.
     fn info<'a>(
         &'a self,

@@ -59,6 +59,8 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
         | Hint::StartOrFork
         | Hint::ContinueUndo(_)
         | Hint::ResumeRun(_)
+        | Hint::RepairRun(_)
+        | Hint::EndRun(_)
         | Hint::AddCriteria
         | Hint::CorrectPrompts
         | Hint::CheckModels

@@ -1,7 +1,7 @@
 //! `verify`: that nothing which was recorded is lost or changed.
 
 use crate::exit::{Exit, Failure};
-use crate::terminal::printer::{GREEN, RED, line};
+use crate::terminal::printer::{DIM, GREEN, RED, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_adapters::files::Projection;
@@ -24,11 +24,15 @@ pub(crate) struct Args {
 
 /// What `verify --json` prints.
 #[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Verification {
     pub(crate) ok: bool,
     pub(crate) streams: usize,
     pub(crate) entries: u64,
     pub(crate) findings: Vec<Damage>,
+    /// Damage that a person has accepted: it is named, and is no finding any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) written_off: Vec<Damage>,
 }
 
 /// One thing that is not as it was recorded.
@@ -58,6 +62,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         streams,
         entries,
         findings,
+        written_off,
     } = &verification;
     if printer.json {
         printer.document(&verification)?;
@@ -69,6 +74,10 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
                 line(place),
                 line(message)
             ))?;
+        }
+        for Damage { place, message } in written_off {
+            let text = format!("{}: written off: {}", line(place), line(message));
+            printer.data(&printer.out(DIM, &text))?;
         }
         if *ok {
             let sign = printer.out(GREEN, "●");
@@ -129,7 +138,18 @@ impl Verification {
         for stream in streams {
             self.check_stream(app, &stream, only).await;
         }
+        let written_off = &self.written_off;
+        self.findings
+            .retain(|found| written_off.iter().all(|known| known.place != found.place));
         Ok(())
+    }
+
+    fn note_written_off(&mut self, review: &Review) {
+        let written_off = review.written_off().iter().map(|run| Damage {
+            place: StreamName::Run(run.opened.run.clone()).to_string(),
+            message: format!("{} accepted at {}: {}", run.by, run.at, run.loss),
+        });
+        self.written_off.extend(written_off);
     }
 
     async fn check_stream(&mut self, app: &App, stream: &StreamName, only: Option<&PlanId>) {
@@ -139,6 +159,7 @@ impl Verification {
                 let folded = journals.load_review(id).await;
                 if let Ok((review, _)) = &folded {
                     self.check_context(app, stream, review).await;
+                    self.note_written_off(review);
                 }
                 self.check_session(app, id).await;
                 folded.map(|(_, head)| head.seq)

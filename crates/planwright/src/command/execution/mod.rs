@@ -12,6 +12,7 @@ pub(crate) mod order;
 pub(crate) mod pause;
 pub(crate) mod questions;
 pub(crate) mod reflection;
+pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod resolve;
 pub(crate) mod resume;

@@ -2,12 +2,14 @@
 
 use crate::command::review::approve::report_decision;
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{CommandContext, user};
-use crate::workspace::run_selector::select_step;
+use crate::workspace::app::{App, CommandContext, user};
+use crate::workspace::run_selector::{resume_command, select_run, select_step};
+use planwright_core::id::RunId;
 use planwright_core::json::parse_strict;
-use planwright_core::run::Resolution;
+use planwright_core::plan::StepIx;
+use planwright_core::run::{Resolution, StepState};
 use planwright_engine::RunCommand;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("outcome").required(true))]
@@ -16,8 +18,11 @@ pub(crate) struct Args {
     #[arg(value_name = "ID")]
     plan: String,
     /// The step; `step/step` for a step of a sub-plan.
-    #[arg(value_name = "STEP")]
-    step: String,
+    #[arg(value_name = "STEP", required_unless_present = "all")]
+    step: Option<String>,
+    /// Every call of the run whose outcome is unknown.
+    #[arg(long, conflicts_with = "step")]
+    all: bool,
     /// The call happened.
     #[arg(long, group = "outcome")]
     happened: bool,
@@ -41,25 +46,99 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         })?,
     };
     let app = context.open_existing()?;
-    let target = select_step(&app, &args.plan, &args.step).await?;
-    let (resolution, word) = if args.happened {
-        let happened = app
-            .engine
-            .runs()
-            .resolution_with_value(target.run.id(), value)
-            .await?;
-        (happened, "happened")
-    } else if args.did_not_happen {
-        (Resolution::DidNotHappen, "did not happen")
-    } else {
-        (Resolution::RunAgain, "runs again")
+    let Some(step) = &args.step else {
+        return resolve_all(&app, args, value).await;
     };
+    let target = select_step(&app, &args.plan, step).await?;
+    let resolution = args.resolution(&app, target.run.id(), value).await?;
+    resolve_step(&app, target.run.id(), &target.step, resolution).await?;
+    report_decision(&app, &target, args.word()).await?;
+    Ok(Exit::Done)
+}
+
+/// Resolves the calls one by one: broken off, the command goes on with the rest when it is repeated.
+async fn resolve_all(app: &App, args: &Args, value: Value) -> Result<Exit, Failure> {
+    let target = select_run(app, &args.plan).await?;
+    let (run, _) = app
+        .engine
+        .runs()
+        .load_run(&target.run, &target.review)
+        .await?;
+    let is_unknown = |ix: &StepIx| matches!(run.step(*ix), StepState::OutcomeUnknown { .. });
+    let steps: Vec<String> = run
+        .waiting()
+        .filter(is_unknown)
+        .map(|ix| run.step_id(ix).to_string())
+        .collect();
+    if steps.is_empty() {
+        return Err(Failure::refused(format!(
+            "no outcome of {} is in question",
+            run.id()
+        )));
+    }
+    let resolution = args.resolution(app, run.id(), value).await?;
+    for step in &steps {
+        resolve_step(app, run.id(), step, resolution.clone()).await?;
+    }
+    let (run, _) = app
+        .engine
+        .runs()
+        .load_run(&target.run, &target.review)
+        .await?;
+    let (plan, status, word) = (target.review.id(), run.status(), args.word());
+    if app.printer().json {
+        app.printer().document(&json!({
+            "planId": plan, "runId": run.id(), "steps": steps, "decision": word, "status": status,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let count = steps.len();
+    app.printer().data(&format!(
+        "{plan}  {count} calls: {word}  (the run is {status})"
+    ))?;
+    if let Some(how) = resume_command(app, run).await? {
+        app.printer().hint(&how);
+    }
+    Ok(Exit::Done)
+}
+
+async fn resolve_step(
+    app: &App,
+    run: &RunId,
+    step: &str,
+    resolution: Resolution,
+) -> Result<(), Failure> {
     let command = RunCommand::Resolve {
-        step: target.step.clone(),
+        step: step.to_owned(),
         by: user(),
         resolution,
     };
-    app.engine.runs().command(target.run.id(), command).await?;
-    report_decision(&app, &target, word).await?;
-    Ok(Exit::Done)
+    Ok(app.engine.runs().command(run, command).await?)
+}
+
+impl Args {
+    async fn resolution(
+        &self,
+        app: &App,
+        run: &RunId,
+        value: Value,
+    ) -> Result<Resolution, Failure> {
+        Ok(if self.happened {
+            app.engine.runs().resolution_with_value(run, value).await?
+        } else if self.did_not_happen {
+            Resolution::DidNotHappen
+        } else {
+            Resolution::RunAgain
+        })
+    }
+
+    fn word(&self) -> &'static str {
+        if self.happened {
+            "happened"
+        } else if self.did_not_happen {
+            "did not happen"
+        } else {
+            "runs again"
+        }
+    }
 }
