@@ -1,6 +1,8 @@
 //! Kinds, codes and next steps of the errors of ports.
 
-use super::{AcquireError, AppendError, ArtifactError, ModelError, SecretError, StoreError};
+use super::{
+    AcquireError, AppendError, ArtifactError, ModelError, SecretError, StillRunning, StoreError,
+};
 use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 
 impl ClassifiedError for StoreError {
@@ -16,6 +18,16 @@ impl ClassifiedError for StoreError {
             Self::Damaged { .. } => Some(Hint::ListDamage),
             Self::Failed(_) => Some(Hint::CheckStore),
         }
+    }
+}
+
+impl ClassifiedError for StillRunning {
+    fn class(&self) -> ErrorClass {
+        ErrorKind::Conflict.with_code("call_still_running")
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        Some(Hint::Text(self.advice.clone()))
     }
 }
 

@@ -81,6 +81,7 @@ impl ClassifiedError for CommandError {
             Self::Acquire(error) => error.class(),
             Self::Append(error) => error.class(),
             Self::Artifact(error) => error.class(),
+            Self::StillRunning(error) => error.class(),
         }
     }
 
@@ -92,6 +93,7 @@ impl ClassifiedError for CommandError {
             Self::Acquire(error) => error.hint(),
             Self::Append(error) => error.hint(),
             Self::Artifact(error) => error.hint(),
+            Self::StillRunning(error) => error.hint(),
         }
     }
 }
@@ -132,6 +134,7 @@ impl ClassifiedError for RunError {
         match self {
             Self::Append(error) => error.class(),
             Self::Corrupt(corrupt) => corrupt.class(),
+            Self::StillRunning(error) => error.class(),
         }
     }
 
@@ -139,6 +142,7 @@ impl ClassifiedError for RunError {
         match self {
             Self::Append(error) => error.hint(),
             Self::Corrupt(corrupt) => corrupt.hint(),
+            Self::StillRunning(error) => error.hint(),
         }
     }
 }
