@@ -1,7 +1,8 @@
 //! A child and everything it started, ended together.
 
 use super::children::{Children, signal_group};
-use super::record::Record;
+use super::leftovers;
+use super::record::{Found, Record};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use std::process::ExitStatus;
@@ -22,7 +23,6 @@ pub(crate) struct ProcessGroup {
     child: Child,
     /// `None` once the number may mean something else.
     id: Option<Pid>,
-    /// Stays if the group is dropped: then nobody has seen its end.
     record: Option<Record>,
     ended: JoinHandle<()>,
 }
@@ -137,5 +137,21 @@ impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
         self.forget();
+        if let Some(record) = self.record.take() {
+            end_apart(record.into_found(std::mem::take(&mut self.mark)));
+        }
+    }
+}
+
+/// Nobody waits for the end of a group that is dropped, so a thread of its own does. If it gets no
+/// thread or no time, the record stays for whoever takes the run over.
+fn end_apart(found: Found) {
+    let ending = std::thread::Builder::new().spawn(move || {
+        if let Err(error) = leftovers::end(&found) {
+            tracing::warn!(%error, "a call that was given up goes on");
+        }
+    });
+    if let Err(error) = ending {
+        tracing::warn!(%error, "the end of a call that was given up is not watched");
     }
 }

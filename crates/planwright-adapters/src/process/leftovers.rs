@@ -5,6 +5,7 @@ use super::record::Found;
 use super::table::{self, Process};
 use planwright_core::id::RunId;
 use planwright_engine::port::{BoxFuture, Leftovers, StillRunning};
+use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process_group};
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 /// The time a killed process may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
+/// A process that was being started when its number should have been recorded has its mark by then.
+const BEING_STARTED: Duration = Duration::from_millis(200);
 
 /// What is left of a call.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -52,14 +55,18 @@ fn find_records(children: &Children, run: &RunId) -> Result<Vec<Found>, StillRun
 }
 
 /// Ends what one record tells of, and removes the record once it is gone.
-fn end(found: &Found) -> Result<(), StillRunning> {
+pub(super) fn end(found: &Found) -> Result<(), StillRunning> {
     let since = Instant::now();
     // One that is about to end may have lost its mark and its leader before.
     let mut known: Vec<Process> = Vec::new();
     loop {
         let left = find_left(found, &known)?;
         if left.ours.is_empty() && left.unsure.is_empty() {
-            return remove(found);
+            if found.written.pid.is_some() || since.elapsed() > BEING_STARTED {
+                return remove(found);
+            }
+            std::thread::sleep(PAUSE);
+            continue;
         }
         if let Some(process) = left.unsure.first() {
             return Err(still_running(found, process.pid, "may belong to it", None));
@@ -101,7 +108,9 @@ fn find_left(found: &Found, known: &[Process]) -> Result<Left, StillRunning> {
         }
         // There is no table of processes: only the group can be asked for.
         (_, None) => match found.written.pid.and_then(Pid::from_raw) {
-            Some(group) if test_kill_process_group(group).is_err() => Ok(Left::default()),
+            Some(group) if test_kill_process_group(group) == Err(Errno::SRCH) => {
+                Ok(Left::default())
+            }
             Some(group) => Ok(Left {
                 unsure: vec![Process {
                     pid: group.as_raw_nonzero().get(),
@@ -136,14 +145,16 @@ fn select(
     let Some(pid) = found.written.pid else {
         return left;
     };
-    if leader.is_some() && leader != found.written.started {
-        return left;
-    }
+    let certain = match (leader, found.written.started) {
+        (Some(now), Some(then)) if now != then => return left,
+        (Some(_), Some(_)) => true,
+        (Some(_), None) | (None, _) => false,
+    };
     for process in all.iter().filter(|process| process.group == pid) {
         if left.ours.contains(process) {
             continue;
         }
-        if leader.is_some() || known.contains(process) {
+        if certain || known.contains(process) {
             left.ours.push(*process);
         } else {
             left.unsure.push(*process);
@@ -237,6 +248,15 @@ mod tests {
         assert_eq!((left.ours, left.unsure), (Vec::new(), all.to_vec()));
         let left = select(&found(Some(LEADER)), None, &all, Vec::new(), &all);
         assert_eq!(left.ours, all, "it was known before its leader went");
+    }
+
+    #[test]
+    fn a_leader_whose_start_was_not_recorded_may_be_another() {
+        let mut record = found(Some(LEADER));
+        record.written.started = None;
+        let all = [process(LEADER, LEADER)];
+        let left = select(&record, Some(BEGAN), &all, Vec::new(), &[]);
+        assert_eq!((left.ours, left.unsure), (Vec::new(), all.to_vec()));
     }
 
     #[test]

@@ -163,6 +163,15 @@ impl Record {
         }
     }
 
+    /// Returns what another process would find.
+    pub(super) fn into_found(self, mark: String) -> Found {
+        Found {
+            mark,
+            written: self.written,
+            path: self.path,
+        }
+    }
+
     pub(super) fn remove(self) {
         if let Err(error) = std::fs::remove_file(&self.path) {
             tracing::warn!(%error, path = %self.path.display(), "a record of a process stays behind");

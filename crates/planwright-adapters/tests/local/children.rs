@@ -101,6 +101,23 @@ async fn a_cancelled_command_ends_with_what_left_its_group() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_dropped_ends_with_what_left_its_group_and_its_record() {
+    let records = TempDir::new().unwrap();
+    let directory = records.path().join("children");
+    let (bench, _) = recording(&directory);
+    let running = bench.tools.call(script(ESCAPES));
+    let left = tokio::select! {
+        outcome = running => panic!("it ended: {outcome:?}"),
+        left = async {
+            pid_in(bench.path("child")).await;
+            pid_in(bench.path("left")).await
+        } => left,
+    };
+    assert!(is_gone(left).await);
+    planwright_testing::wait::wait_until("the end of the record", || files(&directory).is_empty());
+}
+
+#[tokio::test]
 async fn a_command_may_tidy_up_when_everything_ends() {
     let records = TempDir::new().unwrap();
     let (bench, children) = recording(&records.path().join("children"));
