@@ -7,12 +7,13 @@ use crate::context::{
 use crate::journal::journals::Journals;
 use crate::maintenance::Maintenance;
 use crate::memory::{
-    MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoModel, NoSurroundings, RandomIds,
-    SystemClock,
+    MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoLeftovers, NoModel, NoSurroundings,
+    RandomIds, SystemClock,
 };
 use crate::planner::Planner;
 use crate::port::{
-    Artifacts, Clock, Executors, Ids, Model, OwnerId, Secrets, Store, Surroundings, Tokens, Tools,
+    Artifacts, Clock, Executors, Ids, Leftovers, Model, OwnerId, Secrets, Store, Surroundings,
+    Tokens, Tools,
 };
 use crate::redaction::known_secrets::Redaction;
 use crate::review::inbox::Inbox;
@@ -46,6 +47,7 @@ pub struct EngineBuilder {
     prompts: Arc<Prompts>,
     surroundings: Option<Arc<dyn Surroundings>>,
     executors: Option<Arc<dyn Executors>>,
+    leftovers: Option<Arc<dyn Leftovers>>,
     agents: AgentSettings,
     redaction: Redaction,
     clock: Option<Arc<dyn Clock>>,
@@ -75,6 +77,7 @@ impl Engine {
             prompts: Arc::default(),
             surroundings: None,
             executors: None,
+            leftovers: None,
             agents: AgentSettings::default(),
             redaction: Redaction::default(),
             clock: None,
@@ -235,6 +238,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Ends what interrupted calls left running, before they are made again. Without it no call
+    /// leaves anything.
+    #[must_use]
+    pub fn leftovers(mut self, leftovers: Arc<dyn Leftovers>) -> Self {
+        self.leftovers = Some(leftovers);
+        self
+    }
+
     /// What the operator decided about executors.
     #[must_use]
     pub fn agents(mut self, agents: AgentSettings) -> Self {
@@ -336,6 +347,7 @@ impl EngineBuilder {
                 .surroundings
                 .unwrap_or_else(|| Arc::new(NoSurroundings)),
             executors: self.executors.unwrap_or_else(|| Arc::new(NoExecutors)),
+            leftovers: self.leftovers.unwrap_or_else(|| Arc::new(NoLeftovers)),
             clock: self
                 .clock
                 .unwrap_or_else(|| Arc::new(SystemClock::default())),

@@ -190,6 +190,11 @@ impl Running {
         }
     }
 
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     pub fn signal(&self, signal: rustix::process::Signal) {
         let id = i32::try_from(self.child.as_ref().unwrap().id()).unwrap();
         rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), signal).unwrap();

@@ -9,6 +9,7 @@ mod process;
 
 pub use client::{CallGatewayError, call_gateway};
 
+use crate::process::Children;
 use planwright_engine::port::{BoxFuture, DelegateError, Delegation, Executors};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -38,22 +39,28 @@ impl ExecutorOptions {
 
 /// All configured executors.
 #[derive(Debug, Clone, Default)]
-pub struct CommandExecutors(BTreeMap<String, ExecutorOptions>);
+pub struct CommandExecutors {
+    executors: BTreeMap<String, ExecutorOptions>,
+    children: Children,
+}
 
 impl CommandExecutors {
-    pub fn new(executors: BTreeMap<String, ExecutorOptions>) -> Self {
-        Self(executors)
+    pub fn new(executors: BTreeMap<String, ExecutorOptions>, children: Children) -> Self {
+        Self {
+            executors,
+            children,
+        }
     }
 }
 
 impl Executors for CommandExecutors {
     fn names(&self) -> Vec<String> {
-        self.0.keys().cloned().collect()
+        self.executors.keys().cloned().collect()
     }
 
     fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Result<Value, DelegateError>> {
-        match self.0.get(&delegation.executor).cloned() {
-            Some(options) => Box::pin(process::execute(options, delegation)),
+        match self.executors.get(&delegation.executor).cloned() {
+            Some(options) => Box::pin(process::execute(options, self.children.clone(), delegation)),
             None => Box::pin(std::future::ready(Err(DelegateError::Unknown(
                 delegation.executor,
             )))),

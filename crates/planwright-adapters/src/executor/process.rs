@@ -3,7 +3,7 @@
 use super::gateway::GatewayListener;
 use super::{ExecutorOptions, GATEWAY, STEP_TOKEN, lines};
 use crate::local::capture::Capture;
-use crate::local::process_group::ProcessGroup;
+use crate::process::{Children, Pipes, WorkOf};
 use planwright_engine::port::{DelegateError, Delegation};
 use serde_json::{Value, json};
 use std::pin::pin;
@@ -23,6 +23,7 @@ const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) async fn execute(
     options: ExecutorOptions,
+    children: Children,
     delegation: Delegation,
 ) -> Result<Value, DelegateError> {
     let name = delegation.executor.clone();
@@ -30,14 +31,20 @@ pub(super) async fn execute(
         |why: String| DelegateError::NotStarted(format!("`{name}` could not be started: {why}"));
     let listener = GatewayListener::open(Arc::clone(&delegation.gateway)).await;
     let listener = listener.map_err(|error| not_started(error.to_string()))?;
-    let mut child = prepare(&options, &delegation, &listener)
-        .ok_or_else(|| not_started("it has no command".to_owned()))?
-        .spawn()
-        .map_err(|error| not_started(error.to_string()))?;
-    let stdin = child.stdin.take();
-    let stdout = child.stdout.take();
-    let stderr = child.stderr.take();
-    let mut group = ProcessGroup::of(child);
+    let mut command = prepare(&options, &delegation, &listener)
+        .ok_or_else(|| not_started("it has no command".to_owned()))?;
+    let work = WorkOf {
+        run: delegation.run.clone(),
+        step: delegation.step.clone(),
+        attempt: delegation.attempt,
+    };
+    let started = children.start_call(&mut command, &work).await;
+    let mut group = started.map_err(|error| not_started(error.to_string()))?;
+    let Pipes {
+        stdin,
+        stdout,
+        stderr,
+    } = group.take_pipes();
     let text = format!("{}\n\n{}\n", delegation.instruction, delegation.context);
     let mut errors = Capture::default();
     let feed = async {
@@ -64,6 +71,7 @@ pub(super) async fn execute(
         tokio::select! {
             biased;
             () = delegation.cancelled.cancelled() => break Some("was cancelled".to_owned()),
+            () = children.stopping() => break Some("was running when Planwright ended".to_owned()),
             () = group.ended() => break None,
             () = &mut deadline => break Some(format!("ran longer than {} s", options.timeout.as_secs())),
             read = &mut streams, if said.is_none() => match read {
@@ -81,7 +89,12 @@ pub(super) async fn execute(
             .ok()
             .and_then(Result::ok);
     }
-    let status = group.kill().await;
+    let status = if stopped.is_some() {
+        // Nothing of it may go on: what became of it is about to be asked.
+        group.kill_with_escaped().await
+    } else {
+        group.kill().await
+    };
     drop(streams);
     // A call that the executor asked for last is not made any more: the gateway closes with the
     // attempt.
@@ -127,8 +140,7 @@ fn prepare(
         .env("PLANWRIGHT_AGENT", format!("run {}", delegation.run))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
+        .stderr(Stdio::piped());
     Some(command)
 }
 

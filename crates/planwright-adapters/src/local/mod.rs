@@ -10,7 +10,6 @@ mod http_get;
 mod list_dir;
 mod off_thread;
 mod options;
-pub(crate) mod process_group;
 mod read_file;
 mod run_command;
 mod search_code;

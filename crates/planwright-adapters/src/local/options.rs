@@ -1,5 +1,6 @@
 //! What the operator decides about the server.
 
+use crate::process::Children;
 use std::path::PathBuf;
 
 /// The permissions of the server. Everything dangerous is off unless said otherwise.
@@ -10,6 +11,8 @@ pub struct LocalOptions {
     /// `true` if `run_command` exists.
     pub run_command: bool,
     pub http_get: HttpOptions,
+    /// Where its commands are started.
+    pub children: Children,
 }
 
 impl LocalOptions {
@@ -19,6 +22,7 @@ impl LocalOptions {
             workspace: workspace.into(),
             run_command: false,
             http_get: HttpOptions::default(),
+            children: Children::default(),
         }
     }
 }

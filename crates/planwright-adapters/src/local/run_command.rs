@@ -6,9 +6,9 @@
 
 use super::capture::Capture;
 use super::off_thread::parse;
-use super::process_group::ProcessGroup;
 use super::server::SERVER;
 use super::workspace::Workspace;
+use crate::process::{Children, Pipes, ProcessGroup, WorkOf};
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{Call, CallError, Outcome};
 use serde::Deserialize;
@@ -22,7 +22,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -105,13 +105,19 @@ pub(super) fn definition() -> ToolDefinition {
     })
 }
 
-pub(super) async fn run(workspace: Arc<Workspace>, mut call: Call) -> Outcome {
+pub(super) async fn run(workspace: Arc<Workspace>, children: Children, mut call: Call) -> Outcome {
     let args: Args = parse(std::mem::take(&mut call.args))?;
     let mut command = prepare(&workspace, &args, &call)?;
     if call.cancelled.is_cancelled() {
         return Err(CallError::Cancelled);
     }
-    let child = command.spawn().map_err(|error| CallError::Failed {
+    let work = WorkOf {
+        run: call.run.clone(),
+        step: call.step.clone(),
+        attempt: call.attempt,
+    };
+    let started = children.start_call(&mut command, &work).await;
+    let group = started.map_err(|error| CallError::Failed {
         code: "command_not_started".into(),
         message: format!("{:?} could not be started: {error}", args.command),
         retryable: false,
@@ -121,7 +127,7 @@ pub(super) async fn run(workspace: Arc<Workspace>, mut call: Call) -> Outcome {
             .unwrap_or(DEFAULT_TIMEOUT_SECONDS)
             .min(MAX_TIMEOUT_SECONDS),
     );
-    Box::pin(see_through(child, args, limit, &call.cancelled)).await
+    Box::pin(see_through(group, args, limit, &call.cancelled)).await
 }
 
 fn prepare(workspace: &Workspace, args: &Args, call: &Call) -> Result<Command, CallError> {
@@ -150,8 +156,7 @@ fn prepare(workspace: &Workspace, args: &Args, call: &Call) -> Result<Command, C
             Stdio::null()
         })
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
+        .stderr(Stdio::piped());
     Ok(command)
 }
 
@@ -182,18 +187,22 @@ enum Wait {
     Ended,
     TimedOut,
     Cancelled,
+    /// Planwright is about to end.
+    Stopping,
 }
 
 async fn see_through(
-    mut child: Child,
+    mut group: ProcessGroup,
     args: Args,
     limit: Duration,
     cancelled: &CancellationToken,
 ) -> Outcome {
-    let stdin = child.stdin.take();
-    let stdout = child.stdout.take();
-    let stderr = child.stderr.take();
-    let mut group = ProcessGroup::of(child);
+    let Pipes {
+        stdin,
+        stdout,
+        stderr,
+    } = group.take_pipes();
+    let children = group.children().clone();
     let mut out = Capture::default();
     let mut err = Capture::default();
     let mut all_read = false;
@@ -222,6 +231,7 @@ async fn see_through(
             tokio::select! {
                 biased;
                 () = cancelled.cancelled() => break Wait::Cancelled,
+                () = children.stopping() => break Wait::Stopping,
                 () = group.ended() => break Wait::Ended,
                 () = &mut deadline => break Wait::TimedOut,
                 _ = &mut streams, if !all_read => all_read = true,
@@ -229,7 +239,7 @@ async fn see_through(
         };
         let patience = match wait {
             Wait::Ended => LINGER,
-            Wait::TimedOut | Wait::Cancelled => {
+            Wait::TimedOut | Wait::Cancelled | Wait::Stopping => {
                 group.terminate();
                 GRACE
             }
@@ -244,7 +254,11 @@ async fn see_through(
             group.ended().await;
         };
         let in_time = timeout(patience, calm).await.is_ok();
-        status = group.kill().await;
+        status = match wait {
+            Wait::Ended => group.kill().await,
+            // Nothing of it may go on: what became of it is about to be asked.
+            Wait::TimedOut | Wait::Cancelled | Wait::Stopping => group.kill_with_escaped().await,
+        };
         if !in_time && !all_read {
             all_read = timeout(LAST_OUTPUT, streams).await.is_ok();
         }
@@ -256,6 +270,7 @@ async fn see_through(
             &format!("ran longer than {} s", limit.as_secs()),
         )),
         Wait::Cancelled => Err(stopped(&args.command, "was cancelled")),
+        Wait::Stopping => Err(stopped(&args.command, "was running when Planwright ended")),
     }
 }
 

@@ -6,6 +6,7 @@ use super::workspace::Workspace;
 use super::{
     LocalOptions, append_file, http_get, list_dir, read_file, run_command, search_code, write_file,
 };
+use crate::process::Children;
 use crate::toolbox::InProcessServer;
 use planwright_core::tool::ToolDefinition;
 use planwright_engine::port::{BoxFuture, Call, CallError, Outcome};
@@ -20,6 +21,7 @@ pub struct Local {
     workspace: Arc<Workspace>,
     run_command: bool,
     http_get: Option<Arc<HttpGet>>,
+    children: Children,
 }
 
 impl Local {
@@ -30,10 +32,12 @@ impl Local {
             workspace,
             run_command,
             http_get,
+            children,
         } = options;
         Ok(Self {
             workspace: Arc::new(Workspace::open(&workspace)?),
             run_command,
+            children,
             http_get: http_get
                 .enabled
                 .then(|| Arc::new(HttpGet::new(&http_get.allow))),
@@ -84,7 +88,7 @@ impl InProcessServer for Local {
             }),
             (write_file::NAME, _) => writing(call, move |args| write_file::run(&workspace, args)),
             (run_command::NAME, _) if self.run_command => {
-                Box::pin(run_command::run(workspace, call))
+                Box::pin(run_command::run(workspace, self.children.clone(), call))
             }
             (http_get::NAME, Some(http_get)) => Box::pin(Arc::clone(http_get).run(call)),
             (other, _) => {

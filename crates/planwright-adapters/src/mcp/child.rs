@@ -1,9 +1,8 @@
 //! The process of a server: what it is given, and how it ends.
 
 use super::stderr_log::StderrLog;
-use super::watchdog::Watchdog;
 use super::wire::{End, Wire};
-use crate::local::process_group::ProcessGroup;
+use crate::process::{Children, ProcessGroup};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
@@ -64,7 +63,7 @@ pub(super) struct Started {
 pub(super) fn start(
     launch: &Launch<'_>,
     log: &StderrLog,
-    watchdog: &Watchdog,
+    children: &Children,
     wire: &Arc<Wire>,
 ) -> std::io::Result<Started> {
     let mut command = Command::new(launch.command);
@@ -79,23 +78,17 @@ pub(super) fn start(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log.pipe()?)
-        .process_group(0)
         .kill_on_drop(true);
     if let Some(cwd) = launch.cwd {
         command.current_dir(cwd);
     }
-    let mut child = command.spawn()?;
-    let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+    let mut group = children.start(&mut command, None)?;
+    let pipes = group.take_pipes();
+    let (Some(stdin), Some(stdout)) = (pipes.stdin, pipes.stdout) else {
         return Err(std::io::Error::other("the child has no pipes"));
     };
-    let group = ProcessGroup::of(child);
     let reaped = CancellationToken::new();
-    tokio::spawn(watch(
-        group,
-        watchdog.clone(),
-        Arc::clone(wire),
-        reaped.clone(),
-    ));
+    tokio::spawn(watch(group, Arc::clone(wire), reaped.clone()));
     Ok(Started {
         stdin,
         stdout,
@@ -108,15 +101,11 @@ fn is_inherited(name: &str) -> bool {
 }
 
 /// Dropping the group kills it, so the process ends with this task, however the task ends.
-async fn watch(
-    mut group: ProcessGroup,
-    watchdog: Watchdog,
-    wire: Arc<Wire>,
-    reaped: CancellationToken,
-) {
+async fn watch(mut group: ProcessGroup, wire: Arc<Wire>, reaped: CancellationToken) {
     let _reaped = reaped.drop_guard();
-    let _guard = group.id().map(|id| watchdog.watch(id));
+    let children = group.children().clone();
     tokio::select! {
+        () = children.stopping() => wire.end(End::Closed),
         () = group.ended() => {}
         () = wire.silent.cancelled() => {
             if tokio::time::timeout(LAST_WORDS, group.ended()).await.is_err() {

@@ -156,7 +156,7 @@ async fn negotiate(
                 env,
                 cwd,
             };
-            let started = child::start(&launch, &server.log, &server.watchdog, wire)
+            let started = child::start(&launch, &server.log, &server.options.children, wire)
                 .map_err(|error| format!("`{command}` cannot be started: {error}"))?;
             reaped = Some(started.reaped.clone());
             let lines = Lines::new(

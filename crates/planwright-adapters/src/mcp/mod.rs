@@ -25,7 +25,6 @@ mod server;
 mod servers;
 mod spec;
 mod stderr_log;
-mod watchdog;
 mod wire;
 
 pub use all_tools::AllTools;

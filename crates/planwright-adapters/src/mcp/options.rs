@@ -1,5 +1,6 @@
 //! What the operator decided about all servers.
 
+use crate::process::Children;
 use crate::toolbox::ToolboxOptions;
 use planwright_engine::Redaction;
 use planwright_engine::port::Artifacts;
@@ -23,6 +24,8 @@ pub struct McpOptions {
     pub workspace: Option<PathBuf>,
     /// The secrets that must not be in the logs.
     pub redaction: Redaction,
+    /// Where servers that are programs are started.
+    pub children: Children,
 }
 
 impl McpOptions {
@@ -34,6 +37,7 @@ impl McpOptions {
             keep_logs: true,
             workspace: None,
             redaction: Redaction::default(),
+            children: Children::default(),
         }
     }
 }

@@ -5,7 +5,6 @@ use super::connection::{self, Connection, Peer};
 use super::era_memory::EraMemory;
 use super::listing::{self, Listed};
 use super::stderr_log::StderrLog;
-use super::watchdog::Watchdog;
 use super::wire::End;
 use super::{Connected, Era, McpOptions, RefusedTool, ServerSpec, ServerState, ServerStatus};
 use futures::FutureExt as _;
@@ -37,7 +36,6 @@ pub(super) struct Server {
     pub(super) spec: ServerSpec,
     pub(super) options: Arc<McpOptions>,
     pub(super) log: StderrLog,
-    pub(super) watchdog: Watchdog,
     /// Counts the changes of all servers' tools.
     changes: Arc<AtomicU64>,
     slot: Mutex<Slot>,
@@ -72,19 +70,13 @@ pub(super) struct Table {
 }
 
 impl Server {
-    pub(super) fn new(
-        spec: ServerSpec,
-        options: Arc<McpOptions>,
-        watchdog: Watchdog,
-        changes: Arc<AtomicU64>,
-    ) -> Self {
+    pub(super) fn new(spec: ServerSpec, options: Arc<McpOptions>, changes: Arc<AtomicU64>) -> Self {
         Self {
             log: StderrLog::new(&options.logs, &spec.name, options.redaction.clone())
                 .kept(options.keep_logs),
             era: EraMemory::new(&options.logs, &spec),
             spec,
             options,
-            watchdog,
             changes,
             slot: Mutex::default(),
             table: Mutex::default(),

@@ -1,7 +1,6 @@
 //! All configured servers as one set of tools.
 
 use super::server::Server;
-use super::watchdog::Watchdog;
 use super::{McpOptions, RefusedTool, ServerSpec, ServerStatus, call};
 use crate::toolbox::{BuildToolboxError, check_args};
 use futures::future;
@@ -38,14 +37,12 @@ impl McpServers {
         }
         let options = Arc::new(options);
         let changes = Arc::new(AtomicU64::new(0));
-        let watchdog = Watchdog::default();
         let servers = specs
             .into_iter()
             .map(|spec| {
                 Arc::new(Server::new(
                     spec,
                     Arc::clone(&options),
-                    watchdog.clone(),
                     Arc::clone(&changes),
                 ))
             })

@@ -15,7 +15,7 @@ async fn sh(bench: &Workbench, script: &str) -> Outcome {
 }
 
 /// Waits for a file that a command writes, and reads the process id in it.
-async fn pid_in(path: PathBuf) -> Pid {
+pub(crate) async fn pid_in(path: PathBuf) -> Pid {
     for _ in 0..500 {
         if let Ok(text) = std::fs::read_to_string(&path)
             && let Some(pid) = text
@@ -31,7 +31,7 @@ async fn pid_in(path: PathBuf) -> Pid {
 }
 
 /// Whether a process has ended, if need be in a moment. One that waits to be reaped by init has.
-async fn is_gone(pid: Pid) -> bool {
+pub(crate) async fn is_gone(pid: Pid) -> bool {
     for _ in 0..300 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
             .unwrap_or_default();
@@ -125,6 +125,8 @@ async fn the_environment_is_cleared() {
         "PLANWRIGHT_STEP_ID",
         "PLANWRIGHT_ATTEMPT",
         "PLANWRIGHT_AGENT",
+        // The mark by which it is found.
+        "PLANWRIGHT_CHILD",
     ];
     for line in &lines {
         assert!(

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on panics, in its helpers too"
 )]
 
+mod children;
 mod command;
 mod confinement;
 mod demo;

@@ -1,7 +1,7 @@
 //! The outside of one engine, as traits.
 
 use crate::port::{
-    Artifacts, Clock, Executors, Ids, Model, Secrets, Store, Surroundings, Tokens, Tools,
+    Artifacts, Clock, Executors, Ids, Leftovers, Model, Secrets, Store, Surroundings, Tokens, Tools,
 };
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ pub(crate) struct Ports {
     pub(crate) surroundings: Arc<dyn Surroundings>,
     /// Programs that work on agent steps.
     pub(crate) executors: Arc<dyn Executors>,
+    /// What interrupted calls left running.
+    pub(crate) leftovers: Arc<dyn Leftovers>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
 }

@@ -17,7 +17,9 @@ use crate::context::Pauses;
 use crate::context::crash;
 use crate::context::{Decided, Observers, Reply, Request, Verdict};
 use crate::journal::writer::{JournalWriter, WriteError};
-use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule, StoreError, failed_for_good};
+use crate::port::{
+    Append, AppendError, BoxFuture, Lease, LeaseRule, StillRunning, StoreError, failed_for_good,
+};
 use crate::reflection::Looking;
 use crate::run::runs::Runs;
 use crate::run::undo::OriginalJournal;
@@ -74,6 +76,9 @@ pub enum RunError {
     /// The core cannot apply an entry that it decided on itself.
     #[error("the journal cannot say this")]
     Corrupt(#[from] Corrupt),
+    /// A call of an earlier process goes on: what was in flight cannot be settled.
+    #[error(transparent)]
+    StillRunning(#[from] StillRunning),
 }
 
 /// Where the run was when the loop let go of it.
@@ -227,6 +232,7 @@ impl RunLoop {
         let context = Arc::clone(&self.context);
         let plan = Arc::clone(self.run.plan());
         context.learn_secrets(&plan).await;
+        self.end_leftovers().await?;
         self.execute(&Command::Recover, Cause::Recovery)?;
         self.execute(&Command::ResumeChildren, Cause::Recovery)?;
         match first {
@@ -257,6 +263,19 @@ impl RunLoop {
             }
             self.wait(&mut renewal).await?;
         }
+    }
+
+    /// Ends what an earlier process left running: only then is it true that its calls are over.
+    /// The run is let go of if that is not possible.
+    async fn end_leftovers(&mut self) -> Result<(), RunError> {
+        let ports = &self.context.ports;
+        let ended = ports.leftovers.end_leftovers(self.run.id()).await;
+        if ended.is_err()
+            && let Err(error) = ports.store.release(&self.lease).await
+        {
+            tracing::warn!(run = %self.run.id(), %error, "the run is let go of when its lease ends");
+        }
+        Ok(ended?)
     }
 
     /// Decides, applies and queues what follows for the next commit. Returns the first event, if

@@ -1,6 +1,8 @@
 //! Kinds, codes and next steps of the errors of ports.
 
-use super::{AcquireError, AppendError, ArtifactError, ModelError, SecretError, StoreError};
+use super::{
+    AcquireError, AppendError, ArtifactError, ModelError, SecretError, StillRunning, StoreError,
+};
 use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::journal::StreamName;
 
@@ -28,6 +30,16 @@ impl ClassifiedError for StoreError {
             Self::ReadOnly => Some(Hint::DiagnoseStore),
             Self::Lost(_) | Self::Failed(_) => Some(Hint::CheckStore),
         }
+    }
+}
+
+impl ClassifiedError for StillRunning {
+    fn class(&self) -> ErrorClass {
+        ErrorKind::Conflict.with_code("call_still_running")
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        Some(Hint::Text(self.advice.clone()))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::journal::load::{LoadError, load_review, plan_of_run};
 use crate::journal::stored_value::store_value;
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{
-    AcquireError, AppendError, ArtifactError, Lease, LeaseRule, MessageId, StoreError,
+    AcquireError, AppendError, ArtifactError, Lease, LeaseRule, MessageId, StillRunning, StoreError,
 };
 use crate::redaction::entry_text::EntryText as _;
 use crate::redaction::learning::{learn_secrets, named_secrets};
@@ -55,6 +55,9 @@ pub enum CommandError {
     /// A large value could not be read or stored.
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
+    /// A call of an earlier process goes on: what was in flight cannot be settled.
+    #[error(transparent)]
+    StillRunning(#[from] StillRunning),
 }
 
 impl From<StoreError> for CommandError {
@@ -262,6 +265,13 @@ impl Runs {
         commands: &[(Command, Cause)],
         message: Option<MessageId>,
     ) -> Result<Vec<RunEvent>, CommandError> {
+        // Settling says that what was in flight is over.
+        if commands
+            .iter()
+            .any(|(command, _)| matches!(command, Command::Recover))
+        {
+            self.context.ports.leftovers.end_leftovers(id).await?;
+        }
         let (mut run, head) = load_any_run(&self.context, id).await?;
         let mut original = OriginalJournal::load(&self.context, &run).await?;
         let stream = StreamName::Run(id.clone());

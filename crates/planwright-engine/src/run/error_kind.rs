@@ -102,6 +102,7 @@ impl ClassifiedError for CommandError {
             Self::Acquire(error) => error.class(),
             Self::Append(error) => error.class(),
             Self::Artifact(error) => error.class(),
+            Self::StillRunning(error) => error.class(),
         }
     }
 
@@ -113,6 +114,7 @@ impl ClassifiedError for CommandError {
             Self::Acquire(error) => error.hint(),
             Self::Append(error) => error.hint(),
             Self::Artifact(error) => error.hint(),
+            Self::StillRunning(error) => error.hint(),
         }
     }
 }
@@ -153,6 +155,7 @@ impl ClassifiedError for RunError {
         match self {
             Self::Append(error) => error.class(),
             Self::Corrupt(corrupt) => corrupt.class(),
+            Self::StillRunning(error) => error.class(),
         }
     }
 
@@ -160,6 +163,7 @@ impl ClassifiedError for RunError {
         match self {
             Self::Append(error) => error.hint(),
             Self::Corrupt(corrupt) => corrupt.hint(),
+            Self::StillRunning(error) => error.hint(),
         }
     }
 }

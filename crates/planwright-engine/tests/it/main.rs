@@ -15,6 +15,7 @@ mod faults;
 mod flow;
 mod injection;
 mod keeping;
+mod leftovers;
 mod limits;
 mod looks;
 mod notices;

@@ -49,16 +49,20 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
     // Dropped last: it sends what was recorded.
     let service = matches!(command, Command::Serve(_));
     let _telemetry = telemetry::start(&cli.global.log, service, context.config.telemetry())?;
+    // What was started ends before we do.
+    let children = context.children.clone();
     if let Command::Serve(args) = command {
         return block_on_many_threads(async move {
             let done = serve::run(&context, &args).await;
             servers.close().await;
+            children.end().await;
             done
         });
     }
     block_on_one_thread(async move {
         let done = run_in_workspace(command, context).await;
         servers.close().await;
+        children.end().await;
         done
     })
 }

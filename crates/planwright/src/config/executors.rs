@@ -4,6 +4,7 @@ use crate::config::file::{Config, FILE};
 use crate::exit::Failure;
 use crate::workspace::servers::{Trust, TrustState};
 use planwright_adapters::executor::{CommandExecutors, ExecutorOptions};
+use planwright_adapters::process::Children;
 use planwright_core::digest::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -141,7 +142,11 @@ pub(crate) fn read_executors(
 
 /// The executors that may be started: those of the user's own file, and those of the workspace's
 /// that the user trusts.
-pub(crate) fn usable(described: Vec<DescribedExecutor>, workspace: &Path) -> CommandExecutors {
+pub(crate) fn usable(
+    described: Vec<DescribedExecutor>,
+    workspace: &Path,
+    children: &Children,
+) -> CommandExecutors {
     let options = |table: ExecutorTable| ExecutorOptions {
         timeout: table.timeout(),
         cwd: table
@@ -157,6 +162,7 @@ pub(crate) fn usable(described: Vec<DescribedExecutor>, workspace: &Path) -> Com
         ready
             .map(|executor| (executor.name, options(executor.table)))
             .collect(),
+        children.clone(),
     )
 }
 

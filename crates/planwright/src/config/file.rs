@@ -10,6 +10,7 @@ use crate::telemetry::TelemetryTable;
 use crate::terminal::printer::line;
 use crate::workspace::servers::{self, ServerTable};
 use planwright_adapters::local::{HttpOptions, LocalOptions};
+use planwright_adapters::process::Children;
 use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_adapters::toolbox::ToolboxOptions;
 use planwright_adapters::webhook::WebhookOptions;
@@ -302,7 +303,7 @@ impl Config {
         webhooks::read_webhooks(&self.webhooks)
     }
 
-    pub(crate) fn local(&self, workspace: &Path) -> LocalOptions {
+    pub(crate) fn local(&self, workspace: &Path, children: &Children) -> LocalOptions {
         LocalOptions {
             workspace: workspace.into(),
             run_command: self.local.run_command,
@@ -310,6 +311,7 @@ impl Config {
                 enabled: self.local.http_get.enabled,
                 allow: self.local.http_get.allow.clone(),
             },
+            children: children.clone(),
         }
     }
 

@@ -19,6 +19,7 @@ use planwright_adapters::files::{FileArtifacts, WorkspaceSurroundings};
 use planwright_adapters::local::Local;
 use planwright_adapters::mcp::{AllTools, McpOptions, McpServers};
 use planwright_adapters::model::Models;
+use planwright_adapters::process::Children;
 use planwright_adapters::sqlite::{OpenStoreError, Options, SqliteStore};
 use planwright_adapters::toolbox::{InProcessServer, Toolbox};
 use planwright_adapters::vault::Cipher;
@@ -136,6 +137,8 @@ pub(crate) struct CommandContext {
     pub(crate) servers: Servers,
     /// Where the passphrase of an encrypted store comes from.
     pub(crate) unlock: Unlock,
+    /// The processes that this command starts.
+    pub(crate) children: Children,
     /// The program that is open already, for commands inside of it.
     pub(crate) shared: Option<Arc<App>>,
 }
@@ -148,7 +151,10 @@ impl CommandContext {
     ) -> Result<Self, Failure> {
         let workspace = Workspace::find(dir)?;
         let config = Config::read(&workspace.root)?;
+        let mut records = workspace.database.clone().into_os_string();
+        records.push("-children");
         Ok(Self {
+            children: Children::new(Some(records.into())),
             workspace,
             config,
             printer,
@@ -199,12 +205,14 @@ impl CommandContext {
     }
 
     pub(crate) fn toolbox(&self) -> Result<Toolbox, Failure> {
-        let local = Local::open(self.config.local(&self.workspace.root)).map_err(|error| {
-            Failure::usage(format!(
-                "cannot open the workspace {}: {error}",
-                self.workspace.root.display()
-            ))
-        })?;
+        let local = Local::open(self.config.local(&self.workspace.root, &self.children)).map_err(
+            |error| {
+                Failure::usage(format!(
+                    "cannot open the workspace {}: {error}",
+                    self.workspace.root.display()
+                ))
+            },
+        )?;
         let servers: [Arc<dyn InProcessServer>; 2] = [Arc::new(local), Arc::new(Demo)];
         Toolbox::new(servers, self.config.toolbox())
             .map_err(|error| Failure::usage(format!("{}: {error}", crate::config::file::FILE)))
@@ -248,6 +256,7 @@ impl CommandContext {
         options.redaction = redaction.clone();
         options.keep_logs = keep_logs;
         options.tools = self.config.toolbox();
+        options.children = self.children.clone();
         options.workspace = Some(self.workspace.root.clone());
         let specs = roster.ready().cloned().collect();
         let wrong = |error| Failure::usage(format!("{}: {error}", crate::config::file::FILE));
@@ -311,7 +320,9 @@ impl CommandContext {
             .executors(Arc::new(executors::usable(
                 self.executors(),
                 &self.workspace.root,
+                &self.children,
             )))
+            .leftovers(Arc::new(self.children.clone()))
             .agents(self.config.agents())
             .prompts(prompts::read(&self.workspace.plans)?)
             .surroundings(Arc::new(WorkspaceSurroundings::new(&self.workspace.root)))

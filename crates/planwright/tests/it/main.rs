@@ -9,6 +9,7 @@ mod agents;
 mod approval;
 mod audit;
 mod chat;
+mod children;
 mod commands;
 mod consent;
 mod contract;

@@ -1,5 +1,6 @@
-//! Ctrl-C and SIGTERM while a run executes or a question is open.
+//! Ctrl-C, SIGTERM and the end of the terminal while a run executes or a question is open.
 
+use crate::command::execution::hangup::Hangup;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{App, user};
 use planwright_core::id::RunId;
@@ -7,11 +8,21 @@ use planwright_engine::RunCommand;
 use std::sync::atomic::{AtomicU8, Ordering};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Received signals, Ctrl-C and SIGTERM: the first pauses the run, the second cancels it.
+/// Received signals, Ctrl-C and SIGTERM: the first pauses the run, the second cancels it. The end of
+/// the terminal pauses it too, and never cancels it: it may be told more than once.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
-    signals: tokio::sync::Mutex<(Signal, Signal)>,
+    signals: tokio::sync::Mutex<Signals>,
     count: AtomicU8,
+    /// How many of them were SIGTERM.
+    terminations: AtomicU8,
+}
+
+#[derive(Debug)]
+struct Signals {
+    keyboard: Signal,
+    terminate: Signal,
+    hangup: Hangup,
 }
 
 impl Interrupts {
@@ -22,11 +33,15 @@ impl Interrupts {
                 format!("cannot listen for signals: {error}"),
             )
         };
-        let keyboard = signal(SignalKind::interrupt()).map_err(failed)?;
-        let terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let signals = Signals {
+            keyboard: signal(SignalKind::interrupt()).map_err(failed)?,
+            terminate: signal(SignalKind::terminate()).map_err(failed)?,
+            hangup: Hangup::listen().map_err(failed)?,
+        };
         Ok(Self {
-            signals: tokio::sync::Mutex::new((keyboard, terminate)),
+            signals: tokio::sync::Mutex::new(signals),
             count: AtomicU8::new(0),
+            terminations: AtomicU8::new(0),
         })
     }
 
@@ -37,10 +52,17 @@ impl Interrupts {
     /// Waits for the next signal and returns how many were received.
     pub(crate) async fn next_signal(&self) -> u8 {
         let mut signals = self.signals.lock().await;
-        let (keyboard, terminate) = &mut *signals;
+        let Signals {
+            keyboard,
+            terminate,
+            hangup,
+        } = &mut *signals;
         tokio::select! {
             _ = keyboard.recv() => {}
-            _ = terminate.recv() => {}
+            _ = terminate.recv() => {
+                self.terminations.fetch_add(1, Ordering::Relaxed);
+            }
+            () = hangup.next(), if !self.is_interrupted() => {}
         }
         self.count.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -58,10 +80,19 @@ impl Interrupts {
                     RunCommand::Cancel { by: user() }
                 }
             };
+            let at_once = self.terminations.load(Ordering::Relaxed) > 1;
             // Sent on its own, so that the next signal is heard while this one is obeyed.
-            let engine = app.engine.clone();
+            let app = app.clone();
             let run = run.clone();
-            tokio::spawn(async move { engine.runs().command(&run, command).await });
+            tokio::spawn(async move {
+                let obeyed = app.engine.runs().command(&run, command).await;
+                if at_once {
+                    // Whoever sends SIGTERM twice does not wait. The calls have been told, so they
+                    // know that they were stopped.
+                    app.context.children.kill().await;
+                }
+                obeyed
+            });
         }
     }
 }

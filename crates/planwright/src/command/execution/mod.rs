@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod execute;
 pub(crate) mod fail;
 pub(crate) mod fork;
+pub(crate) mod hangup;
 pub(crate) mod input;
 pub(crate) mod interrupts;
 pub(crate) mod order;

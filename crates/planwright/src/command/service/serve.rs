@@ -1,5 +1,6 @@
 //! `serve`: the HTTP service over the plans of this workspace.
 
+use crate::command::execution::hangup::Hangup;
 use crate::config::file::FILE;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{Access, App, CommandContext, user};
@@ -90,6 +91,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let signals = tokio::spawn(stop_on_signals(http.clone()));
     let served = serve(&http, listener, tls).await;
     signals.abort();
+    if http.stop_now.is_cancelled() {
+        // Nothing is started any more; what runs is not waited for.
+        app.engine.drain();
+        app.context.children.kill().await;
+    }
     // A notice that is on its way is sent again after the next start, with the same id.
     couriers.iter().for_each(JoinHandle::abort);
     served?;
@@ -200,11 +206,13 @@ fn announce_address(
     }
 }
 
-/// The first signal stops the service in good order, the second one at once.
+/// The first signal stops the service in good order, the second one at once. A terminal that is
+/// closed counts only as the first: it may say so more than once.
 async fn stop_on_signals(http: Http) {
-    let (Ok(mut keyboard), Ok(mut terminate)) = (
+    let (Ok(mut keyboard), Ok(mut terminate), Ok(mut hangup)) = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
+        Hangup::listen(),
     ) else {
         tracing::error!("cannot listen for signals");
         return;
@@ -213,6 +221,7 @@ async fn stop_on_signals(http: Http) {
         tokio::select! {
             _ = keyboard.recv() => {}
             _ = terminate.recv() => {}
+            () = hangup.next(), if first => {}
         }
         if first {
             http.stop.cancel();

@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
 use crate::workspace::app::{Access, App, CommandContext, Workspace};
 use crate::workspace::servers::Servers;
+use planwright_adapters::process::Children;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::id::PlanId;
 use planwright_core::review::ReviewState;
@@ -89,6 +90,7 @@ pub(crate) async fn run(
                     printer,
                     servers: Servers::default(),
                     unlock,
+                    children: Children::default(),
                     shared: None,
                 };
                 check_secrets(&mut diagnosis, &context).await;
