@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Expectation, StepIx};
-use planwright_core::run::{CallReport, StepError, StepErrorCode, StoredValue};
+use planwright_core::run::{CallEffect, CallReport, StepError, StepErrorCode, StoredValue};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -112,7 +112,10 @@ async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (CallReport, Opt
     match outcome {
         // The tool did answer, and would answer the same again.
         Ok(value) if !StoredValue::can_keep(&value) => (
-            CallReport::Failed(StepError::new(StepErrorCode::ValueTooDeep, too_deep())),
+            CallReport::Failed(
+                StepError::new(StepErrorCode::ValueTooDeep, too_deep())
+                    .with_effect(CallEffect::Done),
+            ),
             None,
         ),
         Ok(value) => match store_value(artifacts, value).await {
@@ -132,13 +135,20 @@ async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (CallReport, Opt
             code,
             message,
             retryable,
+            effect,
         }) => (
-            CallReport::Failed(StepError::new(code, message).retryable(retryable)),
+            CallReport::Failed(
+                StepError::new(code, message)
+                    .retryable(retryable)
+                    .with_effect(effect),
+            ),
             None,
         ),
         Err(CallError::Unavailable(message)) => (
             CallReport::Failed(
-                StepError::new(StepErrorCode::ToolUnavailable, message).retryable(true),
+                StepError::new(StepErrorCode::ToolUnavailable, message)
+                    .retryable(true)
+                    .with_effect(CallEffect::None),
             ),
             None,
         ),
