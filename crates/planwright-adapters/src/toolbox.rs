@@ -6,6 +6,7 @@
 //! nothing else. It knows nothing of servers in other processes.
 
 use futures::{FutureExt as _, future};
+use planwright_core::run::CallEffect;
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition, ToolName};
 use planwright_engine::port::{BoxFuture, Call, CallError, Outcome, Tools};
 use serde_json::Value;
@@ -267,11 +268,10 @@ pub(crate) fn check_args(tool: &KnownTool, call: &mut Call) -> Result<(), CallEr
 }
 
 fn invalid_args(tool: &ToolName, problem: &str) -> CallError {
-    CallError::Failed {
-        code: "invalid_args".into(),
-        message: format!("the arguments do not fit {tool}: {problem}"),
-        retryable: false,
-    }
+    CallError::refused(
+        "invalid_args",
+        format!("the arguments do not fit {tool}: {problem}"),
+    )
 }
 
 fn panicked(payload: &(dyn Any + Send)) -> CallError {
@@ -284,5 +284,6 @@ fn panicked(payload: &(dyn Any + Send)) -> CallError {
         code: "panic".into(),
         message: format!("the tool panicked: {text}"),
         retryable: false,
+        effect: CallEffect::Unknown,
     }
 }

@@ -9,6 +9,7 @@
     reason = "a test that cannot go on panics, in its helpers too"
 )]
 
+pub mod bank;
 pub mod dice;
 pub mod http;
 pub mod peers;

@@ -1,6 +1,7 @@
 //! Fails as often as asked, then succeeds: for trying out retries.
 
 use super::server::SERVER;
+use planwright_core::run::CallEffect;
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{Call, CallError, Outcome};
 use serde_json::{Value, json};
@@ -49,6 +50,7 @@ pub(super) fn run(call: &Call) -> Outcome {
                 .get("retryable")
                 .and_then(Value::as_bool)
                 .unwrap_or(true),
+            effect: CallEffect::None,
         });
     }
     Ok(json!({ "attempts": call.attempt }))

@@ -3,6 +3,7 @@
 use super::server::SERVER;
 use super::workspace::{PathFault, Workspace, sync_dir};
 use super::write_file::{input_schema, output_schema, text_of};
+use planwright_core::run::CallEffect;
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{CallError, Outcome};
 use rustix::fs::OFlags;
@@ -44,7 +45,7 @@ pub(super) fn run(workspace: &Workspace, args: Args) -> Outcome {
         sync_dir(place.dir())?;
         Ok((place, file))
     });
-    let (place, file) = opened.map_err(|fault: PathFault| fault.at(&args.path))?;
+    let (place, file) = opened.map_err(|fault: PathFault| fault.refused_at(&args.path))?;
     append(file, text.as_bytes(), &args.path)?;
     Ok(json!({ "path": place.path().to_string_lossy(), "bytes": text.len() }))
 }
@@ -55,7 +56,7 @@ fn append(mut file: File, bytes: &[u8], path: &str) -> Result<(), CallError> {
     let written = loop {
         match file.write(bytes) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => break other.map_err(|error| PathFault::from(error).at(path))?,
+            other => break other.map_err(|error| PathFault::from(error).refused_at(path))?,
         }
     };
     if written < bytes.len() {
@@ -66,6 +67,7 @@ fn append(mut file: File, bytes: &[u8], path: &str) -> Result<(), CallError> {
                 bytes.len()
             ),
             retryable: false,
+            effect: CallEffect::Unknown,
         });
     }
     file.sync_all().map_err(|error| {

@@ -3,6 +3,7 @@
 use super::off_thread::parse;
 use super::server::SERVER;
 use crate::outbound::{AllowList, Range, Refused, build_client, describe_failure, find_refusal};
+use planwright_core::run::CallEffect;
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{Call, CallError, Outcome};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -307,5 +308,6 @@ fn failed(code: &str, message: String, retryable: bool) -> CallError {
         code: code.into(),
         message,
         retryable,
+        effect: CallEffect::Unknown,
     }
 }

@@ -98,13 +98,10 @@ pub(super) fn run(workspace: &Workspace, args: &Args, stop: &CancellationToken) 
 }
 
 fn too_many(path: &str, limit: usize) -> CallError {
-    CallError::Failed {
-        code: "too_many_entries".into(),
-        message: format!(
-            "{path:?} has more than {limit} entries; list a directory below it, or set maxEntries"
-        ),
-        retryable: false,
-    }
+    let message = format!(
+        "{path:?} has more than {limit} entries; list a directory below it, or set maxEntries"
+    );
+    CallError::refused("too_many_entries", message)
 }
 
 struct Entry {

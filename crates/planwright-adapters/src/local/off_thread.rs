@@ -46,10 +46,9 @@ where
 /// The arguments as the tool's own type. They fit the schema already; this catches what a schema
 /// cannot say, such as an integer written as `1.0`.
 pub(super) fn parse<A: DeserializeOwned>(args: Map<String, Value>) -> Result<A, CallError> {
-    serde_json::from_value(Value::Object(args)).map_err(|error| CallError::Failed {
-        code: "invalid_args".into(),
-        message: format!("the arguments cannot be read: {error}"),
-        retryable: false,
+    serde_json::from_value(Value::Object(args)).map_err(|error| {
+        let message = format!("the arguments cannot be read: {error}");
+        CallError::refused("invalid_args", message)
     })
 }
 

@@ -9,6 +9,7 @@ use super::off_thread::parse;
 use super::server::SERVER;
 use super::workspace::Workspace;
 use crate::process::{Children, Pipes, ProcessGroup, WorkOf};
+use planwright_core::run::{CallEffect, StepErrorCode};
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{Call, CallError, Outcome};
 use serde::Deserialize;
@@ -117,10 +118,9 @@ pub(super) async fn run(workspace: Arc<Workspace>, children: Children, mut call:
         attempt: call.attempt,
     };
     let started = children.start_call(&mut command, &work).await;
-    let group = started.map_err(|error| CallError::Failed {
-        code: "command_not_started".into(),
-        message: format!("{:?} could not be started: {error}", args.command),
-        retryable: false,
+    let group = started.map_err(|error| {
+        let message = format!("{:?} could not be started: {error}", args.command);
+        CallError::refused("command_not_started", message)
     })?;
     let limit = Duration::from_secs(
         args.timeout_seconds
@@ -168,7 +168,7 @@ fn program(workspace: &Workspace, command: &str) -> Result<OsString, CallError> 
     }
     let place = workspace
         .locate(command)
-        .map_err(|fault| fault.at(command))?;
+        .map_err(|fault| fault.refused_at(command))?;
     Ok(workspace.root().join(place.path()).into())
 }
 
@@ -179,7 +179,7 @@ fn directory(workspace: &Workspace, cwd: &str) -> Result<PathBuf, CallError> {
         place.directory()?;
         Ok(workspace.root().join(place.path()))
     });
-    found.map_err(|fault| fault.at(cwd))
+    found.map_err(|fault| fault.refused_at(cwd))
 }
 
 /// The end of the wait for a command.
@@ -308,8 +308,9 @@ fn finished(
         tail => format!("{command:?} {ending}: {tail}"),
     };
     Err(CallError::Failed {
-        code: "command_failed".into(),
+        code: StepErrorCode::CommandFailed,
         message,
         retryable: false,
+        effect: CallEffect::Unknown,
     })
 }

@@ -125,10 +125,9 @@ fn compile(query: &str, regex: bool) -> Result<Regex, CallError> {
         .size_limit(MAX_PATTERN_BYTES)
         .dfa_size_limit(8 * MAX_PATTERN_BYTES)
         .build()
-        .map_err(|error| CallError::Failed {
-            code: "invalid_args".into(),
-            message: format!("the query is not a usable regular expression: {error}"),
-            retryable: false,
+        .map_err(|error| {
+            let message = format!("the query is not a usable regular expression: {error}");
+            CallError::refused("invalid_args", message)
         })
 }
 

@@ -9,6 +9,7 @@
 //! for other systems, and would not say whether the way led through `.plans`; one walk that is
 //! always the same is easier to trust.
 
+use planwright_core::run::CallEffect;
 use planwright_engine::port::CallError;
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, statat,
@@ -90,11 +91,21 @@ impl PathFault {
 
     /// The failure of a call that was given this path.
     pub(super) fn at(self, path: &str) -> CallError {
+        self.failure(path, CallEffect::Unknown)
+    }
+
+    /// The same for a call that has changed nothing yet.
+    pub(super) fn refused_at(self, path: &str) -> CallError {
+        self.failure(path, CallEffect::None)
+    }
+
+    fn failure(self, path: &str, effect: CallEffect) -> CallError {
         let shown: String = path.chars().take(200).collect();
         CallError::Failed {
             code: self.code().into(),
             message: format!("{shown:?} {self}"),
             retryable: self.may_pass(),
+            effect,
         }
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn text_of(content: Value) -> Result<String, CallError> {
         other => format!("{other:#}\n"),
     };
     if text.len() > MAX_CONTENT_BYTES {
-        return Err(PathFault::TooLarge(MAX_CONTENT_BYTES as u64).at("content"));
+        return Err(PathFault::TooLarge(MAX_CONTENT_BYTES as u64).refused_at("content"));
     }
     Ok(text)
 }

@@ -3,7 +3,7 @@
 use super::questions;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use planwright_core::run::Asked;
+use planwright_core::run::{Asked, CallEffect};
 use planwright_core::tool::KnownTool;
 use planwright_engine::port::{Artifacts, CallError, Outcome};
 use serde_json::{Map, Value, json};
@@ -25,7 +25,7 @@ pub(super) async fn meaning(result: Value, tool: &KnownTool, artifacts: &dyn Art
         None | Some("complete") => Meaning::Done(outcome(result, tool, artifacts).await),
         Some("input_required") => match questions::of_result(&result) {
             Some(asked) => Meaning::Asks(asked),
-            None => Meaning::Done(Err(failed(
+            None => Meaning::Done(Err(refused(
                 "input_required",
                 "the tool wants input that no person can give",
             ))),
@@ -40,13 +40,13 @@ pub(super) async fn meaning(result: Value, tool: &KnownTool, artifacts: &dyn Art
 
 async fn outcome(mut result: Value, tool: &KnownTool, artifacts: &dyn Artifacts) -> Outcome {
     let Value::Object(fields) = &mut result else {
-        return Err(failed("invalid_output", "the result is not an object"));
+        return Err(unusable("invalid_output", "the result is not an object"));
     };
     let blocks = match fields.remove("content") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(blocks)) => blocks,
         Some(_) => {
-            return Err(failed(
+            return Err(unusable(
                 "invalid_output",
                 "the content of the result is not a list",
             ));
@@ -69,7 +69,7 @@ async fn outcome(mut result: Value, tool: &KnownTool, artifacts: &dyn Artifacts)
 fn fitting(value: Value, tool: &KnownTool) -> Outcome {
     let validator = tool
         .output_validator()
-        .map_err(|problem| failed("invalid_output", problem))?;
+        .map_err(|problem| unusable("invalid_output", problem))?;
     match validator.and_then(|validator| validator.iter_errors(&value).next()) {
         None => Ok(value),
         Some(error) => {
@@ -81,7 +81,7 @@ fn fitting(value: Value, tool: &KnownTool) -> Outcome {
                 "the result does not fit the tool's output schema: {place}{}",
                 error.masked()
             );
-            Err(failed("invalid_output", &message))
+            Err(unusable("invalid_output", &message))
         }
     }
 }
@@ -103,9 +103,9 @@ fn text_value(block: &Value, tool: &KnownTool) -> Outcome {
     if tool.definition.output_schema.is_none() {
         return Ok(Value::String(text.to_owned()));
     }
-    super::message::measure(text.as_bytes()).map_err(|why| failed("output_too_large", why))?;
+    super::message::measure(text.as_bytes()).map_err(|why| unusable("output_too_large", why))?;
     let value = serde_json::from_str(text).map_err(|_| {
-        failed(
+        unusable(
             "invalid_output",
             "the tool declares an output schema and returned other text",
         )
@@ -134,7 +134,10 @@ async fn kept(mut block: Value, artifacts: &dyn Artifacts) -> Outcome {
         .unwrap_or_default()
         .to_owned();
     let Value::Object(fields) = &mut block else {
-        return Err(failed("invalid_output", "a content block is not an object"));
+        return Err(unusable(
+            "invalid_output",
+            "a content block is not an object",
+        ));
     };
     fields.remove("_meta");
     fields.remove("annotations");
@@ -160,10 +163,10 @@ async fn put_away(
     artifacts: &dyn Artifacts,
 ) -> Result<(), CallError> {
     let Some(Value::String(text)) = fields.remove(name) else {
-        return Err(failed("invalid_output", "a content block has no bytes"));
+        return Err(unusable("invalid_output", "a content block has no bytes"));
     };
     let bytes = STANDARD.decode(text.trim_ascii()).map_err(|_| {
-        failed(
+        unusable(
             "invalid_output",
             "the bytes of a content block are not base64",
         )
@@ -191,13 +194,24 @@ fn error_text(blocks: &[Value]) -> String {
     }
 }
 
-/// A failure that trying again does not cure. The message may be a server's.
+/// A failure of the tool itself. What it did before it failed is not known.
 pub(super) fn failed(code: &str, message: &str) -> CallError {
     CallError::Failed {
         code: code.into(),
         message: shortened(message),
         retryable: false,
+        effect: CallEffect::Unknown,
     }
+}
+
+/// A call that the server did not carry out. The message may be the server's.
+pub(super) fn refused(code: &str, message: &str) -> CallError {
+    CallError::refused(code, shortened(message))
+}
+
+/// A call that the server carried out, with an answer that is of no use.
+pub(super) fn unusable(code: &str, message: &str) -> CallError {
+    CallError::unusable(code, shortened(message))
 }
 
 pub(super) fn shortened(text: &str) -> String {

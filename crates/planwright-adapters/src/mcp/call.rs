@@ -1,7 +1,7 @@
 //! One call: sent, watched, and stopped when it must be.
 
 use super::Era;
-use super::answer::failed;
+use super::answer::refused;
 use super::connection::Connection;
 use super::exchange::{Exchange, RpcReply, broken, refusal, settle_exchange, too_large};
 use super::questions;
@@ -34,7 +34,7 @@ const KEY_META: &str = "planwright/idempotencyKey";
 pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, call: Call) -> Outcome {
     // A promise that cannot be checked is noticed before the call, not after it.
     tool.output_validator().map_err(|problem| {
-        failed(
+        refused(
             "invalid_tool",
             &format!(
                 "the output schema of {} cannot be used: {problem}",

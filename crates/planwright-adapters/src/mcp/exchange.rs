@@ -1,17 +1,17 @@
 //! What came of a request: what the server said, or what is known if it said nothing.
 
-use super::answer::{self, Meaning, failed, shortened};
+use super::answer::{self, Meaning, failed, refused, shortened, unusable};
 use super::connection::{Connection, plain};
 use super::http::HttpError;
-use super::message::MALFORMED;
+use super::message::{MALFORMED, TOO_LARGE};
 use super::questions;
 use super::server::Server;
 use super::wire::{End, Ticket};
-use planwright_core::run::Asked;
+use planwright_core::run::{Asked, CallEffect, StepErrorCode};
 use planwright_core::tool::KnownTool;
 use planwright_engine::port::{CallError, Outcome};
 use reqwest::StatusCode;
-use rmcp::model::{ErrorData, ServerResult};
+use rmcp::model::{ErrorCode, ErrorData, ServerResult};
 use rmcp::service::ServiceError;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -59,7 +59,7 @@ pub(super) async fn settle_exchange(
     match error {
         ServiceError::McpError(error) => {
             ticket.was_answered();
-            refused(&error)
+            answered_error(&error)
         }
         ServiceError::TransportSend(error) => unsent(connection, ticket, &error).await,
         ServiceError::TransportClosed
@@ -71,10 +71,13 @@ pub(super) async fn settle_exchange(
     }
 }
 
-/// The server answered with an error: it is definite, and trying again does not help.
-fn refused(error: &ErrorData) -> Exchange {
+/// The server answered with an error: trying again does not help.
+fn answered_error(error: &ErrorData) -> Exchange {
     if error.code == MALFORMED {
-        return Exchange::Done(Err(failed("invalid_output", &error.message)));
+        return Exchange::Done(Err(unusable("invalid_output", &error.message)));
+    }
+    if error.code == TOO_LARGE {
+        return Exchange::Done(Err(too_large(&error.message)));
     }
     if error.code.0 == URL_ELICITATION_REQUIRED
         && let Some(asked) = error.data.as_ref().and_then(questions::of_error)
@@ -85,10 +88,15 @@ fn refused(error: &ErrorData) -> Exchange {
 }
 
 pub(super) fn refusal(error: &ErrorData) -> CallError {
-    failed(
-        "tool_error",
-        &format!("{} ({})", shortened(&error.message), error.code.0),
-    )
+    let message = format!("{} ({})", shortened(&error.message), error.code.0);
+    match error.code {
+        // The protocol says that nothing was carried out.
+        ErrorCode::PARSE_ERROR
+        | ErrorCode::INVALID_REQUEST
+        | ErrorCode::METHOD_NOT_FOUND
+        | ErrorCode::INVALID_PARAMS => refused("tool_error", &message),
+        _ => failed("tool_error", &message),
+    }
 }
 
 /// The connection is over. Whether the server saw the call decides what is known of it.
@@ -98,12 +106,12 @@ pub(super) async fn broken(connection: &Connection, ticket: &Ticket) -> Exchange
         .unwrap_or_default();
     let end = connection.wire.how_it_ended();
     let reason = end.map_or("the connection broke", End::reason);
-    match end {
-        Some(End::TooLarge(reason)) => Exchange::Done(Err(too_large(reason))),
-        _ if ticket.was_sent() => Exchange::Done(Err(CallError::Lost(format!(
+    if ticket.was_sent() {
+        Exchange::Done(Err(CallError::Lost(format!(
             "the server was lost during the call: {reason}"
-        )))),
-        _ => Exchange::NotSent(reason.to_owned()),
+        ))))
+    } else {
+        Exchange::NotSent(reason.to_owned())
     }
 }
 
@@ -139,14 +147,27 @@ async fn unsent(
 fn by_status(status: StatusCode, excerpt: &str) -> CallError {
     let message = format!("the server answered {status}{excerpt}");
     match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => failed("unauthorized", &message),
-        StatusCode::TOO_MANY_REQUESTS => CallError::transient(message),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => refused("unauthorized", &message),
+        StatusCode::TOO_MANY_REQUESTS => CallError::Failed {
+            code: StepErrorCode::ToolError,
+            message: shortened(&message),
+            retryable: true,
+            effect: CallEffect::None,
+        },
+        StatusCode::BAD_REQUEST
+        | StatusCode::NOT_FOUND
+        | StatusCode::METHOD_NOT_ALLOWED
+        | StatusCode::NOT_ACCEPTABLE
+        | StatusCode::PAYLOAD_TOO_LARGE
+        | StatusCode::UNSUPPORTED_MEDIA_TYPE
+        | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => refused("http_status", &message),
         // It may have broken down in the middle of the call.
         _ if status.is_server_error() => CallError::Lost(message),
         _ => failed("http_status", &message),
     }
 }
 
+/// The server did what it was told and said too much about it.
 pub(super) fn too_large(reason: &str) -> CallError {
-    failed("output_too_large", reason)
+    unusable("output_too_large", reason)
 }

@@ -1,6 +1,7 @@
 //! Messages as lines over the pipes of a child process.
 
 use super::message::{self, Heard, MAX_BYTES};
+use super::outline::{Outline, OutlineReader};
 use super::wire::{End, Wire};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
@@ -18,6 +19,8 @@ const BUFFERED: usize = 8;
 const PIPE_BUFFER: usize = 64 << 10;
 /// From here on a line is read on a thread that may block.
 const LARGE: usize = 256 << 10;
+/// The longest line that is passed over. One that is longer may have no end.
+const MAX_SKIPPED: usize = 256 << 20;
 /// The time that closing waits for the process to be gone. It is killed well before.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -129,15 +132,29 @@ async fn listen(stdout: ChildStdout, heard: mpsc::Sender<ServerJsonRpcMessage>, 
                         }
                     }
                     Heard::Garbage => wire.ignore(),
-                    Heard::TooLarge(why) => {
-                        return wire.end(End::TooLarge(format!("its message is too large: {why}")));
+                    Heard::TooLarge(outline, why) => {
+                        let why = format!("its message is too large: {why}");
+                        if !pass_over(outline, why, &heard, &wire).await {
+                            return;
+                        }
                     }
                 },
                 Next::TooLong => {
-                    let limit = MAX_BYTES >> 20;
-                    return wire.end(End::TooLarge(format!(
-                        "its message is larger than {limit} MiB"
-                    )));
+                    let why = format!("its message is larger than {} MiB", MAX_BYTES >> 20);
+                    // No call waits yet, and a server that begins like this is none.
+                    if !wire.settled.load(Ordering::Relaxed) {
+                        return wire.end(End::Gone(why));
+                    }
+                    let (outline, line_ended) = lines.skip().await;
+                    if !pass_over(outline, why, &heard, &wire).await {
+                        return;
+                    }
+                    if !line_ended {
+                        let limit = MAX_SKIPPED >> 20;
+                        return wire.end(End::Gone(format!(
+                            "its message is too large: more than {limit} MiB without an end"
+                        )));
+                    }
                 }
                 Next::End => return wire.silent.cancel(),
             }
@@ -147,6 +164,32 @@ async fn listen(stdout: ChildStdout, heard: mpsc::Sender<ServerJsonRpcMessage>, 
         () = listening => {}
         () = wire.ended() => {}
     }
+}
+
+/// A message that is too large is the end of the call that it answers, and of no other. Returns
+/// whether the connection goes on.
+async fn pass_over(
+    outline: Outline,
+    why: String,
+    heard: &mpsc::Sender<ServerJsonRpcMessage>,
+    wire: &Wire,
+) -> bool {
+    let instead = match outline {
+        Outline::Answer(id) => message::too_large(id, why),
+        Outline::Request(id) => message::too_large_request(id),
+        Outline::Noise => {
+            wire.ignore();
+            return true;
+        }
+        // Some call would wait for its answer for ever, and nobody can say which.
+        Outline::Unknown => {
+            wire.end(End::Gone(format!(
+                "{why}, which is too large, and which call it answers cannot be told"
+            )));
+            return false;
+        }
+    };
+    heard.send(instead).await.is_ok()
 }
 
 async fn understand(line: Vec<u8>, wire: &Wire) -> Heard {
@@ -198,5 +241,37 @@ impl<R: AsyncBufRead + Unpin> BoundedLines<R> {
                 return Next::Line(std::mem::take(&mut self.line));
             }
         }
+    }
+
+    /// Passes over the rest of a line that is too long, without keeping it. Returns what can be told
+    /// of it, and whether it ended.
+    async fn skip(&mut self) -> (Outline, bool) {
+        let begun = std::mem::take(&mut self.line);
+        let mut skipped = begun.len();
+        let read_begun = tokio::task::spawn_blocking(move || {
+            let mut reader = OutlineReader::default();
+            reader.read(&begun);
+            reader
+        });
+        // A reader that panicked would be a bug of ours; nothing is known of the line then.
+        let Ok(mut reader) = read_begun.await else {
+            return (Outline::Unknown, false);
+        };
+        while skipped <= MAX_SKIPPED {
+            let chunk = match self.reader.fill_buf().await {
+                // It was cut: the server is gone, and what it meant to say is unknown.
+                Ok([]) | Err(_) => return (Outline::Noise, true),
+                Ok(chunk) => chunk,
+            };
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let taken = end.unwrap_or(chunk.len());
+            reader.read(&chunk[..taken]);
+            self.reader.consume(taken + usize::from(end.is_some()));
+            if end.is_some() {
+                return (reader.outline(), true);
+            }
+            skipped += taken;
+        }
+        (reader.outline(), false)
     }
 }

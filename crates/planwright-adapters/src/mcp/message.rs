@@ -1,6 +1,7 @@
 //! One line of a server as a message. Nothing in it is believed, and what it may cost is checked
 //! before it is read.
 
+use super::outline::{Outline, OutlineReader};
 use rmcp::model::{
     CustomRequest, CustomResult, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
     ServerRequest, ServerResult,
@@ -21,6 +22,8 @@ const SMALL: usize = 16 << 10;
 const NOTIFICATIONS: [&str; 2] = ["notifications/progress", "notifications/tools/list_changed"];
 /// The code of answers that cannot be read. Ours: no server can mean anything else by it.
 pub(super) const MALFORMED: ErrorCode = ErrorCode(i32::MIN);
+/// The code of answers that are too large to be read. Ours, too.
+pub(super) const TOO_LARGE: ErrorCode = ErrorCode(i32::MIN + 1);
 
 /// A line that was read, by its kind.
 #[derive(Debug)]
@@ -28,8 +31,8 @@ pub(super) enum Heard {
     Message(Box<ServerJsonRpcMessage>),
     /// Nothing that can be made sense of.
     Garbage,
-    /// A message that would cost too much to read.
-    TooLarge(&'static str),
+    /// A message that would cost too much to read, and why. Only whose it is was looked at.
+    TooLarge(Outline, &'static str),
 }
 
 /// The outside of a message. Reading it costs nothing and works for messages whose inside is
@@ -55,7 +58,9 @@ pub(super) fn read(line: &[u8], handshake: bool) -> Heard {
     if line.len() > SMALL
         && let Err(why) = measure(line)
     {
-        return Heard::TooLarge(why);
+        let mut reader = OutlineReader::default();
+        reader.read(line);
+        return Heard::TooLarge(reader.outline(), why);
     }
     let Ok(envelope) = serde_json::from_slice::<Envelope>(line) else {
         return Heard::Garbage;
@@ -135,6 +140,17 @@ fn request(id: RequestId, method: String, mut value: Value) -> Heard {
 fn custom(id: RequestId, method: String, params: Option<Value>) -> Heard {
     let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
     Heard::Message(Box::new(ServerJsonRpcMessage::request(request, id)))
+}
+
+/// The answer to a request that takes the place of one that is too large.
+pub(super) fn too_large(id: RequestId, why: String) -> ServerJsonRpcMessage {
+    ServerJsonRpcMessage::error(ErrorData::new(TOO_LARGE, why, None), Some(id))
+}
+
+/// A request that is too large is answered like one that nobody knows.
+pub(super) fn too_large_request(id: RequestId) -> ServerJsonRpcMessage {
+    let request = CustomRequest::new("(a request that is too large)", None);
+    ServerJsonRpcMessage::request(ServerRequest::CustomRequest(request), id)
 }
 
 fn malformed(id: RequestId) -> Heard {
@@ -268,9 +284,9 @@ mod tests {
     #[test]
     fn costly_texts_are_not_read() {
         let deep = format!("{{\"a\":{}", "[".repeat(20_000));
-        assert!(matches!(read(deep.as_bytes(), false), Heard::TooLarge(_)));
+        assert!(matches!(read(deep.as_bytes(), false), Heard::TooLarge(..)));
         let wide = format!("{{\"a\":[{}1]}}", "1,".repeat(1_000_001));
-        assert!(matches!(read(wide.as_bytes(), false), Heard::TooLarge(_)));
+        assert!(matches!(read(wide.as_bytes(), false), Heard::TooLarge(..)));
         assert!(measure(br#"{"a":"[[[\"[[["}"#).is_ok());
     }
 }

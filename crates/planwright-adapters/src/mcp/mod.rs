@@ -19,6 +19,7 @@ mod listing;
 mod message;
 mod message_filter;
 mod options;
+mod outline;
 mod questions;
 mod report;
 mod server;

@@ -213,11 +213,10 @@ impl Tools for McpServers {
 
 /// The server lists another definition than the one that was looked at when the call was allowed.
 fn changed(tool: &ToolName) -> CallError {
-    CallError::Failed {
-        code: "tool_changed".into(),
-        message: format!("{tool} changed right before it was called"),
-        retryable: false,
-    }
+    CallError::refused(
+        "tool_changed",
+        format!("{tool} changed right before it was called"),
+    )
 }
 
 /// The name is part of tool names and of file names.

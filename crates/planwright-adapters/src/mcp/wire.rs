@@ -31,15 +31,13 @@ pub(super) enum End {
     Closed,
     /// The server is gone, or can no longer be talked to.
     Gone(String),
-    /// The server sent more than is read.
-    TooLarge(String),
 }
 
 impl End {
     pub(super) fn reason(&self) -> &str {
         match self {
             Self::Closed => "the connection was closed",
-            Self::Gone(reason) | Self::TooLarge(reason) => reason,
+            Self::Gone(reason) => reason,
         }
     }
 }

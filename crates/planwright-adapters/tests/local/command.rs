@@ -1,4 +1,5 @@
 use crate::workbench::{Workbench, call};
+use planwright_core::run::CallEffect;
 use planwright_engine::port::{CallError, Outcome, Tools as _};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
@@ -223,6 +224,7 @@ async fn a_failed_command_says_how_it_ended() {
             code: "command_failed".into(),
             message: message.into(),
             retryable: false,
+            effect: CallEffect::Unknown,
         };
         assert_eq!(sh(&bench, script).await, Err(expected));
     }

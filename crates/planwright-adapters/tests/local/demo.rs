@@ -1,5 +1,6 @@
 use crate::workbench::{Workbench, call};
 use futures::FutureExt as _;
+use planwright_core::run::CallEffect;
 use planwright_engine::port::{CallError, Tools as _};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -75,6 +76,7 @@ async fn fail_fails_as_often_as_asked_then_succeeds() {
                 code: "demo_failure".into(),
                 message: "no".into(),
                 retryable: false,
+                effect: CallEffect::None,
             })
         } else {
             Ok(json!({ "attempts": 3 }))

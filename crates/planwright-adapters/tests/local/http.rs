@@ -169,6 +169,7 @@ async fn an_error_status_is_a_failure_that_may_pass_if_it_is_the_servers() {
             code,
             message,
             retryable,
+            ..
         }) = got
         else {
             panic!("{got:?}")
@@ -203,6 +204,7 @@ async fn a_server_that_is_not_there_may_come_back() {
         code,
         message,
         retryable: true,
+        ..
     }) = got
     else {
         panic!("{got:?}")

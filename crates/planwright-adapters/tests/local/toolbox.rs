@@ -1,6 +1,7 @@
 use crate::workbench::{Workbench, call};
 use planwright_adapters::demo::Demo;
 use planwright_adapters::toolbox::{BuildToolboxError, InProcessServer, Toolbox, ToolboxOptions};
+use planwright_core::run::CallEffect;
 use planwright_core::tool::{Annotations, EffectClass, KnownTool, ToolDefinition};
 use planwright_engine::port::{BoxFuture, Call, CallError, Outcome, Tools as _};
 use serde_json::{Value, json};
@@ -178,6 +179,7 @@ async fn a_call_that_does_not_fit_is_not_made_and_shows_no_values() {
         code,
         message,
         retryable: false,
+        effect: CallEffect::None,
     }) = outcome
     else {
         panic!("{outcome:?}")
@@ -201,6 +203,7 @@ async fn a_panic_fails_the_call_and_nothing_else() {
             code,
             message,
             retryable: false,
+            effect: CallEffect::Unknown,
         }) = outcome
         else {
             panic!("{outcome:?}")

@@ -2,6 +2,7 @@
 //! goes on afterwards.
 
 use crate::scene::{Scene, call, code, peak_memory};
+use planwright_core::run::CallEffect;
 use planwright_engine::port::{CallError, Outcome, ProgressSink};
 use serde_json::json;
 use std::sync::Arc;
@@ -136,11 +137,13 @@ async fn text_that_is_no_text_fails_the_call_and_nothing_else() {
 async fn endless_output_fails_at_once_and_costs_little_memory() {
     for behaviour in ["endless_line", "gigabyte", "deep", "wide"] {
         let before = peak_memory();
-        assert_eq!(
-            code(&once(behaviour).await),
-            "output_too_large",
-            "{behaviour}"
-        );
+        let outcome = once(behaviour).await;
+        // A line that is no message says nothing about the call.
+        if behaviour == "endless_line" {
+            assert!(is_lost(&outcome), "{outcome:?}");
+        } else {
+            assert_eq!(code(&outcome), "output_too_large", "{behaviour}");
+        }
         let grown = peak_memory() - before;
         assert!(grown < 256, "{behaviour} took {grown} MiB");
     }
@@ -180,6 +183,7 @@ async fn errors_are_definite_and_their_messages_bounded() {
             code,
             message,
             retryable,
+            ..
         }) = once(behaviour).await
         else {
             panic!("{behaviour} was to fail")
@@ -190,6 +194,27 @@ async fn errors_are_definite_and_their_messages_bounded() {
             "{behaviour}"
         );
         assert!(message.len() < 10_000, "{behaviour}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_says_what_is_known_of_the_effect() {
+    for (behaviour, known) in [
+        ("unknown_tool_error", CallEffect::None),
+        ("odd_error", CallEffect::Unknown),
+        ("is_error", CallEffect::Unknown),
+        ("both", CallEffect::Done),
+        ("result_is_no_object", CallEffect::Done),
+        ("breaks_schema", CallEffect::Done),
+        ("deep", CallEffect::Done),
+    ] {
+        let scene = Scene::hostile(behaviour).connected().await;
+        let outcome = scene.call("call", json!({})).await;
+        assert!(
+            matches!(&outcome, Err(CallError::Failed { effect, .. }) if *effect == known),
+            "{behaviour}: {outcome:?}"
+        );
+        scene.end().await;
     }
 }
 

@@ -168,6 +168,33 @@ async fn answers_without_end_are_cut() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_too_large_ends_its_own_call_and_no_other() {
+    for (era, shape) in [
+        ("legacy", "json"),
+        ("legacy", "sse"),
+        ("modern", "json"),
+        ("modern", "sse"),
+    ] {
+        let web = Web::start(era, shape, "huge_beside");
+        let scene = Scene::http(&web.url, |_, _| {}).connected().await;
+        let beside = scene.call("call", json!({}));
+        let huge = async {
+            let arrived = async || {
+                let counts = scene.call("again", json!({})).await.unwrap();
+                let counts: Value = serde_json::from_str(counts.as_str().unwrap()).unwrap();
+                counts["call"] == 1
+            };
+            while !arrived().await {}
+            scene.call("call", json!({})).await
+        };
+        let (beside, huge) = tokio::join!(beside, huge);
+        assert_eq!(beside, Ok(json!("fine")), "{era} {shape}");
+        assert_eq!(code(&huge), "output_too_large", "{era} {shape}");
+        scene.end().await;
+    }
+}
+
+#[tokio::test]
 async fn cancelling_is_told_in_the_way_of_the_era() {
     for (era, count) in [("legacy", "cancelled"), ("modern", "closed")] {
         let web = Web::start(era, "sse", "hangs");

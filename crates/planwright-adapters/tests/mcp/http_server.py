@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 era, shape, behaviour = sys.argv[1:4]
 sessions = set()
 answers = queue.Queue()
+cut = threading.Event()
 counts = {"session": 0, "call": 0, "cancelled": 0}
 TOOLS = [{"name": "call", "inputSchema": {"type": "object", "properties": {
     "region": {"type": "string", "x-mcp-header": "Region"}}}},
@@ -146,7 +147,9 @@ class Handler(BaseHTTPRequestHandler):
             except OSError:
                 counts["closed"] = counts.get("closed", 0) + 1
             return
-        if behaviour == "huge":
+        if behaviour == "huge_beside" and counts["call"] == 1:
+            cut.wait(30)
+        elif behaviour in ("huge", "huge_beside"):
             self.send_response(200)
             self.send_header("Content-Type", "application/json" if shape == "json" else "text/event-stream")
             self.send_header("Connection", "close")
@@ -158,6 +161,7 @@ class Handler(BaseHTTPRequestHandler):
                     self.wfile.write(b"x" * 65536)
             except OSError:
                 pass
+            cut.set()
             return
         if behaviour == "headers":
             result = {"content": [], "structuredContent": {k.lower(): v for k, v in self.headers.items()}, "resultType": "complete"}

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on panics, in its helpers too"
 )]
 
+mod beside;
 mod hostile;
 mod http;
 mod killed;

@@ -78,6 +78,8 @@ pub enum Code {
     PointlessLimit,
     /// `W0157`: no executor can work on a step.
     MissingExecutor,
+    /// `W0158`: an unsafe call is not made again for this code.
+    UnsafeRetry,
 }
 
 struct Entry {
@@ -88,7 +90,7 @@ struct Entry {
 
 impl Code {
     /// All codes, in the order of their numbers.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::Syntax,
         Self::Shape,
         Self::BadId,
@@ -124,6 +126,7 @@ impl Code {
         Self::InputMissing,
         Self::PointlessLimit,
         Self::MissingExecutor,
+        Self::UnsafeRetry,
     ];
 
     /// The stable text, such as `E0106`.
@@ -189,7 +192,8 @@ impl Code {
             | Self::NoSteps
             | Self::InputMissing
             | Self::PointlessLimit
-            | Self::MissingExecutor => false,
+            | Self::MissingExecutor
+            | Self::UnsafeRetry => false,
         }
     }
 
@@ -392,6 +396,13 @@ impl Code {
                 "no executor can work on a step",
                 "A `think` or `agent` step needs a model, or an executor that the operator configured, and there is none. \
                  The plan can be reviewed and approved; it runs once there is one. See `docs/agents.md`.",
+            ),
+            Self::UnsafeRetry => (
+                "W0158",
+                "an unsafe call is not made again for this code",
+                "`retry.on` names a code that says that the call was made, or may have been, and the tool is `unsafe`: \
+                 making the call again could do its work twice. It is made again only if it is known that it had no effect. \
+                 See `docs/control-flow.md`.",
             ),
         };
         Entry {

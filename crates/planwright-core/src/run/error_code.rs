@@ -55,6 +55,8 @@ step_error_codes! {
     BadQuestion = "bad_question",
     /// The run ended before the step did.
     Cancelled = "cancelled",
+    /// A command ended with an error.
+    CommandFailed = "command_failed",
     /// The step's `when` could not be decided.
     ConditionFailed = "condition_failed",
     /// The arguments break the step's `constraints`.
@@ -77,6 +79,8 @@ step_error_codes! {
     InvalidArgs = "invalid_args",
     /// The inputs do not fit the sub-plan.
     InvalidInputs = "invalid_inputs",
+    /// The tool's answer cannot be read, or is not what the tool promises.
+    InvalidOutput = "invalid_output",
     /// The tool's schema cannot be used.
     InvalidSchema = "invalid_schema",
     /// The model refused.
@@ -107,6 +111,8 @@ step_error_codes! {
     OutcomeUnknown = "outcome_unknown",
     /// The tool is outside the plan's scope.
     OutOfScope = "out_of_scope",
+    /// The tool's answer is larger than is read.
+    OutputTooLarge = "output_too_large",
     /// The run of the sub-plan did not complete.
     PlanFailed = "plan_failed",
     /// The sub-plan cannot be run.

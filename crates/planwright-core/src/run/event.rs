@@ -432,16 +432,47 @@ pub struct StepError {
     /// Whether trying again may help.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retryable: bool,
+    /// What is known of the effect of the call.
+    #[serde(default, skip_serializing_if = "CallEffect::is_unknown")]
+    pub effect: CallEffect,
+}
+
+/// What is known of the effect of a call that came to nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallEffect {
+    /// It had none: it was refused before anything was done.
+    None,
+    /// Nothing is known: the tool may have done some of its work, or all of it.
+    #[default]
+    Unknown,
+    /// The tool did its work, and only its answer is of no use.
+    Done,
+}
+
+impl CallEffect {
+    fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown)
+    }
 }
 
 impl StepError {
-    /// Makes an error that no other attempt is made after.
+    /// Makes an error that no other attempt is made after, and that says nothing about the effect
+    /// of the call.
     pub fn new(code: StepErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
             retryable: false,
+            effect: CallEffect::Unknown,
         }
+    }
+
+    /// Says what is known of the effect of the call.
+    #[must_use]
+    pub fn with_effect(mut self, effect: CallEffect) -> Self {
+        self.effect = effect;
+        self
     }
 
     /// Says whether another attempt can help.

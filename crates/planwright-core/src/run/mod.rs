@@ -38,7 +38,7 @@ pub use child_runs::ChildRuns;
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{CallReport, Command};
 pub use error_code::StepErrorCode;
-pub use event::{Fork, Parent, Resolution, RunEvent, StepError};
+pub use event::{CallEffect, Fork, Parent, Resolution, RunEvent, StepError};
 pub use fork::{ReusedResult, continued, reusable_results};
 pub use guard::GuardBlock;
 pub use idempotency::idempotency_key;

@@ -4,7 +4,7 @@
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Entry, Journaled as _};
 use planwright_core::plan::{Plan, StepIx};
-use planwright_core::run::{Resolution, Run, RunEvent, RunState, StepState};
+use planwright_core::run::{CallEffect, Resolution, Run, RunEvent, RunState, StepState};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::EffectClass;
 use std::collections::{BTreeMap, BTreeSet};
@@ -270,9 +270,16 @@ impl<'a> Reader<'a> {
             RunEvent::AttemptFailed {
                 step,
                 retry_at: Some(_),
+                error,
                 ..
             } => {
                 let (ix, seen) = self.step(step);
+                assert!(
+                    !seen.in_flight
+                        || seen.class != Some(EffectClass::Unsafe)
+                        || error.effect == CallEffect::None,
+                    "`{step}` is retried though its call may have had its effect"
+                );
                 (seen.in_flight, seen.in_doubt) = (false, false);
                 seen.retries += 1;
                 let (retries, max) = (

@@ -2,14 +2,15 @@
 //! follows.
 //!
 //! A story begins with a sentence and the plan: `step <id>` with `after <ids>`,
-//! `safe|keyed|unsafe`, `retry <max>`, `backoff <s>`, `timeout <s>`, `noncritical`, `optional`,
+//! `safe|keyed|unsafe`, `retry <max>`, `on <code>`, `backoff <s>`, `timeout <s>`, `noncritical`, `optional`,
 //! `gated`, `missing` (the tool is not there), `tool <name>`, `undo <tool>` and `call <letter>`
 //! (steps with the same letter make the same call), `each <n>` (runs over so many elements),
 //! `parallel <n>`, `skipped all|<element>` (its condition is false), `asks` (asks a person instead
 //! of calling a tool); `limit <n>`, `budget <what> <n>`, `guards off`.
 //!
 //! Then lines with `>` say what happens, and the lines below what follows from it: `go`, `answer
-//! <step>`, `fail <step> [retryable] <message>`, `lose <step>`, `not-made <step>`, `late <step>`,
+//! <step>`, `fail <step> [retryable] <message>`, `refuse <step> <message>` (it had no effect),
+//! `garble <step> <message>` (it was done, and its answer is of no use), `lose <step>`, `not-made <step>`, `late <step>`,
 //! `start <step>`, `wait <ms>`, `ask <step>` (its tool asks), `give <step> <n>`, `decline <step>`,
 //! `pause`, `resume`, `cancel`, `approve <step>`, `deny <step> <reason>`, `resolve <step>
 //! happened|did-not-happen|run-again` (each of these also `… as agent`, approvals also `… version
@@ -26,8 +27,8 @@ use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::{Bounds, Document, Input, OnFailure, Plan, Retry, Step, StepIx, Undo};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
-    CallReport, Command, Fork, Refusal, Reply, Resolution, RunEvent, RunReport, Shown, StepError,
-    StepErrorCode, StepState, StoredValue, reusable_results,
+    CallEffect, CallReport, Command, Fork, Refusal, Reply, Resolution, RunEvent, RunReport, Shown,
+    StepError, StepErrorCode, StepState, StoredValue, reusable_results,
 };
 use planwright_core::tool::{EffectClass, ToolName};
 use serde_json::{Map, json};
@@ -249,6 +250,20 @@ impl Story {
                 step,
                 CallReport::Failed(StepError::new(StepErrorCode::ToolError, message.join(" "))),
             ),
+            ["refuse", step, message @ ..] => {
+                let error = StepError::new(StepErrorCode::ToolError, message.join(" "));
+                self.report(
+                    step,
+                    CallReport::Failed(error.with_effect(CallEffect::None)),
+                )
+            }
+            ["garble", step, message @ ..] => {
+                let error = StepError::new(StepErrorCode::OutputTooLarge, message.join(" "));
+                self.report(
+                    step,
+                    CallReport::Failed(error.with_effect(CallEffect::Done)),
+                )
+            }
             ["lose", step] => self.report(
                 step,
                 CallReport::Lost {
@@ -530,6 +545,7 @@ fn read_step(id: &str, options: &[&str]) -> (Step, Extra) {
             "keyed" => extra.class = EffectClass::Keyed,
             "unsafe" => extra.class = EffectClass::Unsafe,
             "retry" => retry.max = next().parse().unwrap(),
+            "on" => retry.on.push(next().to_owned()),
             "backoff" => retry.backoff = next().parse().unwrap(),
             "timeout" => step.timeout_seconds = next().parse().ok(),
             "noncritical" => step.critical = Some(false),

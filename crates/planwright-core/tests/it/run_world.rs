@@ -153,7 +153,11 @@ impl PlanSpec {
         for step in &mut spec.steps {
             step.timeout_ms = None;
             step.conduct = match step.conduct {
-                Conduct::FailsFirst(times) if times <= step.retries => Conduct::FailsFirst(times),
+                Conduct::FailsFirst(times)
+                    if times <= step.retries && step.class != EffectClass::Unsafe =>
+                {
+                    Conduct::FailsFirst(times)
+                }
                 Conduct::FailsFirst(_) | Conduct::FailsForGood | Conduct::Hangs => {
                     step.critical = false;
                     Conduct::FailsForGood

@@ -2,7 +2,7 @@
 
 use crate::plans::{catalog, check, plan, with_code};
 use planwright_core::plan::{Code, Finding, Severity, StepIx};
-use planwright_core::tool::Catalog;
+use planwright_core::tool::{Catalog, EffectClass};
 use serde_json::{Value, json};
 
 /// The findings of one code, each as its pointer and message.
@@ -49,6 +49,28 @@ fn an_unknown_tool_comes_with_the_nearest_names() {
             .contains("`read_file`"),
         "{findings:?}"
     );
+}
+
+#[test]
+fn a_code_that_an_unsafe_call_is_never_made_again_for_is_a_warning() {
+    let steps = json!([{"id": "a", "tool": "fs.read_file", "args": {"path": "/a"},
+        "retry": {"max": 1, "on": ["tool_unavailable", "output_too_large", "tool_error", "timeout"]}}]);
+    let findings = found(steps.clone(), Code::UnsafeRetry);
+    assert_eq!(
+        pointers(&findings),
+        ["/steps/0/retry/on/1", "/steps/0/retry/on/3"]
+    );
+    assert!(
+        findings[0].message.contains("`fs.read_file` is unsafe"),
+        "{findings:?}"
+    );
+    assert!(check(steps.clone(), &catalog()).is_sound());
+    for class in [EffectClass::Safe, EffectClass::Keyed] {
+        let mut tool = crate::plans::tool("fs", "read_file", json!({"type": "object"}), None);
+        tool.class = class;
+        let validated = check(steps.clone(), &Catalog::new([tool]));
+        assert_eq!(validated.findings, [], "{class:?}");
+    }
 }
 
 #[test]

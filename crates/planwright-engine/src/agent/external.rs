@@ -8,7 +8,7 @@ use super::wait_until_unwanted;
 use crate::port::{BoxFuture, DelegateError, Delegation, Gateway, ProgressSink};
 use crate::run::child::ChildAnswer;
 use planwright_core::model::{OfferedTool, WantedCall};
-use planwright_core::run::{CallReport, StepError, StepErrorCode, StoredValue};
+use planwright_core::run::{CallEffect, CallReport, StepError, StepErrorCode, StoredValue};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -60,6 +60,7 @@ pub(crate) async fn delegate(
                 failed(
                     StepErrorCode::ValueTooDeep,
                     "the result nests too deep".to_owned(),
+                    CallEffect::Done,
                 ),
                 None,
             );
@@ -82,17 +83,27 @@ pub(crate) async fn delegate(
     }
 }
 
-fn failed(code: StepErrorCode, message: String) -> CallReport {
-    CallReport::Failed(StepError::new(code, message))
+fn failed(code: StepErrorCode, message: String, effect: CallEffect) -> CallReport {
+    CallReport::Failed(StepError::new(code, message).with_effect(effect))
 }
 
 fn refused(error: &DelegateError) -> CallReport {
     match error {
-        DelegateError::Unknown(_) => failed(StepErrorCode::NoExecutor, error.to_string()),
-        DelegateError::Failed(_) => failed(StepErrorCode::ExecutorFailed, error.to_string()),
-        DelegateError::NotStarted(_) => {
-            failed(StepErrorCode::ExecutorNotStarted, error.to_string())
-        }
+        DelegateError::Unknown(_) => failed(
+            StepErrorCode::NoExecutor,
+            error.to_string(),
+            CallEffect::None,
+        ),
+        DelegateError::Failed(_) => failed(
+            StepErrorCode::ExecutorFailed,
+            error.to_string(),
+            CallEffect::Unknown,
+        ),
+        DelegateError::NotStarted(_) => failed(
+            StepErrorCode::ExecutorNotStarted,
+            error.to_string(),
+            CallEffect::None,
+        ),
         DelegateError::Lost(_) | DelegateError::Cancelled => CallReport::Lost {
             reason: error.to_string(),
         },

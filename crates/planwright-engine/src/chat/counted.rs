@@ -36,12 +36,10 @@ impl Tools for CountedTools {
         match self.spending.call() {
             Ok(()) => self.inner.call(call),
             Err(reason) => {
-                let message = format!("Guard blocked: {reason}");
-                let blocked = CallError::Failed {
-                    code: StepErrorCode::GuardBlocked,
-                    message,
-                    retryable: false,
-                };
+                let blocked = CallError::refused(
+                    StepErrorCode::GuardBlocked,
+                    format!("Guard blocked: {reason}"),
+                );
                 Box::pin(std::future::ready(Err(blocked)))
             }
         }

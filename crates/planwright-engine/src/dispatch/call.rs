@@ -13,7 +13,7 @@ use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Expectation, StepIx};
-use planwright_core::run::{CallReport, StepError, StepErrorCode, StoredValue};
+use planwright_core::run::{CallEffect, CallReport, StepError, StepErrorCode, StoredValue};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -152,7 +152,10 @@ async fn answer(keeping: &Keeping, outcome: Outcome) -> (CallReport, Option<Arc<
     match outcome {
         // The tool did answer, and would answer the same again.
         Ok(value) if !StoredValue::can_keep(&value) => (
-            CallReport::Failed(StepError::new(StepErrorCode::ValueTooDeep, too_deep())),
+            CallReport::Failed(
+                StepError::new(StepErrorCode::ValueTooDeep, too_deep())
+                    .with_effect(CallEffect::Done),
+            ),
             None,
         ),
         Ok(value) => match keeping.keep(&Arc::new(value)).await {
@@ -169,13 +172,20 @@ async fn answer(keeping: &Keeping, outcome: Outcome) -> (CallReport, Option<Arc<
             code,
             message,
             retryable,
+            effect,
         }) => (
-            CallReport::Failed(StepError::new(code, message).retryable(retryable)),
+            CallReport::Failed(
+                StepError::new(code, message)
+                    .retryable(retryable)
+                    .with_effect(effect),
+            ),
             None,
         ),
         Err(CallError::Unavailable(message)) => (
             CallReport::Failed(
-                StepError::new(StepErrorCode::ToolUnavailable, message).retryable(true),
+                StepError::new(StepErrorCode::ToolUnavailable, message)
+                    .retryable(true)
+                    .with_effect(CallEffect::None),
             ),
             None,
         ),

@@ -3,8 +3,7 @@
 use super::BoxFuture;
 use planwright_core::digest::Digest;
 use planwright_core::id::{AttemptNo, PlanId, RunId, StepId};
-use planwright_core::run::StepErrorCode;
-use planwright_core::run::{Answered, Asked};
+use planwright_core::run::{Answered, Asked, CallEffect, StepErrorCode};
 use planwright_core::tool::{Catalog, ToolName};
 use planwright_core::trace::TraceParent;
 use serde_json::{Map, Value};
@@ -97,7 +96,7 @@ impl fmt::Debug for ProgressSink {
 /// Why a call gave no value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallError {
-    /// The tool answered that it failed: nothing is unknown.
+    /// The call came to nothing, and that will not change: no answer is waited for any more.
     #[error("{message}")]
     Failed {
         /// The code that the step fails with.
@@ -106,6 +105,8 @@ pub enum CallError {
         message: String,
         /// True if another attempt may succeed.
         retryable: bool,
+        /// What is known of the effect. An unsafe call is repeated only if it had none.
+        effect: CallEffect,
     },
     /// The call was not made: there is no such tool or its server is gone.
     #[error("{0}")]
@@ -129,6 +130,27 @@ impl CallError {
             code: StepErrorCode::ToolError,
             message: message.into(),
             retryable: false,
+            effect: CallEffect::Unknown,
+        }
+    }
+
+    /// A call that was refused before anything was done.
+    pub fn refused(code: impl Into<StepErrorCode>, message: impl Into<String>) -> Self {
+        Self::Failed {
+            code: code.into(),
+            message: message.into(),
+            retryable: false,
+            effect: CallEffect::None,
+        }
+    }
+
+    /// A call that was answered with something that cannot be used. The tool did its work.
+    pub fn unusable(code: impl Into<StepErrorCode>, message: impl Into<String>) -> Self {
+        Self::Failed {
+            code: code.into(),
+            message: message.into(),
+            retryable: false,
+            effect: CallEffect::Done,
         }
     }
 
@@ -138,6 +160,7 @@ impl CallError {
             code: StepErrorCode::ToolError,
             message: message.into(),
             retryable: true,
+            effect: CallEffect::Unknown,
         }
     }
 }

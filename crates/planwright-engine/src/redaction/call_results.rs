@@ -33,10 +33,12 @@ fn mask_error(redactor: &Redactor, error: CallError) -> CallError {
             code,
             message,
             retryable,
+            effect,
         } => CallError::Failed {
             code: text(code.as_str()).into(),
             message: text(&message),
             retryable,
+            effect,
         },
         CallError::Unavailable(message) => CallError::Unavailable(text(&message)),
         CallError::Cancelled => CallError::Cancelled,

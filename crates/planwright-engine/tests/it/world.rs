@@ -7,7 +7,9 @@ use planwright_core::journal::{Entry, StreamName, decode};
 use planwright_core::plan::Document;
 use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::run::{Asked, Question, Run, RunEvent, RunReport, Shown, StepReport};
+use planwright_core::run::{
+    Asked, CallEffect, Question, Run, RunEvent, RunReport, Shown, StepReport,
+};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, SequentialIds};
@@ -244,6 +246,7 @@ impl Tools for ScriptedTools {
                     code: "tool_error".into(),
                     message: message.into(),
                     retryable,
+                    effect: CallEffect::Unknown,
                 });
             }
             if earlier < number("ask").unwrap_or_default() {

@@ -47,9 +47,13 @@ impl Service {
 
     /// Starts the service, and waits until it says where it is.
     pub(crate) fn start(&mut self) {
-        let mut command = self
-            .bench
-            .command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+        let mut command = self.bench.command(&[
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--json",
+            "--trust-project-servers",
+        ]);
         let out = std::fs::File::create(self.bench.path("serve.out")).unwrap();
         let err = std::fs::File::create(self.bench.path("serve.err")).unwrap();
         command.stdout(out).stderr(err);

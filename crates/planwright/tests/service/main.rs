@@ -10,6 +10,7 @@ mod chat;
 mod client;
 mod decisions;
 mod files;
+mod large_answers;
 mod repeat;
 mod revocations;
 mod shutdown;

@@ -5,9 +5,23 @@ use crate::plan::compile::Compiled;
 use crate::plan::finding::Findings;
 use crate::plan::{Code, Finding, Step, StepIx};
 use crate::text::{did_you_mean, nearest_names};
-use crate::tool::{Catalog, KnownTool, ResolveToolError};
+use crate::tool::{Catalog, EffectClass, KnownTool, ResolveToolError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Codes of calls that were made, or may have been: an unsafe one is never made again for them.
+const AFTER_CALL: [&str; 10] = [
+    "command_failed",
+    "expect_failed",
+    "interrupted",
+    "invalid_output",
+    "outcome_lost",
+    "outcome_unknown",
+    "output_too_large",
+    "timeout",
+    "value_not_stored",
+    "value_too_deep",
+];
 
 /// Resolves each name once: the steps of a large plan use few tools, and looking for near names is
 /// slow.
@@ -67,6 +81,9 @@ pub(super) fn check(compiled: &Compiled, catalog: &Catalog, findings: &mut Findi
                     continue;
                 }
             };
+            if name_at == "tool" {
+                check_retry(step, index, &known, findings);
+            }
             let ix = StepIx::new(index);
             Arguments {
                 compiled,
@@ -80,6 +97,33 @@ pub(super) fn check(compiled: &Compiled, catalog: &Catalog, findings: &mut Findi
         }
     }
     check_required(compiled, &mut tools, findings);
+}
+
+/// A code that an unsafe call is never made again for is probably a mistake about the tool.
+fn check_retry(step: &Step, index: usize, tool: &KnownTool, findings: &mut Findings) {
+    let named = step.retry.iter().flat_map(|retry| retry.on.iter());
+    for (position, word) in named.enumerate() {
+        if tool.class != EffectClass::Unsafe || !AFTER_CALL.contains(&word.as_str()) {
+            continue;
+        }
+        let message = format!(
+            "`{}` is unsafe, so it is not called again after `{word}`: its call may have had its effect",
+            tool.name
+        );
+        let hint = format!(
+            "leave `{word}` out, or set the class of `{}` if calling it twice does no harm",
+            tool.name
+        );
+        findings.add(
+            Finding::new(
+                Code::UnsafeRetry,
+                format!("/steps/{index}/retry/on/{position}"),
+                message,
+            )
+            .of_step(step.id.as_ref())
+            .suggest(Some(hint)),
+        );
+    }
 }
 
 fn unknown(step: &Step, pointer: &str, error: &ResolveToolError, findings: &mut Findings) {

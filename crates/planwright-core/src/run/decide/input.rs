@@ -6,8 +6,8 @@ use crate::json::compile_schema;
 use crate::plan::{Action, StepIx};
 use crate::principal::{Principal, PrincipalKind};
 use crate::run::{
-    Asked, Question, Refusal, Reply, Run, RunEvent, RunState, StepError, StepErrorCode, StepState,
-    StoredValue, Tally,
+    Asked, CallEffect, Question, Refusal, Reply, Run, RunEvent, RunState, StepError, StepErrorCode,
+    StepState, StoredValue, Tally,
 };
 use crate::time::Timestamp;
 use serde_json::{Value, json};
@@ -87,7 +87,8 @@ impl Run {
             return self.failed(
                 ix,
                 tally,
-                StepError::new(StepErrorCode::TooManyQuestions, message),
+                StepError::new(StepErrorCode::TooManyQuestions, message)
+                    .with_effect(CallEffect::None),
                 now,
             );
         }
@@ -95,7 +96,7 @@ impl Run {
             return self.failed(
                 ix,
                 tally,
-                StepError::new(StepErrorCode::BadQuestion, problem),
+                StepError::new(StepErrorCode::BadQuestion, problem).with_effect(CallEffect::None),
                 now,
             );
         }

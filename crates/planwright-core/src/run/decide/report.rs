@@ -4,7 +4,9 @@ use super::CallReport;
 use crate::digest::Digest;
 use crate::id::AttemptNo;
 use crate::plan::StepIx;
-use crate::run::{Refusal, Run, RunEvent, RunState, StepError, StepErrorCode, StepState, Tally};
+use crate::run::{
+    CallEffect, Refusal, Run, RunEvent, RunState, StepError, StepErrorCode, StepState, Tally,
+};
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
 
@@ -32,6 +34,16 @@ impl Run {
                 attempt,
                 value: value.clone(),
             },
+            // What happened must not be taken for failed: whoever reads that would do it again.
+            CallReport::Failed(error)
+                if class == EffectClass::Unsafe && error.effect == CallEffect::Done =>
+            {
+                let reason = format!(
+                    "the call was made, and its answer cannot be used: {} ({})",
+                    error.message, error.code
+                );
+                self.interrupted(ix, tally, class, &reason)
+            }
             CallReport::Failed(error) => self.failed(ix, tally, error.clone(), now),
             // A child that waits is cancelled with its parent.
             CallReport::Parked { .. } if self.state == RunState::Cancelling => {
@@ -62,7 +74,8 @@ impl Run {
         }
     }
 
-    /// A failed attempt: tried again if the plan says so and the run still goes on.
+    /// A failed attempt: tried again if the plan says so, the call can be repeated, and the run
+    /// still goes on.
     pub(super) fn failed(
         &self,
         ix: StepIx,
@@ -93,6 +106,10 @@ impl Run {
         now: Timestamp,
     ) -> Option<Timestamp> {
         let retry = self.definition(ix).retry.as_deref()?;
+        // A plan can say that trying again is worth it, but not that it does no harm.
+        if self.is_unsafe(ix) && error.effect != CallEffect::None {
+            return None;
+        }
         let worth_it = if retry.on.is_empty() {
             error.retryable
         } else {
@@ -103,6 +120,11 @@ impl Run {
         }
         let failures = u32::from(tally.failures) + 1;
         Some(now.plus(retry.pause_after(failures, self.noise(ix, failures))))
+    }
+
+    fn is_unsafe(&self, ix: StepIx) -> bool {
+        let unsafe_call = |(_, class)| class == EffectClass::Unsafe;
+        self.in_flight(ix).is_some_and(unsafe_call)
     }
 
     /// A number in 0..1 that looks random and is the same in every replay.

@@ -298,15 +298,8 @@ impl Tools for Stage {
             .map(|tool| tool.digest)
             .ok();
         if call.definition.is_some() && call.definition != now {
-            let code = "tool_changed".into();
-            let message = "it is another one by now".to_owned();
-            return Box::pin(async move {
-                Err(CallError::Failed {
-                    code,
-                    message,
-                    retryable: false,
-                })
-            });
+            let changed = CallError::refused("tool_changed", "it is another one by now");
+            return Box::pin(std::future::ready(Err(changed)));
         }
         let args = Value::Object(call.args.clone());
         self.leaves(Left {
@@ -323,12 +316,7 @@ impl Tools for Stage {
                 return Err(CallError::Lost("the line broke".to_owned()));
             }
             if args["fail"] == true {
-                let (code, message) = ("tool_error".into(), "no such file".to_owned());
-                return Err(CallError::Failed {
-                    code,
-                    message,
-                    retryable: false,
-                });
+                return Err(CallError::failed("no such file"));
             }
             let word = json!(dice.pick(&super::author::WORDS));
             Ok(args.get("value").cloned().unwrap_or(word))
