@@ -7,6 +7,7 @@ pub mod local;
 pub mod mcp;
 pub mod model;
 mod outbound;
+mod scarcity;
 pub mod secrets;
 pub mod sqlite;
 mod tls;

@@ -4,6 +4,7 @@ use super::gateway::GatewayListener;
 use super::{ExecutorOptions, GATEWAY, STEP_TOKEN, lines};
 use crate::local::capture::Capture;
 use crate::local::process_group::ProcessGroup;
+use crate::scarcity::wait_for_room;
 use planwright_engine::port::{DelegateError, Delegation};
 use serde_json::{Value, json};
 use std::pin::pin;
@@ -30,9 +31,10 @@ pub(super) async fn execute(
         |why: String| DelegateError::NotStarted(format!("`{name}` could not be started: {why}"));
     let listener = GatewayListener::open(Arc::clone(&delegation.gateway)).await;
     let listener = listener.map_err(|error| not_started(error.to_string()))?;
-    let mut child = prepare(&options, &delegation, &listener)
-        .ok_or_else(|| not_started("it has no command".to_owned()))?
-        .spawn()
+    let mut command = prepare(&options, &delegation, &listener)
+        .ok_or_else(|| not_started("it has no command".to_owned()))?;
+    let mut child = wait_for_room(&delegation.cancelled, || command.spawn())
+        .await
         .map_err(|error| not_started(error.to_string()))?;
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();

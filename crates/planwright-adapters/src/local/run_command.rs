@@ -9,6 +9,7 @@ use super::off_thread::parse;
 use super::process_group::ProcessGroup;
 use super::server::SERVER;
 use super::workspace::Workspace;
+use crate::scarcity::{is_scarce, wait_for_room};
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{Call, CallError, Outcome};
 use serde::Deserialize;
@@ -111,11 +112,13 @@ pub(super) async fn run(workspace: Arc<Workspace>, mut call: Call) -> Outcome {
     if call.cancelled.is_cancelled() {
         return Err(CallError::Cancelled);
     }
-    let child = command.spawn().map_err(|error| CallError::Failed {
-        code: "command_not_started".into(),
-        message: format!("{:?} could not be started: {error}", args.command),
-        retryable: false,
-    })?;
+    let child = wait_for_room(&call.cancelled, || command.spawn())
+        .await
+        .map_err(|error| CallError::Failed {
+            code: "command_not_started".into(),
+            message: format!("{:?} could not be started: {error}", args.command),
+            retryable: is_scarce(&error),
+        })?;
     let limit = Duration::from_secs(
         args.timeout_seconds
             .unwrap_or(DEFAULT_TIMEOUT_SECONDS)
