@@ -8,6 +8,7 @@ pub mod mcp;
 pub mod model;
 mod outbound;
 pub mod process;
+mod scarcity;
 pub mod secrets;
 pub mod sqlite;
 mod tls;

@@ -118,9 +118,32 @@ pub struct PlanLine {
     pub steps: usize,
     pub created_at: String,
     pub updated_at: String,
+    /// Why the plan cannot be read. What else is known of it comes from its cached status, if there
+    /// is one, and its status is `unreadable`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damage: Option<String>,
 }
 
 impl PlanLine {
+    /// A plan that cannot be read, made and changed at these times as far as is known.
+    pub fn unreadable(
+        id: &str,
+        title: &str,
+        (created_at, updated_at): (Timestamp, Timestamp),
+        damage: String,
+    ) -> Self {
+        Self {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            status: "unreadable".to_owned(),
+            version: 0,
+            steps: 0,
+            created_at: created_at.to_string(),
+            updated_at: updated_at.to_string(),
+            damage: Some(damage),
+        }
+    }
+
     pub fn new(review: &Review, status: &str) -> Self {
         let current = review.current();
         Self {
@@ -131,6 +154,7 @@ impl PlanLine {
             steps: current.document.steps.len(),
             created_at: review.created_at().to_string(),
             updated_at: review.updated_at().to_string(),
+            damage: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod chat;
 mod command;
 mod config;
+mod descriptors;
 mod exit;
 mod telemetry;
 mod terminal;
@@ -17,6 +18,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = command::args::Cli::parse();
+    descriptors::raise_limit();
     let printer = terminal::printer::Printer::new(cli.global.json, cli.global.no_color);
     let exit = command::dispatch(cli, printer).unwrap_or_else(|failure| {
         printer.failure(&failure);

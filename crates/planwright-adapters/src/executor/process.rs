@@ -38,8 +38,10 @@ pub(super) async fn execute(
         step: delegation.step.clone(),
         attempt: delegation.attempt,
     };
-    let started = children.start_call(&mut command, &work).await;
-    let mut group = started.map_err(|error| not_started(error.to_string()))?;
+    let started = children.start_call(&mut command, &work, &delegation.cancelled);
+    let mut group = started
+        .await
+        .map_err(|error| not_started(error.to_string()))?;
     let Pipes {
         stdin,
         stdout,

@@ -2,6 +2,7 @@
 //! tell it.
 
 use super::atomic::{WriteFileError, atomic_write};
+use crate::scarcity::wait_for_room_blocking;
 use crate::sqlite::{RewriteProgress, Tell};
 use crate::vault::{Cipher, SealedPlace};
 use planwright_core::digest::Digest;
@@ -97,7 +98,7 @@ impl FileArtifacts {
         let name = self.name(&artifact.digest);
         let sealed = self.cipher.seal(place(&[name.as_bytes()]), bytes);
         let sealed = sealed.map_err(|error| ArtifactError::Io(error.to_string()))?;
-        atomic_write(&path, &sealed).map_err(|error| ArtifactError::Io(with_source(&error)))?;
+        atomic_write(&path, &sealed).map_err(|error| of_write(&error))?;
         Ok(artifact)
     }
 
@@ -254,6 +255,20 @@ fn is_artifact(name: &str) -> bool {
     is_hex(name) || sealed || name.starts_with(".tmp-")
 }
 
+fn of_write(error: &WriteFileError) -> ArtifactError {
+    match error {
+        WriteFileError::Io { source, .. }
+            if matches!(
+                source.kind(),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+            ) =>
+        {
+            ArtifactError::Full
+        }
+        error => ArtifactError::Io(with_source(error)),
+    }
+}
+
 fn with_source(error: &WriteFileError) -> String {
     error
         .source()
@@ -268,11 +283,9 @@ fn read_file(path: &Path, digest: Digest, most: u64) -> Result<Vec<u8>, Artifact
     };
     let nofollow =
         i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(nofollow)
-        .open(path)
-        .map_err(failed)?;
+    let mut open = OpenOptions::new();
+    open.read(true).custom_flags(nofollow);
+    let file = wait_for_room_blocking(|| open.open(path)).map_err(failed)?;
     // A file that grew is not read to its end: one byte too many is proof enough.
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1))

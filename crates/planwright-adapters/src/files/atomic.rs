@@ -1,6 +1,7 @@
 //! Replacing a file so that every reader, also one after a power loss, sees the old or the new
 //! content.
 
+use crate::scarcity::wait_for_room_blocking;
 use planwright_engine::crash;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -52,13 +53,14 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<(), WriteFileError> {
 }
 
 fn replace(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = Temporary::create(directory)?;
+    // What was computed is not thrown away because no descriptor is free at this moment.
+    let temporary = wait_for_room_blocking(|| Temporary::create(directory))?;
     (&temporary.file).write_all(bytes)?;
     temporary.file.sync_all()?;
     crash::point("file: after the temporary file");
     std::fs::rename(&temporary.path, path)?;
     crash::point("file: after the rename");
-    File::open(directory)?.sync_all()
+    wait_for_room_blocking(|| File::open(directory))?.sync_all()
 }
 
 /// A file whose name no other process knows; removed unless it was renamed.

@@ -9,6 +9,7 @@ use super::off_thread::parse;
 use super::server::SERVER;
 use super::workspace::Workspace;
 use crate::process::{Children, Pipes, ProcessGroup, WorkOf};
+use crate::scarcity::is_scarce;
 use planwright_core::run::{CallEffect, StepErrorCode};
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{Call, CallError, Outcome};
@@ -117,10 +118,12 @@ pub(super) async fn run(workspace: Arc<Workspace>, children: Children, mut call:
         step: call.step.clone(),
         attempt: call.attempt,
     };
-    let started = children.start_call(&mut command, &work).await;
-    let group = started.map_err(|error| {
-        let message = format!("{:?} could not be started: {error}", args.command);
-        CallError::refused("command_not_started", message)
+    let started = children.start_call(&mut command, &work, &call.cancelled);
+    let group = started.await.map_err(|error| CallError::Failed {
+        code: "command_not_started".into(),
+        message: format!("{:?} could not be started: {error}", args.command),
+        retryable: is_scarce(&error),
+        effect: CallEffect::None,
     })?;
     let limit = Duration::from_secs(
         args.timeout_seconds

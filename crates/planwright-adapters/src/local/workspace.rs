@@ -9,6 +9,7 @@
 //! for other systems, and would not say whether the way led through `.plans`; one walk that is
 //! always the same is easier to trust.
 
+use crate::scarcity::wait_for_room_blocking;
 use planwright_core::run::CallEffect;
 use planwright_engine::port::CallError;
 use rustix::fs::{
@@ -227,12 +228,8 @@ impl Place {
     /// error, not a hang.
     pub(super) fn open_file(&self, flags: OFlags) -> Result<File, PathFault> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = openat(
-            &self.dir,
-            self.file_name()?,
-            flags,
-            Mode::from_raw_mode(0o666),
-        )?;
+        let mode = Mode::from_raw_mode(0o666);
+        let file = open_patiently(self.dir.as_fd(), self.file_name()?, flags, mode)?;
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
             return Err(PathFault::NotAFile);
         }
@@ -246,6 +243,22 @@ impl Place {
             return Err(PathFault::NotADirectory);
         }
         Ok(self.dir())
+    }
+}
+
+/// Opens a name in a directory, and waits for a free descriptor if there is none.
+fn open_patiently(
+    dir: BorrowedFd<'_>,
+    name: &OsStr,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
+    match openat(dir, name, flags, mode) {
+        Err(Errno::MFILE | Errno::NFILE) => {
+            let opened = wait_for_room_blocking(|| Ok(openat(dir, name, flags, mode)?));
+            opened.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        }
+        opened => opened,
     }
 }
 
@@ -287,7 +300,8 @@ impl<'w> Walk<'w> {
             if self.behind.is_empty() && is_name(&name, PLANS) {
                 return Err(PathFault::Protected);
             }
-            match openat(self.here(), &name, SEARCH_ONLY | DIRECTORY, Mode::empty()) {
+            let flags = SEARCH_ONLY | DIRECTORY;
+            match open_patiently(self.here(), &name, flags, Mode::empty()) {
                 Ok(dir) => self.enter(dir, name)?,
                 Err(Errno::NOTDIR | Errno::LOOP) => {
                     match readlinkat(self.here(), &name, Vec::new()) {

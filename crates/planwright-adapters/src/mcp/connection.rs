@@ -8,6 +8,7 @@ use super::message_filter::FilteredTransport;
 use super::server::Server;
 use super::wire::{End, Wire};
 use super::{Era, Transport};
+use crate::scarcity::wait_for_room;
 use planwright_core::text::sanitize_line;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -156,7 +157,9 @@ async fn negotiate(
                 env,
                 cwd,
             };
-            let started = child::start(&launch, &server.log, &server.options.children, wire)
+            let start = || child::start(&launch, &server.log, &server.options.children, wire);
+            let started = wait_for_room(&CancellationToken::new(), start)
+                .await
                 .map_err(|error| format!("`{command}` cannot be started: {error}"))?;
             reaped = Some(started.reaped.clone());
             let lines = Lines::new(

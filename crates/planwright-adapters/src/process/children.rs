@@ -4,6 +4,7 @@ use super::group::ProcessGroup;
 use super::record::{Record, Records};
 use super::table;
 use super::watchdog::Watchdog;
+use crate::scarcity::wait_for_room;
 use planwright_core::id::{AttemptNo, RunId, StepId};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -84,8 +85,9 @@ impl Children {
         &self,
         command: &mut Command,
         work: &WorkOf,
+        cancelled: &CancellationToken,
     ) -> io::Result<ProcessGroup> {
-        match self.start(command, Some(work)) {
+        match wait_for_room(cancelled, || self.start(command, Some(work))).await {
             Err(_) if self.0.stopping.is_cancelled() => std::future::pending().await,
             started => started,
         }

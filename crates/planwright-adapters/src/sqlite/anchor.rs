@@ -8,7 +8,7 @@ use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, StreamName};
 use planwright_engine::port::StoreError;
 use rusqlite::Connection;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
 
 /// Acknowledged entries of one stream that are not there any more.
@@ -109,6 +109,19 @@ impl Anchor {
         }
         unchecked.clear();
         Ok(lost.values().map(|(loss, _)| loss.clone()).collect())
+    }
+
+    /// The streams with a promise that are not among these.
+    pub(super) fn promised_beside(&self, present: &HashSet<String>) -> Vec<String> {
+        let state = self.state();
+        let promised = state.unchecked.keys().chain(state.lost.keys());
+        let mut missing: Vec<String> = promised
+            .filter(|name| !present.contains(*name))
+            .cloned()
+            .collect();
+        missing.sort();
+        missing.dedup();
+        missing
     }
 
     /// The heads that were promised and are missing.

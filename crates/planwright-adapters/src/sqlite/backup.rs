@@ -4,11 +4,16 @@
 //! list of all files with their digests, written last. What is encrypted stays encrypted. The
 //! database is copied first: everything it refers to was there before it, and nothing that is
 //! referred to is ever removed.
+//!
+//! A damaged store is not copied as if it were whole: a store made from the copy would have
+//! forgotten what was lost. Only on demand it is, and then the copy holds the heads that were
+//! promised, and the list names the damage.
 
 use super::idle::{RewriteProgress, RewriteStoreError, Tell};
 use super::open;
 use super::recode::{check_rows, verify_journal};
 use super::store::SqliteStore;
+use super::writer::note_losses;
 use crate::files::FileArtifacts;
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
@@ -43,6 +48,9 @@ pub struct Manifest {
     pub streams: u64,
     pub entries: u64,
     pub files: Vec<BackedFile>,
+    /// What was lost or changed in the store it was made of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<String>,
 }
 
 /// One file of a backup.
@@ -56,12 +64,33 @@ pub struct BackedFile {
 
 impl SqliteStore {
     /// Copies the store and its large values, in the directory `artifacts`, to the new directory
-    /// `to`. Blocks.
+    /// `to`. A store that lost anything is refused. Blocks.
     pub fn backup(
         &self,
         artifacts: &Path,
         to: &Path,
         now: Timestamp,
+        tell: Tell<'_>,
+    ) -> Result<Manifest, RewriteStoreError> {
+        self.copy_to(artifacts, to, (now, &[]), tell)
+    }
+
+    /// Copies a damaged store together with what is known of its damage. Blocks.
+    pub fn backup_damaged(
+        &self,
+        artifacts: &Path,
+        to: &Path,
+        (now, damage): (Timestamp, &[String]),
+        tell: Tell<'_>,
+    ) -> Result<Manifest, RewriteStoreError> {
+        self.copy_to(artifacts, to, (now, damage), tell)
+    }
+
+    fn copy_to(
+        &self,
+        artifacts: &Path,
+        to: &Path,
+        (now, damage): (Timestamp, &[String]),
         tell: Tell<'_>,
     ) -> Result<Manifest, RewriteStoreError> {
         match std::fs::symlink_metadata(to) {
@@ -70,7 +99,8 @@ impl SqliteStore {
             Err(_) => {}
         }
         let partial = Partial::create(to)?;
-        let (streams, entries) = self.copy_database(&partial.0.join(DATABASE), tell)?;
+        let is_damaged = !damage.is_empty();
+        let (streams, entries) = self.copy_database(&partial.0.join(DATABASE), is_damaged, tell)?;
         crash::point("backup: database copied");
         let values = FileArtifacts::with_cipher(artifacts, Arc::clone(self.cipher()));
         let mut files = vec![describe(&partial.0, DATABASE)?];
@@ -83,6 +113,7 @@ impl SqliteStore {
             streams,
             entries,
             files,
+            damage: damage.to_vec(),
         };
         write_manifest(&partial.0, &manifest)?;
         crash::point("backup: written");
@@ -92,7 +123,12 @@ impl SqliteStore {
     }
 
     /// Copies the database as it is at one moment, and reads the copy to its end.
-    fn copy_database(&self, to: &Path, tell: Tell<'_>) -> Result<(u64, u64), RewriteStoreError> {
+    fn copy_database(
+        &self,
+        to: &Path,
+        is_damaged: bool,
+        tell: Tell<'_>,
+    ) -> Result<(u64, u64), RewriteStoreError> {
         let source = open::reader(self.options())?;
         // The snapshot stays the same over all steps, so commits in between do not start the copy
         // again.
@@ -126,10 +162,43 @@ impl SqliteStore {
                 }
             }
         }
+        self.carry_losses(&copy, is_damaged)?;
         // The copy is one file, without a log beside it.
         copy.pragma_update(None, "journal_mode", "delete")?;
-        check_copy(&copy, self.cipher(), tell)
+        match check_copy(&copy, self.cipher(), tell) {
+            Err(RewriteStoreError::Damaged(_)) if is_damaged => Ok(count_remains(&copy)),
+            checked => checked,
+        }
     }
+
+    /// Writes into the copy what was promised and is missing: the file of heads stays behind.
+    fn carry_losses(&self, copy: &Connection, is_damaged: bool) -> Result<(), RewriteStoreError> {
+        let anchor = self.reader().anchor();
+        let losses = self.reader().with(|connection| {
+            anchor
+                .lost_heads(connection)
+                .map_err(|error| super::fault::failed(&error))
+        })?;
+        match losses.first() {
+            None => Ok(()),
+            Some((stream, head)) if !is_damaged => Err(RewriteStoreError::Damaged(format!(
+                "{stream} lost entries up to {}",
+                head.seq
+            ))),
+            Some(_) => Ok(note_losses(copy, &losses)?),
+        }
+    }
+}
+
+/// Returns how many streams and entries can be counted in what is left.
+fn count_remains(copy: &Connection) -> (u64, u64) {
+    let count = |table| {
+        copy.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
+            row.get(0)
+        })
+        .unwrap_or_default()
+    };
+    (count("streams"), count("entries"))
 }
 
 /// That a copy is whole: the file, every chain, and every row that must open.

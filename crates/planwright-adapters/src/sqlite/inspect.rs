@@ -6,6 +6,7 @@ use super::reader::read_remains;
 use super::store::SqliteStore;
 use super::{entry_index, idle, recode, vault};
 use planwright_core::journal::{Record, StreamName};
+use planwright_core::time::Timestamp;
 use planwright_engine::port::{ArtifactError, StoreError};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,32 @@ impl SqliteStore {
             })
         })
         .await
+    }
+
+    /// The streams of which entries were acknowledged and nothing is left, in order. Streams that
+    /// are there are not looked at: reading them says whether they are whole.
+    pub async fn missing_streams(&self) -> Result<Vec<String>, StoreError> {
+        self.look(|reader| {
+            let present = reader.with(|db| texts(db, "SELECT name FROM streams"))?;
+            Ok(reader
+                .anchor()
+                .promised_beside(&present.into_iter().collect()))
+        })
+        .await
+    }
+
+    /// The time of the latest change, by the clock of whoever made it; `None` if there is none.
+    pub async fn last_change(&self) -> Result<Option<Timestamp>, StoreError> {
+        let sql = "SELECT max(updated_at) FROM streams";
+        let at: Option<i64> = self
+            .look(|reader| {
+                reader.with(|db| {
+                    db.query_row(sql, [], |row| row.get(0))
+                        .map_err(|error| failed(&error))
+                })
+            })
+            .await?;
+        Ok(at.map(Timestamp::from_millis))
     }
 
     /// Lists the faults of the file, as SQLite finds them, and of the journal's indexes; empty if

@@ -4,8 +4,10 @@
 use super::fault::describe;
 use super::{schema, vault};
 use crate::vault::{Cipher, Passphrase, ReadPassphraseError, StretchCost, UnlockError};
+use planwright_core::journal::Head;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::collections::HashMap;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -71,10 +73,14 @@ pub enum OpenStoreError {
     NewerSchema { found: i64, known: usize },
     #[error("the file is not a database")]
     NotADatabase,
+    #[error("{}", describe_missing(.0))]
+    Missing(Vec<String>),
     #[error("the database is locked by another process")]
     Locked,
     #[error("the database is read-only")]
     ReadOnly,
+    #[error("the disk is full")]
+    Full,
     #[error("the store is encrypted: its passphrase is needed")]
     Encrypted,
     #[error("a passphrase was given, but the store is not encrypted")]
@@ -97,9 +103,48 @@ impl From<rusqlite::Error> for OpenStoreError {
             Some(ErrorCode::NotADatabase) => Self::NotADatabase,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
             Some(ErrorCode::ReadOnly) => Self::ReadOnly,
+            Some(ErrorCode::DiskFull) => Self::Full,
             _ => Self::Sqlite(error),
         }
     }
+}
+
+/// Streams of a database that is gone which are named one by one.
+const NAMED: usize = 10;
+
+fn describe_missing(streams: &[String]) -> String {
+    let count = streams.len();
+    if count == 0 {
+        return "the database is gone, but its log is there".to_owned();
+    }
+    let named = streams[..count.min(NAMED)].join(", ");
+    let more = if count > NAMED { ", …" } else { "" };
+    format!(
+        "the database is gone; the heads file beside it names {count} stream(s) that it held: {named}{more}"
+    )
+}
+
+/// Returns whether files beside the path show that there was a database. A command that only reads
+/// must not take that for an empty place.
+pub fn is_missing(path: &Path) -> bool {
+    let options = Options::new(path);
+    let is_there =
+        |suffix| std::fs::metadata(options.beside(suffix)).is_ok_and(|file| file.len() > 0);
+    !path.exists() && (is_there("-heads") || is_there("-wal"))
+}
+
+/// Refuses to begin afresh where a database was: what was acknowledged would be forgotten.
+pub(super) fn refuse_missing(
+    options: &Options,
+    promises: &HashMap<String, Head>,
+) -> Result<(), OpenStoreError> {
+    let log = std::fs::metadata(options.beside("-wal")).is_ok_and(|log| log.len() > 0);
+    if options.path.exists() || promises.is_empty() && !log {
+        return Ok(());
+    }
+    let mut streams: Vec<String> = promises.keys().cloned().collect();
+    streams.sort();
+    Err(OpenStoreError::Missing(streams))
 }
 
 /// Opens the connection that writes, creating the file and bringing its schema up to date. Nothing

@@ -17,12 +17,14 @@ impl ClassifiedError for OpenStoreError {
             }
             Self::Passphrase(_) => Invalid.with_code("passphrase_unusable"),
             Self::NotADatabase => Damaged.with_code("not_a_store"),
+            Self::Missing(_) => Damaged.with_code("store_missing"),
             Self::NewerSchema { .. } => Unavailable.with_code("store_too_new"),
             Self::Locked | Self::Rewriting => Unavailable.with_code("store_busy"),
             Self::UnsafeSqlite(_)
             | Self::Directory { .. }
             | Self::File { .. }
             | Self::NotAFile(_)
+            | Self::Full
             | Self::ReadOnly
             | Self::Sqlite(_)
             | Self::Thread(_) => Unavailable.with_code("store_not_opened"),
@@ -37,6 +39,12 @@ impl ClassifiedError for OpenStoreError {
                 "nothing was changed; the store cannot be read without its passphrase".to_owned(),
             )),
             Self::Passphrase(_) => None,
+            Self::Full => Some(Hint::FreeSpace),
+            Self::Locked => Some(Hint::FindStoreHolder),
+            Self::Missing(_) => Some(Hint::Text(
+                "planwright store restore BACKUP --replace brings a backup back; to begin afresh, remove the files beside it too"
+                    .to_owned(),
+            )),
             _ => Some(Hint::DiagnoseStore),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::anchor::Anchor;
 use super::changes::{ChangeWatch, Source};
-use super::fault::Stop;
+use super::fault::{Stop, is_io_failure};
 use super::feed;
 use super::fence::{Fence, FenceWatch, PanicGuard};
 use super::heads::{Heads, Share};
@@ -72,7 +72,9 @@ impl SqliteStore {
         // First of all the lock: a process that replaces the store must not do it between two of
         // our looks.
         let (heads, promises) = open_heads(&options)?;
-        let (connection, cipher) = open::writer(&options)?;
+        open::refuse_missing(&options, &promises)?;
+        let (connection, cipher) =
+            open::writer(&options).map_err(|error| name_cause(&options, error))?;
         let options = Arc::new(Options {
             passphrase: None,
             ..options
@@ -214,6 +216,19 @@ impl SqliteStore {
                 "reading was interrupted: {error}"
             )))
         })
+    }
+}
+
+/// Says that the disk is full where SQLite only says that writing failed.
+fn name_cause(options: &Options, error: OpenStoreError) -> OpenStoreError {
+    match error {
+        OpenStoreError::Sqlite(ref cause)
+            if is_io_failure(cause)
+                && matches!(probe::take_space(options), Err(StoreError::Full)) =>
+        {
+            OpenStoreError::Full
+        }
+        error => error,
     }
 }
 

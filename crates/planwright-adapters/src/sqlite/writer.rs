@@ -13,6 +13,7 @@ use super::fault::{Stop, describe, failed, is_io_failure};
 use super::fence::Fence;
 use super::heads::Heads;
 use super::lease;
+use super::lock_holder::find_lock_holder;
 use super::open::{Options, checkpoint};
 use super::owner::Owners;
 use super::probe;
@@ -266,7 +267,7 @@ impl Writer {
     fn commit(&mut self, group: &mut Vec<Request>) {
         let begun = match self.fence.reason() {
             Some(reason) => Err(StoreError::Lost(reason)),
-            None => self.begin(),
+            None => self.begin().inspect_err(|error| self.note_busy(error)),
         };
         self.commit_begun(group, begun);
     }
@@ -303,6 +304,14 @@ impl Writer {
         crash::point("store: before begin");
         self.statement("BEGIN IMMEDIATE")
             .map_err(|error| failed(&error))
+    }
+
+    /// Tells the log who is in the way. Callers are not told: they may be anybody.
+    fn note_busy(&self, error: &StoreError) {
+        if let StoreError::Busy(reason) = error {
+            let holder = find_lock_holder(&self.options.path).map(|holder| holder.to_string());
+            tracing::warn!(reason, holder, "nothing could be written");
+        }
     }
 
     /// What was committed to files that nobody will find again is not acknowledged.
@@ -602,18 +611,7 @@ impl Writer {
     /// Broken promises must outlive the file: they go to a table first.
     fn note_losses(&self) -> Result<(), rusqlite::Error> {
         let promises = self.anchor.lost_heads(&self.connection)?;
-        if promises.is_empty() {
-            return Ok(());
-        }
-        let sql = "INSERT INTO losses (stream, seq, hash) VALUES (?1, ?2, ?3)
-                   ON CONFLICT (stream) DO UPDATE SET seq = ?2, hash = ?3 WHERE seq < ?2";
-        for (stream, head) in promises {
-            self.connection.execute(
-                sql,
-                rusqlite::params![stream, head.seq, head.hash.as_bytes()],
-            )?;
-        }
-        Ok(())
+        note_losses(&self.connection, &promises)
     }
 
     /// With the write lock held and the log empty, every promise made so far is kept by the main
@@ -659,4 +657,18 @@ impl Writer {
             tracing::debug!(reason = describe(&error), "the log stays");
         }
     }
+}
+
+/// Notes promises that were broken, for as long as the database is there.
+pub(super) fn note_losses(
+    connection: &Connection,
+    promises: &[(String, Head)],
+) -> Result<(), rusqlite::Error> {
+    let sql = "INSERT INTO losses (stream, seq, hash) VALUES (?1, ?2, ?3)
+               ON CONFLICT (stream) DO UPDATE SET seq = ?2, hash = ?3 WHERE seq < ?2";
+    for (stream, head) in promises {
+        let row = rusqlite::params![stream, head.seq, head.hash.as_bytes()];
+        connection.execute(sql, row)?;
+    }
+    Ok(())
 }

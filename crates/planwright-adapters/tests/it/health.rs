@@ -2,7 +2,8 @@
 //! nothing.
 
 use crate::scene::{Chain, Scene};
-use planwright_adapters::sqlite::{Options, SqliteStore};
+use crate::sharing::{child, told_path, wait_for};
+use planwright_adapters::sqlite::{Options, SqliteStore, find_lock_holder};
 use planwright_engine::port::{AppendError, Journal as _, StoreError, StoreHealth as _};
 use rusqlite::Connection;
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ async fn a_probe_is_written_and_means_nothing() {
     store.probe().await.unwrap();
     assert!(log() > 4_096, "{}", log());
     assert!(!scene.file("-probe").exists());
+    let last = chain.records.last().unwrap().at;
+    assert_eq!(store.last_change().await.unwrap(), Some(last));
     chain.put(&store, "two").await;
     drop(store);
     let store = scene.open();
@@ -130,4 +133,36 @@ async fn noticed(mut failure: watch::Receiver<Option<String>>) -> String {
     let reason = failure.wait_for(Option::is_some);
     let reason = tokio::time::timeout(NOTICED, reason).await.unwrap();
     reason.unwrap().clone().unwrap()
+}
+
+#[test]
+#[ignore = "the child of another test"]
+fn child_that_holds_the_lock() {
+    let Some(path) = told_path() else { return };
+    let db = Connection::open(path).unwrap();
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    println!("\nholding");
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+fn the_process_that_holds_the_lock_is_named() {
+    let scene = Scene::new();
+    let store = scene.open();
+    assert_eq!(find_lock_holder(&scene.path()), None);
+    let mut holder = child("health::child_that_holds_the_lock", &scene.path())
+        .spawn()
+        .unwrap();
+    wait_for(&mut holder, "holding");
+    let found = find_lock_holder(&scene.path());
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let found = found.unwrap();
+    assert_eq!(found.process, holder.id());
+    // The kernel keeps the first fifteen characters of the program's name, or of its thread's.
+    assert!(found.program.is_some(), "{found}");
+    assert_eq!(find_lock_holder(&scene.path()), None);
+    drop(store);
 }

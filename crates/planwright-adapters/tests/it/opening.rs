@@ -161,7 +161,7 @@ async fn a_locked_database_is_waited_for_and_then_reported() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut chain = Chain::of("run/r");
     match store.append(vec![chain.clone().grow(b"one")]).await {
-        Err(AppendError::Store(StoreError::Failed(reason))) => {
+        Err(AppendError::Store(StoreError::Busy(reason))) => {
             assert!(reason.contains("locked"), "{reason}");
         }
         other => panic!("expected a failure, got {other:?}"),

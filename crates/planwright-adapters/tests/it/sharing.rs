@@ -248,7 +248,7 @@ pub(crate) fn told_path() -> Option<std::path::PathBuf> {
     std::env::var_os(PATH).map(Into::into)
 }
 
-fn wait_for(child: &mut Child, word: &str) {
+pub(crate) fn wait_for(child: &mut Child, word: &str) {
     let out = child.stdout.as_mut().unwrap();
     let found = BufReader::new(out)
         .lines()

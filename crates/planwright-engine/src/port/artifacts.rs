@@ -15,6 +15,9 @@ pub enum ArtifactError {
     /// The stored bytes do not have their digest.
     #[error("artifact {0} does not match its digest: it was changed on disk")]
     Changed(Digest),
+    /// There is no space left for a value.
+    #[error("the disk is full")]
+    Full,
     /// The storage failed, in words.
     #[error("the artifact store failed: {0}")]
     Io(String),

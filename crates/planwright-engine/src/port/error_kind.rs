@@ -48,6 +48,7 @@ impl ClassifiedError for ArtifactError {
         match self {
             Self::Missing(_) => ErrorKind::Damaged.with_code("artifact_missing"),
             Self::Changed(_) => ErrorKind::Damaged.with_code("artifact_changed"),
+            Self::Full => ErrorKind::Unavailable.with_code("store_full"),
             Self::Io(_) => ErrorKind::Unavailable.with_code("artifact_store_failed"),
         }
     }
@@ -55,7 +56,8 @@ impl ClassifiedError for ArtifactError {
     fn hint(&self) -> Option<Hint> {
         match self {
             Self::Missing(_) | Self::Changed(_) => Some(Hint::ListDamage),
-            Self::Io(_) => Some(Hint::CheckStore),
+            Self::Full => Some(Hint::FreeSpace),
+            Self::Io(_) => Some(Hint::DiagnoseStore),
         }
     }
 }

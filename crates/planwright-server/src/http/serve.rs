@@ -1,9 +1,10 @@
 //! Listening, and stopping without losing anything.
 
 use super::auth::close_expired_streams;
-use super::limits::Guard;
+use super::limits::{ConnectionLimits, Guard, note_request};
 use super::router::app;
 use super::state::Http;
+use axum::middleware::from_fn_with_state;
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -12,6 +13,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Headers have to arrive within this time: no client keeps a connection by sending them letter
 /// by letter.
@@ -72,8 +74,15 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
 /// Answers requests until the service is told to stop, then finishes what was begun.
 pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Result<(), ServeError> {
     let handle = Handle::new();
-    let service = app(http).into_make_service();
-    let guard = Guard::new(http.settings.max_connections, http.settings.stall_timeout);
+    let guard = Guard::new(ConnectionLimits {
+        connections: http.settings.max_connections,
+        max_idle_per_address: http.settings.max_idle_per_address,
+        idle_timeout: http.settings.idle_timeout,
+        stall_timeout: http.settings.stall_timeout,
+    });
+    let service = app(http)
+        .layer(from_fn_with_state(guard.clone(), note_request))
+        .into_make_service_with_connect_info::<SocketAddr>();
     let stopping = stop(http.clone(), handle.clone());
     tokio::spawn(close_expired_streams(http.clone()));
     let served = async {
@@ -93,12 +102,26 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Resu
             }
         }
     };
+    tokio::pin!(served, stopping);
     let maintenance = http.service.engine.maintenance();
-    tokio::select! {
-        served = served => served?,
-        never = stopping => match never {},
+    let lost = tokio::select! {
+        served = &mut served => {
+            served?;
+            None
+        }
+        never = &mut stopping => match never {},
         () = http.stop_now.cancelled() => return Ok(()),
-        reason = maintenance.store_failure() => return Err(stop_without_store(http, reason).await),
+        reason = maintenance.store_failure() => Some(reason),
+    };
+    if let Some(reason) = lost {
+        let answering = async {
+            tokio::select! {
+                // How the last answers went does not change why the service ends.
+                served = served => drop(served),
+                never = stopping => match never {},
+            }
+        };
+        return Err(stop_without_store(http, reason, answering).await);
     }
     // What is in flight finishes in its own time, but not in any time.
     let stopped = tokio::select! {
@@ -115,14 +138,22 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Resu
 }
 
 /// Ends a service whose store failed for good: nothing can be recorded any more, so nothing is
-/// accepted, and the runs let go of their calls. Whoever supervises the process starts it again.
-async fn stop_without_store(http: &Http, reason: String) -> ServeError {
+/// accepted, requests are told why, and the runs let go of their calls. Whoever supervises the
+/// process starts it again.
+async fn stop_without_store(
+    http: &Http,
+    reason: String,
+    answering: impl Future<Output = ()>,
+) -> ServeError {
     http.stop.cancel();
-    let stopped = http.supervisor.stop(LAST_GRACE).await;
-    if stopped.cut_off > 0 {
+    let (answered, stopped) = tokio::join!(
+        timeout(LAST_GRACE, answering),
+        http.supervisor.stop(LAST_GRACE)
+    );
+    if answered.is_err() || stopped.cut_off > 0 {
         tracing::warn!(
             runs = stopped.cut_off,
-            "calls were still in flight; whether they were made is asked at the next start"
+            "requests or calls were still in flight; whether calls were made is asked at the next start"
         );
     }
     ServeError::StoreLost(reason)

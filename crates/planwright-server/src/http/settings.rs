@@ -16,6 +16,11 @@ pub struct Settings {
     /// The figures are shown without a token: a scraper inside the operator's network has none.
     pub metrics_public: bool,
     pub max_connections: usize,
+    /// Connections of one address that have no request; addresses of this machine may have four
+    /// times as many.
+    pub max_idle_per_address: usize,
+    /// A connection that has no request for this long is closed.
+    pub idle_timeout: Duration,
     /// Requests that are worked on at once; more are told to come again.
     pub max_in_flight: usize,
     /// Requests of one principal per second, over time.
@@ -38,6 +43,8 @@ impl Default for Settings {
             https: false,
             metrics_public: false,
             max_connections: 1_024,
+            max_idle_per_address: 64,
+            idle_timeout: Duration::from_secs(15),
             max_in_flight: 256,
             requests_per_second: 200,
             burst: 1_000,

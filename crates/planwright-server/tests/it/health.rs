@@ -13,7 +13,7 @@ fn a_service_that_cannot_write_is_not_ready_and_says_why() {
     service.plan("p", json!([echo("a", 1, &[])]));
     for (error, reason) in [
         (StoreError::Full, "the disk is full"),
-        (StoreError::ReadOnly, "it is read-only"),
+        (StoreError::ReadOnly, "the store is read-only"),
         (StoreError::Busy("locked".to_owned()), "locked"),
     ] {
         service.store.fail_writes(Some(error));

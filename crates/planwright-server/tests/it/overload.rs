@@ -7,6 +7,7 @@ use planwright_testing::wait::wait_until;
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::time::Duration;
 
 /// A service with other limits than usual.
 fn limited(change: impl FnOnce(&mut Settings)) -> Service {
@@ -82,6 +83,85 @@ fn connections_beyond_the_limit_are_closed_and_others_go_on() {
     drop(idle);
     wait_until("room", || {
         TcpStream::connect(&service.host).is_ok_and(|stream| answers(&service, stream))
+    });
+}
+
+/// A connection that asked once, and stays.
+fn kept(service: &Service) -> TcpStream {
+    let mut stream = TcpStream::connect(&service.host).unwrap();
+    let request = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", service.host);
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"{\"alive\":true}") {
+        let mut byte = [0];
+        assert_eq!(stream.read(&mut byte).unwrap(), 1);
+        answer.push(byte[0]);
+    }
+    stream
+}
+
+/// Returns whether the service closes this connection within this time.
+fn is_closed(stream: &TcpStream, within: Duration) -> bool {
+    stream.set_read_timeout(Some(within)).unwrap();
+    let mut stream = stream;
+    matches!(stream.read(&mut [0]), Ok(0))
+}
+
+#[test]
+fn connections_that_only_sit_there_make_room_for_others() {
+    let service = limited(|settings| {
+        settings.max_connections = 4;
+        settings.idle_timeout = Duration::from_secs(60);
+    });
+    let idle: Vec<TcpStream> = (0..4).map(|_| kept(&service)).collect();
+    for _ in 0..10 {
+        service.get("/plan").ends(200);
+    }
+    assert!(is_closed(&idle[0], Duration::from_secs(5)));
+}
+
+#[test]
+fn idle_connections_of_one_address_are_few() {
+    let service = limited(|settings| {
+        // This machine may have four times as many.
+        settings.max_idle_per_address = 1;
+        settings.idle_timeout = Duration::from_secs(60);
+    });
+    let idle: Vec<TcpStream> = (0..6).map(|_| kept(&service)).collect();
+    for stream in &idle[..2] {
+        assert!(is_closed(stream, Duration::from_secs(5)));
+    }
+    for stream in &idle[2..] {
+        assert!(!is_closed(stream, Duration::from_millis(50)));
+    }
+}
+
+#[test]
+fn idle_connections_are_closed_after_a_while_and_those_with_a_request_are_not() {
+    let service = limited(|settings| settings.idle_timeout = Duration::from_millis(200));
+    let silent = TcpStream::connect(&service.host).unwrap();
+    let idle = kept(&service);
+    let mut stream = TcpStream::connect(&service.host).unwrap();
+    let request = format!(
+        "GET /events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nAccept: text/event-stream\r\n\r\n",
+        service.host, service.admin
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    assert!(is_closed(&idle, Duration::from_secs(5)));
+    assert!(is_closed(&silent, Duration::from_secs(5)));
+    // Several times as long as an idle connection has, the stream is still there.
+    std::thread::sleep(Duration::from_millis(800));
+    stream
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
+    let mut read = vec![0; 64 << 10];
+    let begun = stream.read(&mut read).unwrap();
+    assert!(String::from_utf8_lossy(&read[..begun]).contains("200 OK"));
+    service.plan("p", json!([effect("a", &[])]));
+    wait_until("the event", || {
+        let more = stream.read(&mut read).unwrap();
+        assert!(more > 0, "the stream was closed");
+        String::from_utf8_lossy(&read[..more]).contains("plan")
     });
 }
 

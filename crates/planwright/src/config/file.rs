@@ -134,6 +134,8 @@ pub(crate) struct ServeTable {
     /// Web origins whose pages may use the service, besides its own.
     pub(crate) allow_origins: Vec<String>,
     pub(crate) max_connections: Option<usize>,
+    pub(crate) max_idle_per_address: Option<usize>,
+    pub(crate) idle_timeout_seconds: Option<u64>,
     /// Requests that are worked on at once.
     pub(crate) max_in_flight: Option<usize>,
     /// Requests of one principal per second, over time.

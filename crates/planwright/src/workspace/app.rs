@@ -20,7 +20,9 @@ use planwright_adapters::local::Local;
 use planwright_adapters::mcp::{AllTools, McpOptions, McpServers};
 use planwright_adapters::model::Models;
 use planwright_adapters::process::Children;
-use planwright_adapters::sqlite::{OpenStoreError, Options, SqliteStore};
+use planwright_adapters::sqlite::{
+    OpenStoreError, Options, SqliteStore, find_lock_holder, is_missing,
+};
 use planwright_adapters::toolbox::{InProcessServer, Toolbox};
 use planwright_adapters::vault::Cipher;
 use planwright_core::principal::Principal;
@@ -181,9 +183,14 @@ impl CommandContext {
     fn open_store(&self) -> Result<SqliteStore, Failure> {
         let path = &self.workspace.database;
         let place = |error: OpenStoreError| {
+            let holder = match &error {
+                OpenStoreError::Locked => find_lock_holder(path),
+                _ => None,
+            };
+            let holder = holder.map_or_else(String::new, |holder| format!(", {holder}"));
             let failure = Failure::from(error);
             Failure {
-                message: format!("{}: {}", path.display(), failure.message),
+                message: format!("{}: {}{holder}", path.display(), failure.message),
                 ..failure
             }
         };
@@ -289,7 +296,7 @@ impl CommandContext {
         let redaction = Redaction::default();
         quiet_panics::install(redaction.clone());
         telemetry::mask(redaction.clone());
-        let sqlite = if access == Access::Read && absent {
+        let sqlite = if access == Access::Read && absent && !is_missing(&self.workspace.database) {
             None
         } else {
             if access == Access::Write {

@@ -14,6 +14,7 @@ mod commands;
 mod consent;
 mod contract;
 mod control_flow;
+mod damage;
 mod edit;
 mod examples;
 mod execution;

@@ -1,5 +1,6 @@
 //! A service of its own for each test: the real program.
 
+use crate::descriptors::with_few_descriptors;
 use planwright_testing::service::ServiceClient;
 use planwright_testing::wait::wait_until;
 use planwright_testing::workbench::{Bench, Running};
@@ -11,6 +12,8 @@ pub(crate) struct Service {
     running: Option<Running>,
     /// Told to the program when it is started.
     pub(crate) environment: Vec<(&'static str, String)>,
+    /// How many files it may have open.
+    pub(crate) descriptors: Option<u32>,
     client: ServiceClient,
 }
 
@@ -29,20 +32,26 @@ impl Service {
 
     /// A service whose operator wrote this into `planwright.toml`.
     pub(crate) fn configured(config: &str) -> Self {
+        let mut service = Self::prepared(config);
+        service.start();
+        service
+    }
+
+    /// The same, not started yet.
+    pub(crate) fn prepared(config: &str) -> Self {
         let bench = Bench::new();
         bench.write("planwright.toml", config);
         let admin = token(&bench, "admin", "person", "ada");
-        let mut service = Self {
+        Self {
             bench,
             running: None,
             environment: Vec::new(),
+            descriptors: None,
             client: ServiceClient {
                 host: String::new(),
                 admin,
             },
-        };
-        service.start();
-        service
+        }
     }
 
     /// Starts the service, and waits until it says where it is.
@@ -54,6 +63,9 @@ impl Service {
             "--json",
             "--trust-project-servers",
         ]);
+        if let Some(most) = self.descriptors {
+            command = with_few_descriptors(&command, most);
+        }
         let out = std::fs::File::create(self.bench.path("serve.out")).unwrap();
         let err = std::fs::File::create(self.bench.path("serve.err")).unwrap();
         command.stdout(out).stderr(err);

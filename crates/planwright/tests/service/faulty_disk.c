@@ -2,7 +2,7 @@
  *
  * FAULTY_DIR names the directory whose files are concerned. The first word of the file FAULTY_ORDER says
  * what fails: "full" lets every write fail with ENOSPC, "sync" every fsync with EIO, "readonly" every write
- * and open for writing with EROFS. Anything else, or no such file: nothing fails. */
+ * with EROFS, "pipes" every pipe, of any program, with EMFILE. Anything else, or no such file: nothing fails. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -65,5 +65,9 @@ ssize_t write(int fd, const void *b, size_t n) { return write_fails(fd) ? -1 : R
 ssize_t writev(int fd, const struct iovec *v, int n) { return write_fails(fd) ? -1 : REAL(writev)(fd, v, n); }
 ssize_t pwrite(int fd, const void *b, size_t n, off_t at) { return write_fails(fd) ? -1 : REAL(pwrite)(fd, b, n, at); }
 ssize_t pwrite64(int fd, const void *b, size_t n, off64_t at) { return write_fails(fd) ? -1 : REAL(pwrite64)(fd, b, n, at); }
+int pipe2(int fds[2], int flags) {
+    if (ordered("pipes")) { errno = EMFILE; return -1; }
+    return REAL(pipe2)(fds, flags);
+}
 int fsync(int fd) { return sync_fails(fd) ? -1 : REAL(fsync)(fd); }
 int fdatasync(int fd) { return sync_fails(fd) ? -1 : REAL(fdatasync)(fd); }

@@ -29,7 +29,9 @@ fn a_payment_beside_the_large_read_of_another_plan_is_made_once_and_completes() 
     service.approve("alice");
     service.approve("bob");
     let alice = service.run("alice");
-    wait_until("the payment", || !service.bench.read("effects.txt").is_empty());
+    wait_until("the payment", || {
+        !service.bench.read("effects.txt").is_empty()
+    });
     let bob = service.run("bob");
     service.wait_for("bob", "failed");
     service.wait_for("alice", "completed");

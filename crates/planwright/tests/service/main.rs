@@ -9,6 +9,7 @@
 mod chat;
 mod client;
 mod decisions;
+mod descriptors;
 mod files;
 mod large_answers;
 mod repeat;

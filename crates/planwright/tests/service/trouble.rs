@@ -4,7 +4,7 @@
 use crate::client::Service;
 use planwright_testing::steps::{effect, sleep};
 use planwright_testing::wait::wait_until;
-use planwright_testing::workbench::Bench;
+use planwright_testing::workbench::{Bench, said};
 use serde_json::json;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const NOTICED: Duration = Duration::from_secs(5);
 
 /// Has the library that lets a disk fail built, and names what the program needs to be told.
-fn faulty_disk(bench: &Bench) -> Vec<(&'static str, String)> {
+pub(crate) fn faulty_disk(bench: &Bench) -> Vec<(&'static str, String)> {
     let library = bench.path("faulty_disk.so");
     let built = Command::new("cc")
         .args(["-shared", "-fPIC", "-O1", "-o"])
@@ -35,8 +35,7 @@ fn faulty_disk(bench: &Bench) -> Vec<(&'static str, String)> {
 }
 
 fn service_on_a_faulty_disk() -> Service {
-    let mut service = Service::new();
-    assert_eq!(service.stop(), 0);
+    let mut service = Service::prepared("");
     service.environment = faulty_disk(&service.bench);
     service.start();
     service
@@ -44,33 +43,43 @@ fn service_on_a_faulty_disk() -> Service {
 
 #[track_caller]
 fn is_not_ready(service: &Service, reason: &str) {
+    // The first answer that is not 200 is the one that counts: there may be no second.
+    let mut said = json!(null);
     wait_until("the service not to be ready", || {
-        service.bare("GET", "/readyz").send().status == 503
+        let answer = service.bare("GET", "/readyz").send();
+        said = answer.json();
+        answer.status == 503
     });
-    let said = service.bare("GET", "/readyz").send().ends(503).json();
     assert_eq!(said["ready"], false, "{said}");
     assert!(said["reasons"].to_string().contains(reason), "{said}");
 }
 
 #[test]
-fn a_full_or_read_only_disk_is_told_to_probes_and_callers_and_heals() {
+fn a_full_disk_is_told_to_probes_and_callers_and_heals() {
     let service = service_on_a_faulty_disk();
     service.get("/readyz").ends(200);
-    for (order, reason) in [("full", "the disk is full"), ("readonly", "")] {
+    service.bench.write("order", "full");
+    is_not_ready(&service, "the disk is full");
+    let refused = service.post("/plan", &json!({ "goal": "one more" }));
+    let refused = refused.refuses(503, "the disk is full");
+    assert!(refused.header("retry-after").is_some());
+    service.bench.write("order", "");
+    wait_until("the service to be ready again", || {
+        service.bare("GET", "/readyz").send().status == 200
+    });
+    service
+        .post("/plan", &json!({ "goal": "one more" }))
+        .ends(201);
+}
+
+#[test]
+fn a_disk_that_takes_nothing_any_more_ends_the_service_after_its_last_answer() {
+    for order in ["readonly", "sync"] {
+        let mut service = service_on_a_faulty_disk();
+        service.get("/readyz").ends(200);
         service.bench.write("order", order);
-        is_not_ready(&service, reason);
-        let refused = service.post("/plan", &json!({ "goal": "one more" }));
-        if order == "full" {
-            let refused = refused.refuses(503, reason);
-            assert!(refused.header("retry-after").is_some());
-        }
-        service.bench.write("order", "");
-        wait_until("the service to be ready again", || {
-            service.bare("GET", "/readyz").send().status == 200
-        });
-        service
-            .post("/plan", &json!({ "goal": "one more" }))
-            .ends(201);
+        is_not_ready(&service, "can no longer be used");
+        assert_eq!(service.ends(), 5, "{order}");
     }
 }
 
@@ -125,4 +134,27 @@ fn a_removed_store_ends_a_run_at_the_command_line_before_the_next_call() {
         "{said:?}"
     );
     assert_eq!(bench.read("effects.txt"), "");
+}
+
+#[test]
+fn a_full_disk_is_what_doctor_and_every_command_name() {
+    let bench = Bench::new();
+    let plan = bench.plan("p", json!([effect("a", &[])]));
+    bench.run(&["import", &plan]).ends(0);
+    let environment = faulty_disk(&bench);
+    bench.write("order", "full");
+    let run = |args: &[&str]| {
+        let mut command = bench.command(args);
+        said(command.envs(environment.iter().cloned()).output().unwrap())
+    };
+    let checked = run(&["doctor"]);
+    assert_eq!(checked.code, 5, "{checked:#?}");
+    assert!(checked.out.contains("the disk is full"), "{checked:#?}");
+    assert!(checked.out.contains("make space"), "{checked:#?}");
+    let refused = run(&["comment", "p", "looks fine"]);
+    assert_eq!(refused.code, 5, "{refused:#?}");
+    assert!(refused.err.contains("the disk is full"), "{refused:#?}");
+    assert!(refused.err.contains("make space"), "{refused:#?}");
+    bench.write("order", "");
+    bench.run(&["doctor"]).ends(0);
 }

@@ -20,10 +20,10 @@ pub enum StoreError {
     #[error("the store is busy: {0}")]
     Busy(String),
     /// There is no space left for a write. Nothing was written; it works again once there is.
-    #[error("the store cannot be written: the disk is full")]
+    #[error("the disk is full")]
     Full,
     /// Nothing may be written where the store is.
-    #[error("the store cannot be written: it is read-only")]
+    #[error("the store is read-only")]
     ReadOnly,
     /// The store failed for good, and with it this process: what the disk holds is unknown, or is
     /// not this store any more. Nothing helps but to open the store again.

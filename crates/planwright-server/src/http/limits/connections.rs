@@ -1,8 +1,15 @@
 //! Connections: so many at once, and none that sends or takes nothing for ever.
 
+use super::open_connections::{Connection, OpenConnections};
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
 use axum_server::accept::Accept;
-use std::future::{Ready, ready};
+use futures::future::BoxFuture;
+use http_body_util::BodyExt as _;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,49 +17,99 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
+
+/// The time a connection is given to make room for a new one.
+const GIVING_WAY: Duration = Duration::from_secs(1);
+
+/// What connections may do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionLimits {
+    pub(crate) connections: usize,
+    pub(crate) max_idle_per_address: usize,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) stall_timeout: Duration,
+}
 
 /// Lets connections in while there is room.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     room: Arc<Semaphore>,
-    stall: Duration,
+    open: OpenConnections,
+    limits: ConnectionLimits,
 }
 
 impl Guard {
-    pub(crate) fn new(connections: usize, stall: Duration) -> Self {
+    pub(crate) fn new(limits: ConnectionLimits) -> Self {
         Self {
-            room: Arc::new(Semaphore::new(connections)),
-            stall,
+            room: Arc::new(Semaphore::new(limits.connections)),
+            open: OpenConnections::new(limits.max_idle_per_address),
+            limits,
         }
+    }
+
+    /// Finds room, if need be that of a connection which only sits there.
+    async fn find_room(&self) -> io::Result<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() {
+            return Ok(permit);
+        }
+        if self.open.make_room()
+            && let Ok(Ok(permit)) =
+                timeout(GIVING_WAY, Arc::clone(&self.room).acquire_owned()).await
+        {
+            return Ok(permit);
+        }
+        tracing::warn!("too many connections: one was closed at once");
+        Err(io::Error::from(io::ErrorKind::ConnectionRefused))
+    }
+
+    async fn admit(&self, stream: TcpStream) -> io::Result<Guarded> {
+        let permit = self.find_room().await?;
+        let peer = stream.peer_addr()?;
+        // Small answers are sent at once.
+        stream.set_nodelay(true)?;
+        Ok(Guarded {
+            stream,
+            stalled: Box::pin(sleep(self.limits.stall_timeout)),
+            stall: self.limits.stall_timeout,
+            waits: false,
+            idle: Box::pin(sleep(self.limits.idle_timeout)),
+            idle_timeout: self.limits.idle_timeout,
+            connection: self.open.add(peer),
+            open: self.open.clone(),
+            peer,
+            _permit: permit,
+        })
     }
 }
 
-impl<S> Accept<TcpStream, S> for Guard {
+impl<S: Send + 'static> Accept<TcpStream, S> for Guard {
     type Stream = Guarded;
     type Service = S;
-    type Future = Ready<io::Result<(Guarded, S)>>;
+    type Future = BoxFuture<'static, io::Result<(Guarded, S)>>;
 
     fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
-        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
-            tracing::warn!("too many connections: one was closed at once");
-            return ready(Err(io::Error::from(io::ErrorKind::ConnectionRefused)));
-        };
-        // Small answers are sent at once.
-        let prepared = stream.set_nodelay(true).map(|()| {
-            (
-                Guarded {
-                    stream,
-                    stalled: Box::pin(sleep(self.stall)),
-                    stall: self.stall,
-                    waits: false,
-                    _permit: permit,
-                },
-                service,
-            )
-        });
-        ready(prepared)
+        let guard = self.clone();
+        Box::pin(async move { Ok((guard.admit(stream).await?, service)) })
     }
+}
+
+/// Notes that a connection has a request, until its answer has been sent.
+pub(crate) async fn note_request(
+    State(guard): State<Guard>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let noted = guard.open.begin_request(peer);
+    let (parts, body) = next.run(request).await.into_parts();
+    // The closure is never called; it lives as long as the body, and says no more about its length
+    // than the body does.
+    let body = body.map_err(move |error| {
+        let _noted = &noted;
+        error
+    });
+    Response::from_parts(parts, Body::new(body))
 }
 
 /// A connection whose other side has to take what it is sent.
@@ -63,6 +120,11 @@ pub(crate) struct Guarded {
     stall: Duration,
     /// The other side takes nothing at this moment.
     waits: bool,
+    idle: Pin<Box<Sleep>>,
+    idle_timeout: Duration,
+    connection: Arc<Connection>,
+    open: OpenConnections,
+    peer: SocketAddr,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -86,6 +148,25 @@ impl Guarded {
             Poll::Pending => Poll::Pending,
         }
     }
+
+    /// Returns whether a connection that has nothing to read is to be closed.
+    fn is_over(&mut self, context: &mut Context<'_>) -> bool {
+        self.connection.waker.register(context.waker());
+        if self.connection.gives_way() {
+            return true;
+        }
+        let Some(since) = self.connection.idle_since() else {
+            return false;
+        };
+        self.idle.as_mut().reset(since + self.idle_timeout);
+        self.idle.as_mut().poll(context).is_ready()
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.open.remove(self.peer);
+    }
 }
 
 impl AsyncRead for Guarded {
@@ -94,10 +175,14 @@ impl AsyncRead for Guarded {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if read.is_pending() && self.is_over(context) {
+            // To the server it looks as if the client had closed it.
+            return Poll::Ready(Ok(()));
+        }
+        read
     }
 }
-
 impl AsyncWrite for Guarded {
     fn poll_write(
         mut self: Pin<&mut Self>,

@@ -20,7 +20,7 @@ use planwright_core::review::{Review, ReviewRefusal, ReviewState};
 use planwright_core::status::{CachedStatus, UnknownStatus};
 use planwright_engine::chat::is_listed;
 use planwright_engine::port::StreamInfo;
-use planwright_engine::{Editing, LoadError, ReviewError};
+use planwright_engine::{Editing, LoadError, ReviewError, with_causes};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::IntoParams;
@@ -197,8 +197,8 @@ async fn put_lines(
         let line = match line(http, &info.status.plan, wanted).await {
             Ok(line) => line,
             Err(error) => {
-                tracing::error!(plan = %info.status.plan, %error, "a plan cannot be listed");
-                None
+                tracing::error!(plan = %info.status.plan, %error, "a plan cannot be read");
+                unreadable(info, &error, wanted)
             }
         };
         if !page.put(info, line.into_iter().collect()) {
@@ -206,6 +206,18 @@ async fn put_lines(
         }
     }
     true
+}
+
+/// A plan that cannot be read is listed all the same, unless others are asked for.
+fn unreadable(info: &StreamInfo, error: &LoadError, wanted: &ListParams) -> Option<PlanLine> {
+    let times = (info.created_at, info.updated_at);
+    let (plan, label) = (&info.status.plan, &info.status.label);
+    let line = PlanLine::unreadable(plan.as_str(), label, times, with_causes(error));
+    let is_wanted = wanted
+        .status
+        .as_ref()
+        .is_none_or(|status| *status == line.status);
+    (is_wanted && wanted.label.is_none()).then_some(line)
 }
 
 async fn line(

@@ -116,6 +116,11 @@ fn store() -> Vec<Instance> {
             reason: reason()
         },
         StoreError::Failed("disk full".to_owned()),
+        StoreError::Busy("another process holds its lock".to_owned()),
+        StoreError::Full,
+        StoreError::ReadOnly,
+        StoreError::Lost("its disk failed".to_owned()),
+        ArtifactError::Full,
         ArtifactError::Missing(Digest::ZERO),
         ArtifactError::Changed(Digest::ZERO),
         ArtifactError::Io("disk full".to_owned()),

@@ -3,11 +3,13 @@
 use crate::exit::{Exit, Failure};
 use crate::terminal::plan_status::load_status_line;
 use crate::terminal::printer::{DIM, line};
-use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::maintenance::run_due_maintenance;
 use planwright_api::PlanLine;
 use planwright_core::status::CachedStatus;
+use planwright_core::time::Timestamp;
 use planwright_engine::chat::is_listed;
+use planwright_engine::with_causes;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -37,28 +39,42 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let printer = context.printer;
     let mut lines = Vec::new();
     let mut notes = Vec::new();
-    let mut damaged = false;
+    let mut unreadable = lost_streams(&app).await;
     for info in app.engine.journals().plans().await? {
         if !args.includes_status(&info.status.status) {
             continue;
         }
         // One damaged plan does not hide the others.
+        let mut leave_out = |damage: String| {
+            printer.warn(&format!("{}: {damage}", info.status.plan));
+            let times = (info.created_at, info.updated_at);
+            let label = &info.status.label;
+            let line = PlanLine::unreadable(info.status.plan.as_str(), label, times, damage);
+            unreadable.push(line);
+        };
         let review = match app.engine.plans().load_review(&info.status.plan).await {
             Ok((review, _)) => review,
             Err(error) => {
-                printer.warn(&format!("{}: {error}", info.status.plan));
-                damaged = true;
+                leave_out(with_causes(&error));
                 continue;
             }
         };
         if !is_listed(&review.current().document, args.label.as_deref(), args.all) {
             continue;
         }
-        let status_line = load_status_line(&app, &review).await?;
+        let status_line = match load_status_line(&app, &review).await {
+            Ok(status_line) => status_line,
+            Err(failure) => {
+                leave_out(failure.message);
+                continue;
+            }
+        };
         lines.push(PlanLine::new(&review, status_line.status.as_str()));
         notes.push(status_line.note);
     }
+    let damaged = !unreadable.is_empty();
     if printer.json {
+        lines.extend(unreadable);
         printer.document(&lines)?;
     } else {
         for (plan, note) in lines.iter().zip(notes) {
@@ -71,12 +87,35 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
                 plan.id, plan.status, plan.version, plan.steps
             ))?;
         }
-        if lines.is_empty() {
+        if lines.is_empty() && !damaged {
             printer.talk("no plans yet");
             printer.hint(
                 "planwright new -o plan.json writes a first plan; planwright demo shows a whole run",
             );
         }
     }
+    if damaged {
+        printer.hint("planwright verify lists everything that is damaged");
+    }
     Ok(if damaged { Exit::Store } else { Exit::Done })
+}
+
+/// Plans and runs of which nothing is left but that they were acknowledged.
+async fn lost_streams(app: &App) -> Vec<PlanLine> {
+    let Some(sqlite) = &app.sqlite else {
+        return Vec::new();
+    };
+    let missing = sqlite.missing_streams().await;
+    let never = (Timestamp::from_millis(0), Timestamp::from_millis(0));
+    let lost = |name: String| {
+        let damage = "it was acknowledged, and the store does not have it any more".to_owned();
+        app.printer().warn(&format!("{name}: {damage}"));
+        let id = name.strip_prefix("plan/").unwrap_or(&name);
+        PlanLine::unreadable(id, "", never, damage)
+    };
+    match missing {
+        Ok(missing) => missing.into_iter().map(lost).collect(),
+        // Reading the plans fails in the same way, and says so.
+        Err(_) => Vec::new(),
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::command::execution::hangup::Hangup;
 use crate::config::file::FILE;
+use crate::descriptors::connections_within_limit;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::projections::WorkspaceFiles;
@@ -21,6 +22,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
@@ -149,7 +151,12 @@ fn read_settings(
                 .map_err(|error| Failure::usage(format!("{FILE}, [serve]: {error}")))?,
         );
     }
-    let zero = [table.max_connections, table.max_in_flight].contains(&Some(0));
+    let counts = [
+        table.max_connections,
+        table.max_idle_per_address,
+        table.max_in_flight,
+    ];
+    let zero = counts.contains(&Some(0)) || table.idle_timeout_seconds == Some(0);
     if zero || [table.requests_per_second, table.burst].contains(&Some(0)) {
         return Err(Failure::usage(format!(
             "{FILE}, [serve]: a limit of 0 would refuse every request"
@@ -166,7 +173,16 @@ fn read_settings(
             .collect(),
         https: args.tls_cert.is_some(),
         metrics_public: table.metrics_public,
-        max_connections: table.max_connections.unwrap_or(default.max_connections),
+        max_connections: limit_connections(
+            context,
+            table.max_connections.unwrap_or(default.max_connections),
+        ),
+        max_idle_per_address: table
+            .max_idle_per_address
+            .unwrap_or(default.max_idle_per_address),
+        idle_timeout: table
+            .idle_timeout_seconds
+            .map_or(default.idle_timeout, Duration::from_secs),
         max_in_flight: table.max_in_flight.unwrap_or(default.max_in_flight),
         requests_per_second: table
             .requests_per_second
@@ -174,6 +190,17 @@ fn read_settings(
         burst: table.burst.unwrap_or(default.burst),
         ..default
     })
+}
+
+/// As many connections as are wanted, if the file descriptors allow it: runs need some too.
+fn limit_connections(context: &CommandContext, wanted: usize) -> usize {
+    let most = connections_within_limit();
+    if wanted > most {
+        context.printer.talk(&format!(
+            "at most {most} connections instead of {wanted}: the limit of open files is low (ulimit -Hn, LimitNOFILE=)"
+        ));
+    }
+    wanted.min(most)
 }
 
 /// Prints the address and, on a terminal, the sign-in link.

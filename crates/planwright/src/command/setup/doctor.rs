@@ -3,17 +3,18 @@
 use crate::config::file::{self, Config};
 use crate::config::passphrase::Unlock;
 use crate::exit::{Exit, Failure};
+use crate::terminal::next_step::format_next_step;
 use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
 use crate::workspace::app::{Access, App, CommandContext, Workspace};
 use crate::workspace::servers::Servers;
 use planwright_adapters::process::Children;
-use planwright_adapters::sqlite::SqliteStore;
+use planwright_adapters::sqlite::{SqliteStore, find_lock_holder};
+use planwright_core::error::ClassifiedError as _;
 use planwright_core::id::PlanId;
 use planwright_core::review::ReviewState;
 use planwright_core::status::RunStatus;
-use planwright_engine::Redaction;
-use planwright_engine::port::Model as _;
-use planwright_engine::with_causes;
+use planwright_engine::port::{Model as _, StoreError};
+use planwright_engine::{CheckStoreError, Redaction, with_causes};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,6 +22,8 @@ use std::path::Path;
 
 /// Below this much free space a run may not be able to record what it did.
 const LITTLE_SPACE: u64 = 200 << 20;
+/// Clocks of machines that share a store may differ by a little.
+const CLOCK_JUMP_MILLIS: i64 = 60_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -298,7 +301,7 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
             } else {
                 "tools"
             };
-            diagnosis.note(name, CheckVerdict::Fail, failure.message, None);
+            diagnosis.note(name, CheckVerdict::Fail, failure.message, failure.hint);
             return exit;
         }
     };
@@ -335,10 +338,47 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
         }
         Err(error) => diagnosis.note("store", CheckVerdict::Fail, with_causes(&error), None),
     }
+    check_writing(diagnosis, &app, sqlite).await;
+    check_clock(diagnosis, &app, sqlite).await;
     if let Err(failure) = check_abandoned_runs(diagnosis, &app).await {
         diagnosis.note("runs", CheckVerdict::Fail, failure.message, failure.hint);
     }
     Exit::Store
+}
+
+/// Whether a write works, and what is in its way.
+async fn check_writing(diagnosis: &mut Diagnosis, app: &App, sqlite: &SqliteStore) {
+    let Err(error) = app.engine.maintenance().check_store().await else {
+        return diagnosis.note(
+            "writing",
+            CheckVerdict::Ok,
+            "a small write was synced",
+            None,
+        );
+    };
+    let busy = matches!(error, CheckStoreError::Unwritable(StoreError::Busy(_)));
+    let holder = find_lock_holder(sqlite.path()).filter(|_| busy);
+    let hint = match &holder {
+        Some(holder) => Some(format!("{holder} holds the lock: let it finish, or end it")),
+        None => error.hint().as_ref().and_then(format_next_step),
+    };
+    diagnosis.note("writing", CheckVerdict::Fail, with_causes(&error), hint);
+}
+
+/// Whether the clock stands before what was written by it.
+async fn check_clock(diagnosis: &mut Diagnosis, app: &App, sqlite: &SqliteStore) {
+    let Ok(Some(last)) = sqlite.last_change().await else {
+        return;
+    };
+    let ahead = last.as_millis().saturating_sub(app.now().as_millis());
+    if ahead > CLOCK_JUMP_MILLIS {
+        let message = format!(
+            "it is {} s behind the last entry ({last}): it jumped, now or when that was written",
+            ahead / 1000
+        );
+        let hint = "set the clock right: retries, expiries and leases go by it".to_owned();
+        diagnosis.note("clock", CheckVerdict::Warn, message, Some(hint));
+    }
 }
 
 /// Runs that go on in the journal, but in no process.

@@ -1,5 +1,6 @@
 //! `store restore`.
 
+use super::backup::warn_of_damage;
 use super::{open_options, run_with_progress};
 use crate::command::review::revoke;
 use crate::exit::{Exit, Failure};
@@ -116,12 +117,14 @@ fn print_restored(
         tokens_revoked,
         commands_refused,
     } = restored;
+    // It is not hidden by the copying: whoever restores it hears of it, and so does verify.
+    warn_of_damage(printer, &manifest.damage);
     if printer.json {
         return printer.document(&json!({
             "store": app.context.workspace.database, "createdAt": manifest.created_at,
             "encrypted": manifest.encrypted, "streams": manifest.streams, "entries": manifest.entries,
             "runsPaused": paused, "tokensRevoked": tokens_revoked, "commandsRefused": commands_refused,
-            "approvalsRevoked": revoke::sweep_documents(swept).0,
+            "approvalsRevoked": revoke::sweep_documents(swept).0, "damage": manifest.damage,
         }));
     }
     printer.data(&format!(
