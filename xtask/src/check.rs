@@ -4,6 +4,8 @@
 //! as the compiler of the workspace's own crates. Documentation and the core for WebAssembly are
 //! made while the tests run, because many of those wait for something else than a processor.
 
+use crate::fuzz::{self, Fuzzer, Length};
+use crate::mutants;
 use crate::suites::{read_suites, relay_output, run_suites};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use std::path::PathBuf;
@@ -151,7 +153,9 @@ pub(crate) fn run() -> Result<()> {
             .map_err(|_| anyhow!("the installation of the peers panicked"))??;
         anyhow::Ok(messages)
     })?;
-    let suites = read_suites(&messages)?;
+    let mut suites = read_suites(&messages)?;
+    // Last: they take as long as they are told, and need a processor all the time.
+    suites.extend(Fuzzer::build("dev")?.suites(Length::Check)?);
     println!("== tests: {} suites", suites.len());
     let failed = std::thread::scope(|scope| {
         let beside = scope.spawn(|| run_beside(&lints));
@@ -256,7 +260,9 @@ impl Lints {
 /// Runs the long proofs: hours, not minutes.
 pub(crate) fn prove() -> Result<()> {
     crate::peers::install()?;
-    PROVE.iter().try_for_each(Step::run)
+    PROVE.iter().try_for_each(Step::run)?;
+    fuzz::prove()?;
+    mutants::prove()
 }
 
 impl Step {

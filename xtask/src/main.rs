@@ -8,7 +8,9 @@
 
 mod census;
 mod check;
+mod fuzz;
 mod model;
+mod mutants;
 mod peers;
 mod suites;
 
@@ -22,7 +24,13 @@ usage: cargo xtask check          format, lints, all tests, documentation: what 
                                   a small language model on this machine, which needs no key
        cargo xtask census [--dir DIR] [--list | --json]
                                   counts over the source code at DIR: names, types, import cycles, comments
-       cargo xtask prove          the kill test and the simulations, at a length for nights
+       cargo xtask fuzz [TARGET [--seconds N | FILE]]
+                                  what strangers write: all targets shortly, one for longer, or one input again
+       cargo xtask fuzz merge TARGET
+                                  adds what was found to the corpus, as far as it reaches something new
+       cargo xtask mutants [SHARD/OF]
+                                  the rules of runs and reviews, broken one by one: do the tests notice?
+       cargo xtask prove          kills, simulations, fuzzing and mutants, at a length for nights
        cargo xtask bench [--dir DIR | mcp | planning | service | inbox]
                                   speed, next to the disk's own limit, on DIR's file system
 ";
@@ -36,6 +44,9 @@ fn main() -> Result<()> {
         ["model"] => model::serve(None),
         ["model", "--port", port] => model::serve(Some(port)),
         ["census", rest @ ..] => census::run(rest),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["mutants"] => mutants::run(None),
+        ["mutants", shard] => mutants::run(Some(shard)),
         ["prove"] => check::prove(),
         ["bench", rest @ ..] => run_benchmarks(rest),
         _ => {

@@ -38,6 +38,9 @@ pub(crate) struct Suite {
     program: PathBuf,
     /// The folder of its package, where cargo would start it.
     folder: PathBuf,
+    args: Vec<String>,
+    /// A variable that it needs besides those of cargo.
+    variable: Option<(&'static str, String)>,
 }
 
 /// Reads what `cargo test --no-run --message-format=json` says about the programs it built.
@@ -56,6 +59,27 @@ pub(crate) fn read_suites(messages: &str) -> Result<Vec<Suite>> {
 }
 
 impl Suite {
+    /// Makes a suite of a program that cargo would not start by itself.
+    pub(crate) fn of_program(name: String, program: &Path, folder: &Path) -> Self {
+        Self {
+            package: name.clone(),
+            name,
+            program: program.to_owned(),
+            folder: folder.to_owned(),
+            args: Vec::new(),
+            variable: None,
+        }
+    }
+
+    pub(crate) fn with_args(self, args: Vec<String>) -> Self {
+        Self { args, ..self }
+    }
+
+    pub(crate) fn with_variable(self, name: &'static str, value: &str) -> Self {
+        let variable = Some((name, value.to_owned()));
+        Self { variable, ..self }
+    }
+
     fn read(message: &Value) -> Option<Self> {
         if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
             return None;
@@ -67,11 +91,10 @@ impl Suite {
             "test" => message["target"]["name"].as_str()?,
             kind => kind,
         };
+        let name = format!("{package}/{target}");
         Some(Self {
-            name: format!("{package}/{target}"),
             package: package.to_owned(),
-            program: program.into(),
-            folder: folder.to_owned(),
+            ..Self::of_program(name, Path::new(program), folder)
         })
     }
 
@@ -79,7 +102,9 @@ impl Suite {
     fn run(&self) -> Result<bool> {
         let mut command = Command::new(&self.program);
         command
+            .args(&self.args)
             .current_dir(&self.folder)
+            .envs(self.variable.clone())
             .env("CARGO", env!("CARGO"))
             .env("CARGO_MANIFEST_DIR", &self.folder)
             .env("CARGO_PKG_NAME", &self.package);
@@ -175,11 +200,8 @@ mod tests {
 
     #[test]
     fn every_suite_runs_and_those_that_fail_are_named() {
-        let suite = |name: &str, program: &str| Suite {
-            name: name.to_owned(),
-            package: name.to_owned(),
-            program: program.into(),
-            folder: "/".into(),
+        let suite = |name: &str, program: &str| {
+            Suite::of_program(name.to_owned(), Path::new(program), Path::new("/"))
         };
         let suites = vec![
             suite("bad", "/bin/false"),

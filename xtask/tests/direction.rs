@@ -163,6 +163,7 @@ fn versions_live_in_the_workspace_manifest() {
     let mut manifests = vec![
         format!("{root}/xtask/Cargo.toml"),
         format!("{root}/bench/Cargo.toml"),
+        format!("{root}/fuzz/Cargo.toml"),
     ];
     for entry in std::fs::read_dir(format!("{root}/crates")).unwrap() {
         manifests.push(

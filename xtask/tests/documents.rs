@@ -43,7 +43,7 @@ fn paths(text: &str) -> Vec<String> {
     let is_path = |word: &&str| {
         let known = |folder: &str| {
             SHORT.iter().any(|(short, _)| *short == folder)
-                || ["crates", "xtask", "docs", "examples", "bench"].contains(&folder)
+                || ["crates", "xtask", "docs", "examples", "bench", "fuzz"].contains(&folder)
         };
         let signs = |c: char| c.is_ascii_alphanumeric() || "/_-.{},".contains(c);
         word.split_once('/')

@@ -1,15 +1,5 @@
-//! The binary: command line, configuration, wiring. It decides nothing; the core does.
+//! The binary. What it does is in the library, where the fuzzer finds its readers.
 
-mod chat;
-mod command;
-mod config;
-mod descriptors;
-mod exit;
-mod telemetry;
-mod terminal;
-mod workspace;
-
-use clap::Parser as _;
 use std::process::ExitCode;
 
 /// A run makes and drops many small values.
@@ -17,12 +7,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = command::args::Cli::parse();
-    descriptors::raise_limit();
-    let printer = terminal::printer::Printer::new(cli.global.json, cli.global.no_color);
-    let exit = command::dispatch(cli, printer).unwrap_or_else(|failure| {
-        printer.failure(&failure);
-        failure.exit
-    });
-    ExitCode::from(exit.code())
+    planwright::run()
 }

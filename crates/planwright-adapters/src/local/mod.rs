@@ -6,6 +6,7 @@
 
 mod append_file;
 pub(crate) mod capture;
+pub mod fuzzing;
 mod http_get;
 mod list_dir;
 mod off_thread;

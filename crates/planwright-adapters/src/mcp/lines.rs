@@ -203,6 +203,20 @@ async fn understand(line: Vec<u8>, wire: &Wire) -> Heard {
         .unwrap_or(Heard::Garbage)
 }
 
+/// Reads lines without a process behind them, and counts the messages until one is too large.
+pub(super) async fn count_messages(written: &[u8], handshake: bool) -> usize {
+    let mut lines = BoundedLines::new(written);
+    let mut messages = 0;
+    while let Next::Line(line) = lines.next().await {
+        match message::read(&line, handshake) {
+            Heard::Message(_) => messages += 1,
+            Heard::Garbage => {}
+            Heard::TooLarge(_) => break,
+        }
+    }
+    messages
+}
+
 enum Next {
     Line(Vec<u8>),
     TooLong,

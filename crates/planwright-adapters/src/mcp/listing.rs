@@ -92,7 +92,7 @@ async fn page(peer: &Peer, cursor: Option<String>) -> Result<Value, String> {
 
 /// Tools whose names could be taken for each other are all left out: the approver could not say
 /// which one an approval was for.
-fn sift(server: &str, tools: Vec<Value>) -> Listed {
+pub(super) fn sift(server: &str, tools: Vec<Value>) -> Listed {
     let mut listed = Listed::default();
     let mut by_folded_name: BTreeMap<String, usize> = BTreeMap::new();
     let names: Vec<String> = tools

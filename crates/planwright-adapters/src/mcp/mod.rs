@@ -13,6 +13,7 @@ mod client;
 mod connection;
 mod era_memory;
 mod exchange;
+pub mod fuzzing;
 mod http;
 mod lines;
 mod listing;

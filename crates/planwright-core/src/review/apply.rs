@@ -18,9 +18,15 @@ impl Review {
         let ReviewEvent::PlanProposed { version: 1, .. } = &first.event else {
             return Err(Corrupt::NoStart);
         };
+        if first.seq != 1 {
+            return Err(Corrupt::Gap {
+                last: 0,
+                found: first.seq,
+            });
+        }
         let mut review = Self {
             id,
-            seq: first.seq - 1,
+            seq: 0,
             versions: Vec::new(),
             state: ReviewState::Active(ReviewStage::Proposed),
             approvals: Vec::new(),

@@ -10,7 +10,7 @@ use planwright_core::review::{
     BuildsOn, Review, ReviewCommand, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState,
     Revision, Revocation, Terms,
 };
-use planwright_core::run::Shown;
+use planwright_core::run::{Corrupt, Shown};
 use planwright_core::status::PlanStatus;
 use planwright_core::time::Timestamp;
 use proptest::collection::vec;
@@ -511,6 +511,24 @@ fn a_journal_cannot_say_what_was_never_agreed_to() {
             format!("{review:?}"),
             format!("{:?}", life.review),
             "a refused entry changes nothing"
+        );
+    }
+}
+
+#[test]
+fn the_journal_of_a_plan_begins_with_entry_1() {
+    for seq in [0, 2, u64::MAX] {
+        let first = Entry {
+            seq,
+            at: Timestamp::from_millis(9),
+            epoch: 0,
+            cause: Cause::Command,
+            event: proposed(1, None),
+        };
+        let opened = Review::open("plan-x".parse().unwrap(), &first);
+        assert!(
+            matches!(opened, Err(Corrupt::Gap { last: 0, found }) if found == seq),
+            "{seq}: {opened:?}"
         );
     }
 }

@@ -8,6 +8,7 @@
 //! last event.
 
 pub(crate) mod frame;
+pub mod fuzzing;
 mod global;
 mod global_id;
 mod hub;

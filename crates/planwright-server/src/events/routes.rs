@@ -216,7 +216,7 @@ async fn global_list(
     }
 }
 
-fn last_event_id(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
     // An empty id is what clients send that never received one.
     headers
         .get("last-event-id")

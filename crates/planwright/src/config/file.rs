@@ -194,7 +194,7 @@ impl Config {
         Self::parse(&text)
     }
 
-    fn parse(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let config: Self = toml::from_str(text).map_err(|error| explain(FILE, text, &error))?;
         config.check()?;
         Ok(config)

@@ -4,6 +4,7 @@
 //! would take for ever, so the work is estimated before it is begun, and refused if it could be too
 //! much.
 
+use super::growth::{Bound, Growth};
 use super::parse::Expression;
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 use serde::ser::{SerializeMap as _, SerializeSeq as _};
@@ -16,6 +17,10 @@ use std::sync::{Arc, LazyLock};
 
 /// Bytes of text and values together that one expression may look at.
 const MAX_SIZE: usize = 64 << 20;
+/// What any value is reckoned at, besides its text.
+pub(super) const VALUE_SIZE: u64 = 16;
+/// Bytes by which values may grow on the way, besides becoming twice as large.
+const MAX_GROWTH: u64 = 16 << 20;
 /// Steps of work that one expression may need, roughly nanoseconds times a hundred.
 const MAX_WORK: u64 = 50_000_000;
 /// Characters of a message: it may quote the values it is about.
@@ -71,11 +76,13 @@ impl Expression {
             extent.add(value);
         }
         let shape = Shape::of(self.tree());
-        if extent.size > MAX_SIZE {
+        let largest = self.largest_values(scope);
+        if extent.size > MAX_SIZE || largest.size > 2 * extent.size as u64 + MAX_GROWTH {
             return Err(EvaluateExpressionError::TooMuchWork);
         }
         // Adding lists makes longer ones.
         let longest = (extent.longest + shape.longest) as u64 * (1 + shape.additions);
+        let longest = longest.max(largest.longest);
         let each = shape.nodes + extent.text as u64 / 64 + longest / 16;
         let work = longest
             .checked_pow(shape.loops)
@@ -84,6 +91,20 @@ impl Expression {
             return Err(EvaluateExpressionError::TooMuchWork);
         }
         Ok(())
+    }
+
+    /// How large values can become on the way.
+    fn largest_values(&self, scope: &Scope<'_>) -> Bound {
+        let mut growth = Growth::default();
+        for (name, value) in &scope.names {
+            let mut extent = Extent::default();
+            extent.add(value);
+            growth.note(name, extent.bound());
+        }
+        let mut steps = Extent::default();
+        scope.steps.values().for_each(|value| steps.add(value));
+        growth.note("steps", steps.bound());
+        growth.largest(self.tree())
     }
 }
 
@@ -176,8 +197,15 @@ struct Extent {
 }
 
 impl Extent {
+    fn bound(&self) -> Bound {
+        Bound {
+            size: self.size as u64,
+            longest: self.longest as u64,
+        }
+    }
+
     fn add(&mut self, value: &Value) {
-        self.size = self.size.saturating_add(16);
+        self.size = self.size.saturating_add(VALUE_SIZE as usize);
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
             Value::String(text) => {
@@ -337,6 +365,43 @@ mod tests {
             decide(&written, &json!({})),
             Err(EvaluateExpressionError::TooMuchWork)
         );
+    }
+
+    #[test]
+    fn values_that_double_with_every_loop_are_refused_before_they_are_made() {
+        let doubled = ".map(x, x + x)".repeat(30);
+        for source in [
+            format!("[[1, 2]]{doubled} == []"),
+            format!("['ab']{doubled} == []"),
+            format!("l{doubled} == []"),
+            // A million elements, looked at a million times.
+            format!(
+                "[l{0}[0]].all(a, a.all(b, a.all(c, b == c)))",
+                ".map(x, x + x)".repeat(14)
+            ),
+            format!("l{}.size() == 0", ".map(x, [x, x, x, x])".repeat(18)),
+            format!("l{}.size() == 0", ".map(x, {'a': x, 'b': x})".repeat(30)),
+        ] {
+            let decided = decide(&source, &json!({"l": [[1], [2]]}));
+            assert_eq!(
+                decided,
+                Err(EvaluateExpressionError::TooMuchWork),
+                "{source}"
+            );
+        }
+        let items: Vec<Value> = (0..200)
+            .map(|n| json!({"id": n, "parent": n / 2, "name": "n".repeat(40)}))
+            .collect();
+        let names = json!({"items": items, "allowed": ["a", "b"]});
+        for source in [
+            "items.map(i, i.name + ': ' + i.name).filter(n, n in allowed) == []",
+            "items.filter(i, items.exists(j, j.id == i.parent)).size() == 200",
+            "items.map(i, i.id).map(n, [n, n]).all(p, p[0] == p[1])",
+        ] {
+            assert_eq!(decide(source, &names), Ok(true), "{source}");
+        }
+        let text = json!({"text": "x".repeat(20 << 20)});
+        assert_eq!(decide("text + text != text", &text), Ok(true));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod condition;
 mod evaluate;
+mod growth;
 mod parse;
 mod predicate;
 
