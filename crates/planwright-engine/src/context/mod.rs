@@ -10,6 +10,7 @@ mod observer;
 mod ports;
 mod settings;
 mod shared;
+mod tenure;
 
 pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
 pub use limiter::ConcurrencyLimits;
@@ -20,3 +21,4 @@ pub(crate) use ports::Ports;
 pub(crate) use settings::Settings;
 pub use settings::{AgentSettings, Retention};
 pub(crate) use shared::Context;
+pub(crate) use tenure::Tenure;

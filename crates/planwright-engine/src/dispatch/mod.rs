@@ -5,6 +5,7 @@ mod call;
 mod facts;
 mod flow;
 mod run_loop;
+mod run_time;
 mod schedule;
 mod sealed;
 mod subplan;

@@ -30,6 +30,7 @@ mod revocations;
 mod secrets;
 mod subplans;
 mod supervision;
+mod time_jumps;
 mod typed_secrets;
 mod undo;
 mod values;

@@ -2,6 +2,7 @@
 
 use super::auth::AllowedHost;
 use crate::events::EventsOptions;
+use planwright_engine::SupervisorOptions;
 use std::time::Duration;
 
 /// Everything has a limit. The defaults suit a team.
@@ -18,6 +19,8 @@ pub struct Settings {
     pub max_connections: usize,
     /// Requests that are worked on at once; more are told to come again.
     pub max_in_flight: usize,
+    /// Runs that are executed at once; others wait for their turn.
+    pub max_runs: usize,
     /// Requests of one principal per second, over time.
     pub requests_per_second: u32,
     /// Requests of one principal at once.
@@ -39,6 +42,7 @@ impl Default for Settings {
             metrics_public: false,
             max_connections: 1_024,
             max_in_flight: 256,
+            max_runs: SupervisorOptions::default().max_runs,
             requests_per_second: 200,
             burst: 1_000,
             max_body_bytes: 1 << 20,

@@ -4,10 +4,12 @@ use planwright_testing::service::ServiceClient;
 use planwright_testing::wait::wait_until;
 use planwright_testing::workbench::{Bench, Running};
 use serde_json::Value;
+use std::process::Command;
 
 /// A running service.
 pub(crate) struct Service {
     pub(crate) bench: Bench,
+    adjust: fn(&Bench, &mut Command),
     running: Option<Running>,
     client: ServiceClient,
 }
@@ -27,11 +29,17 @@ impl Service {
 
     /// A service whose operator wrote this into `planwright.toml`.
     pub(crate) fn configured(config: &str) -> Self {
+        Self::adjusted(config, |_, _| {})
+    }
+
+    /// As [`Self::configured`], with the command that starts it changed.
+    pub(crate) fn adjusted(config: &str, adjust: fn(&Bench, &mut Command)) -> Self {
         let bench = Bench::new();
         bench.write("planwright.toml", config);
         let admin = token(&bench, "admin", "person", "ada");
         let mut service = Self {
             bench,
+            adjust,
             running: None,
             client: ServiceClient {
                 host: String::new(),
@@ -50,6 +58,7 @@ impl Service {
         let out = std::fs::File::create(self.bench.path("serve.out")).unwrap();
         let err = std::fs::File::create(self.bench.path("serve.err")).unwrap();
         command.stdout(out).stderr(err);
+        (self.adjust)(&self.bench, &mut command);
         self.running = Some(Running::of(command));
         wait_until("the service", || {
             self.bench.read("serve.out").ends_with('\n')

@@ -143,6 +143,12 @@ fn read_settings(
                 .map_err(|error| Failure::usage(format!("{FILE}, [serve]: {error}")))?,
         );
     }
+    if table.max_runs == Some(0) {
+        return Err(Failure::usage(format!(
+            "{FILE}, [serve]: with max_runs = 0 no run would ever have its turn"
+        ))
+        .hint("use 1 or more, or leave it out"));
+    }
     let zero = [table.max_connections, table.max_in_flight].contains(&Some(0));
     if zero || [table.requests_per_second, table.burst].contains(&Some(0)) {
         return Err(Failure::usage(format!(
@@ -162,6 +168,7 @@ fn read_settings(
         metrics_public: table.metrics_public,
         max_connections: table.max_connections.unwrap_or(default.max_connections),
         max_in_flight: table.max_in_flight.unwrap_or(default.max_in_flight),
+        max_runs: table.max_runs.unwrap_or(default.max_runs),
         requests_per_second: table
             .requests_per_second
             .unwrap_or(default.requests_per_second),
