@@ -39,6 +39,10 @@ pub struct RunResult<S = StepResult> {
     /// Whether the success criteria hold, once that was asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<CriterionWire>,
+    /// Present while the run waits for its turn: the number of runs that the service executes at
+    /// once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued_behind: Option<u32>,
     /// Present in a dry run only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub critical_path: Option<Vec<String>>,
@@ -161,6 +165,7 @@ impl RunResult {
             reflection: ReflectionWire::of(run),
             reason: run.why_given_up().map(str::to_owned),
             criteria: run.criteria().iter().map(CriterionWire::from).collect(),
+            queued_behind: run.queued_behind(),
             critical_path: None,
         }
     }
@@ -282,6 +287,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
         reflection: None,
         reason: None,
         criteria: Vec::new(),
+        queued_behind: None,
         critical_path: Some(
             preview
                 .critical_path

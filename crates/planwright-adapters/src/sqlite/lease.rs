@@ -2,7 +2,7 @@
 //! machine.
 
 use super::fault::Stop;
-use super::owner::{Owners, is_alive};
+use super::owner::{Owners, holds_lock, is_alive};
 use planwright_core::id::RunId;
 use planwright_core::journal::StreamName;
 use planwright_core::time::Timestamp;
@@ -197,6 +197,17 @@ pub(super) fn release_held(connection: &Connection, run: &RunId) -> Result<(), r
         connection.prepare_cached("UPDATE leases SET owner = NULL WHERE run = ?1")?;
     statement.execute([run.as_str()])?;
     Ok(())
+}
+
+/// The owner of a lease that was not given back, if it holds its lock: the operating system shows
+/// that it is alive, whatever the clock says about the lease.
+pub(super) fn living_owner(
+    connection: &Connection,
+    directory: &Path,
+    run: &RunId,
+) -> Result<Option<OwnerId>, rusqlite::Error> {
+    let owner = find(connection, run)?.and_then(|row| row.owner);
+    Ok(owner.filter(|owner| holds_lock(directory, owner)))
 }
 
 /// The lease of a run, if its owner is alive and it has not run out.

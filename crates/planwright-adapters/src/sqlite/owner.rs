@@ -111,16 +111,27 @@ pub(super) fn is_alive(directory: &Path, owner: &OwnerId) -> bool {
     owner_path(directory, owner).is_none_or(|path| !is_dead(&path))
 }
 
+/// Returns whether the owner's process is known to run. In doubt it is not known: then the lease
+/// decides alone.
+pub(super) fn holds_lock(directory: &Path, owner: &OwnerId) -> bool {
+    owner_path(directory, owner)
+        .and_then(|path| open_shown(&path).ok())
+        .is_some_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 /// Tries a shared lock: two that ask at the same time must not take each other for the owner.
 fn is_dead(path: &Path) -> bool {
-    match OpenOptions::new()
-        .read(true)
-        .custom_flags(nofollow())
-        .open(path)
-    {
+    match open_shown(path) {
         Ok(file) => file.try_lock_shared().is_ok(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
+}
+
+fn open_shown(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(nofollow())
+        .open(path)
 }
 
 fn open_own(path: &Path) -> io::Result<File> {

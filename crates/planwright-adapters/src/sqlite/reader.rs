@@ -4,6 +4,7 @@ use super::anchor::Anchor;
 use super::fault::{failed, of_stream};
 use super::lease;
 use super::open::{self, Options};
+use super::owner::is_alive;
 use super::sealing::{self, LabelRow, unopened};
 use super::transaction::{head_of, message_hash, records_of, stream_id};
 use crate::vault::Cipher;
@@ -12,7 +13,7 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
-    Lease, MailboxMessage, MessageId, StoreError, StreamCounts, StreamInfo, StreamStatus,
+    Lease, MailboxMessage, MessageId, OwnerId, StoreError, StreamCounts, StreamInfo, StreamStatus,
 };
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, ToSql, params, params_from_iter};
 use std::path::PathBuf;
@@ -230,6 +231,14 @@ impl Reader {
 
     pub(super) fn lease(&self, run: &RunId) -> Result<Option<Lease>, StoreError> {
         self.with_rows(|connection| lease::current(connection, &self.owners_directory, run))
+    }
+
+    pub(super) fn living_owner(&self, run: &RunId) -> Result<Option<OwnerId>, StoreError> {
+        self.with_rows(|connection| lease::living_owner(connection, &self.owners_directory, run))
+    }
+
+    pub(super) fn is_dead(&self, owner: &OwnerId) -> bool {
+        !is_alive(&self.owners_directory, owner)
     }
 
     /// The unanswered messages of one run, or of all.

@@ -413,6 +413,17 @@ impl Leases for SqliteStore {
         Box::pin(self.ask(move |reply| Request::Release { lease, reply }))
     }
 
+    fn living_owner<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Option<OwnerId>, StoreError>> {
+        Box::pin(async { self.reader.living_owner(run) })
+    }
+
+    fn is_dead<'a>(&'a self, owner: &'a OwnerId) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async { Ok(self.reader.is_dead(owner)) })
+    }
+
     fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
         Box::pin(async { self.reader.lease(run) })
     }

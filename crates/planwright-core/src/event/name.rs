@@ -40,6 +40,8 @@ pub enum EventName {
     PlanStep,
     /// A run began.
     RunStarted,
+    /// The service executes as many runs as it may, and this one waits.
+    RunQueued,
     /// The run was paused.
     RunPaused,
     /// The run goes on.
@@ -64,7 +66,7 @@ pub enum EventName {
 
 impl EventName {
     /// Every name, in the order of a plan's life.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::PlanCreated,
         Self::PlanProposed,
         Self::PlanEdited,
@@ -82,6 +84,7 @@ impl EventName {
         Self::PlanDeleted,
         Self::PlanStep,
         Self::RunStarted,
+        Self::RunQueued,
         Self::RunPaused,
         Self::RunResumed,
         Self::RunStalled,
@@ -114,6 +117,7 @@ impl EventName {
             Self::PlanDeleted => "plan.deleted",
             Self::PlanStep => "plan.step",
             Self::RunStarted => "run.started",
+            Self::RunQueued => "run.queued",
             Self::RunPaused => "run.paused",
             Self::RunResumed => "run.resumed",
             Self::RunStalled => "run.stalled",
@@ -148,6 +152,7 @@ impl EventName {
             | Self::PlanDeleted
             | Self::PlanStep
             | Self::RunStarted
+            | Self::RunQueued
             | Self::RunPaused
             | Self::RunResumed
             | Self::RunStalled

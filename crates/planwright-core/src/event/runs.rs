@@ -258,6 +258,10 @@ fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
             N::RunStalled,
             format!("no process has executed {id} since {since}"),
         ),
+        RunEvent::RunQueued { slots } => story(
+            N::RunQueued,
+            format!("{id} waits for its turn: {slots} runs are executed at once"),
+        ),
         RunEvent::RunGivenUp { by, reason, .. } => {
             let told = Story::new(N::RunFailed, format!("{by} gave {id} up")).by(by);
             Some(Story {

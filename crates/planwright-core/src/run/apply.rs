@@ -88,6 +88,7 @@ impl Run {
             given_up: None,
             checks: Vec::new(),
             agents: BTreeMap::new(),
+            queued: None,
             plan,
         };
         for ix in run.plan.indices() {
@@ -106,6 +107,12 @@ impl Run {
         }
         self.index.changed.clear();
         self.apply_event(entry)?;
+        self.queued = if let RunEvent::RunQueued { slots } = entry.event {
+            Some(slots)
+        } else {
+            // Whatever it says, the run had its turn, or does not wait for it any more.
+            None
+        };
         self.note_usage(&entry.event);
         self.seq = entry.seq;
         self.updated_at = entry.at;
@@ -278,6 +285,13 @@ impl Run {
             E::RunResumed { .. } => self.signal(entry, "run_resumed", RunSignal::Resumed),
             E::RunStalled { since } => {
                 self.signal(entry, "run_stalled", RunSignal::Stalled(*since))
+            }
+            E::RunQueued { .. } => {
+                if self.state == RunState::Running && self.index.running.is_empty() {
+                    Ok(())
+                } else {
+                    Err(self.cannot_follow(entry, "run_queued"))
+                }
             }
             E::RunGivenUp {
                 reason,

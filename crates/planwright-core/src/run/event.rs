@@ -289,6 +289,11 @@ pub enum RunEvent {
         /// When its last owner was last heard of.
         since: Timestamp,
     },
+    /// The service executes as many runs as it may: this one waits until one of them ends.
+    RunQueued {
+        /// The number of runs that it executes at once.
+        slots: u32,
+    },
     /// A person declared the run failed. What had not ended never will.
     RunGivenUp {
         /// The principal who did it.
@@ -555,6 +560,7 @@ impl Journaled for RunEvent {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::RunStalled { .. }
+            | Self::RunQueued { .. }
             | Self::ModelUsed { .. }
             | Self::CriteriaChecked { .. }
             | Self::CancelRequested { .. } => None,

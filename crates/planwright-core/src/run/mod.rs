@@ -111,6 +111,8 @@ pub struct Run {
     checks: Vec<CriterionCheck>,
     /// What the executors of agent steps said and did.
     agents: BTreeMap<StepIx, AgentWork>,
+    /// The last entry says that the run waits for one of so many others to end.
+    queued: Option<u32>,
 }
 
 /// What the first entry of a run says.
@@ -204,6 +206,11 @@ impl Run {
     /// The state of the run.
     pub fn state(&self) -> &RunState {
         &self.state
+    }
+
+    /// The number of runs that are executed at once, while this one waits for one of them to end.
+    pub fn queued_behind(&self) -> Option<u32> {
+        self.queued.filter(|_| self.state == RunState::Running)
     }
 
     /// The number of the last entry applied.

@@ -35,6 +35,7 @@ impl Policy {
             | Command::Adjust { .. }
             | Command::Abandon { .. }
             | Command::NoteCriteria { .. }
+            | Command::Queue { .. }
             | Command::Settle => return Ok(()),
         };
         match action {

@@ -17,6 +17,35 @@ impl Run {
     pub fn schedule(&self) -> RunSchedule<'_> {
         RunSchedule { run: self }
     }
+
+    /// Moves the deadlines of calls and the times of retries, because the clock they were set by
+    /// jumped forwards: the time that it left out did not pass for them. What expires by the time
+    /// of day stays. The journal keeps the times as they were set, so a process that takes the run
+    /// over does not know about the jump; for it a retry may be due at once.
+    pub fn delay_timers(&mut self, by: Duration) {
+        for (at, ix) in std::mem::take(&mut self.index.timers) {
+            let later = at.plus(by);
+            match &mut self.steps[ix.index()] {
+                StepState::Running { deadline, .. } => *deadline = Some(later),
+                StepState::RetryDue { due_at, .. } => *due_at = later,
+                StepState::Pending { .. }
+                | StepState::Blocked { .. }
+                | StepState::Ready { .. }
+                | StepState::AwaitingApproval { .. }
+                | StepState::AwaitingInput { .. }
+                | StepState::AwaitingPlan { .. }
+                | StepState::Looping { .. }
+                | StepState::Completed { .. }
+                | StepState::Failed { .. }
+                | StepState::Denied { .. }
+                | StepState::Skipped { .. }
+                | StepState::Cancelled { .. }
+                | StepState::OutcomeUnknown { .. }
+                | StepState::Undone { .. } => continue,
+            }
+            self.index.timers.insert((later, ix));
+        }
+    }
 }
 
 impl<'a> RunSchedule<'a> {

@@ -109,6 +109,7 @@ impl RunTally {
                 self.ended_at = Some(entry.at);
             }
             E::ResultReused { .. }
+            | E::RunQueued { .. }
             | E::ChildResumed { .. }
             | E::StepSkipped { .. }
             | E::LoopOpened { .. }

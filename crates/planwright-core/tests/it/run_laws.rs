@@ -363,6 +363,10 @@ impl<'a> Reader<'a> {
             RunEvent::CancelRequested { .. } => self.stopped = true,
             // Nothing starts in a run that no process executes, until it is resumed.
             RunEvent::RunStalled { .. } => self.paused = true,
+            RunEvent::RunQueued { .. } => assert!(
+                self.steps.values().all(|seen| !seen.in_flight),
+                "a run waits for its turn with calls in flight"
+            ),
             RunEvent::RunCompleted { .. }
             | RunEvent::RunFailed { .. }
             | RunEvent::RunGivenUp { .. }

@@ -205,6 +205,9 @@ impl Story {
             ["stall"] => Command::Stall {
                 since: self.history().now,
             },
+            ["queue", slots] => Command::Queue {
+                slots: slots.parse().unwrap(),
+            },
             ["give-up", reason @ ..] => Command::GiveUp {
                 by,
                 reason: reason.join(" "),
@@ -661,6 +664,7 @@ fn describe(entry: &Entry<RunEvent>) -> String {
             format!("{step}: failed ({}: {})", error.code, error.message)
         }
         RunEvent::RunStalled { since } => format!("run stalled since {since}"),
+        RunEvent::RunQueued { slots } => format!("run waits for one of {slots} to end"),
         RunEvent::RunGivenUp { by, reason, .. } => format!("run given up by {by} ({reason})"),
         RunEvent::StepSkipped {
             step,

@@ -1,7 +1,8 @@
 //! One owner per run: epochs, expiry, release and takeover.
 
 use super::fixture::{Chain, LONG, Subject, bodies, owner};
-use crate::port::{AcquireError, Append, AppendError, LeaseRule, StoreError};
+use crate::memory::SystemClock;
+use crate::port::{AcquireError, Append, AppendError, Clock as _, LeaseRule, StoreError};
 use std::time::Duration;
 
 /// Such a lease has run out the moment it is taken.
@@ -356,4 +357,47 @@ pub async fn releasing_frees_the_run(store: Subject) {
             .epoch,
         2
     );
+}
+
+pub async fn a_lease_lasts_from_when_it_was_asked_for(store: Subject) {
+    let clock = SystemClock::new();
+    let mut chain = Chain::of("run/r");
+    let before = clock.now();
+    chain.open(&store, "a", LONG).await;
+    let opened = store.lease(chain.run()).await.unwrap().unwrap();
+    assert!(opened.expires_at >= before.plus(LONG));
+    let before = clock.now();
+    let renewed = store.renew(&opened, LONG).await.unwrap();
+    assert!(renewed.expires_at >= before.plus(LONG));
+    store.release(&renewed).await.unwrap();
+    let before = clock.now();
+    let taken = store.acquire(chain.run(), &owner("b"), LONG).await.unwrap();
+    assert!(taken.expires_at >= before.plus(LONG));
+}
+
+pub async fn an_owner_that_holds_a_lease_is_not_dead(store: Subject) {
+    let mut chain = Chain::of("run/r");
+    chain.open(&store, "a", SPENT).await;
+    assert!(!store.is_dead(&owner("a")).await.unwrap());
+}
+
+pub async fn a_run_that_was_let_go_has_no_living_owner(store: Subject) {
+    let mut chain = Chain::of("run/r");
+    assert_eq!(store.living_owner(chain.run()).await.unwrap(), None);
+    chain.open(&store, "a", LONG).await;
+    chain
+        .put(&store, "done", LeaseRule::Release { epoch: 1 })
+        .await;
+    assert_eq!(store.living_owner(chain.run()).await.unwrap(), None);
+}
+
+pub async fn a_living_owner_is_the_one_of_the_lease(store: Subject) {
+    let mut chain = Chain::of("run/r");
+    chain.open(&store, "a", SPENT).await;
+    // A store that cannot know who is alive says that it does not.
+    let living = store.living_owner(chain.run()).await.unwrap();
+    assert!(living.is_none_or(|living| living == owner("a")));
+    store.acquire(chain.run(), &owner("b"), LONG).await.unwrap();
+    let living = store.living_owner(chain.run()).await.unwrap();
+    assert!(living.is_none_or(|living| living == owner("b")));
 }

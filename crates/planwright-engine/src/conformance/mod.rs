@@ -22,6 +22,7 @@ pub mod change;
 pub mod concurrency;
 pub mod conflict;
 pub mod feed;
+pub mod fence;
 mod fixture;
 pub mod key;
 pub mod lease;
@@ -106,6 +107,14 @@ macro_rules! store_laws {
                 renewing_after_a_release_is_fenced,
                 releasing_what_is_no_longer_ours_changes_nothing,
                 releasing_frees_the_run,
+                a_lease_lasts_from_when_it_was_asked_for,
+                an_owner_that_holds_a_lease_is_not_dead,
+                a_run_that_was_let_go_has_no_living_owner,
+                a_living_owner_is_the_one_of_the_lease,
+            ],
+            fence: [
+                no_call_is_made_while_the_store_does_not_answer,
+                no_call_is_made_while_leases_cannot_be_renewed,
             ],
             message: [
                 messages_come_in_the_order_they_were_sent,

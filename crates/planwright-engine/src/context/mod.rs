@@ -11,6 +11,7 @@ mod pauses;
 mod ports;
 mod settings;
 mod shared;
+mod tenure;
 
 pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
 pub use limiter::ConcurrencyLimits;
@@ -22,3 +23,4 @@ pub(crate) use ports::Ports;
 pub(crate) use settings::Settings;
 pub use settings::{AgentSettings, Retention};
 pub(crate) use shared::Context;
+pub(crate) use tenure::Tenure;

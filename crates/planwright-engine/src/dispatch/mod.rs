@@ -6,6 +6,7 @@ mod facts;
 mod flow;
 mod inline_budget;
 mod run_loop;
+mod run_time;
 mod schedule;
 mod sealed;
 mod subplan;

@@ -8,6 +8,7 @@
 use super::agent::PreparedAgent;
 use super::call::{self, Finished};
 use super::inline_budget::InlineBudget;
+use super::run_time::RunTime;
 use super::schedule::Prepared;
 use super::subplan::{Child, PreparedChild};
 use super::think::PreparedThought;
@@ -15,10 +16,10 @@ use super::values::LargeValues;
 use crate::context::Context;
 use crate::context::Pauses;
 use crate::context::crash;
-use crate::context::{Decided, Observers, Reply, Request, Verdict};
+use crate::context::{Decided, Observers, Reply, Request, Tenure, Verdict};
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{
-    Append, AppendError, BoxFuture, Lease, LeaseRule, StillRunning, StoreError, failed_for_good,
+    Append, AppendError, BoxFuture, LeaseRule, StillRunning, StoreError, failed_for_good,
 };
 use crate::reflection::Looking;
 use crate::run::runs::Runs;
@@ -100,6 +101,13 @@ pub(super) struct Batch {
     pub(super) thoughts: Vec<PreparedThought>,
 }
 
+impl Batch {
+    fn starts_something(&self) -> bool {
+        let calls = !self.calls.is_empty() || !self.children.is_empty();
+        calls || !self.agents.is_empty() || !self.thoughts.is_empty()
+    }
+}
+
 pub(crate) struct RunLoop {
     pub(crate) context: Arc<Context>,
     /// For the runs of sub-plans.
@@ -123,7 +131,8 @@ pub(crate) struct RunLoop {
     /// Why the store failed for good, once it has.
     store_failure: watch::Receiver<Option<String>>,
     journal: JournalWriter<RunEvent>,
-    lease: Lease,
+    tenure: Tenure,
+    time: RunTime,
     /// Stay while only people can move the run on.
     pub(super) linger: bool,
     pub(crate) observers: Observers,
@@ -164,7 +173,7 @@ pub(crate) struct Setup {
     pub(crate) runs: Runs,
     pub(crate) run: Run,
     pub(crate) head: Head,
-    pub(crate) lease: Lease,
+    pub(crate) tenure: Tenure,
     pub(crate) linger: bool,
     pub(crate) observers: Observers,
     pub(crate) inbox: mpsc::Receiver<Request>,
@@ -177,7 +186,7 @@ impl RunLoop {
             runs,
             run,
             head,
-            lease,
+            tenure,
             linger,
             observers,
             inbox,
@@ -185,8 +194,9 @@ impl RunLoop {
         } = setup;
         let context = Arc::clone(&runs.context);
         let stream = StreamName::Run(run.id().clone());
-        let journal = JournalWriter::new(&context.redaction, stream, head, lease.epoch)
+        let journal = JournalWriter::new(&context.redaction, stream, head, tenure.lease().epoch)
             .knowing_status_of(&run);
+        let time = RunTime::of(&run, &*context.ports.clock);
         Self {
             decided_at: context.ports.clock.now(),
             freed: context.limiter.watch_freed(),
@@ -203,7 +213,8 @@ impl RunLoop {
             met: BTreeSet::new(),
             starved: false,
             journal,
-            lease,
+            tenure,
+            time,
             linger,
             observers,
             inbox,
@@ -240,12 +251,11 @@ impl RunLoop {
             First::Resume(by) => drop(self.execute(&Command::Resume { by }, Cause::Command)?),
             First::Decide(request) => self.accept(request)?,
         }
-        let ttl = self.context.settings.lease_ttl;
-        let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + ttl / 3, ttl / 3);
         loop {
-            self.decided_at = self.context.ports.clock.now();
+            self.keep_lease().await?;
+            self.decided_at = self.now();
             self.execute(&Command::Tick, Cause::Timer)?;
-            if !*self.draining.borrow() {
+            if !*self.draining.borrow() && self.may_make_calls() {
                 self.schedule().await?;
             }
             // A step skipped just now can make one ready that needs approval, so people are asked
@@ -261,7 +271,7 @@ impl RunLoop {
                 }
                 continue;
             }
-            self.wait(&mut renewal).await?;
+            self.wait().await?;
         }
     }
 
@@ -271,11 +281,68 @@ impl RunLoop {
         let ports = &self.context.ports;
         let ended = ports.leftovers.end_leftovers(self.run.id()).await;
         if ended.is_err()
-            && let Err(error) = ports.store.release(&self.lease).await
+            && let Err(error) = ports.store.release(self.tenure.lease()).await
         {
             tracing::warn!(run = %self.run.id(), %error, "the run is let go of when its lease ends");
         }
         Ok(ended?)
+    }
+
+    /// The time of the run. Where the clock jumped forwards, its timers move along.
+    pub(super) fn now(&mut self) -> Timestamp {
+        let reading = self.time.read(&*self.context.ports.clock);
+        if !reading.jumped.is_zero() {
+            tracing::info!(
+                run = %self.run.id(),
+                jumped = ?reading.jumped,
+                "the clock jumped forwards, or the machine slept: calls and retries get the time back"
+            );
+            self.run.delay_timers(reading.jumped);
+        }
+        reading.now
+    }
+
+    /// The store confirmed the lease recently enough.
+    fn may_make_calls(&self) -> bool {
+        self.tenure.allows_calls(self.context.ports.clock.uptime())
+    }
+
+    /// Renews the lease if that is due. A store that fails is asked again for as long as the lease
+    /// lasts; calls in flight go on meanwhile.
+    async fn keep_lease(&mut self) -> Result<(), AppendError> {
+        let context = Arc::clone(&self.context);
+        let asked_at = context.ports.clock.uptime();
+        if !self.tenure.renewal_due_in(asked_at).is_zero() {
+            return Ok(());
+        }
+        let lease = self.tenure.lease().clone();
+        let renewing = context.ports.store.renew(&lease, self.tenure.ttl());
+        match self.collecting_calls(renewing).await {
+            Ok(lease) => self.tenure.renew(lease, asked_at),
+            // Nobody else can take the run over in a store that cannot be written.
+            Err(AppendError::Store(error))
+                if error.may_pass()
+                    || matches!(error, StoreError::Failed(_))
+                        && !self.tenure.is_over(context.ports.clock.uptime()) =>
+            {
+                tracing::warn!(run = %self.run.id(), %error, "the lease could not be renewed; the store is asked again");
+                self.tenure.postpone(context.ports.clock.uptime());
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Returns once a call may be made: half a lease without word from the store is too long.
+    async fn secure_lease(&mut self) -> Result<(), AppendError> {
+        while !self.may_make_calls() {
+            let clock = Arc::clone(&self.context.ports.clock);
+            clock
+                .sleep(self.tenure.renewal_due_in(clock.uptime()))
+                .await;
+            self.keep_lease().await?;
+        }
+        Ok(())
     }
 
     /// Decides, applies and queues what follows for the next commit. Returns the first event, if
@@ -286,7 +353,7 @@ impl RunLoop {
         command: &Command,
         cause: Cause,
     ) -> Result<Option<&RunEvent>, RunError> {
-        let now = self.context.ports.clock.now();
+        let now = self.now();
         match self.journal.write(&mut self.run, command, cause, now) {
             Ok(entries) => Ok(entries.first().map(|entry| &entry.event)),
             Err(WriteError::Refused(refusal)) => {
@@ -322,7 +389,7 @@ impl RunLoop {
         if let Err(refusal) = self.context.settings.policy.permit_command(command) {
             return Ok(Err(refusal));
         }
-        let now = self.context.ports.clock.now();
+        let now = self.now();
         match self
             .journal
             .write(&mut self.run, command, Cause::Command, now)
@@ -349,7 +416,8 @@ impl RunLoop {
             return Ok(false);
         }
         let batch = std::mem::take(&mut self.batch);
-        let epoch = self.lease.epoch;
+        let starts_something = batch.starts_something();
+        let epoch = self.tenure.lease().epoch;
         let rule = if over {
             LeaseRule::Release { epoch }
         } else {
@@ -376,6 +444,9 @@ impl RunLoop {
         }
         self.stop_calls(&entries);
         self.tell_children(&entries);
+        if starts_something {
+            self.secure_lease().await?;
+        }
         for prepared in batch.calls {
             self.dispatch(prepared);
         }
@@ -394,10 +465,7 @@ impl RunLoop {
     /// The process is about to end, and no call is in flight or about to be.
     fn is_drained(&self) -> bool {
         let idle = self.calls.is_empty() && self.finished.is_empty();
-        let batch = &self.batch;
-        let starting = !batch.calls.is_empty() || !batch.children.is_empty();
-        let starting = starting || !batch.agents.is_empty() || !batch.thoughts.is_empty();
-        *self.draining.borrow() && idle && !starting
+        *self.draining.borrow() && idle && !self.batch.starts_something()
     }
 
     /// Returns where the run is, for trying once more what may not become durable.
@@ -538,12 +606,15 @@ impl RunLoop {
     }
 
     /// Waits for anything to happen, then takes everything that has happened by then.
-    async fn wait(&mut self, renewal: &mut tokio::time::Interval) -> Result<(), RunError> {
+    async fn wait(&mut self) -> Result<(), RunError> {
         if self.finished.is_empty() {
+            let now = self.now();
             // Timers that fell due since the decision, while it was written, are still to be
             // served: they end the wait at once. Those before it had their turn.
             let timer = self.run.schedule().next_timer(self.decided_at);
+            let timer = timer.map(|at| at.since(now));
             let clock = Arc::clone(&self.context.ports.clock);
+            let renewal = self.tenure.renewal_due_in(clock.uptime());
             tokio::select! {
                 biased;
                 // Nothing can be recorded any more: what is in flight is stopped, and nothing starts.
@@ -551,10 +622,10 @@ impl RunLoop {
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
                 Some(request) = self.inbox.recv() => self.accept(request)?,
                 looked = Looking::answer(&mut self.looking) => self.record_look(looked)?,
-                () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
+                () = async { clock.sleep(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}
-                _ = renewal.tick() => self.renew_lease().await?,
+                () = clock.sleep(renewal) => {}
             }
         }
         while let Ok(request) = self.inbox.try_recv() {
@@ -563,20 +634,6 @@ impl RunLoop {
         self.collect_ready_calls();
         for finished in std::mem::take(&mut self.finished) {
             self.report(finished)?;
-        }
-        Ok(())
-    }
-
-    /// Renews the lease. A store that cannot be written right now is asked again next time: nobody
-    /// else can take the run over in it meanwhile, and each write says whether somebody has.
-    async fn renew_lease(&mut self) -> Result<(), RunError> {
-        let ttl = self.context.settings.lease_ttl;
-        match self.context.ports.store.renew(&self.lease, ttl).await {
-            Ok(lease) => self.lease = lease,
-            Err(AppendError::Store(error)) if error.may_pass() => {
-                tracing::warn!(run = %self.run.id(), %error, "the lease could not be renewed");
-            }
-            Err(error) => return Err(error.into()),
         }
         Ok(())
     }

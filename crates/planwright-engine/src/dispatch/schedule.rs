@@ -50,7 +50,7 @@ impl RunLoop {
         let mut passed_over = 0;
         loop {
             self.settle_flow().await?;
-            let now = self.context.ports.clock.now();
+            let now = self.now();
             let free = self.run.schedule().free_slots();
             let candidates: Vec<StepIx> = self
                 .run

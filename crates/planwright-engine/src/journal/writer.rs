@@ -15,6 +15,10 @@ use planwright_core::review::{self, Review, ReviewEvent};
 use planwright_core::run::{self, Corrupt, Run, RunEvent};
 use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
+use std::time::Duration;
+
+/// A clock that is behind by this much was set, or runs on another machine.
+const CLOCK_WENT_BACK: Duration = Duration::from_secs(1);
 
 /// What a journal tells the life of: a plan's review or a run.
 pub(crate) trait JournalState {
@@ -31,6 +35,9 @@ pub(crate) trait JournalState {
     fn apply_entry(&mut self, entry: &Entry<Self::Event>) -> Result<(), Corrupt>;
 
     fn plan_id(&self) -> &PlanId;
+
+    /// Returns when the last entry was written.
+    fn updated_at(&self) -> Timestamp;
 
     /// Returns the status that is cached beside the journal.
     fn cached_status(&self) -> CachedStatus;
@@ -58,6 +65,10 @@ impl JournalState for Review {
 
     fn plan_id(&self) -> &PlanId {
         self.id()
+    }
+
+    fn updated_at(&self) -> Timestamp {
+        Self::updated_at(self)
     }
 
     fn cached_status(&self) -> CachedStatus {
@@ -88,6 +99,10 @@ impl JournalState for Run {
 
     fn plan_id(&self) -> &PlanId {
         self.plan().id()
+    }
+
+    fn updated_at(&self) -> Timestamp {
+        Self::updated_at(self)
     }
 
     fn cached_status(&self) -> CachedStatus {
@@ -157,6 +172,8 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
         cause: Cause,
         now: Timestamp,
     ) -> Result<&[Entry<E>], WriteError<S::Refusal>> {
+        // Decided and written at the same instant, also where the clock went back.
+        let now = not_before(state, now);
         let events = state
             .decide_command(command, now)
             .map_err(WriteError::Refused)?;
@@ -173,6 +190,7 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
         cause: Cause,
         at: Timestamp,
     ) -> Result<&[Entry<E>], Corrupt> {
+        let at = not_before(state, at);
         let first = self.entries.len();
         for event in events {
             let (record, entry) = self.encode_entry(event, cause, at);
@@ -286,4 +304,19 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
             label: label.to_owned(),
         })
     }
+}
+
+/// The time of the next entry: times in one journal never run backwards, also where the clock of
+/// the machine did.
+pub(crate) fn not_before<S: JournalState>(state: &S, now: Timestamp) -> Timestamp {
+    let last = state.updated_at();
+    let behind = last.since(now);
+    if behind >= CLOCK_WENT_BACK {
+        tracing::warn!(
+            plan = %state.plan_id(),
+            ?behind,
+            "the clock of this machine is behind the journal, which goes on from its last entry"
+        );
+    }
+    now.max(last)
 }

@@ -92,14 +92,13 @@ impl Maintenance {
         info: &StreamInfo,
         report: &mut MaintenanceReport,
     ) -> Result<(), ReviewError> {
+        // An owner that is alive and did not renew its lease, because the machine slept say, has
+        // not left the run.
         let owned = self
-            .context
-            .ports
-            .store
-            .lease(run)
+            .runs()
+            .is_executed(run)
             .await
-            .map_err(LoadError::from)?
-            .is_some();
+            .map_err(LoadError::from)?;
         if owned || self.was_deleted(&info.status.plan).await? {
             return Ok(());
         }
@@ -180,6 +179,14 @@ impl Maintenance {
                     .decide(command, now)
                     .is_ok_and(|events| !events.is_empty())
         }) {
+            return Ok(Vec::new());
+        }
+        if self
+            .runs()
+            .is_executed(run)
+            .await
+            .map_err(LoadError::from)?
+        {
             return Ok(Vec::new());
         }
         let lease = match self

@@ -32,6 +32,8 @@ pub(super) struct State {
     pub(super) leases: BTreeMap<RunId, LeaseRow>,
     pub(super) messages: BTreeMap<MessageId, MessageRow>,
     dead: BTreeSet<OwnerId>,
+    /// Owners whose processes are known to be alive.
+    alive: BTreeSet<OwnerId>,
     damaged: BTreeMap<StreamName, String>,
 }
 
@@ -54,6 +56,15 @@ impl State {
             .as_ref()
             .filter(|owner| !self.dead.contains(*owner))?;
         (row.expires_at > now).then(|| row.lease(run, owner))
+    }
+
+    pub(super) fn living_owner(&self, run: &RunId) -> Option<OwnerId> {
+        let owner = self.leases.get(run)?.owner.as_ref()?;
+        self.alive.contains(owner).then(|| owner.clone())
+    }
+
+    pub(super) fn is_dead(&self, owner: &OwnerId) -> bool {
+        self.dead.contains(owner)
     }
 
     pub(super) fn info(&self, name: &StreamName) -> Option<StreamInfo> {
@@ -156,8 +167,16 @@ impl MemoryStore {
     /// Makes an owner dead, as if its process had been killed: its leases can be taken over at
     /// once.
     pub fn kill_owner(&self, owner: &OwnerId) {
-        self.state().dead.insert(owner.clone());
+        let mut state = self.state();
+        state.alive.remove(owner);
+        state.dead.insert(owner.clone());
+        drop(state);
         self.changed();
+    }
+
+    /// Shows that the process of an owner is alive, as one does that holds a lock.
+    pub fn show_alive(&self, owner: &OwnerId) {
+        self.state().alive.insert(owner.clone());
     }
 
     /// Makes a stream unreadable, as if its tail had been lost.

@@ -140,6 +140,17 @@ impl Leases for MemoryStore {
         ready(Ok(()))
     }
 
+    fn living_owner<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Option<OwnerId>, StoreError>> {
+        ready(Ok(self.state().living_owner(run)))
+    }
+
+    fn is_dead<'a>(&'a self, owner: &'a OwnerId) -> BoxFuture<'a, Result<bool, StoreError>> {
+        ready(Ok(self.state().is_dead(owner)))
+    }
+
     fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
         let now = self.clock.now();
         ready(Ok(self.state().live_lease(run, now)))

@@ -1,15 +1,32 @@
 //! The time and fresh ids.
 
+use super::BoxFuture;
 use planwright_core::time::Timestamp;
 use std::fmt;
+use std::time::Duration;
 
-/// Tells the time. Within one process it never runs backwards.
+/// Tells the time in three ways, which jump differently.
+///
+/// What is written down or expires goes by [`Clock::now`]: that is the time people and other
+/// machines mean. How long something may take goes by one of the others, which nobody can set.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// Returns the time.
+    /// The time of day. It jumps, in either direction, when the clock of the machine is set, and
+    /// forwards when the machine wakes up.
     fn now(&self) -> Timestamp;
 
-    /// Waits until [`Clock::now`] has reached `at`.
-    fn sleep_until(&self, at: Timestamp) -> super::BoxFuture<'static, ()>;
+    /// The time since some instant, including the time for which the machine slept. It never runs
+    /// backwards and cannot be set. For leases: another machine may count while this one sleeps.
+    fn uptime(&self) -> Duration;
+
+    /// As [`Clock::uptime`], but it stands still while the machine sleeps. For timeouts and
+    /// retries: a call that could not answer because its machine slept has not taken too long.
+    fn awake(&self) -> Duration;
+
+    /// Waits until [`Clock::now`] has reached `at`, whichever way it gets there.
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
+
+    /// Waits until [`Clock::awake`] has advanced by `time`.
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()>;
 }
 
 /// Brings randomness for ids.

@@ -90,6 +90,7 @@ impl EntryText for RunEvent {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::RunStalled { .. }
+            | Self::RunQueued { .. }
             | Self::CancelRequested { .. }
             | Self::RunCompleted { .. }
             | Self::RunFailed { .. }

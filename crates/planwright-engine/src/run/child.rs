@@ -2,9 +2,10 @@
 //! place in the parent: a process that makes the step again finds the run it began and goes on with
 //! it, instead of beginning another.
 
+use crate::context::Tenure;
 use crate::dispatch::First;
 use crate::journal::stored_value::{read_value, store_value};
-use crate::port::{AcquireError, BoxFuture, Lease};
+use crate::port::{AcquireError, BoxFuture};
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::remote_command::RunCommand;
@@ -184,7 +185,7 @@ impl Runs {
         if run.state().is_terminal() {
             return Ok(Begun::Ended(Box::new(run)));
         }
-        let lease = self.acquire_child(id).await?;
+        let tenure = self.acquire_child(id).await?;
         // Only what is read under the lease is current.
         let (mut run, head) = load_any_run(&self.context, id)
             .await
@@ -193,7 +194,7 @@ impl Runs {
             self.context
                 .ports
                 .store
-                .release(&lease)
+                .release(tenure.lease())
                 .await
                 .map_err(|error| lost(&error))?;
             return Ok(Begun::Ended(Box::new(run)));
@@ -203,7 +204,7 @@ impl Runs {
         Ok(Begun::Executing(self.execute(
             run,
             head,
-            lease,
+            tenure,
             options(order),
             first,
             None,
@@ -212,22 +213,12 @@ impl Runs {
 
     /// Takes the child over. Another process may be writing a command to it at this moment, or its
     /// last owner may have to be given up first.
-    async fn acquire_child(&self, id: &RunId) -> Result<Lease, CallReport> {
+    async fn acquire_child(&self, id: &RunId) -> Result<Tenure, CallReport> {
         let patience = self.context.settings.lease_ttl * 2;
         let since = tokio::time::Instant::now();
         loop {
-            match self
-                .context
-                .ports
-                .store
-                .acquire(
-                    id,
-                    &self.context.settings.owner,
-                    self.context.settings.lease_ttl,
-                )
-                .await
-            {
-                Ok(lease) => return Ok(lease),
+            match self.acquire(id).await {
+                Ok(tenure) => return Ok(tenure),
                 Err(AcquireError::Held { .. }) if since.elapsed() < patience => {
                     tokio::time::sleep(HELD_PAUSE).await;
                 }

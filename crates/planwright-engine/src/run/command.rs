@@ -126,7 +126,13 @@ impl Runs {
                 return Ok(verdict?);
             }
         }
-        match self.take(run).await? {
+        // An owner that is alive and late gets the message: it is about to renew its lease.
+        let taken = if self.has_overdue_owner(run).await? {
+            None
+        } else {
+            self.take(run).await?
+        };
+        match taken {
             Some(lease) => self.command_unowned(run, lease, command, None).await,
             None => self.command_elsewhere(run, &command).await,
         }
@@ -163,13 +169,16 @@ impl Runs {
         left.mask(&self.context.redaction.redactor());
         let body = serde_json::to_vec(&left).expect("commands are plain data");
         let message = self.context.ports.store.send(run, body).await?;
+        let since = tokio::time::Instant::now();
+        let patience = self.context.settings.lease_ttl / 2;
         let waiting = async {
             let mut changes = self.context.ports.store.changes();
             loop {
                 if let Some(answer) = self.context.ports.store.answer(message).await? {
                     return answer.map_err(CommandError::RefusedElsewhere);
                 }
-                if let Some(lease) = self.take(run).await? {
+                let waits = since.elapsed() < patience && self.has_overdue_owner(run).await?;
+                if !waits && let Some(lease) = self.take(run).await? {
                     // The owner may have answered just before it let go: nothing is done twice.
                     if let Some(answer) = self.context.ports.store.answer(message).await? {
                         self.context.ports.store.release(&lease).await?;
@@ -242,6 +251,26 @@ impl Runs {
         ];
         self.write_all(id, lease, &commands, message).await?;
         Ok(())
+    }
+
+    /// Writes down that a run waits for one of so many others to end, and lets go of it. What its
+    /// last owner left behind is settled first.
+    pub(crate) async fn note_queued(&self, id: &RunId, slots: u32) -> Result<(), CommandError> {
+        if self.has_overdue_owner(id).await? {
+            return Ok(());
+        }
+        let Some(lease) = self.take(id).await? else {
+            return Ok(());
+        };
+        let commands = [
+            (Command::Recover, Cause::Recovery),
+            (Command::Queue { slots }, Cause::Schedule),
+        ];
+        let written = self.write_all(id, &lease, &commands, None).await;
+        if written.is_err() {
+            self.context.ports.store.release(&lease).await?;
+        }
+        written.map(drop)
     }
 
     /// Writes what time has brought about, and lets go of the run.

@@ -22,8 +22,8 @@ pub struct RunOptions {
     pub guards: bool,
     /// Keep executing while only people can move the run on, instead of returning.
     pub linger: bool,
-    /// Only begin the run; another process goes on with it.
-    pub queued: bool,
+    /// Only begin the run, and say that it waits for one of so many others to end.
+    pub queued: Option<u32>,
     /// Callbacks for this run alone.
     pub observers: Vec<Arc<dyn Observer>>,
     /// A yes that is recorded in the same commit as the start of the run, instead of by
@@ -53,7 +53,7 @@ impl RunOptions {
             max_concurrency: None,
             guards: true,
             linger: false,
-            queued: false,
+            queued: None,
             observers: Vec::new(),
             approval: None,
             trace: None,

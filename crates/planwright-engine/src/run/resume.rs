@@ -1,9 +1,9 @@
 //! Going on with runs that have not ended.
 
-use crate::context::{Request, Verdict};
+use crate::context::{Request, Tenure, Verdict};
 use crate::dispatch::First;
 use crate::journal::load::{LoadError, load_review, load_run};
-use crate::port::Lease;
+use crate::port::AcquireError;
 use crate::run::conversation::is_conversation;
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 struct Taken {
     run: Run,
     head: Head,
-    lease: Lease,
+    tenure: Tenure,
     original: Option<OriginalJournal>,
 }
 
@@ -87,11 +87,11 @@ impl Runs {
         let Taken {
             run,
             head,
-            lease,
+            tenure,
             original,
         } = self.take_over(run, review).await?;
         let first = First::resuming(&run, &options.by);
-        Ok(self.execute(run, head, lease, options, first, original))
+        Ok(self.execute(run, head, tenure, options, first, original))
     }
 
     /// Goes on with a run for the principal who ordered it, if it can go on without a person. A
@@ -112,6 +112,17 @@ impl Runs {
             Some(RunStatus::Waiting) if self.waits_for_moving_children(id).await? => {}
             Some(RunStatus::Adjusted) => return self.resume_adjusted(id).await,
             _ => return Ok(Continued::Nothing),
+        }
+        // Asked before the whole run is read: a run that another process executes is asked about
+        // again and again.
+        let lease = self.context.ports.store.lease(id).await;
+        if let Some(lease) = lease.map_err(LoadError::from)? {
+            return Err(AcquireError::Held {
+                run: lease.run,
+                owner: lease.owner,
+                expires_at: lease.expires_at,
+            }
+            .into());
         }
         let executing = self.resume_stopped(id, First::Nothing).await?;
         Ok(executing.map_or(Continued::Nothing, Continued::Executing))
@@ -154,7 +165,7 @@ impl Runs {
         let Taken {
             run,
             head,
-            lease,
+            tenure,
             original,
         } = self.take_over(run, &review).await?;
         // A person may have paused or ended it just now.
@@ -162,13 +173,13 @@ impl Runs {
             self.context
                 .ports
                 .store
-                .release(&lease)
+                .release(tenure.lease())
                 .await
                 .map_err(LoadError::from)?;
             return Ok(None);
         }
         Ok(Some(
-            self.execute(run, head, lease, options, first, original),
+            self.execute(run, head, tenure, options, first, original),
         ))
     }
 
@@ -237,16 +248,7 @@ impl Runs {
             return Err(missing.into());
         }
         let subplans = self.refuse_changed_tools(run).await?;
-        let lease = self
-            .context
-            .ports
-            .store
-            .acquire(
-                &id,
-                &self.context.settings.owner,
-                self.context.settings.lease_ttl,
-            )
-            .await?;
+        let tenure = self.acquire(&id).await?;
         // Only what is read under the lease is current.
         let (mut run, head) = load_run(
             &*self.context.ports.store,
@@ -260,7 +262,7 @@ impl Runs {
         Ok(Taken {
             run,
             head,
-            lease,
+            tenure,
             original,
         })
     }

@@ -1,9 +1,9 @@
 //! The facade over runs. Its methods stand in the files of this room and of `reflection`.
 
-use crate::context::Context;
+use crate::context::{Context, Tenure};
 use crate::journal::load::{LoadError, load_run};
 use crate::planner::Planner;
-use crate::port::StoreError;
+use crate::port::{AcquireError, StoreError};
 use crate::review::plans::Plans;
 use planwright_core::id::RunId;
 use planwright_core::journal::Head;
@@ -49,7 +49,26 @@ impl Runs {
 
     /// Is a live process executing this run?
     pub async fn is_executed(&self, id: &RunId) -> Result<bool, StoreError> {
-        Ok(self.context.ports.store.lease(id).await?.is_some())
+        let store = &self.context.ports.store;
+        Ok(store.lease(id).await?.is_some() || self.has_overdue_owner(id).await?)
+    }
+
+    /// Returns whether the lease of the run has run out although another process that holds it is
+    /// alive: the machine slept, its clock was set, or the process was stopped. It renews the lease
+    /// as soon as it gets to it, unless it never will.
+    pub(crate) async fn has_overdue_owner(&self, id: &RunId) -> Result<bool, StoreError> {
+        let owner = self.context.ports.store.living_owner(id).await?;
+        let is_other = owner.is_some_and(|owner| owner != self.context.settings.owner);
+        Ok(is_other && self.context.ports.store.lease(id).await?.is_none())
+    }
+
+    /// Takes over a run whose owner is gone.
+    pub(crate) async fn acquire(&self, id: &RunId) -> Result<Tenure, AcquireError> {
+        let ttl = self.context.settings.lease_ttl;
+        let asked_at = self.context.ports.clock.uptime();
+        let owner = &self.context.settings.owner;
+        let lease = self.context.ports.store.acquire(id, owner, ttl).await?;
+        Ok(Tenure::new(lease, ttl, asked_at))
     }
 
     /// Folds a run from its journal, and says where that ends.

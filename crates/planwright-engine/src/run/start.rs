@@ -1,8 +1,9 @@
 //! Starting, resuming and forking runs.
 
+use crate::context::Tenure;
 use crate::dispatch::{Ended, First, RunLoop, Setup};
 use crate::journal::load::{LoadError, load_review, load_run};
-use crate::journal::writer::JournalWriter;
+use crate::journal::writer::{JournalWriter, not_before};
 use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule};
 use crate::reflection::Origin;
 use crate::review::append::{damaged_plan, write_error};
@@ -359,7 +360,7 @@ impl Runs {
         let previous = review.runs().last().map(|opened| opened.run.clone());
         // One instant for all that is decided here: what is valid when it is checked is valid when
         // it is spent.
-        let now = self.context.ports.clock.now();
+        let now = not_before(&review, self.context.ports.clock.now());
         let mut review = review;
         let mut journal = self.plans().plan_writer(plan.id(), head);
         if let Some(given) = &given {
@@ -425,6 +426,8 @@ impl Runs {
             reflection: reflection.map(Box::new),
         };
         let priority = self.priority(&plan, previous.as_ref()).await;
+        let mut taken_over = taken_over;
+        taken_over.extend(options.queued.map(|slots| RunEvent::RunQueued { slots }));
         let first = self.first_entries(&run_id, &plan, priority, started, taken_over);
         // Boxed: a run in its first moment is large, and many futures hold this one.
         Box::pin(self.begin(first, vec![plan_append], None, options)).await
@@ -460,20 +463,17 @@ impl Runs {
             .last()
             .map_or(Head::EMPTY, planwright_core::journal::Record::head);
         with.push(opened);
+        let asked_at = self.context.ports.clock.uptime();
         self.context.ports.store.append(with).await?;
-        let expires_at = self
-            .context
-            .ports
-            .clock
-            .now()
-            .plus(self.context.settings.lease_ttl);
+        let ttl = self.context.settings.lease_ttl;
+        let expires_at = self.context.ports.clock.now().plus(ttl);
         let lease = Lease {
             run: run.id().clone(),
             owner: self.context.settings.owner.clone(),
             epoch: 1,
             expires_at,
         };
-        if options.queued {
+        if options.queued.is_some() {
             self.context
                 .ports
                 .store
@@ -482,7 +482,8 @@ impl Runs {
                 .map_err(LoadError::from)?;
             return Ok(RunHandle::of_queued(run));
         }
-        Ok(self.execute(run, head, lease, options, First::Nothing, original))
+        let tenure = Tenure::new(lease, ttl, asked_at);
+        Ok(self.execute(run, head, tenure, options, First::Nothing, original))
     }
 
     /// Returns why there is an approval of this version that does not let it run, if there is one.
@@ -555,7 +556,7 @@ impl Runs {
             .expect("the first entry starts the run");
         journal
             .record(&mut run, taken_over, Cause::Command, now)
-            .expect("reused results come in dependency order");
+            .expect("reused results come in dependency order, and before the wait for a slot");
         let lease = LeaseRule::Open {
             owner: self.context.settings.owner.clone(),
             ttl: self.context.settings.lease_ttl,
@@ -568,7 +569,7 @@ impl Runs {
         &self,
         run: Run,
         head: Head,
-        lease: Lease,
+        tenure: Tenure,
         options: RunOptions,
         first: First,
         original: Option<OriginalJournal>,
@@ -584,7 +585,7 @@ impl Runs {
             runs: self.clone(),
             run,
             head,
-            lease,
+            tenure,
             linger: options.linger,
             observers: observers.clone(),
             inbox,

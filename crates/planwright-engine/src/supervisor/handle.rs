@@ -18,6 +18,9 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+/// The most runs that can be asked for: each holds a journal in memory.
+const MAX_RUNS: usize = 1 << 20;
+
 /// Orders that have been given and not yet looked at.
 const MAX_COMMANDS: usize = 1024;
 
@@ -68,6 +71,7 @@ pub struct Supervisor {
     files: DueFiles,
     commands: mpsc::Sender<SchedulerCommand>,
     slots: Arc<Semaphore>,
+    max_runs: u32,
     stats: watch::Receiver<SupervisorStats>,
     stopping: CancellationToken,
     scheduler: Arc<Mutex<Option<JoinHandle<()>>>>,
@@ -80,13 +84,15 @@ impl Supervisor {
     /// people decide.
     pub fn start(engine: Engine, options: &SupervisorOptions) -> Self {
         let (commands, inbox) = mpsc::channel(MAX_COMMANDS);
-        let slots = Arc::new(Semaphore::new(options.max_runs.max(1)));
+        let max_runs = options.max_runs.clamp(1, MAX_RUNS);
+        let slots = Arc::new(Semaphore::new(max_runs));
+        let max_runs = u32::try_from(max_runs).unwrap_or(u32::MAX);
         let (stats, watched) = watch::channel(SupervisorStats::default());
         let stopping = CancellationToken::new();
         let files = DueFiles::new(options.files.clone());
         let scheduler = RunScheduler::new(
             engine.clone(),
-            Arc::clone(&slots),
+            (Arc::clone(&slots), max_runs),
             stats,
             stopping.clone(),
             files.clone(),
@@ -104,6 +110,7 @@ impl Supervisor {
             files,
             commands,
             slots,
+            max_runs,
             stats: watched,
             scheduler: Arc::new(Mutex::new(Some(scheduler))),
             _guard: Arc::new(stopping.clone().drop_guard()),
@@ -122,12 +129,12 @@ impl Supervisor {
             return Err(StartRunError::Stopping);
         }
         let slot = Arc::clone(&self.slots).try_acquire_owned().ok();
-        options.queued = slot.is_none();
+        options.queued = slot.is_none().then_some(self.max_runs);
         let handle = self.engine.runs().start(plan, options).await?;
         let run = handle.run_id().clone();
         let command = match slot {
             Some(slot) => SchedulerCommand::Watch(handle, Some(slot)),
-            None => SchedulerCommand::Resume(run.clone()),
+            None => SchedulerCommand::Queue(run.clone()),
         };
         self.send_command(command).await;
         Ok(run)

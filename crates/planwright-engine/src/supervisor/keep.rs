@@ -3,6 +3,7 @@
 use super::files::DueFiles;
 use crate::engine::Engine;
 use crate::maintenance::MaintenanceReport;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -16,14 +17,9 @@ const LONGEST: Duration = Duration::from_mins(5);
 pub(super) async fn keep(engine: Engine, files: DueFiles, stopping: CancellationToken) {
     let keeping = async {
         loop {
-            let now = engine.context.ports.clock.now();
+            let clock = Arc::clone(&engine.context.ports.clock);
             // Not at once: first what was going on may go on.
-            engine
-                .context
-                .ports
-                .clock
-                .sleep_until(now.plus(SHORTEST))
-                .await;
+            clock.sleep(SHORTEST).await;
             let next_at = match engine.maintenance().run_maintenance().await {
                 Ok(report) => log_notices(&files, &report),
                 Err(error) => {
@@ -31,13 +27,12 @@ pub(super) async fn keep(engine: Engine, files: DueFiles, stopping: Cancellation
                     None
                 }
             };
-            let latest = now.plus(LONGEST);
-            engine
-                .context
-                .ports
-                .clock
-                .sleep_until(next_at.map_or(latest, |at| at.min(latest)))
-                .await;
+            // What is due goes by the time of day. A clock that is set back does not make this wait
+            // for longer.
+            tokio::select! {
+                () = clock.sleep(LONGEST) => {}
+                () = async { clock.sleep_until(next_at.expect("guarded")).await }, if next_at.is_some() => {}
+            }
         }
     };
     tokio::select! {

@@ -4,7 +4,7 @@
 use super::files::DueFiles;
 use super::handle::SupervisorStats;
 use crate::engine::Engine;
-use crate::port::{AcquireError, StoreError};
+use crate::port::{AcquireError, OwnerId, StoreError};
 use crate::run::handle::RunHandle;
 use crate::run::resume::Continued;
 use crate::run::start::StartRunError;
@@ -23,6 +23,16 @@ use tokio_util::sync::CancellationToken;
 /// The pause before a held run is tried again: its holder may only be writing a command to it.
 const HELD_PAUSE: Duration = Duration::from_millis(200);
 
+/// Owners of runs that wait for them are looked at this often: one that died is noticed by its
+/// free lock.
+const OWNERS_PAUSE: Duration = Duration::from_secs(1);
+
+/// A run that waits for a slot for longer than this says so in its journal.
+const NOTE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Runs that are told at once that they wait; the rest is told later.
+const MAX_NOTED: usize = 1000;
+
 /// A run that cannot go on is tried again after this long, then four times as long, and so on.
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);
 const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
@@ -36,6 +46,8 @@ const MAX_QUEUE: usize = 100_000;
 pub(super) enum SchedulerCommand {
     /// This run may be able to go on.
     Resume(RunId),
+    /// This run was begun without a slot, and its journal says so.
+    Queue(RunId),
     /// This run is being executed. Its slot, if it has one, is free once it has stopped.
     Watch(RunHandle, Option<OwnedSemaphorePermit>),
 }
@@ -49,7 +61,9 @@ enum RunExit {
     /// The work goes on in this one.
     ContinuedAs(RunHandle),
     /// Another owner holds it until then.
-    Held(Timestamp),
+    Held { owner: OwnerId, until: Timestamp },
+    /// Its lease ran out, but its owner is alive: it was stopped, or the machine slept.
+    Overdue,
     /// It cannot go on, and no retry helps.
     Hopeless(StartRunError),
     /// It failed, and may succeed later.
@@ -63,13 +77,24 @@ pub(super) struct RunScheduler {
     stopping: CancellationToken,
     queue: VecDeque<RunId>,
     queued: BTreeSet<RunId>,
+    /// Runs in the queue whose journals say that they wait.
+    noted: BTreeSet<RunId>,
+    /// When those that still wait are noted.
+    note_at: Option<Duration>,
+    max_runs: u32,
     /// How many tasks there are for a run: one, or two while a command to go on meets one to watch.
     executing: BTreeMap<RunId, usize>,
     /// Runs that a person decided about while they were executed: they are looked at once more
     /// afterwards.
     again: BTreeSet<RunId>,
-    /// Runs that are tried again later.
-    later: BTreeSet<(Timestamp, RunId)>,
+    /// Runs that are tried again later, by the time for which the machine is awake.
+    later: BTreeSet<(Duration, RunId)>,
+    /// Runs that other owners hold. They are tried again as soon as their owner is dead.
+    held: BTreeMap<OwnerId, BTreeSet<RunId>>,
+    /// When the owners of held runs are looked at next.
+    owners_due: Duration,
+    /// Runs whose living owner had time enough to renew its lease.
+    overdue: BTreeSet<RunId>,
     /// How often in a row a run could not be executed.
     tries: BTreeMap<RunId, u32>,
     tasks: JoinSet<(RunId, RunExit)>,
@@ -79,7 +104,7 @@ pub(super) struct RunScheduler {
 impl RunScheduler {
     pub(super) fn new(
         engine: Engine,
-        slots: Arc<Semaphore>,
+        (slots, max_runs): (Arc<Semaphore>, u32),
         stats: watch::Sender<SupervisorStats>,
         stopping: CancellationToken,
         files: DueFiles,
@@ -91,9 +116,15 @@ impl RunScheduler {
             stopping,
             queue: VecDeque::new(),
             queued: BTreeSet::new(),
+            noted: BTreeSet::new(),
+            note_at: None,
+            max_runs,
             executing: BTreeMap::new(),
             again: BTreeSet::new(),
             later: BTreeSet::new(),
+            held: BTreeMap::new(),
+            owners_due: Duration::ZERO,
+            overdue: BTreeSet::new(),
             tries: BTreeMap::new(),
             tasks: JoinSet::new(),
             files,
@@ -107,7 +138,10 @@ impl RunScheduler {
             self.fill_slots();
             self.publish_stats();
             let clock = Arc::clone(&self.engine.context.ports.clock);
-            let next = self.later.first().map(|(at, _)| *at);
+            let now = clock.awake();
+            let next = self.later.first().map(|(at, _)| at.saturating_sub(now));
+            let owners = self.owners_due.saturating_sub(now);
+            let note = self.note_at.map(|at| at.saturating_sub(now));
             let slots = Arc::clone(&self.slots);
             tokio::select! {
                 biased;
@@ -116,7 +150,9 @@ impl RunScheduler {
                 Some(command) = commands.recv() => self.handle_command(command),
                 // A slot that a run outside of the queue held became free.
                 _ = slots.acquire(), if !self.queue.is_empty() => {}
-                () = async { clock.sleep_until(next.expect("guarded")).await }, if next.is_some() => self.retry_due(),
+                () = async { clock.sleep(next.expect("guarded")).await }, if next.is_some() => self.retry_due(),
+                () = async { clock.sleep(note.expect("guarded")).await }, if note.is_some() => self.note_waiting(),
+                () = clock.sleep(owners), if !self.held.is_empty() => self.look_at_owners().await,
             }
         }
         commands.close();
@@ -153,6 +189,10 @@ impl RunScheduler {
     fn handle_command(&mut self, command: SchedulerCommand) {
         match command {
             SchedulerCommand::Resume(run) => self.enqueue(run),
+            SchedulerCommand::Queue(run) => {
+                self.noted.insert(run.clone());
+                self.enqueue(run);
+            }
             SchedulerCommand::Watch(handle, slot) => self.watch(handle, slot),
         }
     }
@@ -171,17 +211,24 @@ impl RunScheduler {
     fn fill_slots(&mut self) {
         while !self.queue.is_empty() {
             let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+                let now = self.engine.context.ports.clock.awake();
+                if self.noted.len() < self.queue.len() {
+                    self.note_at.get_or_insert(now + NOTE_PAUSE);
+                }
                 return;
             };
             let Some(run) = self.queue.pop_front() else {
                 return;
             };
             self.queued.remove(&run);
+            self.noted.remove(&run);
             *self.executing.entry(run.clone()).or_default() += 1;
+            self.forget_held(&run);
             let engine = self.engine.clone();
             let files = self.files.clone();
+            let patient = !self.overdue.contains(&run);
             self.tasks.spawn(async move {
-                let executed = AssertUnwindSafe(resume_run(&engine, &run, &files))
+                let executed = AssertUnwindSafe(resume_run(&engine, &run, &files, patient))
                     .catch_unwind()
                     .await;
                 drop(slot);
@@ -212,7 +259,11 @@ impl RunScheduler {
     fn handle_exit(&mut self, run: RunId, exit: RunExit) {
         self.forget_task(&run);
         let again = self.again.remove(&run);
-        let now = self.engine.context.ports.clock.now();
+        let clock = Arc::clone(&self.engine.context.ports.clock);
+        let now = clock.awake();
+        if !matches!(exit, RunExit::Overdue) {
+            self.overdue.remove(&run);
+        }
         match exit {
             RunExit::Done => {
                 self.tries.remove(&run);
@@ -232,22 +283,99 @@ impl RunScheduler {
                 tracing::warn!(%run, %error, "the run cannot go on by itself");
                 self.tries.remove(&run);
             }
-            RunExit::Held(until) => {
+            RunExit::Held { owner, until } => {
                 let tries = self.count_try(&run);
                 let longest = self.engine.context.settings.lease_ttl.max(HELD_PAUSE);
                 let pause = if tries == 0 {
                     HELD_PAUSE
                 } else {
-                    until.since(now).clamp(HELD_PAUSE, longest)
+                    until.since(clock.now()).clamp(HELD_PAUSE, longest)
                 };
-                self.later.insert((now.plus(pause), run));
+                if self.held.is_empty() {
+                    self.owners_due = now + OWNERS_PAUSE;
+                }
+                self.held.entry(owner).or_default().insert(run.clone());
+                self.later.insert((now + pause, run));
+            }
+            RunExit::Overdue => {
+                // Its owner renews the lease as soon as it runs again, well within this time.
+                self.overdue.insert(run.clone());
+                let pause = self.engine.context.settings.lease_ttl / 2;
+                self.later.insert((now + pause, run));
             }
             RunExit::Failed(reason) => {
                 let pause = backoff(self.count_try(&run));
                 tracing::warn!(%run, reason, again_in = ?pause, "the run could not be executed");
-                self.later.insert((now.plus(pause), run));
+                self.later.insert((now + pause, run));
             }
         }
+    }
+
+    /// Writes into the journals of the runs that wait for a slot that they do. One after the other
+    /// and beside everything else: it is for people who look.
+    fn note_waiting(&mut self) {
+        self.note_at = None;
+        let unnoted: Vec<RunId> = self
+            .queue
+            .iter()
+            .filter(|run| !self.noted.contains(*run))
+            .take(MAX_NOTED)
+            .cloned()
+            .collect();
+        self.noted.extend(unnoted.iter().cloned());
+        let engine = self.engine.clone();
+        let slots = self.max_runs;
+        let noting = async move {
+            for run in unnoted {
+                if let Err(error) = engine.runs().note_queued(&run, slots).await {
+                    tracing::debug!(%run, %error, "it is not noted that the run waits");
+                }
+            }
+        };
+        let stopping = self.stopping.clone();
+        tokio::spawn(async move { stopping.run_until_cancelled(noting).await });
+    }
+
+    /// Takes up the runs of owners that died. Asking costs one look at a lock per owner, not one at
+    /// each run.
+    async fn look_at_owners(&mut self) {
+        let store = Arc::clone(&self.engine.context.ports.store);
+        let mut dead = BTreeSet::new();
+        for owner in self.held.keys() {
+            match store.is_dead(owner).await {
+                Ok(true) => {
+                    dead.insert(owner.clone());
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "it cannot be told which owners are alive");
+                    break;
+                }
+            }
+        }
+        for owner in dead {
+            let Some(runs) = self.held.remove(&owner) else {
+                continue;
+            };
+            tracing::info!(
+                owner = owner.0,
+                runs = runs.len(),
+                "an owner died: its runs are taken over"
+            );
+            self.later.retain(|(_, run)| !runs.contains(run));
+            for run in runs {
+                self.enqueue(run);
+            }
+        }
+        self.owners_due = self.engine.context.ports.clock.awake() + OWNERS_PAUSE;
+    }
+
+    /// The run is tried now: what is known about its owner is found out anew.
+    fn forget_held(&mut self, run: &RunId) {
+        self.held.retain(|_, runs| {
+            runs.remove(run);
+            !runs.is_empty()
+        });
     }
 
     /// Returns how often this run was tried before.
@@ -259,7 +387,7 @@ impl RunScheduler {
     }
 
     fn retry_due(&mut self) {
-        let now = self.engine.context.ports.clock.now();
+        let now = self.engine.context.ports.clock.awake();
         while let Some((at, _)) = self.later.first()
             && *at <= now
         {
@@ -287,14 +415,23 @@ fn backoff(tries: u32) -> Duration {
         .min(LONGEST_BACKOFF)
 }
 
-async fn resume_run(engine: &Engine, run: &RunId, files: &DueFiles) -> RunExit {
+/// `patient`: an owner that is alive and late is given the time to renew its lease.
+async fn resume_run(engine: &Engine, run: &RunId, files: &DueFiles, patient: bool) -> RunExit {
+    match engine.runs().has_overdue_owner(run).await {
+        Ok(true) if patient => return RunExit::Overdue,
+        Ok(_) => {}
+        Err(error) => return RunExit::Failed(error.to_string()),
+    }
     match engine.runs().resume_unattended(run).await {
         Ok(Continued::Executing(handle)) if handle.run_id() != run => RunExit::ContinuedAs(handle),
         Ok(Continued::Executing(mut handle)) => watch_over(&mut handle, files).await,
         Ok(Continued::Nothing) => RunExit::Done,
-        Err(StartRunError::Acquire(AcquireError::Held { expires_at, .. })) => {
-            RunExit::Held(expires_at)
-        }
+        Err(StartRunError::Acquire(AcquireError::Held {
+            owner, expires_at, ..
+        })) => RunExit::Held {
+            owner,
+            until: expires_at,
+        },
         Err(error) if is_hopeless(&error) => RunExit::Hopeless(error),
         Err(error) => RunExit::Failed(error.to_string()),
     }

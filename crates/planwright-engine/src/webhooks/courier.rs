@@ -51,7 +51,7 @@ pub struct Courier {
     watch: Arc<dyn CourierWatch>,
     /// Failures since the last success.
     failures: u32,
-    rests_until: Option<Timestamp>,
+    rests_until: Option<Duration>,
 }
 
 impl Courier {
@@ -93,7 +93,7 @@ impl Courier {
                         tokio::time::sleep(SLOW_LOOK).await;
                     }
                 }
-                () = clock.sleep_until(wake) => {}
+                () = clock.sleep(wake.since(self.now())) => {}
             }
         }
     }
@@ -120,10 +120,14 @@ impl Courier {
         self.engine.context.ports.clock.now()
     }
 
+    fn awake(&self) -> Duration {
+        self.engine.context.ports.clock.awake()
+    }
+
     async fn wake_at(&self) -> Timestamp {
         let slow = self.now().plus(SLOW_LOOK);
         if let Some(rests_until) = self.rests_until {
-            return rests_until;
+            return self.now().plus(rests_until.saturating_sub(self.awake()));
         }
         match self.outbox.next_at(self.webhook.name()).await {
             Ok(Some(next_at)) => next_at.min(slow),
@@ -201,7 +205,8 @@ impl Courier {
         let mut sent = false;
         loop {
             let now = self.now();
-            if self.rests_until.is_some_and(|until| now < until) || stop.is_cancelled() {
+            let awake = self.awake();
+            if self.rests_until.is_some_and(|until| awake < until) || stop.is_cancelled() {
                 return Ok(sent);
             }
             self.rests_until = None;
@@ -310,8 +315,9 @@ impl Courier {
 
     /// Leaves the endpoint alone: as long as it asked, or longer and longer while it fails.
     fn rest(&mut self, now: Timestamp, asked: Option<Timestamp>) {
-        let growing = now.plus(Duration::from_secs(1 << self.failures.min(10)).min(LONGEST_REST));
-        self.rests_until = Some(asked.map_or(growing, |asked| asked.max(growing)));
+        let growing = Duration::from_secs(1 << self.failures.min(10)).min(LONGEST_REST);
+        let asked = asked.map_or(Duration::ZERO, |asked| asked.since(now));
+        self.rests_until = Some(self.awake() + asked.max(growing));
     }
 }
 

@@ -402,6 +402,7 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
             },
         ),
         E::ResultReused { .. }
+        | E::RunQueued { .. }
         | E::AttemptStarted { .. }
         | E::AttemptSucceeded { .. }
         | E::AttemptFailed { .. }

@@ -32,6 +32,7 @@ mod secrets;
 mod store_trouble;
 mod subplans;
 mod supervision;
+mod time_jumps;
 mod typed_secrets;
 mod undo;
 mod values;

@@ -25,31 +25,76 @@ use tokio::time::Instant;
 /// Follows tokio's clock, which stands still while anything can happen. Survives the runtime it was
 /// read in.
 #[derive(Debug)]
-pub(crate) struct VirtualClock(Mutex<(Timestamp, Instant)>);
+pub(crate) struct VirtualClock(Mutex<Hands>);
+
+#[derive(Debug, Clone, Copy)]
+struct Hands {
+    now: Timestamp,
+    /// Time for which the machine slept.
+    slept: Duration,
+    anchor: Instant,
+}
 
 impl VirtualClock {
     fn new() -> Self {
-        Self(Mutex::new((
-            Timestamp::from_millis(1_700_000_000_000),
-            Instant::now(),
-        )))
+        Self(Mutex::new(Hands {
+            now: Timestamp::from_millis(1_700_000_000_000),
+            slept: Duration::ZERO,
+            anchor: Instant::now(),
+        }))
     }
 
     /// Goes on from `now` in another runtime, whose own clock begins anew.
     pub(crate) fn carry_over(&self, now: Timestamp) {
-        *self.0.lock().unwrap() = (now, Instant::now());
+        *self.0.lock().unwrap() = Hands {
+            now,
+            slept: Duration::ZERO,
+            anchor: Instant::now(),
+        };
+    }
+
+    /// The machine sleeps for so long.
+    pub(crate) fn suspend(&self, time: Duration) {
+        let mut hands = self.0.lock().unwrap();
+        hands.now = hands.now.plus(time);
+        hands.slept += time;
+    }
+
+    /// The operator sets the time of day forwards.
+    pub(crate) fn set_forward(&self, by: Duration) {
+        let mut hands = self.0.lock().unwrap();
+        hands.now = hands.now.plus(by);
+    }
+
+    /// The operator sets the time of day back.
+    pub(crate) fn set_back(&self, by: Duration) {
+        let mut hands = self.0.lock().unwrap();
+        hands.now = hands.now.minus(by);
     }
 }
 
 impl Clock for VirtualClock {
     fn now(&self) -> Timestamp {
-        let (at, anchor) = *self.0.lock().unwrap();
-        at.plus(anchor.elapsed())
+        let hands = *self.0.lock().unwrap();
+        hands.now.plus(hands.anchor.elapsed())
+    }
+
+    fn uptime(&self) -> Duration {
+        let hands = *self.0.lock().unwrap();
+        hands.anchor.elapsed() + hands.slept
+    }
+
+    fn awake(&self) -> Duration {
+        self.0.lock().unwrap().anchor.elapsed()
     }
 
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         let left = at.since(self.now());
         Box::pin(tokio::time::sleep(left))
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(time))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::auth::AllowedHost;
 use crate::events::EventsOptions;
+use planwright_engine::SupervisorOptions;
 use std::time::Duration;
 
 /// Everything has a limit. The defaults suit a team.
@@ -23,6 +24,8 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// Requests that are worked on at once; more are told to come again.
     pub max_in_flight: usize,
+    /// Runs that are executed at once; others wait for their turn.
+    pub max_runs: usize,
     /// Requests of one principal per second, over time.
     pub requests_per_second: u32,
     /// Requests of one principal at once.
@@ -46,6 +49,7 @@ impl Default for Settings {
             max_idle_per_address: 64,
             idle_timeout: Duration::from_secs(15),
             max_in_flight: 256,
+            max_runs: SupervisorOptions::default().max_runs,
             requests_per_second: 200,
             burst: 1_000,
             max_body_bytes: 1 << 20,

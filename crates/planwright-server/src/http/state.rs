@@ -51,8 +51,8 @@ impl Http {
             }
         });
         let background = SupervisorOptions {
+            max_runs: settings.max_runs,
             files: Some(Arc::clone(&service.files)),
-            ..SupervisorOptions::default()
         };
         Self(Arc::new(Parts {
             sign_in: SignIn::default(),

@@ -182,6 +182,17 @@ impl Leases for CountingStore {
         self.inner.release(lease)
     }
 
+    fn living_owner<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Option<OwnerId>, StoreError>> {
+        self.inner.living_owner(run)
+    }
+
+    fn is_dead<'a>(&'a self, owner: &'a OwnerId) -> BoxFuture<'a, Result<bool, StoreError>> {
+        self.inner.is_dead(owner)
+    }
+
     fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
         self.inner.lease(run)
     }

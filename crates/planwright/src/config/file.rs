@@ -138,6 +138,8 @@ pub(crate) struct ServeTable {
     pub(crate) idle_timeout_seconds: Option<u64>,
     /// Requests that are worked on at once.
     pub(crate) max_in_flight: Option<usize>,
+    /// Runs that are executed at once; others wait for their turn.
+    pub(crate) max_runs: Option<usize>,
     /// Requests of one principal per second, over time.
     pub(crate) requests_per_second: Option<u32>,
     /// Requests of one principal at once.
@@ -558,6 +560,7 @@ mod tests {
             allow_origins = ["https://app.example.org"]
             max_connections = 100
             max_in_flight = 10
+            max_runs = 3
             requests_per_second = 10
             burst = 20
             [roles]
@@ -581,6 +584,7 @@ mod tests {
         assert_eq!(config.retention().stalled_after, Duration::from_secs(300));
         assert_eq!(config.bounds().max_steps, 10);
         assert_eq!(config.limits().per_tool["demo.sleep"], 2);
+        assert_eq!(config.serve().max_runs, Some(3));
         assert_eq!(config.toolbox().classes["demo.echo"], EffectClass::Keyed);
     }
 

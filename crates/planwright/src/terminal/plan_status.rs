@@ -10,7 +10,8 @@ use planwright_core::status::PlanStatus;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanStatusLine {
     pub(crate) status: PlanStatus,
-    /// Set when no process executes the run: the commands that continue or end it.
+    /// Set when no process executes the run: that it waits for its turn, or the commands that
+    /// continue or end it.
     pub(crate) note: Option<String>,
 }
 
@@ -36,6 +37,16 @@ pub(crate) async fn load_status_line(
     };
     if app.engine.runs().is_executed(&opened.run).await? {
         return Ok(PlanStatusLine { status, note: None });
+    }
+    let (run, _) = app.engine.runs().load_run(&opened.run, review).await?;
+    if let Some(slots) = run.queued_behind() {
+        let note = format!(
+            "it waits for its turn: the service executes {slots} runs at once (max_runs in [serve])"
+        );
+        return Ok(PlanStatusLine {
+            status,
+            note: Some(note),
+        });
     }
     let note = format!(
         "no process executes it: planwright resume {id} continues it; planwright cancel {id} stops it"

@@ -314,6 +314,7 @@ fn describe_event(printer: Printer, run: &Run, event: &RunEvent) -> Option<Strin
         | RunEvent::RunPaused { .. }
         | RunEvent::RunResumed { .. }
         | RunEvent::RunStalled { .. }
+        | RunEvent::RunQueued { .. }
         | RunEvent::RunGivenUp { .. }
         | RunEvent::CancelRequested { .. }
         | RunEvent::RunCompleted { .. }

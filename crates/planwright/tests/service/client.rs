@@ -5,10 +5,12 @@ use planwright_testing::service::ServiceClient;
 use planwright_testing::wait::wait_until;
 use planwright_testing::workbench::{Bench, Running};
 use serde_json::Value;
+use std::process::Command;
 
 /// A running service.
 pub(crate) struct Service {
     pub(crate) bench: Bench,
+    adjust: fn(&Bench, &mut Command),
     running: Option<Running>,
     /// Told to the program when it is started.
     pub(crate) environment: Vec<(&'static str, String)>,
@@ -32,7 +34,13 @@ impl Service {
 
     /// A service whose operator wrote this into `planwright.toml`.
     pub(crate) fn configured(config: &str) -> Self {
+        Self::adjusted(config, |_, _| {})
+    }
+
+    /// As [`Self::configured`], with the command that starts it changed.
+    pub(crate) fn adjusted(config: &str, adjust: fn(&Bench, &mut Command)) -> Self {
         let mut service = Self::prepared(config);
+        service.adjust = adjust;
         service.start();
         service
     }
@@ -44,6 +52,7 @@ impl Service {
         let admin = token(&bench, "admin", "person", "ada");
         Self {
             bench,
+            adjust: |_, _| {},
             running: None,
             environment: Vec::new(),
             descriptors: None,
@@ -70,6 +79,7 @@ impl Service {
         let err = std::fs::File::create(self.bench.path("serve.err")).unwrap();
         command.stdout(out).stderr(err);
         command.envs(self.environment.iter().cloned());
+        (self.adjust)(&self.bench, &mut command);
         self.running = Some(Running::of(command));
         wait_until("the service", || {
             self.bench.read("serve.out").ends_with('\n')

@@ -8,6 +8,7 @@
 
 mod chat;
 mod client;
+mod clock;
 mod decisions;
 mod descriptors;
 mod files;

@@ -6,6 +6,7 @@ use planwright_testing::steps::{effect, sleep};
 use planwright_testing::wait::wait_until;
 use planwright_testing::workbench::Running;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 /// Starts a second service beside the first and returns it with its address.
 fn beside(service: &Service) -> (Running, String) {
@@ -104,6 +105,29 @@ fn two_services_share_the_work_and_do_nothing_twice() {
             .count(),
         1
     );
+    second.signal(rustix::process::Signal::TERM);
+    assert_eq!(second.wait().code, 0);
+}
+
+#[test]
+fn the_runs_of_a_service_that_died_go_on_in_the_other_at_once() {
+    let mut service = Service::new();
+    let (second, _host) = beside(&service);
+    service.plan("p", json!([sleep("a", 1_500, &[]), effect("z", &["a"])]));
+    service.approve("p");
+    service.run("p");
+    service.bench.wait_for("p", "attempt_started", "a");
+    // The other one has found out who executes it.
+    std::thread::sleep(Duration::from_millis(500));
+    let died = Instant::now();
+    service.kill();
+    service.bench.wait_for("p", "attempt_interrupted", "a");
+    let taken = died.elapsed();
+    assert!(
+        taken < Duration::from_secs(8),
+        "{taken:?}: its lease lasts for 30 s, its lock was free at once"
+    );
+    wait_until("the effect", || service.bench.read("effects.txt") == "z\n");
     second.signal(rustix::process::Signal::TERM);
     assert_eq!(second.wait().code, 0);
 }

@@ -192,6 +192,11 @@ pub enum Command {
         /// The time since when no process executes it.
         since: Timestamp,
     },
+    /// The service executes as many runs as it may.
+    Queue {
+        /// The number of runs that it executes at once.
+        slots: u32,
+    },
     /// Declare the run failed.
     GiveUp {
         /// The principal who did it.
@@ -356,6 +361,7 @@ impl Run {
             Command::Resume { by } => self.decide_resume(by),
             Command::Cancel { by } => Ok(self.decide_cancel(by)),
             Command::Stall { since } => Ok(self.decide_stall(*since)),
+            Command::Queue { slots } => Ok(self.decide_queue(*slots)),
             Command::GiveUp { by, reason } => self.decide_give_up(by, reason),
             Command::Reflect {
                 reflected,
@@ -387,6 +393,7 @@ impl Run {
             | Command::AskApprovals
             | Command::Settle
             | Command::Stall { .. }
+            | Command::Queue { .. }
             | Command::ResumeChildren => Ok(Vec::new()),
             Command::Undo {
                 run,

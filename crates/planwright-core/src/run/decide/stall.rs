@@ -1,4 +1,5 @@
-//! A run that no process executes any more: noting that it stands still, and giving it up.
+//! A run that no process executes: noting that it waits for its turn, or stands still, and giving
+//! it up.
 
 use crate::principal::Principal;
 use crate::run::{Refusal, Run, RunEvent, RunState};
@@ -13,6 +14,17 @@ impl Run {
             self.state == RunState::Running && !self.is_parked() && self.start().parent.is_none();
         if stands_still {
             vec![RunEvent::RunStalled { since }]
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Says once that the run waits for its turn. One that was left behind with calls in flight is
+    /// settled first by the process that goes on with it.
+    pub(super) fn decide_queue(&self, slots: u32) -> Vec<RunEvent> {
+        let waits = self.state == RunState::Running && self.schedule().running().len() == 0;
+        if waits && self.queued_behind() != Some(slots) {
+            vec![RunEvent::RunQueued { slots }]
         } else {
             Vec::new()
         }

@@ -69,6 +69,18 @@ pub trait Leases: Send + Sync + fmt::Debug {
     /// Gives a lease back. Not an error if it is no longer ours.
     fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>>;
 
+    /// The owner of a lease that was not given back, whether it has run out or not, if the store
+    /// knows that its process is alive. A store that cannot know says that there is none.
+    fn living_owner<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Option<OwnerId>, StoreError>>;
+
+    /// Returns whether the store knows that the process of this owner has ended: its leases can be
+    /// taken over at once. In doubt it has not, and they have to run out. Cheap enough to ask every
+    /// second.
+    fn is_dead<'a>(&'a self, owner: &'a OwnerId) -> BoxFuture<'a, Result<bool, StoreError>>;
+
     /// The current lease of a run, if it is held by a live owner.
     fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>>;
 }

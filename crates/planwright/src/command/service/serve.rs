@@ -151,6 +151,12 @@ fn read_settings(
                 .map_err(|error| Failure::usage(format!("{FILE}, [serve]: {error}")))?,
         );
     }
+    if table.max_runs == Some(0) {
+        return Err(Failure::usage(format!(
+            "{FILE}, [serve]: with max_runs = 0 no run would ever have its turn"
+        ))
+        .hint("use 1 or more, or leave it out"));
+    }
     let counts = [
         table.max_connections,
         table.max_idle_per_address,
@@ -184,6 +190,7 @@ fn read_settings(
             .idle_timeout_seconds
             .map_or(default.idle_timeout, Duration::from_secs),
         max_in_flight: table.max_in_flight.unwrap_or(default.max_in_flight),
+        max_runs: table.max_runs.unwrap_or(default.max_runs),
         requests_per_second: table
             .requests_per_second
             .unwrap_or(default.requests_per_second),
