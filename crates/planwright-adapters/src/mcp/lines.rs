@@ -211,7 +211,7 @@ pub(super) async fn count_messages(written: &[u8], handshake: bool) -> usize {
         match message::read(&line, handshake) {
             Heard::Message(_) => messages += 1,
             Heard::Garbage => {}
-            Heard::TooLarge(_) => break,
+            Heard::TooLarge(..) => break,
         }
     }
     messages

@@ -4,18 +4,16 @@
 use super::fixture::Subject;
 use crate::memory::{ManualClock, MemoryArtifacts};
 use crate::port::{
-    AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
-    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StreamCounts, StreamIndex,
-    StreamInfo,
+    AcquireError, Append, AppendError, BoxFuture, FeedOf, Journal, Lease, Leases, OwnerId, Placed,
+    Position, StoreError,
 };
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::{Engine, FunctionTools};
-use planwright_core::id::{PlanId, RunId};
+use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::Shown;
-use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use planwright_core::tool::ToolDefinition;
 use serde_json::{Map, json};
@@ -151,6 +149,8 @@ struct Unrenewed {
     asked: watch::Sender<usize>,
 }
 
+crate::forward_ports!(Unrenewed: StreamIndex, Mailbox, Changes, StoreHealth);
+
 impl Leases for Unrenewed {
     fn renew<'a>(
         &'a self,
@@ -223,83 +223,5 @@ impl Journal for Unrenewed {
 
     fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {
         self.inner.head(stream)
-    }
-}
-
-impl StreamIndex for Unrenewed {
-    fn plans(&self) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.plans()
-    }
-
-    fn plans_by_age<'a>(
-        &'a self,
-        after: Option<(Timestamp, &'a PlanId)>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.plans_by_age(after, limit)
-    }
-
-    fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.runs(plan)
-    }
-
-    fn plans_in<'a>(
-        &'a self,
-        words: &'a [CachedStatus],
-        until: Option<Timestamp>,
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.plans_in(words, until)
-    }
-
-    fn runs_in<'a>(
-        &'a self,
-        words: &'a [CachedStatus],
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.runs_in(words)
-    }
-
-    fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
-        self.inner.counts()
-    }
-
-    fn info<'a>(
-        &'a self,
-        stream: &'a StreamName,
-    ) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
-        self.inner.info(stream)
-    }
-}
-
-impl Mailbox for Unrenewed {
-    fn send<'a>(
-        &'a self,
-        run: &'a RunId,
-        body: Vec<u8>,
-    ) -> BoxFuture<'a, Result<MessageId, StoreError>> {
-        self.inner.send(run, body)
-    }
-
-    fn mail(&self) -> BoxFuture<'_, Result<Vec<MailboxMessage>, StoreError>> {
-        self.inner.mail()
-    }
-
-    fn messages<'a>(
-        &'a self,
-        run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Vec<MailboxMessage>, StoreError>> {
-        self.inner.messages(run)
-    }
-
-    fn answer(
-        &self,
-        message: MessageId,
-    ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
-        self.inner.answer(message)
-    }
-}
-
-impl Changes for Unrenewed {
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.inner.changes()
     }
 }

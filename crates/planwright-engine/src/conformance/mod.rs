@@ -24,6 +24,7 @@ pub mod conflict;
 pub mod feed;
 pub mod fence;
 mod fixture;
+pub mod forward;
 pub mod key;
 pub mod lease;
 pub mod list;

@@ -1,16 +1,13 @@
 //! A store that fails: never a call without a durable start, and a restart goes on.
 
 use crate::world::{World, approved, chain, entries, options, status_of};
-use planwright_core::id::{PlanId, RunId};
+use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::run::RunEvent;
-use planwright_core::status::CachedStatus;
-use planwright_core::time::Timestamp;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore};
 use planwright_engine::port::{
-    AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
-    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
-    StreamIndex, StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, BoxFuture, FeedOf, Journal, Lease, Leases, OwnerId, Placed,
+    Position, StoreError,
 };
 use planwright_engine::{Engine, EngineBuilder, RunError};
 use serde_json::json;
@@ -18,7 +15,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// Passes everything on to a store in memory, counts the appends to runs, and fails the one it is
 /// told to fail and all that follow.
@@ -113,6 +109,8 @@ impl FaultyStore {
     }
 }
 
+planwright_engine::forward_ports!(FaultyStore: StreamIndex, Mailbox, Changes, StoreHealth);
+
 impl Journal for FaultyStore {
     fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>> {
         let of_run = appends
@@ -176,58 +174,6 @@ impl Journal for FaultyStore {
     }
 }
 
-impl StreamIndex for FaultyStore {
-    fn plans(&self) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.plans()
-    }
-
-    fn plans_by_age<'a>(
-        &'a self,
-        after: Option<(Timestamp, &'a PlanId)>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.plans_by_age(after, limit)
-    }
-
-    fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.runs(plan)
-    }
-
-    fn plans_in<'a>(
-        &'a self,
-        words: &'a [CachedStatus],
-        until: Option<Timestamp>,
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.plans_in(words, until)
-    }
-
-    fn runs_in<'a>(
-        &'a self,
-        words: &'a [CachedStatus],
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.runs_in(words)
-    }
-
-    fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
-        self.inner.counts()
-    }
-
-    fn correct_status<'a>(
-        &'a self,
-        stream: &'a StreamName,
-        status: StreamStatus,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.inner.correct_status(stream, status)
-    }
-
-    fn info<'a>(
-        &'a self,
-        stream: &'a StreamName,
-    ) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
-        self.inner.info(stream)
-    }
-}
-
 impl Leases for FaultyStore {
     fn acquire<'a>(
         &'a self,
@@ -266,50 +212,6 @@ impl Leases for FaultyStore {
 
     fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
         self.inner.lease(run)
-    }
-}
-
-impl Mailbox for FaultyStore {
-    fn send<'a>(
-        &'a self,
-        run: &'a RunId,
-        body: Vec<u8>,
-    ) -> BoxFuture<'a, Result<MessageId, StoreError>> {
-        self.inner.send(run, body)
-    }
-
-    fn mail(&self) -> BoxFuture<'_, Result<Vec<MailboxMessage>, StoreError>> {
-        self.inner.mail()
-    }
-
-    fn messages<'a>(
-        &'a self,
-        run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Vec<MailboxMessage>, StoreError>> {
-        self.inner.messages(run)
-    }
-
-    fn answer(
-        &self,
-        message: MessageId,
-    ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
-        self.inner.answer(message)
-    }
-}
-
-impl Changes for FaultyStore {
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.inner.changes()
-    }
-}
-
-impl StoreHealth for FaultyStore {
-    fn probe(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.probe()
-    }
-
-    fn failure(&self) -> watch::Receiver<Option<String>> {
-        self.inner.failure()
     }
 }
 

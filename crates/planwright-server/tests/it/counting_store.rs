@@ -1,15 +1,12 @@
 //! A store in memory that notes which task reads and writes which journal: background tasks of the
 //! service do not count for a request.
 
-use planwright_core::id::{PlanId, RunId};
+use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
-use planwright_core::status::CachedStatus;
-use planwright_core::time::Timestamp;
 use planwright_engine::memory::MemoryStore;
 use planwright_engine::port::{
-    AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
-    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
-    StreamIndex, StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, BoxFuture, FeedOf, Journal, Lease, Leases, OwnerId, Placed,
+    Position, StoreError, StoreHealth,
 };
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -76,6 +73,8 @@ impl CountingStore {
     }
 }
 
+planwright_engine::forward_ports!(CountingStore: StreamIndex, Mailbox, Changes);
+
 impl Journal for CountingStore {
     fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>> {
         for append in &appends {
@@ -105,58 +104,6 @@ impl Journal for CountingStore {
 
     fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {
         self.inner.head(stream)
-    }
-}
-
-impl StreamIndex for CountingStore {
-    fn plans(&self) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.plans()
-    }
-
-    fn plans_by_age<'a>(
-        &'a self,
-        after: Option<(Timestamp, &'a PlanId)>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.plans_by_age(after, limit)
-    }
-
-    fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.runs(plan)
-    }
-
-    fn plans_in<'a>(
-        &'a self,
-        statuses: &'a [CachedStatus],
-        until: Option<Timestamp>,
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.plans_in(statuses, until)
-    }
-
-    fn runs_in<'a>(
-        &'a self,
-        statuses: &'a [CachedStatus],
-    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        self.inner.runs_in(statuses)
-    }
-
-    fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
-        self.inner.counts()
-    }
-
-    fn correct_status<'a>(
-        &'a self,
-        stream: &'a StreamName,
-        status: StreamStatus,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.inner.correct_status(stream, status)
-    }
-
-    fn info<'a>(
-        &'a self,
-        stream: &'a StreamName,
-    ) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
-        self.inner.info(stream)
     }
 }
 
@@ -195,44 +142,6 @@ impl Leases for CountingStore {
 
     fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
         self.inner.lease(run)
-    }
-}
-
-impl Mailbox for CountingStore {
-    fn send<'a>(
-        &'a self,
-        run: &'a RunId,
-        body: Vec<u8>,
-    ) -> BoxFuture<'a, Result<MessageId, StoreError>> {
-        self.inner.send(run, body)
-    }
-
-    fn mail(&self) -> BoxFuture<'_, Result<Vec<MailboxMessage>, StoreError>> {
-        self.inner.mail()
-    }
-
-    fn messages<'a>(
-        &'a self,
-        run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Vec<MailboxMessage>, StoreError>> {
-        self.inner.messages(run)
-    }
-
-    fn answer(
-        &self,
-        message: MessageId,
-    ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
-        self.inner.answer(message)
-    }
-}
-
-impl Changes for CountingStore {
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.inner.changes()
-    }
-
-    fn mail_changes(&self) -> watch::Receiver<u64> {
-        self.inner.mail_changes()
     }
 }
 
