@@ -5,6 +5,7 @@
 
 mod active;
 pub mod crash;
+mod families;
 mod limiter;
 mod observer;
 mod ports;
@@ -12,6 +13,7 @@ mod settings;
 mod shared;
 
 pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
+pub(crate) use families::{RunFamilies, RunFamily};
 pub use limiter::ConcurrencyLimits;
 pub(crate) use limiter::{Demand, Limiter, Permit};
 pub(crate) use observer::Observers;

@@ -13,7 +13,7 @@ use super::think::PreparedThought;
 use super::values::LargeValues;
 use crate::context::Context;
 use crate::context::crash;
-use crate::context::{Decided, Observers, Reply, Request, Verdict};
+use crate::context::{Decided, Observers, Reply, Request, RunFamily, Verdict};
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule};
 use crate::reflection::Looking;
@@ -92,6 +92,7 @@ pub(crate) struct RunLoop {
     /// For the runs of sub-plans.
     pub(crate) runs: Runs,
     pub(crate) run: Run,
+    pub(super) family: RunFamily,
     /// A model is being asked about the run as a whole.
     pub(crate) looking: Option<Looking>,
     /// A plan of the remaining work that has not been taken over yet, and what it took.
@@ -175,6 +176,7 @@ impl RunLoop {
             freed: context.limiter.watch_freed(),
             draining: runs.context.active.draining(),
             context,
+            family: RunFamily::enter(&runs.context, &run),
             runs,
             run,
             looking: None,
