@@ -2,7 +2,7 @@
 
 use crate::context::{
     ActiveRuns, AgentSettings, ConcurrencyLimits, Context, Limiter, Observer, Ports, Retention,
-    Settings,
+    RunFamilies, Settings,
 };
 use crate::journal::journals::Journals;
 use crate::maintenance::Maintenance;
@@ -370,6 +370,7 @@ impl EngineBuilder {
                 redaction: self.redaction,
                 limiter: Limiter::new(self.limits),
                 active: ActiveRuns::default(),
+                families: RunFamilies::default(),
             }),
         }
     }

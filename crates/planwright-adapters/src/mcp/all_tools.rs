@@ -2,6 +2,7 @@
 
 use super::McpServers;
 use crate::toolbox::{BuildToolboxError, Toolbox};
+use planwright_core::id::RunId;
 use planwright_core::tool::Catalog;
 use planwright_engine::port::{BoxFuture, Call, Outcome, Tools};
 use std::collections::BTreeSet;
@@ -88,5 +89,9 @@ impl Tools for AllTools {
 
     fn serial_writes(&self, server: &str) -> bool {
         self.of(server).serial_writes(server)
+    }
+
+    fn release(&self, top_run: &RunId) {
+        self.remote.release(top_run);
     }
 }

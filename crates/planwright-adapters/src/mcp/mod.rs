@@ -1,7 +1,8 @@
 //! Tools of MCP servers: other processes and other machines, of any vendor and of both eras of the
 //! protocol.
 //!
-//! [`McpServers`] holds one connection per configured server and is a set of tools itself;
+//! [`McpServers`] holds one connection per configured server, or one per run for those that plans do
+//! not share, and is a set of tools itself;
 //! [`AllTools`] joins it with the tools of this process. Everything a server says is data: nothing
 //! of it is obeyed, and all of it is bounded.
 
@@ -21,6 +22,7 @@ mod message;
 mod message_filter;
 mod options;
 mod outline;
+mod own_connections;
 mod questions;
 mod report;
 mod server;

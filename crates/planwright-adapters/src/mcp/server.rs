@@ -1,9 +1,10 @@
-//! One configured server: its one connection, its tools as last listed, and how it is started
+//! One configured server: its connection, its tools as last listed, and how it is started
 //! again.
 
 use super::connection::{self, Connection, Peer};
 use super::era_memory::EraMemory;
 use super::listing::{self, Listed};
+use super::own_connections::OwnConnections;
 use super::stderr_log::StderrLog;
 use super::wire::End;
 use super::{Connected, Era, McpOptions, RefusedTool, ServerSpec, ServerState, ServerStatus};
@@ -44,6 +45,8 @@ pub(super) struct Server {
     /// for it.
     table: Mutex<Arc<Table>>,
     listed: AtomicBool,
+    /// The connections of single runs, if plans do not share it.
+    pub(super) own: OwnConnections,
 }
 
 #[derive(Debug, Default)]
@@ -81,6 +84,17 @@ impl Server {
             slot: Mutex::default(),
             table: Mutex::default(),
             listed: AtomicBool::new(false),
+            own: OwnConnections::default(),
+        }
+    }
+
+    /// The same server for the calls of one run: with a connection of its own and the tools as
+    /// listed over that, and with the same log.
+    pub(super) fn for_one_run(&self) -> Self {
+        let (options, watchdog) = (Arc::clone(&self.options), self.watchdog.clone());
+        Self {
+            log: self.log.clone(),
+            ..Self::new(self.spec.clone(), options, watchdog, Arc::default())
         }
     }
 

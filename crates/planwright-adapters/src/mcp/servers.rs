@@ -4,13 +4,14 @@ use super::server::Server;
 use super::{McpOptions, RefusedTool, ServerSpec, ServerStatus, call};
 use crate::toolbox::{BuildToolboxError, check_args};
 use futures::future;
+use planwright_core::id::RunId;
 use planwright_core::tool::{Catalog, ToolName};
 use planwright_engine::port::{BoxFuture, Call, CallError, Outcome, Tools};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The configured servers, each with at most one connection. Cloning shares them.
+/// The configured servers, each with at most one connection, or one per run. Cloning shares them.
 #[derive(Debug, Clone)]
 pub struct McpServers(Arc<Shared>);
 
@@ -140,7 +141,11 @@ impl McpServers {
     /// Ends all connections and the processes behind them, within about two seconds. Later calls
     /// connect again.
     pub async fn close(&self) {
-        future::join_all(self.0.servers.iter().map(|server| server.close())).await;
+        let closing = |server: &Arc<Server>| {
+            let server = Arc::clone(server);
+            async move { future::join(server.close(), server.own.close()).await }
+        };
+        future::join_all(self.0.servers.iter().map(closing)).await;
     }
 
     fn server(&self, name: &str) -> Option<&Arc<Server>> {
@@ -184,9 +189,12 @@ impl Tools for McpServers {
         let server = self.server(&call.tool.server).cloned();
         Box::pin(async move {
             let unknown = CallError::Unavailable(format!("there is no tool {}", call.tool));
-            let Some(server) = server else {
+            let Some(mut server) = server else {
                 return Err(unknown);
             };
+            if server.spec.per_plan {
+                server = server.own.of(&server, &call.top_run)?;
+            }
             let tool = call::tool(&server, &call).await?.ok_or(unknown)?;
             if call.definition.is_some_and(|judged| judged != tool.digest) {
                 return Err(changed(&call.tool));
@@ -208,6 +216,12 @@ impl Tools for McpServers {
             .get(server)
             .copied()
             .unwrap_or(true)
+    }
+
+    fn release(&self, top_run: &RunId) {
+        for server in &self.0.servers {
+            server.own.end(top_run);
+        }
     }
 }
 

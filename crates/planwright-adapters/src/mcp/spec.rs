@@ -18,6 +18,10 @@ pub struct ServerSpec {
     pub believed: bool,
     /// The time that starting and listing tools may take.
     pub start_timeout: Duration,
+    /// `true` if plans do not share its connection: each run has one of its own.
+    pub per_plan: bool,
+    /// The number of runs that may have one at once.
+    pub max_connections: usize,
 }
 
 /// The command that is started, or the address at which the server listens.
@@ -38,6 +42,7 @@ pub enum Transport {
 
 impl ServerSpec {
     pub const START_TIMEOUT: Duration = Duration::from_secs(30);
+    pub const MAX_CONNECTIONS: usize = 16;
 
     pub fn new(name: impl Into<String>, transport: Transport) -> Self {
         Self {
@@ -45,6 +50,8 @@ impl ServerSpec {
             transport,
             believed: false,
             start_timeout: Self::START_TIMEOUT,
+            per_plan: false,
+            max_connections: Self::MAX_CONNECTIONS,
         }
     }
 

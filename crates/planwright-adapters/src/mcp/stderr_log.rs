@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{PipeReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -27,39 +27,46 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// The time the last words of a process may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
-/// The log of one server, shared by its restarts.
+/// The log of one server, shared by all its processes.
 #[derive(Debug, Clone)]
 pub(super) struct StderrLog {
-    path: PathBuf,
+    sink: Arc<Mutex<Sink>>,
     tail: Arc<Mutex<VecDeque<u8>>>,
     redaction: Redaction,
-    /// `true` if there is a file. In an encrypted workspace there is none.
-    kept: bool,
     /// The number of pipes that are still being emptied.
     open: watch::Sender<usize>,
 }
 
 /// The file that is written to, while it can be.
-struct Sink<'a> {
-    log: &'a StderrLog,
+#[derive(Debug)]
+struct Sink {
+    path: PathBuf,
+    /// `true` if there is a file. In an encrypted workspace there is none.
+    kept: bool,
     file: Option<File>,
     written: u64,
 }
 
 impl StderrLog {
     pub(super) fn new(directory: &Path, server: &str, redaction: Redaction) -> Self {
-        Self {
+        let sink = Sink {
             path: directory.join(format!("{server}.log")),
+            kept: true,
+            file: None,
+            written: 0,
+        };
+        Self {
+            sink: Arc::new(Mutex::new(sink)),
             tail: Arc::default(),
             redaction,
-            kept: true,
             open: watch::Sender::new(0),
         }
     }
 
     /// Keeps a file, or only the tail in memory.
     pub(super) fn kept(self, kept: bool) -> Self {
-        Self { kept, ..self }
+        self.sink().kept = kept;
+        self
     }
 
     /// A pipe for a child's standard error. A thread of its own empties it, regardless of what the
@@ -103,38 +110,29 @@ impl StderrLog {
     /// A file that cannot be written costs the log, never the server: the pipe is emptied all the
     /// same.
     fn drain(&self, mut reader: PipeReader) {
-        let mut sink = Sink::new(self);
+        self.sink().open();
         let mut masked = RedactedStream::default();
         let mut chunk = vec![0; CHUNK];
         loop {
             let read = match reader.read(&mut chunk) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Ok(read @ 1..) => read,
-                Ok(0) | Err(_) => return sink.write(&masked.finish(&self.redaction.redactor())),
+                Ok(0) | Err(_) => {
+                    let last = masked.finish(&self.redaction.redactor());
+                    return self.sink().write(&last);
+                }
             };
             self.remember(&chunk[..read]);
-            sink.write(&masked.push(&self.redaction.redactor(), &chunk[..read]));
+            let said = masked.push(&self.redaction.redactor(), &chunk[..read]);
+            self.sink().write(&said);
             if read == CHUNK {
                 std::thread::sleep(PAUSE);
             }
         }
     }
 
-    fn open(&self) -> Option<File> {
-        if !self.kept {
-            return None;
-        }
-        std::fs::create_dir_all(self.path.parent()?).ok()?;
-        File::options()
-            .create(true)
-            .append(true)
-            .open(&self.path)
-            .ok()
-    }
-
-    fn start_over(&self) -> Option<File> {
-        std::fs::rename(&self.path, self.path.with_extension("log.1")).ok()?;
-        self.open()
+    fn sink(&self) -> MutexGuard<'_, Sink> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn remember(&self, chunk: &[u8]) {
@@ -149,20 +147,35 @@ impl StderrLog {
     }
 }
 
-impl<'a> Sink<'a> {
-    fn new(log: &'a StderrLog) -> Self {
-        let file = log.open();
-        let written = file
-            .as_ref()
-            .and_then(|file| file.metadata().ok())
-            .map_or(0, |data| data.len());
-        Self { log, file, written }
+impl Sink {
+    /// Opens the file, again if need be: it may have been removed since.
+    fn open(&mut self) {
+        self.file = self.opened();
+        let data = self.file.as_ref().and_then(|file| file.metadata().ok());
+        self.written = data.map_or(0, |data| data.len());
+    }
+
+    fn opened(&self) -> Option<File> {
+        if !self.kept {
+            return None;
+        }
+        std::fs::create_dir_all(self.path.parent()?).ok()?;
+        File::options()
+            .create(true)
+            .append(true)
+            .open(&self.path)
+            .ok()
+    }
+
+    fn start_over(&mut self) {
+        let moved = std::fs::rename(&self.path, self.path.with_extension("log.1"));
+        self.file = moved.ok().and_then(|()| self.opened());
+        self.written = 0;
     }
 
     fn write(&mut self, bytes: &[u8]) {
         if self.written + bytes.len() as u64 > MAX_FILE_BYTES {
-            self.file = self.log.start_over();
-            self.written = 0;
+            self.start_over();
         }
         if let Some(open) = &mut self.file {
             match open.write_all(bytes) {

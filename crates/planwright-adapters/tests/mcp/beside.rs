@@ -9,8 +9,9 @@ use serde_json::json;
 use std::time::Duration;
 
 /// A bank, with the log of its effects and the log of its starts in the scene's directory.
-async fn bank() -> Scene {
+pub(crate) async fn bank(change: impl FnOnce(&mut ServerSpec)) -> Scene {
     Scene::python("echo_server.py", &[], |spec, options| {
+        change(spec);
         let directory = options.logs.parent().unwrap().to_owned();
         let log = |name: &str| directory.join(name).display().to_string();
         let Transport::Stdio { args, .. } = &mut spec.transport else {
@@ -25,7 +26,7 @@ async fn bank() -> Scene {
     .await
 }
 
-fn lines(scene: &Scene, name: &str) -> usize {
+pub(crate) fn lines(scene: &Scene, name: &str) -> usize {
     let text = std::fs::read_to_string(scene.path(name)).unwrap_or_default();
     text.lines().count()
 }
@@ -42,7 +43,7 @@ async fn beside(scene: &Scene, shape: &str) -> (Outcome, Outcome) {
 #[tokio::test]
 async fn an_answer_that_is_too_large_ends_its_own_call_and_no_other() {
     for shape in ["head", "tail", "text", "inner", "deep", "wide", "error"] {
-        let scene = bank().await;
+        let scene = bank(|_| {}).await;
         let (paid, read) = beside(&scene, shape).await;
         assert_eq!(paid, Ok(json!("paid")), "{shape}");
         assert_eq!(code(&read), "output_too_large", "{shape}");
@@ -56,7 +57,7 @@ async fn an_answer_that_is_too_large_ends_its_own_call_and_no_other() {
 #[tokio::test]
 async fn an_answer_that_is_too_large_and_nobodys_leaves_all_outcomes_unknown() {
     for shape in ["unnamed", "two_ids"] {
-        let scene = bank().await;
+        let scene = bank(|_| {}).await;
         let (paid, read) = beside(&scene, shape).await;
         for outcome in [paid, read] {
             assert!(
@@ -71,7 +72,7 @@ async fn an_answer_that_is_too_large_and_nobodys_leaves_all_outcomes_unknown() {
 
 #[tokio::test]
 async fn an_answer_without_end_ends_its_own_call_and_the_others_are_lost() {
-    let scene = bank().await;
+    let scene = bank(|_| {}).await;
     let (paid, read) = beside(&scene, "endless").await;
     assert!(matches!(paid, Err(CallError::Lost(_))), "{paid:?}");
     assert_eq!(code(&read), "output_too_large");
@@ -86,7 +87,7 @@ async fn what_is_too_large_and_no_answer_costs_no_call() {
         ("noise", "read"),
         ("question", r#"["error", "id", "jsonrpc"]"#),
     ] {
-        let scene = bank().await;
+        let scene = bank(|_| {}).await;
         let (paid, read) = beside(&scene, shape).await;
         assert_eq!(paid, Ok(json!("paid")), "{shape}");
         assert_eq!(read, Ok(json!(said)), "{shape}");

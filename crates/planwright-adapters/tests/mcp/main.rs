@@ -10,6 +10,7 @@ mod hostile;
 mod http;
 mod killed;
 mod lifecycle;
+mod own_connections;
 mod questions;
 mod scene;
 mod tools;

@@ -6,6 +6,7 @@ use crate::port::{
     BoxFuture, Call, CallError, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, Outcome,
     TextSink, Tools,
 };
+use planwright_core::id::RunId;
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
 use planwright_core::run::StepErrorCode;
 use planwright_core::tool::Catalog;
@@ -51,6 +52,10 @@ impl Tools for CountedTools {
 
     fn serial_writes(&self, server: &str) -> bool {
         self.inner.serial_writes(server)
+    }
+
+    fn release(&self, top_run: &RunId) {
+        self.inner.release(top_run);
     }
 }
 

@@ -1,6 +1,8 @@
 //! A second engine over the same store.
 
-use crate::context::{ActiveRuns, ConcurrencyLimits, Context, Limiter, Ports, Settings};
+use crate::context::{
+    ActiveRuns, ConcurrencyLimits, Context, Limiter, Ports, RunFamilies, Settings,
+};
 use crate::engine::Engine;
 use crate::port::{Model, OwnerId, Tools};
 use std::sync::Arc;
@@ -31,6 +33,7 @@ impl Engine {
                 redaction: self.context.redaction.clone(),
                 limiter: Limiter::new(limits),
                 active: ActiveRuns::default(),
+                families: RunFamilies::default(),
             }),
         }
     }

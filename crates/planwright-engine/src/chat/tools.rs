@@ -2,6 +2,7 @@
 
 use crate::plan_tools::{PLAN_TOOLS_SERVER, PlanTool, PlanToolCall, PlanTools};
 use crate::port::{BoxFuture, Call, CallError, Outcome, Tools};
+use planwright_core::id::RunId;
 use planwright_core::tool::{Catalog, KnownTool};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -89,5 +90,9 @@ impl Tools for ConversationTools {
 
     fn serial_writes(&self, server: &str) -> bool {
         self.inner.serial_writes(server)
+    }
+
+    fn release(&self, top_run: &RunId) {
+        self.inner.release(top_run);
     }
 }

@@ -15,6 +15,7 @@ pub fn first(tool: &str, args: Value) -> Call {
         definition: None,
         plan: "plan-a".parse().unwrap(),
         run: "run_b".parse().unwrap(),
+        top_run: "run_b".parse().unwrap(),
         step: "step_c".parse().unwrap(),
         attempt: 1,
         idempotency_key: "key-d".into(),

@@ -5,6 +5,7 @@
 
 mod active;
 pub mod crash;
+mod families;
 mod limiter;
 mod observer;
 mod pauses;
@@ -14,6 +15,7 @@ mod shared;
 mod tenure;
 
 pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
+pub(crate) use families::{RunFamilies, RunFamily};
 pub use limiter::ConcurrencyLimits;
 pub(crate) use limiter::{Demand, Limiter, Permit};
 pub(crate) use observer::Observers;

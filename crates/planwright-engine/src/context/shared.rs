@@ -1,6 +1,6 @@
 //! The one value that every facade points to.
 
-use super::{ActiveRuns, Limiter, Ports, Settings};
+use super::{ActiveRuns, Limiter, Ports, RunFamilies, Settings};
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::tool::Catalog;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ pub(crate) struct Context {
     /// Counts the calls in flight over all runs of this engine.
     pub(crate) limiter: Arc<Limiter>,
     pub(crate) active: ActiveRuns,
+    pub(crate) families: RunFamilies,
 }
 
 impl Context {

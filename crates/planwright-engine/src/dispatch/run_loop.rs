@@ -16,7 +16,7 @@ use super::values::LargeValues;
 use crate::context::Context;
 use crate::context::Pauses;
 use crate::context::crash;
-use crate::context::{Decided, Observers, Reply, Request, Tenure, Verdict};
+use crate::context::{Decided, Observers, Reply, Request, RunFamily, Tenure, Verdict};
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{
     Append, AppendError, BoxFuture, LeaseRule, StillRunning, StoreError, failed_for_good,
@@ -113,6 +113,7 @@ pub(crate) struct RunLoop {
     /// For the runs of sub-plans.
     pub(crate) runs: Runs,
     pub(crate) run: Run,
+    pub(super) family: RunFamily,
     /// A model is being asked about the run as a whole.
     pub(crate) looking: Option<Looking>,
     /// A plan of the remaining work that has not been taken over yet, and what it took.
@@ -203,6 +204,7 @@ impl RunLoop {
             draining: runs.context.active.draining(),
             store_failure: context.ports.store.failure(),
             context,
+            family: RunFamily::enter(&runs.context, &run),
             runs,
             inline: Arc::new(InlineBudget::of(&run)),
             run,

@@ -274,6 +274,7 @@ impl RunLoop {
             definition: Some(tool.digest),
             plan: self.run.plan().id().clone(),
             run: self.run.id().clone(),
+            top_run: self.family.top().clone(),
             step: self.run.step_id(step).clone(),
             attempt,
             idempotency_key: self.key(step),

@@ -24,6 +24,9 @@ pub struct Call {
     pub plan: PlanId,
     /// The run of the step.
     pub run: RunId,
+    /// The run at the top of that run, which is its own unless it is the run of a sub-plan or of a
+    /// call that an executor wanted. What a server keeps for one of these is not for another.
+    pub top_run: RunId,
     /// The step that calls.
     pub step: StepId,
     /// Counts from 1. A retry is a new attempt; the key stays the same.
@@ -186,4 +189,8 @@ pub trait Tools: Send + Sync + fmt::Debug {
     fn serial_writes(&self, _server: &str) -> bool {
         true
     }
+
+    /// Lets go of everything that was kept for the calls of one [`Call::top_run`]: it is not
+    /// executed here any more, nor any run below it. It must not wait.
+    fn release(&self, _top_run: &RunId) {}
 }

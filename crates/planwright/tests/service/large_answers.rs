@@ -8,8 +8,13 @@ use planwright_testing::wait::wait_until;
 use serde_json::json;
 
 fn bank() -> Service {
+    bank_with("")
+}
+
+/// A service with a bank, and with further settings of it.
+fn bank_with(settings: &str) -> Service {
     Service::configured(&format!(
-        "[servers.bank]\ncommand = \"python3\"\nargs = [{:?}, \"effects.txt\", \"starts.txt\"]\n",
+        "[servers.bank]\ncommand = \"python3\"\nargs = [{:?}, \"effects.txt\", \"starts.txt\"]\n{settings}",
         bank_script()
     ))
 }
@@ -61,4 +66,24 @@ fn a_payment_whose_own_answer_is_too_large_is_not_made_again_and_waits_for_a_per
     let why = pay["error"]["message"].as_str().unwrap();
     assert!(why.contains("output_too_large"), "{why}");
     assert_eq!(service.bench.read("effects.txt"), "paid\n");
+}
+
+#[test]
+fn plans_that_do_not_share_a_server_have_a_process_each_that_ends_with_the_run() {
+    let service = bank_with("per_plan = true\n");
+    let read = || json!([call("read", "bank.read", json!({ "alone": true }), &[])]);
+    for plan in ["alice", "bob"] {
+        service.plan(plan, read());
+        service.approve(plan);
+        service.run(plan);
+        service.wait_for(plan, "completed");
+    }
+    let starts = service.bench.read("starts.txt");
+    let processes: Vec<&str> = starts.lines().collect();
+    assert_eq!(processes.len(), 3, "the tools are listed by one more");
+    let is_alive = |process: &str| std::path::Path::new("/proc").join(process).exists();
+    wait_until("the processes of the runs to end", || {
+        !is_alive(processes[1]) && !is_alive(processes[2])
+    });
+    assert!(is_alive(processes[0]));
 }

@@ -312,5 +312,11 @@ fn specify(
     {
         spec.start_timeout = Duration::from_secs(seconds);
     }
+    if let Some(per_plan) = config.server(name).find_map(|table| table.per_plan) {
+        spec.per_plan = per_plan;
+    }
+    if let Some(connections) = config.server(name).find_map(|table| table.max_connections) {
+        spec.max_connections = connections;
+    }
     Ok(spec)
 }

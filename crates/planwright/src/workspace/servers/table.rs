@@ -15,6 +15,10 @@ pub(crate) struct ServerTable {
     pub(crate) trust_annotations: Option<bool>,
     pub(crate) start_timeout_seconds: Option<u64>,
     pub(crate) enabled: Option<bool>,
+    /// Whether each run has a connection of its own.
+    pub(crate) per_plan: Option<bool>,
+    /// The number of runs that may have one at once.
+    pub(crate) max_connections: Option<usize>,
     #[serde(rename = "type")]
     kind: Option<String>,
     command: Option<String>,
@@ -27,6 +31,8 @@ pub(crate) struct ServerTable {
 
 /// No server needs longer than this to start.
 const LONGEST_START: u64 = 600;
+/// More processes of one server than this are a mistake.
+const MOST_CONNECTIONS: usize = 256;
 
 impl ServerTable {
     /// What is started or connected to, unless these are settings only.
@@ -63,6 +69,18 @@ impl ServerTable {
                 ));
             }
             launch.check()?;
+        }
+        if is_reserved(name) && (self.per_plan.is_some() || self.max_connections.is_some()) {
+            return Err(format!(
+                "`{name}` is part of the program and has no connection: `per_plan` and `max_connections` mean nothing"
+            ));
+        }
+        if let Some(connections) = self.max_connections
+            && !(1..=MOST_CONNECTIONS).contains(&connections)
+        {
+            return Err(format!(
+                "`max_connections` is 1 to {MOST_CONNECTIONS}, not {connections}"
+            ));
         }
         match self.start_timeout_seconds {
             Some(0) => Err("`start_timeout_seconds` is 0, so it could never start".to_owned()),
