@@ -5,6 +5,8 @@
 //! hold, broken UTF-8. Comments are the one kindness: people write them into plans, and they cannot
 //! change what a document means.
 
+mod schema_cost;
+
 use jsonschema::{PatternOptions, Validator};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -266,6 +268,11 @@ pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
         return Err(format!(
             "the schema is too large: at most {MAX_SCHEMA_DEPTH} levels and {MAX_SCHEMA_VALUES} values are read"
         ));
+    }
+    if schema_cost::is_too_costly(schema) {
+        return Err(
+            "the schema refers to itself so often that checking a value takes too long".to_owned(),
+        );
     }
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(100_000)
