@@ -91,10 +91,10 @@ impl Server {
     /// The same server for the calls of one run: with a connection of its own and the tools as
     /// listed over that, and with the same log.
     pub(super) fn for_one_run(&self) -> Self {
-        let (options, watchdog) = (Arc::clone(&self.options), self.watchdog.clone());
+        let options = Arc::clone(&self.options);
         Self {
             log: self.log.clone(),
-            ..Self::new(self.spec.clone(), options, watchdog, Arc::default())
+            ..Self::new(self.spec.clone(), options, Arc::default())
         }
     }
 
