@@ -5,6 +5,7 @@
 
 mod active;
 pub mod crash;
+mod isolation;
 mod limiter;
 mod observer;
 mod ports;
@@ -13,6 +14,7 @@ mod shared;
 mod tenure;
 
 pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
+pub(crate) use isolation::{Presence, Waiting, isolation_span};
 pub use limiter::ConcurrencyLimits;
 pub(crate) use limiter::{Demand, Limiter, Permit};
 pub(crate) use observer::Observers;

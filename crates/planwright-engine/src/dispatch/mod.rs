@@ -4,6 +4,7 @@ mod agent;
 mod call;
 mod facts;
 mod flow;
+mod isolation;
 mod run_loop;
 mod run_time;
 mod schedule;
