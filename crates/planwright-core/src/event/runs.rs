@@ -303,6 +303,8 @@ fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
         | RunEvent::AttemptSucceeded { .. }
         | RunEvent::AttemptFailed { .. }
         | RunEvent::AttemptInterrupted { .. }
+        | RunEvent::StepIsolated { .. }
+        | RunEvent::IsolationEnded { .. }
         | RunEvent::AttemptCancelled { .. }
         | RunEvent::OutcomeLost { .. }
         | RunEvent::OutcomeResolved { .. }

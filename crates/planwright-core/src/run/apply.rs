@@ -6,7 +6,7 @@ use super::{
     RunState, Start, StepEvent, StepState, StoredValue, Tally,
 };
 use crate::id::{AttemptNo, RunId, StepId};
-use crate::journal::Entry;
+use crate::journal::{Cause, Entry};
 use crate::plan::{Plan, StepIx};
 use crate::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,6 +89,8 @@ impl Run {
             checks: Vec::new(),
             agents: BTreeMap::new(),
             queued: None,
+            crashes: BTreeMap::new(),
+            isolated: None,
             plan,
         };
         for ix in run.plan.indices() {
@@ -113,6 +115,10 @@ impl Run {
             // Whatever it says, the run had its turn, or does not wait for it any more.
             None
         };
+        let isolating = matches!(entry.event, RunEvent::StepIsolated { .. });
+        if !isolating && self.isolated().is_none() {
+            self.isolated = None;
+        }
         self.note_usage(&entry.event);
         self.seq = entry.seq;
         self.updated_at = entry.at;
@@ -180,8 +186,32 @@ impl Run {
                     at,
                 },
             ),
+            E::StepIsolated { step } => {
+                let ix = self.locate(entry.seq, step)?;
+                if self.state.is_terminal() || self.step(ix).is_terminal() {
+                    return Err(self.impossible(entry, ix, "step_isolated"));
+                }
+                self.isolated = Some(ix);
+                Ok(())
+            }
+            E::IsolationEnded { step } => {
+                let ix = self.locate(entry.seq, step)?;
+                if self.isolated() != Some(ix) {
+                    return Err(self.impossible(entry, ix, "isolation_ended"));
+                }
+                self.isolated = None;
+                Ok(())
+            }
             E::AttemptInterrupted { step, attempt, .. } => {
-                self.note(entry, step, &S::AttemptInterrupted { attempt: *attempt })
+                let alone = self.isolated();
+                self.note(entry, step, &S::AttemptInterrupted { attempt: *attempt })?;
+                if entry.cause == Cause::Recovery {
+                    let ix = self.locate(entry.seq, step)?;
+                    let crashes = self.crashes.entry(ix).or_default();
+                    crashes.all = crashes.all.saturating_add(1);
+                    crashes.alone += u16::from(alone == Some(ix));
+                }
+                Ok(())
             }
             E::AttemptCancelled { step, attempt } => {
                 self.note(entry, step, &S::AttemptCancelled { attempt: *attempt })

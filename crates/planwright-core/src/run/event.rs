@@ -102,6 +102,18 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Timestamp>,
     },
+    /// The next call of the step is made while no other is in flight: the process died too often
+    /// while one of it was.
+    StepIsolated {
+        /// The step or element.
+        step: StepId,
+    },
+    /// Other calls are made beside the one that was made alone, or the process is told to end: the
+    /// call does not answer for the end of the process any more.
+    IsolationEnded {
+        /// The step or element.
+        step: StepId,
+    },
     /// The outcome was lost, and the call may be repeated.
     AttemptInterrupted {
         /// The step or element.
@@ -561,6 +573,8 @@ impl Journaled for RunEvent {
             | Self::RunResumed { .. }
             | Self::RunStalled { .. }
             | Self::RunQueued { .. }
+            | Self::StepIsolated { .. }
+            | Self::IsolationEnded { .. }
             | Self::ModelUsed { .. }
             | Self::CriteriaChecked { .. }
             | Self::CancelRequested { .. } => None,

@@ -36,7 +36,7 @@ pub use agent::{
 };
 pub use child_runs::ChildRuns;
 pub use consent::{AskedCall, CallFacts, Consent};
-pub use decide::{CallReport, Command};
+pub use decide::{CallReport, Command, Crashes};
 pub use error_code::StepErrorCode;
 pub use event::{CallEffect, Fork, Parent, Resolution, RunEvent, StepError};
 pub use fork::{ReusedResult, continued, reusable_results};
@@ -113,6 +113,10 @@ pub struct Run {
     agents: BTreeMap<StepIx, AgentWork>,
     /// The last entry says that the run waits for one of so many others to end.
     queued: Option<u32>,
+    /// How often the process died while a call of the step was in flight.
+    crashes: BTreeMap<StepIx, Crashes>,
+    /// The step whose call is made alone.
+    isolated: Option<StepIx>,
 }
 
 /// What the first entry of a run says.
@@ -177,7 +181,8 @@ struct Index {
 }
 
 impl Run {
-    /// The most a crash may interrupt one step before the run stops calling it.
+    /// The most calls of one step that may be lost, and the most that may be alone in flight when
+    /// the process dies, before the run stops calling it.
     pub const MAX_INTERRUPTIONS: u16 = 5;
 
     /// The id of the run.

@@ -36,6 +36,8 @@ impl Policy {
             | Command::Abandon { .. }
             | Command::NoteCriteria { .. }
             | Command::Queue { .. }
+            | Command::Isolate { .. }
+            | Command::EndIsolation
             | Command::Settle => return Ok(()),
         };
         match action {

@@ -72,7 +72,7 @@ impl<'a> RunSchedule<'a> {
 
     /// Returns how many more steps may start now.
     pub fn free_slots(self) -> usize {
-        if self.run.stopping_on().is_some() {
+        if self.run.stopping_on().is_some() || self.run.isolated().is_some() {
             return 0;
         }
         match self.run.state {

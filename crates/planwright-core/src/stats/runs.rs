@@ -110,6 +110,8 @@ impl RunTally {
             }
             E::ResultReused { .. }
             | E::RunQueued { .. }
+            | E::StepIsolated { .. }
+            | E::IsolationEnded { .. }
             | E::ChildResumed { .. }
             | E::StepSkipped { .. }
             | E::LoopOpened { .. }

@@ -29,7 +29,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// The stories whose journals are kept.
-const KEPT: [&str; 32] = [
+const KEPT: [&str; 34] = [
     "chain",
     "diamond",
     "retry",
@@ -62,6 +62,8 @@ const KEPT: [&str; 32] = [
     "stall_resume",
     "stall_given_up",
     "left_out",
+    "queued",
+    "crash_apart",
 ];
 
 /// The run that takes `undo` back, as the work of a step of another run: both ways a run can belong

@@ -2,7 +2,7 @@
 //! that only looks at entries.
 
 use planwright_core::digest::Digest;
-use planwright_core::journal::{Entry, Journaled as _};
+use planwright_core::journal::{Cause, Entry, Journaled as _};
 use planwright_core::plan::{Plan, StepIx};
 use planwright_core::run::{CallEffect, Resolution, Run, RunEvent, RunState, StepState};
 use planwright_core::time::Timestamp;
@@ -87,6 +87,8 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
     assert_eq!(run.schedule().next_timer(now), next_timer);
 
     let free = match run.state() {
+        // Nothing starts beside a call that is made alone.
+        RunState::Running if run.isolated().is_some() => 0,
         RunState::Running => (run.start().max_concurrency as usize).saturating_sub(running.len()),
         _ => 0,
     };
@@ -116,6 +118,7 @@ struct Seen {
     retries: u32,
     /// Attempts that do not count against the retry policy.
     repeats: u32,
+    crashes: u32,
     ended: bool,
     /// Ended in a way that lets dependants go on.
     done: bool,
@@ -318,9 +321,15 @@ impl<'a> Reader<'a> {
                     "`{step}` is unsafe and would be repeated by itself"
                 );
                 seen.in_flight = false;
-                seen.repeats += 1;
+                // The end of a process is counted against the calls that were alone in flight.
+                let (repeats, limit) = if entry.cause == Cause::Recovery {
+                    (&mut seen.crashes, Run::MAX_CRASHES)
+                } else {
+                    (&mut seen.repeats, Run::MAX_INTERRUPTIONS)
+                };
+                *repeats += 1;
                 assert!(
-                    u32::from(Run::MAX_INTERRUPTIONS) >= seen.repeats,
+                    u32::from(limit) >= *repeats,
                     "`{step}` is repeated for ever"
                 );
             }
@@ -363,6 +372,7 @@ impl<'a> Reader<'a> {
             RunEvent::CancelRequested { .. } => self.stopped = true,
             // Nothing starts in a run that no process executes, until it is resumed.
             RunEvent::RunStalled { .. } => self.paused = true,
+            RunEvent::StepIsolated { .. } | RunEvent::IsolationEnded { .. } => {}
             RunEvent::RunQueued { .. } => assert!(
                 self.steps.values().all(|seen| !seen.in_flight),
                 "a run waits for its turn with calls in flight"

@@ -208,6 +208,7 @@ impl Story {
             ["queue", slots] => Command::Queue {
                 slots: slots.parse().unwrap(),
             },
+            ["end-isolation"] => Command::EndIsolation,
             ["give-up", reason @ ..] => Command::GiveUp {
                 by,
                 reason: reason.join(" "),
@@ -396,7 +397,19 @@ impl Story {
             if startable.is_empty() {
                 break;
             }
+            let mut moved = false;
             for ix in startable {
+                // What is to be called alone waits until nothing else is in flight.
+                let run = &self.history().run;
+                let alone = run.needs_isolation(ix).is_some();
+                if alone && run.schedule().running().len() > 0 {
+                    continue;
+                }
+                moved = true;
+                if alone {
+                    let isolate = Command::Isolate { step: ix };
+                    self.history().give(&isolate, Cause::Schedule).unwrap();
+                }
                 let command = match self.extra(ix) {
                     Extra {
                         skipped: Some(only),
@@ -417,6 +430,9 @@ impl Story {
                 };
                 // A critical failure a moment ago is reason enough to refuse.
                 let _given = self.history().give(&command, Cause::Schedule);
+            }
+            if !moved {
+                break;
             }
         }
         self.history()
@@ -664,6 +680,8 @@ fn describe(entry: &Entry<RunEvent>) -> String {
             format!("{step}: failed ({}: {})", error.code, error.message)
         }
         RunEvent::RunStalled { since } => format!("run stalled since {since}"),
+        RunEvent::StepIsolated { step } => format!("{step}: is called alone next"),
+        RunEvent::IsolationEnded { step } => format!("{step}: is not alone any more"),
         RunEvent::RunQueued { slots } => format!("run waits for one of {slots} to end"),
         RunEvent::RunGivenUp { by, reason, .. } => format!("run given up by {by} ({reason})"),
         RunEvent::StepSkipped {

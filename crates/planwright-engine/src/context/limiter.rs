@@ -1,6 +1,7 @@
 //! How many calls may be in flight over all runs: globally, per server, per tool, and one writer
 //! per server.
 
+use super::isolation::Presences;
 use planwright_core::tool::KnownTool;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +33,7 @@ impl Default for ConcurrencyLimits {
 pub(crate) struct Limiter {
     limits: ConcurrencyLimits,
     counts: Mutex<Counts>,
+    pub(super) presences: Mutex<Presences>,
     /// Counts the calls that ended, so that no run misses one between being refused and waiting.
     freed: watch::Sender<u64>,
 }
@@ -65,6 +67,7 @@ impl Limiter {
         Arc::new(Self {
             limits,
             counts: Mutex::default(),
+            presences: Mutex::default(),
             freed: watch::Sender::new(0),
         })
     }
@@ -118,6 +121,11 @@ impl Limiter {
         })
     }
 
+    /// Wakes the runs that were not admitted.
+    pub(super) fn notify_freed(&self) {
+        self.freed.send_modify(|ended| *ended += 1);
+    }
+
     /// Changes whenever a call has ended.
     pub(crate) fn watch_freed(&self) -> watch::Receiver<u64> {
         self.freed.subscribe()
@@ -155,6 +163,6 @@ impl Drop for Permit {
             decrement(&mut counts.writers, &self.server);
         }
         drop(counts);
-        self.limiter.freed.send_modify(|ended| *ended += 1);
+        self.limiter.notify_freed();
     }
 }

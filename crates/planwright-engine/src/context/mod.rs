@@ -6,6 +6,7 @@
 mod active;
 pub mod crash;
 mod families;
+mod isolation;
 mod limiter;
 mod observer;
 mod pauses;
@@ -16,6 +17,7 @@ mod tenure;
 
 pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
 pub(crate) use families::{RunFamilies, RunFamily};
+pub(crate) use isolation::{Presence, Waiting, isolation_span};
 pub use limiter::ConcurrencyLimits;
 pub(crate) use limiter::{Demand, Limiter, Permit};
 pub(crate) use observer::Observers;

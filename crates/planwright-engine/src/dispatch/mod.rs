@@ -5,6 +5,7 @@ mod call;
 mod facts;
 mod flow;
 mod inline_budget;
+mod isolation;
 mod run_loop;
 mod run_time;
 mod schedule;

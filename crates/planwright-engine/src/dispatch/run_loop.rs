@@ -8,6 +8,7 @@
 use super::agent::PreparedAgent;
 use super::call::{self, Finished};
 use super::inline_budget::InlineBudget;
+use super::isolation::Isolation;
 use super::run_time::RunTime;
 use super::schedule::Prepared;
 use super::subplan::{Child, PreparedChild};
@@ -134,6 +135,7 @@ pub(crate) struct RunLoop {
     journal: JournalWriter<RunEvent>,
     tenure: Tenure,
     time: RunTime,
+    pub(super) isolation: Isolation,
     /// Stay while only people can move the run on.
     pub(super) linger: bool,
     pub(crate) observers: Observers,
@@ -217,6 +219,7 @@ impl RunLoop {
             journal,
             tenure,
             time,
+            isolation: Isolation::default(),
             linger,
             observers,
             inbox,
@@ -255,11 +258,15 @@ impl RunLoop {
         }
         loop {
             self.keep_lease().await?;
+            let draining = *self.draining.borrow();
+            self.tend_isolation(draining)?;
             self.decided_at = self.now();
             self.execute(&Command::Tick, Cause::Timer)?;
-            if !*self.draining.borrow() && self.may_make_calls() {
+            self.isolation.begin_turn();
+            if !draining && self.may_make_calls() {
                 self.schedule().await?;
             }
+            self.isolation.end_turn();
             // A step skipped just now can make one ready that needs approval, so people are asked
             // last.
             self.execute(&Command::AskApprovals, Cause::Schedule)?;
@@ -445,6 +452,7 @@ impl RunLoop {
             drop(reply.send(decided));
         }
         self.stop_calls(&entries);
+        self.end_isolation(&entries);
         self.tell_children(&entries);
         if starts_something {
             self.secure_lease().await?;
@@ -616,6 +624,7 @@ impl RunLoop {
             let timer = self.run.schedule().next_timer(self.decided_at);
             let timer = timer.map(|at| at.since(now));
             let clock = Arc::clone(&self.context.ports.clock);
+            let isolation = self.isolation.next_timer(clock.awake());
             let renewal = self.tenure.renewal_due_in(clock.uptime());
             tokio::select! {
                 biased;
@@ -627,6 +636,7 @@ impl RunLoop {
                 () = async { clock.sleep(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}
+                () = async { clock.sleep(isolation.expect("guarded")).await }, if isolation.is_some() => {}
                 () = clock.sleep(renewal) => {}
             }
         }

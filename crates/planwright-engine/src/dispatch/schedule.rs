@@ -10,7 +10,7 @@ use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::run::{
     CallFacts, Command, RunEvent, StepError, StepErrorCode, idempotency_key,
 };
-use planwright_core::tool::{EffectClass, KnownTool, ToolName};
+use planwright_core::tool::{EffectClass, KnownTool, ResolveToolError, ToolName};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -83,7 +83,7 @@ impl RunLoop {
         let written = plan.step(self.run.plan_step(step));
         // Asked for every time: a server may change its tools while the run goes on.
         let catalog = self.context.ports.tools.catalog();
-        let resolved = catalog.resolve(written.action_label());
+        let resolved = catalog.resolve(written.action_label()).map(Arc::clone);
         let calls_nothing = self.run.definition(step).asks_person()
             || written.plan.is_some()
             || self.run.definition(step).is_for_model();
@@ -95,16 +95,32 @@ impl RunLoop {
             self.start_child(step).await?;
             return Ok(Started::Yes);
         }
-        if written.think.is_some() {
-            self.start_thought(step).await?;
-            return Ok(Started::Yes);
-        }
         if written.agent.is_some() {
             self.start_agent(step).await?;
             return Ok(Started::Yes);
         }
+        let Some(presence) = self.enter_call(step)? else {
+            return Ok(Started::NotAdmitted);
+        };
+        let started = if written.think.is_some() {
+            self.start_thought(step).await?;
+            Started::Yes
+        } else {
+            self.try_call(step, resolved).await?
+        };
+        self.keep_presence(step, presence);
+        Ok(started)
+    }
+
+    async fn try_call(
+        &mut self,
+        step: StepIx,
+        resolved: Result<Arc<KnownTool>, ResolveToolError>,
+    ) -> Result<Started, RunError> {
+        let plan = Arc::clone(self.run.plan());
+        let written = plan.step(self.run.plan_step(step));
         let tool = match resolved {
-            Ok(tool) => Arc::clone(tool),
+            Ok(tool) => tool,
             Err(error) if written.optional => {
                 self.execute(
                     &Command::Skip {

@@ -91,6 +91,8 @@ impl EntryText for RunEvent {
             | Self::RunResumed { .. }
             | Self::RunStalled { .. }
             | Self::RunQueued { .. }
+            | Self::StepIsolated { .. }
+            | Self::IsolationEnded { .. }
             | Self::CancelRequested { .. }
             | Self::RunCompleted { .. }
             | Self::RunFailed { .. }

@@ -282,7 +282,10 @@ impl Runs {
     ) -> Result<Vec<RunEvent>, CommandError> {
         let commands: Vec<_> = commands
             .iter()
-            .map(|command| (command.clone(), Cause::Timer))
+            .map(|command| match command {
+                Command::Recover => (Command::Recover, Cause::Recovery),
+                other => (other.clone(), Cause::Timer),
+            })
             .collect();
         self.write_all(id, lease, &commands, None).await
     }

@@ -403,6 +403,8 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
         ),
         E::ResultReused { .. }
         | E::RunQueued { .. }
+        | E::StepIsolated { .. }
+        | E::IsolationEnded { .. }
         | E::AttemptStarted { .. }
         | E::AttemptSucceeded { .. }
         | E::AttemptFailed { .. }

@@ -14,6 +14,7 @@ mod execution;
 mod faults;
 mod flow;
 mod injection;
+mod isolation;
 mod keeping;
 mod leftovers;
 mod limits;

@@ -10,9 +10,38 @@ use planwright_core::status::PlanStatus;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanStatusLine {
     pub(crate) status: PlanStatus,
-    /// Set when no process executes the run: that it waits for its turn, or the commands that
-    /// continue or end it.
-    pub(crate) note: Option<String>,
+    /// Set when no process executes the run.
+    pub(crate) note: Option<StatusNote>,
+}
+
+/// Why no process executes a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StatusNote {
+    /// Its process is gone; the commands that continue or end it.
+    LeftBehind(String),
+    /// The service executes as many runs as it may.
+    Queued(u32),
+}
+
+impl StatusNote {
+    /// A few words for lists.
+    pub(crate) fn short(&self) -> &'static str {
+        match self {
+            Self::LeftBehind(_) => "no process executes it",
+            Self::Queued(_) => "it waits for its turn",
+        }
+    }
+
+    /// A sentence for those who look at one plan.
+    pub(crate) fn sentence(&self) -> String {
+        let short = self.short();
+        match self {
+            Self::LeftBehind(commands) => format!("{short}: {commands}"),
+            Self::Queued(slots) => {
+                format!("{short}: the service executes {slots} runs at once (max_runs in [serve])")
+            }
+        }
+    }
 }
 
 /// Loads the status of a plan, with the commands that move on a run without a process.
@@ -21,38 +50,35 @@ pub(crate) async fn load_status_line(
     review: &Review,
 ) -> Result<PlanStatusLine, Failure> {
     let status = app.engine.plans().status(review).await?;
+    let note = load_note(app, review, status).await?;
+    Ok(PlanStatusLine { status, note })
+}
+
+async fn load_note(
+    app: &App,
+    review: &Review,
+    status: PlanStatus,
+) -> Result<Option<StatusNote>, Failure> {
     let id = review.id().as_str();
     if status == PlanStatus::Stalled {
-        return Ok(PlanStatusLine {
-            status,
-            note: Some(format!("no process executes it: {}", stalled_hint(id))),
-        });
+        return Ok(Some(StatusNote::LeftBehind(stalled_hint(id))));
     }
     let Some(opened) = review
         .runs()
         .last()
         .filter(|_| status == PlanStatus::Executing)
     else {
-        return Ok(PlanStatusLine { status, note: None });
+        return Ok(None);
     };
     if app.engine.runs().is_executed(&opened.run).await? {
-        return Ok(PlanStatusLine { status, note: None });
+        return Ok(None);
     }
-    let (run, _) = app.engine.runs().load_run(&opened.run, review).await?;
-    if let Some(slots) = run.queued_behind() {
-        let note = format!(
-            "it waits for its turn: the service executes {slots} runs at once (max_runs in [serve])"
-        );
-        return Ok(PlanStatusLine {
-            status,
-            note: Some(note),
-        });
-    }
-    let note = format!(
-        "no process executes it: planwright resume {id} continues it; planwright cancel {id} stops it"
-    );
-    Ok(PlanStatusLine {
-        status,
-        note: Some(note),
-    })
+    // What is wrong with a damaged run is said by the commands that need it.
+    let run = app.engine.runs().load_run(&opened.run, review).await.ok();
+    Ok(Some(match run.and_then(|(run, _)| run.queued_behind()) {
+        Some(slots) => StatusNote::Queued(slots),
+        None => StatusNote::LeftBehind(format!(
+            "planwright resume {id} continues it; planwright cancel {id} stops it"
+        )),
+    }))
 }

@@ -315,6 +315,8 @@ fn describe_event(printer: Printer, run: &Run, event: &RunEvent) -> Option<Strin
         | RunEvent::RunResumed { .. }
         | RunEvent::RunStalled { .. }
         | RunEvent::RunQueued { .. }
+        | RunEvent::StepIsolated { .. }
+        | RunEvent::IsolationEnded { .. }
         | RunEvent::RunGivenUp { .. }
         | RunEvent::CancelRequested { .. }
         | RunEvent::RunCompleted { .. }

@@ -103,7 +103,8 @@ fn a_run_without_a_slot_says_so() {
     assert_eq!(result["queuedBehind"], 1, "{result:#}");
     for look in [&["list"][..], &["show", "short"]] {
         let said = service.bench.run(look).ends(0);
-        assert!(said.out.contains("waits for its turn"), "{said:#?}");
+        let text = said.out.clone() + &said.err;
+        assert!(text.contains("waits for its turn"), "{said:#?}");
     }
     assert!(
         service.bench.log("short")[1]["kind"] == "run_queued",

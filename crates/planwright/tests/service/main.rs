@@ -9,6 +9,7 @@
 mod chat;
 mod client;
 mod clock;
+mod crashes;
 mod decisions;
 mod descriptors;
 mod files;

@@ -5,6 +5,7 @@ mod approve;
 mod cancel;
 mod consent;
 mod input;
+mod isolate;
 mod loops;
 mod pause;
 mod recover;
@@ -17,6 +18,8 @@ mod stall;
 mod start;
 mod tick;
 mod undo;
+
+pub use isolate::Crashes;
 
 use super::{
     Asked, CallFacts, CriterionCheck, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError,
@@ -192,6 +195,13 @@ pub enum Command {
         /// The time since when no process executes it.
         since: Timestamp,
     },
+    /// Make the next call of the step while no other is in flight.
+    Isolate {
+        /// The step or element.
+        step: StepIx,
+    },
+    /// Other calls are made beside the one that was made alone.
+    EndIsolation,
     /// The service executes as many runs as it may.
     Queue {
         /// The number of runs that it executes at once.
@@ -361,6 +371,8 @@ impl Run {
             Command::Resume { by } => self.decide_resume(by),
             Command::Cancel { by } => Ok(self.decide_cancel(by)),
             Command::Stall { since } => Ok(self.decide_stall(*since)),
+            Command::Isolate { step } => self.decide_isolate(*step),
+            Command::EndIsolation => Ok(self.decide_end_isolation()),
             Command::Queue { slots } => Ok(self.decide_queue(*slots)),
             Command::GiveUp { by, reason } => self.decide_give_up(by, reason),
             Command::Reflect {
@@ -394,6 +406,7 @@ impl Run {
             | Command::Settle
             | Command::Stall { .. }
             | Command::Queue { .. }
+            | Command::EndIsolation
             | Command::ResumeChildren => Ok(Vec::new()),
             Command::Undo {
                 run,
@@ -407,6 +420,7 @@ impl Run {
                 used: used.clone(),
             }]),
             Command::Start { .. }
+            | Command::Isolate { .. }
             | Command::Fail { .. }
             | Command::Skip { .. }
             | Command::LeaveOut { .. }

@@ -141,8 +141,41 @@ impl Run {
     }
 
     /// A lost outcome: what may be repeated is repeated, within limits; for the rest a person is
-    /// asked.
+    /// asked. What the end of a process interrupted is counted apart.
     pub(super) fn interrupted(
+        &self,
+        ix: StepIx,
+        tally: Tally,
+        class: EffectClass,
+        reason: &str,
+    ) -> RunEvent {
+        let crashes = self.crashes.get(&ix).copied().unwrap_or_default();
+        let lost = tally.interruptions.saturating_sub(crashes.all);
+        let repeatable = class != EffectClass::Unsafe && self.state != RunState::Cancelling;
+        if repeatable && lost >= Self::MAX_INTERRUPTIONS {
+            self.interrupted_too_often(ix, tally, &format!("{} times", lost + 1), reason)
+        } else {
+            self.settle_lost(ix, tally, class, reason)
+        }
+    }
+
+    pub(super) fn interrupted_too_often(
+        &self,
+        ix: StepIx,
+        tally: Tally,
+        times: &str,
+        reason: &str,
+    ) -> RunEvent {
+        let message = format!("interrupted {times}, last: {reason}");
+        RunEvent::AttemptFailed {
+            step: self.step_id(ix).clone(),
+            attempt: tally.attempts,
+            error: StepError::new(StepErrorCode::Interrupted, message),
+            retry_at: None,
+        }
+    }
+
+    pub(super) fn settle_lost(
         &self,
         ix: StepIx,
         tally: Tally,
@@ -167,27 +200,11 @@ impl Run {
                 | RunState::Failed { .. }
                 | RunState::GivenUp
                 | RunState::Adjusted { .. }
-                | RunState::Cancelled => {
-                    if tally.interruptions >= Self::MAX_INTERRUPTIONS {
-                        let message = format!(
-                            "interrupted {} times, last: {reason}",
-                            tally.interruptions + 1
-                        );
-                        let error = StepError::new(StepErrorCode::Interrupted, message);
-                        RunEvent::AttemptFailed {
-                            step,
-                            attempt,
-                            error,
-                            retry_at: None,
-                        }
-                    } else {
-                        RunEvent::AttemptInterrupted {
-                            step,
-                            attempt,
-                            reason: reason.to_owned(),
-                        }
-                    }
-                }
+                | RunState::Cancelled => RunEvent::AttemptInterrupted {
+                    step,
+                    attempt,
+                    reason: reason.to_owned(),
+                },
             },
         }
     }

@@ -22,8 +22,8 @@ impl Run {
     /// Says once that the run waits for its turn. One that was left behind with calls in flight is
     /// settled first by the process that goes on with it.
     pub(super) fn decide_queue(&self, slots: u32) -> Vec<RunEvent> {
-        let waits = self.state == RunState::Running && self.schedule().running().len() == 0;
-        if waits && self.queued_behind() != Some(slots) {
+        let idle = self.schedule().running().len() == 0 && !self.is_parked();
+        if self.state == RunState::Running && idle && self.queued_behind() != Some(slots) {
             vec![RunEvent::RunQueued { slots }]
         } else {
             Vec::new()

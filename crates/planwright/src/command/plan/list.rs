@@ -1,7 +1,7 @@
 //! `list`: the plans, most recently changed first.
 
 use crate::exit::{Exit, Failure};
-use crate::terminal::plan_status::load_status_line;
+use crate::terminal::plan_status::{StatusNote, load_status_line};
 use crate::terminal::printer::{DIM, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::maintenance::run_due_maintenance;
@@ -80,7 +80,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         for (plan, note) in lines.iter().zip(notes) {
             let title = line(&plan.title);
             let note = note
-                .map(|_| printer.out(DIM, "  (no process executes it)"))
+                .map(|note: StatusNote| printer.out(DIM, &format!("  ({})", note.short())))
                 .unwrap_or_default();
             printer.data(&format!(
                 "{:24}  {:12}  v{:<3} {:>5} steps  {title}{note}",

@@ -57,7 +57,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         print_details(&app, &review, &status_line, &candidate, &runs).await?;
         print_changes(&app, since.as_ref())?;
         if let Some(note) = &status_line.note {
-            context.printer.hint(note);
+            context.printer.hint(&note.sentence());
         }
     }
     Ok(Exit::Done)

@@ -4,6 +4,7 @@ use crate::config::file::{self, Config};
 use crate::config::passphrase::Unlock;
 use crate::exit::{Exit, Failure};
 use crate::terminal::next_step::format_next_step;
+use crate::terminal::plan_status::{StatusNote, load_status_line};
 use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
 use crate::workspace::app::{Access, App, CommandContext, Workspace};
 use crate::workspace::servers::Servers;
@@ -395,11 +396,8 @@ async fn check_abandoned_runs(diagnosis: &mut Diagnosis, app: &App) -> Result<()
         if review.state() == ReviewState::Deleted {
             continue;
         }
-        if crate::terminal::plan_status::load_status_line(app, &review)
-            .await?
-            .note
-            .is_some()
-        {
+        let note = load_status_line(app, &review).await?.note;
+        if matches!(note, Some(StatusNote::LeftBehind(_))) {
             left.push(review.id().to_string());
         }
     }
