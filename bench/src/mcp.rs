@@ -160,6 +160,7 @@ fn call() -> Call {
         definition: None,
         plan: "bench".parse().expect("this is an id"),
         run: "run_bench".parse().expect("this is an id"),
+        top_run: "run_bench".parse().expect("this is an id"),
         step: "call".parse().expect("this is an id"),
         attempt: 1,
         idempotency_key: "key".into(),
