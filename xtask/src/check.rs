@@ -4,6 +4,7 @@
 //! as the compiler of the workspace's own crates. Documentation and the core for WebAssembly are
 //! made while the tests run, because many of those wait for something else than a processor.
 
+use crate::cxx;
 use crate::fuzz::{self, Fuzzer, Length};
 use crate::mutants;
 use crate::suites::{read_suites, relay_output, run_suites};
@@ -144,6 +145,7 @@ const PROVE: &[Step] = &[
 pub(crate) fn run() -> Result<()> {
     let started = Instant::now();
     FORMAT.run()?;
+    cxx::ensure_compiler()?;
     let lints = Lints::find()?;
     let messages = std::thread::scope(|scope| {
         let tools = scope.spawn(install_tools);

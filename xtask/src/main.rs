@@ -8,6 +8,7 @@
 
 mod census;
 mod check;
+mod cxx;
 mod fuzz;
 mod model;
 mod mutants;

@@ -56,7 +56,7 @@ fn a_damaged_run_is_ended_and_its_plan_is_of_use_again() {
     bench.run(&["delete", "p", "--yes"]).ends(3);
 
     let said = bench.run(&["repair", &run]).ends(5);
-    assert!(said.out.contains("does not match"), "{said:#?}");
+    assert!(said.out.contains("is damaged"), "{said:#?}");
     assert!(said.err.contains("--accept-loss"), "{said:#?}");
     bench.run(&["repair", &run, "--accept-loss"]).ends(3);
     bench.run(&["verify"]).ends(5);
