@@ -3,7 +3,7 @@
 use super::{
     Approval, OpenedRun, Rejection, ReviewStage, ReviewState, Thread, Version, WrittenOffRun,
 };
-use crate::id::PlanId;
+use crate::id::{PlanId, RunId};
 use crate::time::Timestamp;
 
 /// A plan and all that was said about it, folded from its journal.
@@ -93,6 +93,13 @@ impl Review {
     /// The runs that were given up because their journals are damaged, oldest first.
     pub fn written_off(&self) -> &[WrittenOffRun] {
         &self.written_off
+    }
+
+    /// Returns whether the run was given up because its journal is damaged.
+    pub fn is_written_off(&self, run: &RunId) -> bool {
+        self.written_off
+            .iter()
+            .any(|written_off| written_off.opened.run == *run)
     }
 
     /// The time at which the first version was written down.

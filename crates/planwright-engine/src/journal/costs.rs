@@ -1,7 +1,7 @@
 //! What a plan has cost: writing its versions, and asking models in its runs.
 
 use crate::journal::journals::Journals;
-use crate::journal::load::LoadError;
+use crate::journal::load::{LoadError, readable_runs};
 use planwright_core::journal::decode;
 use planwright_core::review::Review;
 use planwright_core::run::RunEvent;
@@ -23,7 +23,7 @@ impl Journals {
         planned
             .flat_map(|planning| &planning.used)
             .for_each(|used| costs.record(used));
-        for run in self.context.ports.store.runs(review.id()).await? {
+        for run in readable_runs(&*self.context.ports.store, review).await? {
             let mut after = 0;
             loop {
                 let records = self

@@ -1,6 +1,6 @@
 //! Reading lives back: pages of records, their chain checked, folded into a plan's review or a run.
 
-use crate::port::{Journal, Store, StoreError};
+use crate::port::{Journal, Store, StoreError, StreamIndex, StreamInfo};
 use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{
@@ -208,6 +208,16 @@ pub(crate) async fn latest_run_status(
     // fold. Taking the run for ended would let another one start beside it.
     let (run, _) = load_run(store, &opened.run, review, bounds).await?;
     Ok(Some(run.status()))
+}
+
+/// The run streams of a plan, without those whose damage a person has accepted.
+pub(crate) async fn readable_runs(
+    store: &dyn StreamIndex,
+    review: &Review,
+) -> Result<Vec<StreamInfo>, StoreError> {
+    let mut runs = store.runs(review.id()).await?;
+    runs.retain(|info| !matches!(&info.stream, StreamName::Run(run) if review.is_written_off(run)));
+    Ok(runs)
 }
 
 /// The plan a run belongs to, from its first entry.

@@ -1,7 +1,7 @@
 //! Reading every journal for figures: page by page, one stream at a time.
 
 use crate::journal::journals::Journals;
-use crate::journal::load::{LoadError, load_review, plan_status, read_entries};
+use crate::journal::load::{LoadError, load_review, plan_status, read_entries, readable_runs};
 use crate::port::StreamInfo;
 use planwright_core::journal::StreamName;
 use planwright_core::plan::{Document, Plan};
@@ -59,7 +59,7 @@ impl Journals {
                 figures.add_gap(&gap);
             }
         }
-        for run in self.context.ports.store.runs(plan).await? {
+        for run in readable_runs(&*self.context.ports.store, &review).await? {
             if since.is_none_or(|since| run.updated_at >= since) {
                 self.count_run(&run, &review, figures).await?;
             }

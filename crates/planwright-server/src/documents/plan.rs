@@ -6,7 +6,7 @@ use planwright_api::{
 };
 use planwright_core::id::RunId;
 use planwright_core::journal::{StreamName, decode};
-use planwright_core::review::Review;
+use planwright_core::review::{OpenedRun, Review};
 use planwright_core::run::RunEvent;
 use planwright_core::status::CachedStatus;
 use planwright_engine::port::{StoreError, StreamInfo};
@@ -20,8 +20,11 @@ pub async fn load_run_lines(engine: &Engine, review: &Review) -> Result<Vec<RunL
         .iter()
         .map(|info| (&info.stream, &info.status.status))
         .collect();
-    let opened: HashSet<&RunId> = review.runs().iter().map(|opened| &opened.run).collect();
-    let lines = review.runs().iter().map(|opened| {
+    // Of a run that was written off the store knows how it ended, and its journal says nothing.
+    let written_off = review.written_off().iter().map(|run| &run.opened);
+    let runs: Vec<&OpenedRun> = review.runs().iter().chain(written_off).collect();
+    let opened: HashSet<&RunId> = runs.iter().map(|opened| &opened.run).collect();
+    let lines = runs.iter().map(|opened| {
         let status = statuses.get(&StreamName::Run(opened.run.clone()));
         RunLine {
             id: opened.run.to_string(),

@@ -21,12 +21,10 @@ impl Review {
             }
             .into());
         }
-        let is_known = |opened: &RunId| opened == run;
-        let mut written_off = self.written_off().iter();
-        if written_off.any(|written_off| is_known(&written_off.opened.run)) {
+        if self.is_written_off(run) {
             return Ok(Vec::new());
         }
-        if !self.runs().iter().any(|opened| is_known(&opened.run)) {
+        if !self.runs().iter().any(|opened| opened.run == *run) {
             return Err(ReviewRefusal::NoSuchRun(run.clone()));
         }
         Ok(vec![ReviewEvent::RunWrittenOff {

@@ -9,9 +9,10 @@ use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
 use crate::workspace::app::{Access, App, CommandContext, Workspace};
 use crate::workspace::servers::Servers;
 use planwright_adapters::process::Children;
-use planwright_adapters::sqlite::{SqliteStore, find_lock_holder};
+use planwright_adapters::sqlite::{Loss, SqliteStore, find_lock_holder};
 use planwright_core::error::ClassifiedError as _;
 use planwright_core::id::PlanId;
+use planwright_core::journal::StreamName;
 use planwright_core::review::ReviewState;
 use planwright_core::status::RunStatus;
 use planwright_engine::port::{Model as _, StoreError};
@@ -315,7 +316,11 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
         );
         return Exit::Store;
     };
-    match sqlite.damage().await {
+    let losses = match sqlite.damage().await {
+        Ok(losses) => Ok(without_accepted(&app, losses).await),
+        Err(error) => Err(error),
+    };
+    match losses {
         Ok(losses) if losses.is_empty() => {
             let kept = if sqlite.cipher().is_sealed() {
                 "encrypted"
@@ -418,4 +423,29 @@ async fn check_abandoned_runs(diagnosis: &mut Diagnosis, app: &App) -> Result<()
         );
     }
     Ok(())
+}
+
+/// Leaves out the losses that a person has accepted (`planwright repair`).
+async fn without_accepted(app: &App, losses: Vec<Loss>) -> Vec<Loss> {
+    let mut open = Vec::new();
+    for loss in losses {
+        if !is_accepted(app, &loss.stream).await {
+            open.push(loss);
+        }
+    }
+    open
+}
+
+async fn is_accepted(app: &App, stream: &str) -> bool {
+    let Ok(stream @ StreamName::Run(_)) = stream.parse::<StreamName>() else {
+        return false;
+    };
+    let Ok(Some(info)) = app.engine.journals().info(&stream).await else {
+        return false;
+    };
+    let review = app.engine.plans().load_review(&info.status.plan).await;
+    let StreamName::Run(run) = &stream else {
+        return false;
+    };
+    review.is_ok_and(|(review, _)| review.is_written_off(run))
 }
