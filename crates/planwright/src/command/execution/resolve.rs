@@ -85,7 +85,9 @@ async fn resolve_all(app: &App, args: &Args, value: Value) -> Result<Exit, Failu
         .runs()
         .load_run(&target.run, &target.review)
         .await?;
-    let (plan, status, word) = (target.review.id(), run.status(), args.word());
+    let plan = target.review.id();
+    let status = run.status();
+    let word = args.word();
     if app.printer().json {
         app.printer().document(&json!({
             "planId": plan, "runId": run.id(), "steps": steps, "decision": word, "status": status,
