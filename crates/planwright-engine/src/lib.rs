@@ -84,7 +84,8 @@ pub mod telemetry;
 pub mod webhooks;
 
 pub use context::{
-    AgentSettings, ConcurrencyLimits, Observer, Retention, crash, on_step_complete, on_step_start,
+    AgentSettings, ConcurrencyLimits, Observer, Pauses, Retention, crash, on_step_complete,
+    on_step_start,
 };
 pub use dispatch::RunError;
 pub use engine::{Engine, EngineBuilder};
