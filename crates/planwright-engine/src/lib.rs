@@ -37,7 +37,7 @@
 //! let candidate = engine.plans().compile(document.clone()).await?;
 //! let (catalog, policy) = (engine.catalog(), engine.policy());
 //! let paper = preview(&candidate.plan, &catalog, policy, Engine::DEFAULT_POLICY);
-//! assert_eq!(paper.steps[1].args["name"], "all who heard: <tool result>");
+//! assert_eq!(paper.steps[1].args["name"], "all who heard: ‹result of step first›");
 //!
 //! // A real one, with variables given at run time, a limit, guards, and callbacks.
 //! let mut options = RunOptions::new(Principal::person("ada"));
