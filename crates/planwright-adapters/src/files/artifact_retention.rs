@@ -10,13 +10,10 @@ use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ArtifactError, Removed};
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::SystemTime;
-
-const LOCK: &str = ".lock";
 
 /// Who may hold the lock of the directory at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +39,7 @@ fn asked_for_at(path: &Path) -> io::Result<Option<Timestamp>> {
 impl FileArtifacts {
     pub(super) fn hold(&self, hold: Hold) -> Result<File, ArtifactError> {
         let open = || -> io::Result<File> {
-            let file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(0o600)
-                .open(self.directory.join(LOCK))?;
+            let file = File::open(&self.directory)?;
             match hold {
                 Hold::Shared => file.lock_shared()?,
                 Hold::Alone => file.lock()?,

@@ -32,6 +32,7 @@ mod sealing;
 mod store;
 mod tokens;
 mod transaction;
+mod vacuum;
 mod vault;
 mod writer;
 
@@ -43,3 +44,4 @@ pub use open::{OpenStoreError, Options, is_encrypted, is_missing};
 pub use restore::{Restore, Restored, read_manifest, restore};
 pub use sealed_journal::{ImportError, ReadSealedError, SealedFile};
 pub use store::SqliteStore;
+pub use vacuum::Vacuumed;

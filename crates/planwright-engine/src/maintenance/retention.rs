@@ -118,6 +118,9 @@ impl Maintenance {
         if settings.seal_after.is_none() && settings.remove_artifacts_after.is_none() {
             return Ok(report);
         }
+        if !self.is_anything_due(ports).await? {
+            return Ok(report);
+        }
         let Some(_turn) = ports.store.take_turn()? else {
             report.is_busy = true;
             return Ok(report);
@@ -136,6 +139,33 @@ impl Maintenance {
             self.remove_sealed(ports, until, pass, &mut report).await?;
         }
         Ok(report)
+    }
+
+    /// Returns whether there may be something to seal or to remove: a look into the index.
+    async fn is_anything_due(&self, ports: &RetentionPorts) -> Result<bool, LoadError> {
+        let settings = self.context.settings.retention;
+        let now = self.context.ports.clock.now();
+        if let Some(seal_after) = settings.seal_after {
+            let until = now.minus(seal_after);
+            for statuses in [&ENDED[..], &PUT_AWAY[..]] {
+                if !ports
+                    .store
+                    .unsealed(statuses, until, None, 1)
+                    .await?
+                    .is_empty()
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        let Some(remove_after) = settings.remove_after else {
+            return Ok(false);
+        };
+        let removable = ports
+            .store
+            .sealed_plans(now.minus(remove_after), None, 1)
+            .await?;
+        Ok(!removable.is_empty())
     }
 
     /// Removes the large values that no journal names. It reads every journal, so it is asked for

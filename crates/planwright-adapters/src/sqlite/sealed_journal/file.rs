@@ -304,6 +304,14 @@ fn file_name(stream: &StreamName, digest: &Digest) -> String {
     format!("{name}.{}.jsonl", digest.short())
 }
 
+/// Returns whether a sealed file could have this name.
+pub(in crate::sqlite) fn is_sealed_name(name: &str) -> bool {
+    let stem = name
+        .strip_prefix("run-")
+        .or_else(|| name.strip_prefix("plan-"));
+    stem.is_some_and(|stem| stem.ends_with(".jsonl") && !stem.contains('/') && !stem.contains(".."))
+}
+
 fn open(path: &Path) -> Result<File, ReadSealedError> {
     let nofollow =
         i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");

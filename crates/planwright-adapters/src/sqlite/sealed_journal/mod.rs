@@ -15,9 +15,9 @@ mod rows;
 mod seal;
 mod verify;
 
+pub(super) use file::is_sealed_name;
 pub(super) use file::{After, SealedEntry, SealedFiles};
 pub use file::{ReadSealedError, SealedFile};
 pub use import::ImportError;
 pub(super) use port::{Turn, unsealed_sql};
-pub(super) use rows::{SealedRow, find_row, is_removed, rows_after};
-pub(super) use seal::turn_path;
+pub(super) use rows::{SealedRow, find_row, is_removed, named_files, rows_after};

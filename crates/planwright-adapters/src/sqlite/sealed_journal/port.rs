@@ -43,8 +43,19 @@ impl SqliteStore {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .open(&path)
-            .map_err(cannot)?;
+            .open(&path);
+        let file = match file {
+            // Where nothing may be written, nothing is sealed or removed either.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                return Ok(None);
+            }
+            opened => opened.map_err(cannot)?,
+        };
         let locked = match turn {
             Turn::Exclusive => file.try_lock(),
             Turn::Shared => file.try_lock_shared(),
@@ -190,7 +201,6 @@ impl RetentionStore for SqliteStore {
             })
             .collect();
         Box::pin(async move {
-            self.clear_leftovers().await?;
             self.look(move |reader| {
                 let (time, name) = match after {
                     Some((time, stream)) => (time.as_millis(), stream.to_string()),

@@ -1,5 +1,6 @@
 //! Sealed journals are removed for good.
 
+use super::port::Turn;
 use super::restore::remove_file;
 use super::rows::{self, SealedRow};
 use super::seal::of_io;
@@ -79,6 +80,11 @@ impl SqliteStore {
     /// Removes sealed files that no row names, left by a process that was killed: before the row
     /// was written, or after it was deleted. Returns what was removed.
     pub async fn remove_unnamed_sealed_files(&self) -> Result<Removed, StoreError> {
+        // A process that seals has files that no row names yet.
+        let Some(_turn) = self.lock_retention(Turn::Exclusive)? else {
+            return Ok(Removed::default());
+        };
+        self.clear_leftovers().await?;
         self.look(|reader| {
             let directory = reader.sealed_files().directory();
             let entries = match std::fs::read_dir(directory) {

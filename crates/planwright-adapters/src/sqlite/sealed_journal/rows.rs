@@ -134,3 +134,14 @@ pub(in crate::sqlite) fn is_removed(
     let sql = "SELECT 1 FROM removed_journals WHERE name = ?1 AND seq >= ?2";
     connection.prepare_cached(sql)?.exists(params![name, seq])
 }
+
+/// The sealed files that a database names, with their digests.
+pub(in crate::sqlite) fn named_files(
+    connection: &Connection,
+) -> Result<Vec<(String, Digest)>, rusqlite::Error> {
+    let mut statement =
+        connection.prepare("SELECT file, digest FROM sealed_journals ORDER BY 1")?;
+    statement
+        .query_map([], |row| Ok((row.get(0)?, Digest::from_bytes(row.get(1)?))))?
+        .collect()
+}

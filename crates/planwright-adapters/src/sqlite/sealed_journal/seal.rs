@@ -24,7 +24,7 @@ const PORTION: u64 = 1000;
 pub(super) const PAGE: u64 = 500;
 
 /// The file whose lock says which process is at work on what is kept.
-pub(in crate::sqlite) fn turn_path(options: &Options) -> PathBuf {
+pub(super) fn turn_path(options: &Options) -> PathBuf {
     options.beside("-retention")
 }
 
@@ -199,6 +199,7 @@ impl SqliteStore {
         expected: Head,
         now: Timestamp,
     ) -> Result<SealedRow, RetainError> {
+        self.clear_leftovers().await?;
         let wanted = stream.clone();
         let sealed = self
             .look(move |reader| Ok(write_file(reader, &wanted, expected)))

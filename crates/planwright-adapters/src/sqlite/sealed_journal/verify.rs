@@ -6,7 +6,7 @@ use super::seal::{check_file, check_file_with};
 use crate::sqlite::fault::failed;
 use crate::sqlite::store::SqliteStore;
 use crate::vault::Cipher;
-use planwright_core::journal::Record;
+use planwright_core::journal::{Record, StreamName};
 use planwright_engine::port::StoreError;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -42,6 +42,22 @@ impl SqliteStore {
     /// Where sealed files are.
     pub fn sealed_directory(&self) -> &Path {
         self.reader().sealed_files().directory()
+    }
+
+    /// The journals that are sealed, with the names of their files.
+    pub async fn sealed_streams(&self) -> Result<Vec<(StreamName, String)>, StoreError> {
+        let rows = self
+            .look(|reader| {
+                reader.with(|connection| rows::all(connection).map_err(|error| failed(&error)))
+            })
+            .await?;
+        let named = |(name, row): (String, rows::SealedRow)| {
+            let stream = name.parse().map_err(|error| {
+                StoreError::Failed(format!("{name:?} cannot be a stream: {error}"))
+            });
+            Ok((stream?, row.file))
+        };
+        rows.into_iter().map(named).collect()
     }
 
     /// Checks every sealed file that the store names: returns how many there are, and what is

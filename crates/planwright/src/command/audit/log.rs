@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{DIM, Printer, line};
-use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
 use crate::workspace::run_selector::select_run_for_reading;
 use planwright_api::LogLine;
@@ -45,6 +45,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
                 .run,
         )
     };
+    tell_sealed(&app, &stream).await?;
     let journals = app.engine.journals();
     let mut changes = args.follow.then(|| journals.changes());
     let mut head = Head {
@@ -70,6 +71,19 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             Some(_) | None => return Ok(Exit::Done),
         }
     }
+}
+
+/// Says where a journal is that left the database.
+pub(crate) async fn tell_sealed(app: &App, stream: &StreamName) -> Result<(), Failure> {
+    let sealed = app.engine.maintenance().sealed_journal(stream).await?;
+    if let (Some(sealed), Some(store)) = (sealed, &app.sqlite) {
+        let path = store.sealed_directory().join(&sealed.file);
+        app.printer().talk(&format!(
+            "the journal of {stream} is sealed: {}",
+            line(&path.display().to_string())
+        ));
+    }
+    Ok(())
 }
 
 /// Prints one entry. Returns whether the stream ends with it.

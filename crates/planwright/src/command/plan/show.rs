@@ -1,5 +1,6 @@
 //! `show`: a plan, where it stands, and its runs.
 
+use crate::command::audit::log::tell_sealed;
 use crate::command::execution::reflection::{criterion_lines, reflection_lines};
 use crate::command::plan::create;
 use crate::command::review::comments;
@@ -16,6 +17,7 @@ use crate::workspace::maintenance::run_due_maintenance;
 use crate::workspace::plan_source::load_plan_for_reading;
 use crate::workspace::servers::Need;
 use planwright_api::{ApprovalLine, RunLine};
+use planwright_core::journal::StreamName;
 use planwright_core::plan::Finding;
 use planwright_core::review::{Approval, Review};
 use planwright_core::run::{CallFate, Run};
@@ -34,6 +36,10 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let app = context.open(Access::Read)?;
     run_due_maintenance(&app).await;
     let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
+    tell_sealed(&app, &StreamName::Plan(review.id().clone())).await?;
+    if let Some(opened) = review.runs().last() {
+        tell_sealed(&app, &StreamName::Run(opened.run.clone())).await?;
+    }
     let status_line = load_status_line(&app, &review).await?;
     app.start_servers(&review.current().document, Need::Look)
         .await?;
