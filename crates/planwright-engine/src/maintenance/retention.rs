@@ -204,6 +204,9 @@ impl Maintenance {
         if sealed.map_err(LoadError::from)?.is_none() {
             return Ok(());
         }
+        let busy = || StoreError::Busy("another process applies retention".to_owned());
+        let turn = ports.store.take_turn().map_err(LoadError::from)?;
+        let _turn = turn.ok_or_else(|| LoadError::from(busy()))?;
         match ports.store.restore(stream).await {
             Ok(()) | Err(RetainError::NotSealed(_)) => Ok(()),
             Err(RetainError::Store(error)) => Err(LoadError::from(error).into()),
@@ -277,7 +280,15 @@ impl Maintenance {
         dry_run: bool,
     ) -> Result<bool, String> {
         let decided = match &info.stream {
-            StreamName::Run(run) => self.decide_run(ports, run, facts).await,
+            StreamName::Run(run) => {
+                let plan = &info.status.plan;
+                let review = load_review(&*self.context.ports.store, plan).await;
+                // What a person has accepted as damaged stays as it is.
+                if review.is_ok_and(|(review, _)| review.is_written_off(run)) {
+                    return Ok(false);
+                }
+                self.decide_run(ports, run, facts).await
+            }
             StreamName::Plan(_) => self.decide_plan(ports, info, facts).await,
         };
         let (decision, head) = decided.map_err(|error| error.to_string())?;
@@ -485,7 +496,10 @@ impl Maintenance {
             sealed_at: sealed.sealed_at,
         };
         let mut streams = vec![sealed.stream.clone()];
-        for run in store.runs(&sealed.plan).await.map_err(failed)? {
+        let StreamName::Plan(id) = &sealed.stream else {
+            return Ok(());
+        };
+        for run in store.runs(id).await.map_err(failed)? {
             match ports.store.sealed(&run.stream).await.map_err(failed)? {
                 Some(run) => facts.sealed_at = facts.sealed_at.max(run.sealed_at),
                 None => facts.is_partly_unsealed = true,

@@ -1,7 +1,6 @@
 //! Journals that leave the database: sealed files in their place, and what is removed for good.
 
 use super::{BoxFuture, Position, StoreError, StreamInfo};
-use planwright_core::id::PlanId;
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
@@ -14,8 +13,6 @@ use std::fmt;
 pub struct SealedJournal {
     /// The journal.
     pub stream: StreamName,
-    /// The plan it belongs to.
-    pub plan: PlanId,
     /// Where the journal ends.
     pub head: Head,
     /// The name of the file, below the directory of sealed files.

@@ -69,16 +69,10 @@ impl SqliteStore {
 }
 
 impl Reader {
-    fn describe(
-        &self,
-        name: &str,
-        plan: &str,
-        sealed: SealedRow,
-    ) -> Result<SealedJournal, StoreError> {
+    fn describe(&self, name: &str, sealed: SealedRow) -> Result<SealedJournal, StoreError> {
         let wrong = |what: &str| StoreError::Failed(format!("{what:?} cannot be a stream"));
         Ok(SealedJournal {
             stream: name.parse().map_err(|_| wrong(name))?,
-            plan: plan.parse().map_err(|_| wrong(plan))?,
             head: mask_head(self.cipher(), name, sealed.head),
             file: sealed.file,
             bytes: sealed.bytes,
@@ -88,23 +82,16 @@ impl Reader {
 
     fn sealed_journal(&self, stream: &StreamName) -> Result<Option<SealedJournal>, StoreError> {
         let name = stream.to_string();
-        let sql = "SELECT coalesce(plan, '') FROM streams WHERE id = ?1";
         let found = self.with(|connection| {
-            let found = || -> Result<Option<(SealedRow, String)>, rusqlite::Error> {
-                let Some(id) = stream_id(connection, &name)? else {
-                    return Ok(None);
-                };
-                let Some(sealed) = super::find_row(connection, id)? else {
-                    return Ok(None);
-                };
-                let plan = connection.query_row(sql, [id], |row| row.get(0))?;
-                Ok(Some((sealed, plan)))
+            let found = || -> Result<Option<SealedRow>, rusqlite::Error> {
+                match stream_id(connection, &name)? {
+                    Some(id) => super::find_row(connection, id),
+                    None => Ok(None),
+                }
             };
             found().map_err(|error| failed(&error))
         })?;
-        found
-            .map(|(sealed, plan)| self.describe(&name, &plan, sealed))
-            .transpose()
+        found.map(|sealed| self.describe(&name, sealed)).transpose()
     }
 
     fn sealed_plans(
@@ -115,7 +102,7 @@ impl Reader {
     ) -> Result<Vec<SealedJournal>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let found = self.with(|connection| {
-            let found = || -> Result<Vec<(SealedRow, String, String)>, rusqlite::Error> {
+            let found = || -> Result<Vec<(SealedRow, String)>, rusqlite::Error> {
                 let (time, id) = match after {
                     Some((time, stream)) => {
                         let id = stream_id(connection, &stream.to_string())?;
@@ -125,7 +112,7 @@ impl Reader {
                 };
                 let columns = COLUMNS.replace("stream,", "j.stream,");
                 let sql = format!(
-                    "SELECT {columns}, name, plan FROM sealed_journals AS j
+                    "SELECT {columns}, name FROM sealed_journals AS j
                      JOIN streams ON streams.id = j.stream
                      WHERE j.kind = 'plan' AND sealed_at <= ?1 AND (sealed_at, j.stream) > (?2, ?3)
                      ORDER BY sealed_at, j.stream LIMIT ?4"
@@ -133,14 +120,13 @@ impl Reader {
                 connection
                     .prepare_cached(&sql)?
                     .query_map(params![until.as_millis(), time, id, limit], |found| {
-                        Ok((row(found)?, found.get(10)?, found.get(11)?))
+                        Ok((row(found)?, found.get(10)?))
                     })?
                     .collect()
             };
             found().map_err(|error| failed(&error))
         })?;
-        let describe =
-            |(sealed, name, plan): (SealedRow, String, String)| self.describe(&name, &plan, sealed);
+        let describe = |(sealed, name): (SealedRow, String)| self.describe(&name, sealed);
         found.into_iter().map(describe).collect()
     }
 

@@ -139,7 +139,7 @@ async fn import(app: &App, store: &SqliteStore, path: &Path) -> Result<StreamNam
                     "plan `{plan}` has an approval that was not used: a file cannot bring consent"
                 )),
                 Refused::Unreadable(reason) => unusable(reason),
-            })?
+            })?;
         }
     }
     Ok(store.import_journal(&PathBuf::from(path)).await?)
