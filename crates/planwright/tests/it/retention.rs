@@ -1,6 +1,6 @@
 //! `[retention]`, `store compact`, `store export` and `store restore-run`, with the real program.
 
-use planwright_testing::workbench::{Bench, Said};
+use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -207,27 +207,43 @@ fn a_run_is_exported_and_brought_into_another_store() {
 #[test]
 fn consent_and_work_in_progress_do_not_travel_in_files() {
     let bench = Bench::new();
-    let plan = bench.plan(
+    bench.plan(
         "asked",
         json!([{ "id": "one", "tool": "demo.echo", "args": { "value": 1 } }]),
     );
-    bench.run(&["import", &plan]).ends(0);
-    bench.run(&["approve", "asked", "--yes"]);
-    let approved = bench.run(&["show", "asked", "--json"]).ends(0).json();
-    if approved["status"] == "approved" {
-        bench
-            .run(&["store", "export", "asked", "--plan", "-o", "asked.jsonl"])
-            .ends(0);
-        let other = Bench::new();
-        run_plan(&other, "else");
+    bench.run(&["import", "asked.json"]).ends(0);
+    bench.run(&["approve", "asked", "--version", "1"]).ends(0);
+    bench
+        .run(&["store", "export", "asked", "--plan", "-o", "asked.jsonl"])
+        .ends(0);
+    let run = wait_for_input(&bench);
+    bench
+        .run(&["store", "export", &run, "-o", "waits.jsonl"])
+        .ends(0);
+    let other = Bench::new();
+    run_plan(&other, "else");
+    for (file, words) in [
+        ("asked.jsonl", "cannot bring consent"),
+        ("waits.jsonl", "had not ended"),
+    ] {
+        let file = bench.path(file).display().to_string();
         other
-            .run(&[
-                "store",
-                "restore-run",
-                &bench.path("asked.jsonl").display().to_string(),
-            ])
-            .complains(3, "cannot bring consent");
+            .run(&["store", "restore-run", &file])
+            .complains(3, words);
     }
+    other.run(&["verify"]).ends(0);
+}
+
+/// A run that waits for a person.
+fn wait_for_input(bench: &Bench) -> String {
+    let schema = json!({ "type": "object", "properties": { "count": { "type": "integer" } } });
+    let input = json!({ "message": "How many?", "schema": schema });
+    bench.plan("waits", json!([{ "id": "ask", "input": input }]));
+    bench.run(&["run", "waits.json", "--yes"]).ends(4);
+    let log = bench.run(&["log", "waits", "--json"]).ends(0);
+    let first: Value = serde_json::from_str(log.out.lines().next().unwrap()).unwrap();
+    let stream = first["stream"].as_str().unwrap();
+    stream.strip_prefix("run/").unwrap().to_owned()
 }
 
 fn size_of(directory: &Path) -> u64 {
@@ -267,12 +283,7 @@ fn the_folder_of_plans_stays_small() {
 #[test]
 fn a_run_that_waits_is_not_sealed() {
     let bench = Bench::new();
-    let plan = bench.plan(
-        "waits",
-        json!([{ "id": "ask", "input": { "fields": { "name": { "type": "string" } } } }]),
-    );
-    let said: Said = bench.run(&["run", &plan, "--yes"]);
-    assert_ne!(said.code, 0, "{said:?}");
+    wait_for_input(&bench);
     bench.write("planwright.toml", AT_ONCE);
     let_a_second_pass();
     assert_eq!(compact(&bench)["sealed"], json!([]));
