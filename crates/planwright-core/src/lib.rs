@@ -8,6 +8,7 @@
 //! * [`planning`]: what models that write plans are told, and how their answers are read.
 //! * [`policy`]: what the operator decided about calls and people.
 //! * [`retention`]: which journals may leave the database, and when.
+//! * [`briefing`]: what an approver is shown.
 //! * [`review`]: the life of a plan: versions, approvals, rejections.
 //! * [`run`]: the life of a run: `decide` says what may happen, `apply` notes what happened.
 //! * [`journal`]: how both are written down.
@@ -25,6 +26,7 @@
 
 pub mod adjust;
 pub mod artifact;
+pub mod briefing;
 pub mod digest;
 pub mod error;
 pub mod event;
