@@ -7,6 +7,7 @@
 //! * [`plan`]: the document, its references, validation, digest and graph.
 //! * [`planning`]: what models that write plans are told, and how their answers are read.
 //! * [`policy`]: what the operator decided about calls and people.
+//! * [`retention`]: which journals may leave the database, and when.
 //! * [`briefing`]: what an approver is shown.
 //! * [`review`]: the life of a plan: versions, approvals, rejections.
 //! * [`run`]: the life of a run: `decide` says what may happen, `apply` notes what happened.
@@ -37,6 +38,7 @@ pub mod plan;
 pub mod planning;
 pub mod policy;
 pub mod principal;
+pub mod retention;
 pub mod review;
 pub mod run;
 pub mod secret;

@@ -2,7 +2,7 @@
 
 use crate::context::{
     ActiveRuns, AgentSettings, ConcurrencyLimits, Context, Limiter, Observer, Ports, Retention,
-    RunFamilies, Settings,
+    RetentionPorts, RunFamilies, Settings,
 };
 use crate::journal::journals::Journals;
 use crate::maintenance::Maintenance;
@@ -12,8 +12,8 @@ use crate::memory::{
 };
 use crate::planner::Planner;
 use crate::port::{
-    Artifacts, Clock, Executors, Ids, Leftovers, Model, OwnerId, Secrets, Store, Surroundings,
-    Tokens, Tools,
+    Artifacts, Clock, Executors, Ids, Leftovers, Model, Outbox, OwnerId, RetentionStore, Secrets,
+    Store, Surroundings, Tokens, Tools,
 };
 use crate::redaction::known_secrets::Redaction;
 use crate::review::inbox::Inbox;
@@ -40,6 +40,7 @@ pub struct Engine {
 pub struct EngineBuilder {
     store: Option<Arc<dyn Store>>,
     artifacts: Option<Arc<dyn Artifacts>>,
+    retention_ports: Option<RetentionPorts>,
     tokens: Option<Arc<dyn Tokens>>,
     tools: Arc<dyn Tools>,
     secrets: Option<Arc<dyn Secrets>>,
@@ -70,6 +71,7 @@ impl Engine {
         EngineBuilder {
             store: None,
             artifacts: None,
+            retention_ports: None,
             tokens: None,
             tools,
             secrets: None,
@@ -190,6 +192,23 @@ impl EngineBuilder {
     pub fn store(mut self, store: Arc<dyn Store>, artifacts: Arc<dyn Artifacts>) -> Self {
         self.store = Some(store);
         self.artifacts = Some(artifacts);
+        self
+    }
+
+    /// Lets journals leave the database for sealed files, and what was sealed be removed. The
+    /// journals that these webhooks were not told of yet stay.
+    #[must_use]
+    pub fn retention_store(
+        mut self,
+        store: Arc<dyn RetentionStore>,
+        outbox: Arc<dyn Outbox>,
+        endpoints: Vec<String>,
+    ) -> Self {
+        self.retention_ports = Some(RetentionPorts {
+            store,
+            outbox,
+            endpoints,
+        });
         self
     }
 
@@ -337,6 +356,7 @@ impl EngineBuilder {
             artifacts: self
                 .artifacts
                 .unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
+            retention: self.retention_ports,
             tokens: self.tokens,
             tools: self.tools,
             secrets: self

@@ -94,7 +94,10 @@ pub use journal::call_trail::CallTrail;
 pub use journal::journals::Journals;
 pub use journal::load::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use journal::stored_value::{read_value, store_value};
-pub use maintenance::{CheckStoreError, Maintenance, MaintenanceNotice, MaintenanceReport};
+pub use maintenance::{
+    CheckStoreError, Maintenance, MaintenanceNotice, MaintenanceReport, RetentionPass,
+    RetentionReport,
+};
 pub use memory::FunctionTools;
 pub use plan_tools::{
     Consented, Consenter, NobodyToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall,

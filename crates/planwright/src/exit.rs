@@ -8,7 +8,7 @@ use planwright_core::policy::PolicyDenial;
 use planwright_core::review::{CommentRefusal, ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::access::GrantError;
-use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
+use planwright_engine::port::{AcquireError, AppendError, ArtifactError, RetainError, StoreError};
 use planwright_engine::{
     CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, WriteOffError,
     with_causes,
@@ -216,6 +216,7 @@ failures_from!(
     UndoRunError,
     RunError,
     GrantError,
+    RetainError,
 );
 
 #[cfg(test)]

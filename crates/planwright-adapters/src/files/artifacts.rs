@@ -1,6 +1,7 @@
 //! Artifacts as files named by their digest, or, where they are sealed, by a name that does not
 //! tell it.
 
+use super::artifact_retention::Hold;
 use super::atomic::{WriteFileError, atomic_write};
 use crate::scarcity::wait_for_room_blocking;
 use crate::sqlite::{RewriteProgress, Tell};
@@ -20,8 +21,8 @@ const HEX: usize = 64;
 /// A directory of artifacts. Content that is there already is not written again.
 #[derive(Debug, Clone)]
 pub struct FileArtifacts {
-    directory: PathBuf,
-    cipher: Arc<Cipher>,
+    pub(super) directory: PathBuf,
+    pub(super) cipher: Arc<Cipher>,
 }
 
 impl FileArtifacts {
@@ -57,7 +58,7 @@ impl FileArtifacts {
 
     /// The name of the file. A digest would confirm a guess of the content, so a sealed one is
     /// named by the key.
-    fn name(&self, digest: &Digest) -> String {
+    pub(super) fn name(&self, digest: &Digest) -> String {
         match (
             self.cipher.key_id(),
             self.cipher.name(&[b"artifact", digest.as_bytes()]),
@@ -68,7 +69,7 @@ impl FileArtifacts {
     }
 
     /// Returns whether a file of this name is one of ours.
-    fn is_own(&self, name: &str) -> bool {
+    pub(super) fn is_own(&self, name: &str) -> bool {
         match self.cipher.key_id() {
             Some(key) => name
                 .strip_prefix(key)
@@ -78,23 +79,24 @@ impl FileArtifacts {
         }
     }
 
-    fn put_now(&self, bytes: &[u8]) -> Result<ArtifactRef, ArtifactError> {
+    pub(super) fn put_now(&self, bytes: &[u8]) -> Result<ArtifactRef, ArtifactError> {
         let artifact = ArtifactRef {
             digest: Digest::of_bytes(bytes),
             bytes: bytes.len() as u64,
         };
         let path = self.path(&artifact.digest);
-        // Only whole content counts as present: something damaged is replaced by what it should
-        // have been.
-        if self.read_checked(&artifact).is_ok() {
-            return Ok(artifact);
-        }
         let created = DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.directory);
         created
             .map_err(|error| ArtifactError::Io(format!("{}: {error}", self.directory.display())))?;
+        let _held = self.hold(Hold::Shared)?;
+        // Only whole content counts as present: something damaged is replaced by what it should
+        // have been. What is present was asked for now, and is not removed for a while.
+        if self.read_checked(&artifact).is_ok() && self.touch(&artifact.digest) {
+            return Ok(artifact);
+        }
         let name = self.name(&artifact.digest);
         let sealed = self.cipher.seal(place(&[name.as_bytes()]), bytes);
         let sealed = sealed.map_err(|error| ArtifactError::Io(error.to_string()))?;
@@ -123,7 +125,7 @@ impl FileArtifacts {
     }
 
     /// The names of the files that look like artifacts.
-    fn names(&self) -> Result<Vec<String>, ArtifactError> {
+    pub(super) fn names(&self) -> Result<Vec<String>, ArtifactError> {
         let entries = match std::fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(|error| self.failed(&error))?,
@@ -168,7 +170,7 @@ impl FileArtifacts {
     }
 
     /// Reads the file of this name, if it holds what its name says.
-    fn read_named(&self, name: &str) -> Result<Vec<u8>, ArtifactError> {
+    pub(super) fn read_named(&self, name: &str) -> Result<Vec<u8>, ArtifactError> {
         let wrong = || {
             ArtifactError::Io(format!(
                 "{} was changed on disk",
@@ -227,12 +229,12 @@ impl FileArtifacts {
         Ok(removed)
     }
 
-    fn failed(&self, error: &io::Error) -> ArtifactError {
+    pub(super) fn failed(&self, error: &io::Error) -> ArtifactError {
         ArtifactError::Io(format!("{}: {error}", self.directory.display()))
     }
 }
 
-fn place<'a>(row: &'a [&'a [u8]]) -> SealedPlace<'a> {
+pub(super) fn place<'a>(row: &'a [&'a [u8]]) -> SealedPlace<'a> {
     SealedPlace {
         table: "artifacts",
         column: "content",
@@ -240,7 +242,7 @@ fn place<'a>(row: &'a [&'a [u8]]) -> SealedPlace<'a> {
     }
 }
 
-fn is_hex(text: &str) -> bool {
+pub(super) fn is_hex(text: &str) -> bool {
     text.len() == HEX
         && text
             .bytes()
@@ -276,7 +278,7 @@ fn with_source(error: &WriteFileError) -> String {
 }
 
 /// The content of a file, unless it has more than `most` bytes.
-fn read_file(path: &Path, digest: Digest, most: u64) -> Result<Vec<u8>, ArtifactError> {
+pub(super) fn read_file(path: &Path, digest: Digest, most: u64) -> Result<Vec<u8>, ArtifactError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => ArtifactError::Missing(digest),
         _ => ArtifactError::Io(format!("{}: {error}", path.display())),

@@ -1,6 +1,7 @@
 //! Files that are whole or not there: artifacts named by their content, and projections written for
 //! people.
 
+mod artifact_retention;
 mod artifacts;
 mod atomic;
 mod projection;

@@ -1,8 +1,9 @@
 //! Compares what was promised with what is there.
 //!
-//! Every promise is checked once, when its stream is first touched: entries are never removed, so
-//! one look is enough, and a short command does not pay for streams it does not use.
+//! Every promise is checked once, when its stream is first touched: entries leave the table only for
+//! a sealed file, so one look is enough, and a short command does not pay for streams it does not use.
 
+use super::sealed_journal::{find_row, is_removed};
 use super::transaction::{entry_hash, head_of, stream_id};
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, StreamName};
@@ -158,13 +159,24 @@ fn find_loss(
             promised: promise.seq,
         })
     };
+    // What was removed for good is not lost, nor is what is in a sealed file.
+    let is_gone = || is_removed(connection, name, promise.seq);
     let Some(id) = stream_id(connection, name)? else {
-        return Ok(loss(0));
+        return Ok(if is_gone()? { None } else { loss(0) });
     };
+    if let Some(sealed) = find_row(connection, id)? {
+        let is_kept = promise.seq < sealed.head.seq || promise == sealed.head;
+        return Ok(if is_kept || is_gone()? {
+            None
+        } else {
+            loss(sealed.head.seq)
+        });
+    }
     // Both ways of finding it must agree: in a damaged tree one of them can go astray.
     let present = head_of(connection, id)?.seq;
     let found = entry_hash(connection, id, promise.seq)?;
-    Ok(if present >= promise.seq && found == Some(promise.hash) {
+    let is_present = present >= promise.seq && found == Some(promise.hash);
+    Ok(if is_present || is_gone()? {
         None
     } else {
         loss(present)

@@ -3,7 +3,7 @@
 //! A backup is a directory: the database as SQLite copies it at one moment, the large values, and a
 //! list of all files with their digests, written last. What is encrypted stays encrypted. The
 //! database is copied first: everything it refers to was there before it, and nothing that is
-//! referred to is ever removed.
+//! referred to is removed while the copy is made. Sealed journals are copied as the files they are.
 //!
 //! A damaged store is not copied as if it were whole: a store made from the copy would have
 //! forgotten what was lost. Only on demand it is, and then the copy holds the heads that were
@@ -12,6 +12,7 @@
 use super::idle::{RewriteProgress, RewriteStoreError, Tell};
 use super::open;
 use super::recode::{check_rows, verify_journal};
+use super::sealed_journal::{self, Turn};
 use super::store::SqliteStore;
 use super::writer::note_losses;
 use crate::files::FileArtifacts;
@@ -27,12 +28,14 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The format of backups this program makes.
 pub(super) const FORMAT: u32 = 1;
 pub(super) const MANIFEST: &str = "manifest.json";
 pub(super) const DATABASE: &str = "planwright.db";
 pub(super) const ARTIFACTS: &str = "artifacts";
+pub(super) const SEALED: &str = "sealed";
 /// Pages copied between two words about progress.
 const PAGES: i32 = 512;
 const CHUNK: usize = 256 * 1024;
@@ -98,6 +101,8 @@ impl SqliteStore {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(to)(error)),
             Err(_) => {}
         }
+        // Nothing that the copy names is sealed, restored or removed while it is made.
+        let _turn = self.wait_for_turn()?;
         let partial = Partial::create(to)?;
         let is_damaged = !damage.is_empty();
         let (streams, entries) = self.copy_database(&partial.0.join(DATABASE), is_damaged, tell)?;
@@ -105,6 +110,7 @@ impl SqliteStore {
         let values = FileArtifacts::with_cipher(artifacts, Arc::clone(self.cipher()));
         let mut files = vec![describe(&partial.0, DATABASE)?];
         files.extend(copy_values(&values, artifacts, &partial.0, tell)?);
+        files.extend(self.copy_sealed(&partial.0, is_damaged)?);
         let encrypted = self.cipher().is_sealed();
         let manifest = Manifest {
             format: FORMAT,
@@ -169,6 +175,55 @@ impl SqliteStore {
             Err(RewriteStoreError::Damaged(_)) if is_damaged => Ok(count_remains(&copy)),
             checked => checked,
         }
+    }
+
+    fn wait_for_turn(&self) -> Result<File, RewriteStoreError> {
+        let until = Instant::now() + self.options().busy_timeout;
+        loop {
+            match self.lock_retention(Turn::Shared)? {
+                Some(turn) => return Ok(turn),
+                None if Instant::now() < until => std::thread::sleep(Duration::from_millis(20)),
+                None => return Err(RewriteStoreError::InUse),
+            }
+        }
+    }
+
+    /// Copies the sealed files that the copied database names.
+    fn copy_sealed(
+        &self,
+        to: &Path,
+        is_damaged: bool,
+    ) -> Result<Vec<BackedFile>, RewriteStoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let copy = Connection::open_with_flags(to.join(DATABASE), flags)?;
+        let named = sealed_journal::named_files(&copy)?;
+        let directory = to.join(SEALED);
+        let mut files = Vec::new();
+        if !named.is_empty() {
+            create_directory(&directory)?;
+        }
+        for (name, digest) in named {
+            let copied = copy_file(&self.sealed_directory().join(&name), &directory.join(&name));
+            let (bytes, found) = match copied {
+                // It was told to be damaged, and is missing in the copy too.
+                Err(_) if is_damaged => continue,
+                copied => copied?,
+            };
+            if found != digest && !is_damaged {
+                return Err(RewriteStoreError::Damaged(format!(
+                    "the sealed file {name} was changed"
+                )));
+            }
+            files.push(BackedFile {
+                path: format!("{SEALED}/{name}"),
+                bytes,
+                digest: found,
+            });
+        }
+        if directory.exists() {
+            sync_directory(&directory)?;
+        }
+        Ok(files)
     }
 
     /// Writes into the copy what was promised and is missing: the file of heads stays behind.

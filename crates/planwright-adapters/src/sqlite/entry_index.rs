@@ -27,6 +27,7 @@ const MAX_UNINDEXED_STREAMS: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct EntryIndex {
     tail: Option<Tail>,
+    flushes: u64,
 }
 
 /// The end of the journal that is not indexed yet.
@@ -106,6 +107,18 @@ impl EntryIndex {
         Ok(Placement::At(tail.last_ordinal))
     }
 
+    /// Indexes everything, so that entries and what is indexed of them can be removed together. If
+    /// the transaction is taken back, [`Self::forget`] must follow.
+    pub(super) fn flush(&mut self, connection: &Connection) -> Result<(), rusqlite::Error> {
+        self.flushes += 1;
+        self.tail_at_hand().write_indexes(connection)
+    }
+
+    /// Counts the calls of [`Self::flush`].
+    pub(super) fn flushes(&self) -> u64 {
+        self.flushes
+    }
+
     /// The number of entries that are not indexed, for [`Self::undo_to`].
     pub(super) fn mark(&self) -> usize {
         self.tail.as_ref().map_or(0, |tail| tail.entries.len())
@@ -159,13 +172,15 @@ impl EntryIndex {
 
 impl Tail {
     fn load(connection: &Connection, data_version: i64) -> Result<Self, rusqlite::Error> {
-        let sql = "SELECT max(ordinal) FROM entry_places";
-        let indexed: Option<i64> = connection
+        // Entries that left the table keep their places.
+        let sql = "SELECT max(coalesce((SELECT max(ordinal) FROM entry_places), 0),
+                              coalesce((SELECT ordinal FROM order_floor), 0))";
+        let indexed: i64 = connection
             .prepare_cached(sql)?
             .query_row([], |row| row.get(0))?;
         let mut tail = Self {
             data_version,
-            last_ordinal: indexed.unwrap_or(0),
+            last_ordinal: indexed,
             entries: Vec::new(),
             committed: 0,
             streams: BTreeSet::new(),
@@ -181,7 +196,7 @@ impl Tail {
         tail.entries.sort_unstable_by_key(|entry| entry.ordinal);
         tail.committed = tail.entries.len();
         if let Some(last) = tail.entries.last() {
-            tail.last_ordinal = last.ordinal;
+            tail.last_ordinal = tail.last_ordinal.max(last.ordinal);
         }
         Ok(tail)
     }
@@ -293,7 +308,12 @@ pub(super) fn find_differences(connection: &Connection) -> Result<Vec<String>, r
              > (SELECT count(*) FROM entries AS e WHERE e.key IS NOT NULL AND NOT {tail})
          UNION ALL
          SELECT 'the order of commits has gaps'
-         WHERE (SELECT max(ordinal) FROM entries) IS NOT (SELECT nullif(count(*), 0) FROM entries)
+         WHERE max(coalesce((SELECT max(ordinal) FROM entries), 0),
+                   coalesce((SELECT ordinal FROM order_floor), 0))
+             <> (SELECT count(*) FROM entries AS e WHERE NOT EXISTS
+                    (SELECT 1 FROM sealed_journals AS s WHERE s.stream = e.position >> 32))
+              + coalesce((SELECT sum(seq) FROM sealed_journals), 0)
+              + coalesce((SELECT removed FROM order_floor), 0)
          LIMIT 100"
     );
     let mut statement = connection.prepare(&sql)?;

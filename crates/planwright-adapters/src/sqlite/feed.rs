@@ -6,6 +6,8 @@
 //! read from the streams that have such entries.
 
 use super::fault::{failed, of_stream};
+use super::reader::Reader;
+use super::sealed_journal::{self, After, SealedRow, find_row};
 use super::sealing::{open_entry, unopened};
 use super::transaction::{SEQ_BITS, head_of, position, stream_id};
 use crate::vault::Cipher;
@@ -19,8 +21,7 @@ use std::collections::BTreeMap;
 
 /// Up to `limit` records with a position above `after`.
 pub(super) fn read(
-    connection: &Connection,
-    cipher: &Cipher,
+    (connection, reader): (&Connection, &Reader),
     of: &FeedOf,
     after: Position,
     limit: usize,
@@ -33,23 +34,51 @@ pub(super) fn read(
     match of {
         FeedOf::All => all(
             &snapshot,
-            cipher,
+            reader,
             after,
             i64::try_from(limit).unwrap_or(i64::MAX),
         ),
-        FeedOf::Plan(plan) => of_plan(&snapshot, cipher, plan, after, limit),
+        FeedOf::Plan(plan) => of_plan(&snapshot, reader, plan, after, limit),
     }
 }
 
 fn all(
     connection: &Connection,
-    cipher: &Cipher,
+    reader: &Reader,
     after: i64,
     limit: i64,
 ) -> Result<Vec<Placed>, StoreError> {
     let rows = rows_after(connection, after, limit).map_err(|error| failed(&error))?;
+    let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+    // Behind a full page there may be more in the table.
+    let until = match rows.last() {
+        Some((_, Position(last), _)) if rows.len() >= wanted => {
+            i64::try_from(*last).unwrap_or(i64::MAX)
+        }
+        Some(_) | None => i64::MAX,
+    };
+    let sealed = sealed_journal::rows_after(connection, after, until);
+    let sealed = sealed.map_err(|error| failed(&error))?;
+    // What is sealed is read from its file, also where it has not left the table yet.
+    let is_sealed = |id: i64| sealed.iter().any(|sealed| sealed.id == id);
+    let mut found: Vec<Found> = rows
+        .into_iter()
+        .filter(|(id, _, _)| sealed.is_empty() || !is_sealed(*id))
+        .map(|(id, position, record)| Found {
+            position,
+            stream: id,
+            record,
+        })
+        .collect();
+    add_sealed(
+        (connection, reader),
+        &sealed,
+        (after, until, wanted),
+        &mut found,
+    )?;
     let mut names = BTreeMap::new();
-    let place = |(id, position, record)| {
+    let place = |found: Found| {
+        let id = found.stream;
         let stream = match names.get(&id) {
             Some(name) => StreamName::clone(name),
             None => names
@@ -57,14 +86,50 @@ fn all(
                 .or_insert(stream_name(connection, id)?)
                 .clone(),
         };
-        let record = opened(cipher, &stream, record)?;
+        let record = opened(reader.cipher(), &stream, found.record)?;
         Ok(Placed {
-            position,
+            position: found.position,
             stream,
             record,
         })
     };
-    rows.into_iter().map(place).collect()
+    found.into_iter().take(wanted).map(place).collect()
+}
+
+/// An entry as it is kept, in the table or in a sealed file.
+struct Found {
+    position: Position,
+    stream: i64,
+    record: Record,
+}
+
+/// Adds the entries of sealed journals with ordinals above `after` and not above `until`, and
+/// orders everything. Stops as soon as what follows cannot be among the first `wanted`.
+fn add_sealed(
+    (connection, reader): (&Connection, &Reader),
+    sealed: &[SealedRow],
+    (after, until, wanted): (i64, i64, usize),
+    found: &mut Vec<Found>,
+) -> Result<(), StoreError> {
+    for row in sealed {
+        found.sort_unstable_by_key(|found| found.position);
+        let last = found.get(wanted.saturating_sub(1));
+        if last.is_some_and(|last| last.position.0 < row.first_ordinal.unsigned_abs()) {
+            break;
+        }
+        found.truncate(wanted);
+        let stream = stream_name(connection, row.id)?;
+        let page = reader.sealed_page(&stream, row, After::Ordinal(after), wanted)?;
+        let entries = page.into_iter().filter(|entry| entry.ordinal <= until);
+        found.extend(entries.map(|entry| Found {
+            position: Position(entry.ordinal.unsigned_abs()),
+            stream: row.id,
+            record: entry.kept,
+        }));
+    }
+    found.sort_unstable_by_key(|found| found.position);
+    found.truncate(wanted);
+    Ok(())
 }
 
 type PlacedRow = (i64, Position, Record);
@@ -99,43 +164,66 @@ fn rows_after(
     Ok(rows)
 }
 
-/// The streams of a plan are merged by their ordinals. Only the entries that are returned are read
-/// in full.
+/// The streams of a plan are merged by their ordinals. Of those in the table only the entries that
+/// are returned are read in full.
 fn of_plan(
     connection: &Connection,
-    cipher: &Cipher,
+    reader: &Reader,
     plan: &PlanId,
     after: i64,
     limit: usize,
 ) -> Result<Vec<Placed>, StoreError> {
     let streams = streams_of(connection, plan)?;
     let mut places = Vec::new();
-    for (at, (stream, id)) in streams.iter().enumerate() {
-        let found = places_after(connection, *id, after, limit)
-            .map_err(|error| of_stream(stream, &error))?;
-        places.extend(
-            found
-                .into_iter()
-                .map(|(ordinal, position)| (ordinal, position, at)),
-        );
+    let mut sealed = Vec::new();
+    for (stream, id) in &streams {
+        let row = find_row(connection, *id).map_err(|error| failed(&error))?;
+        if let Some(row) = row {
+            sealed.extend(Some(row).filter(|row| row.last_ordinal > after));
+            continue;
+        }
+        let found = places_after(connection, *id, after, limit);
+        places.extend(found.map_err(|error| of_stream(stream, &error))?);
     }
     places.sort_unstable();
-    let place = |(_, entry, at): (i64, i64, usize)| {
-        let stream = &streams[at].0;
+    places.truncate(limit);
+    let names: BTreeMap<i64, &StreamName> =
+        streams.iter().map(|(stream, id)| (*id, stream)).collect();
+    let named = |id: i64| {
+        let name = names.get(&id).copied();
+        name.ok_or_else(|| StoreError::Failed(format!("there is no stream {id}")))
+    };
+    let mut found = Vec::new();
+    for (_, entry) in places {
+        let stream = named(entry >> SEQ_BITS)?;
         let sql =
             "SELECT position, at, epoch, key, body, hash, ordinal FROM entries WHERE position = ?1";
         let row = connection
             .prepare_cached(sql)
             .and_then(|mut read| read.query_row([entry], placed_row));
-        let (_, position, record) = row.map_err(|error| of_stream(stream, &error))?;
-        let record = opened(cipher, stream, record)?;
-        Ok(Placed {
+        let (id, position, record) = row.map_err(|error| of_stream(stream, &error))?;
+        found.push(Found {
             position,
-            stream: stream.clone(),
+            stream: id,
             record,
+        });
+    }
+    sealed.sort_unstable_by_key(|row| row.first_ordinal);
+    add_sealed(
+        (connection, reader),
+        &sealed,
+        (after, i64::MAX, limit),
+        &mut found,
+    )?;
+    let place = |found: Found| {
+        let stream = named(found.stream)?;
+        Ok(Placed {
+            position: found.position,
+            stream: stream.clone(),
+            record: opened(reader.cipher(), stream, found.record)?,
         })
     };
-    places.into_iter().take(limit).map(place).collect()
+    found.into_iter().map(place).collect()
 }
 
 /// A plan's own stream and those of its runs, with their numbers.

@@ -65,6 +65,10 @@ pub enum RewriteStoreError {
     InUse,
     #[error("the store is damaged ({0}): it is left as it is")]
     Damaged(String),
+    #[error(
+        "{0} journal(s) are in sealed files, which hold what they hold: the store is left as it is"
+    )]
+    SealedJournals(u64),
     #[error("what was written is not what was read ({0}): the store is left as it is")]
     Differs(String),
     #[error("cannot read or write {path}")]
@@ -161,6 +165,13 @@ impl IdleStore {
         artifacts: &Path,
         tell: Tell<'_>,
     ) -> Result<(Self, Rewritten), RewriteStoreError> {
+        // What is sealed was written under the old protection, and would stay under it.
+        let sealed: u64 =
+            self.connection
+                .query_row("SELECT count(*) FROM sealed_journals", [], |row| row.get(0))?;
+        if sealed > 0 {
+            return Err(RewriteStoreError::SealedJournals(sealed));
+        }
         let integrity: String =
             self.connection
                 .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;

@@ -2,7 +2,6 @@
 
 use super::anchor::Loss;
 use super::fault::failed;
-use super::reader::read_remains;
 use super::store::SqliteStore;
 use super::{entry_index, idle, recode, vault};
 use planwright_core::journal::{Record, StreamName};
@@ -49,9 +48,14 @@ impl SqliteStore {
     pub async fn missing_streams(&self) -> Result<Vec<String>, StoreError> {
         self.look(|reader| {
             let present = reader.with(|db| texts(db, "SELECT name FROM streams"))?;
-            Ok(reader
+            let missing = reader
                 .anchor()
-                .promised_beside(&present.into_iter().collect()))
+                .promised_beside(&present.into_iter().collect());
+            let removed = reader.with(|db| texts(db, "SELECT name FROM removed_journals"))?;
+            Ok(missing
+                .into_iter()
+                .filter(|name| !removed.contains(name))
+                .collect())
         })
         .await
     }
@@ -121,8 +125,7 @@ impl SqliteStore {
     ) -> Result<Vec<Record>, StoreError> {
         let stream = stream.clone();
         self.look(move |reader| {
-            reader
-                .with(|connection| read_remains(connection, reader.cipher(), &stream, after, limit))
+            reader.with(|connection| reader.read_remains(connection, &stream, after, limit))
         })
         .await
     }

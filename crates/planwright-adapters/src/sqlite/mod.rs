@@ -27,10 +27,12 @@ mod reader;
 mod recode;
 mod restore;
 mod schema;
+mod sealed_journal;
 mod sealing;
 mod store;
 mod tokens;
 mod transaction;
+mod vacuum;
 mod vault;
 mod writer;
 
@@ -40,4 +42,6 @@ pub use idle::{IdleStore, Protection, RewriteProgress, RewriteStoreError, Rewrit
 pub use lock_holder::{LockHolder, find_lock_holder};
 pub use open::{OpenStoreError, Options, is_encrypted, is_missing};
 pub use restore::{Restore, Restored, read_manifest, restore};
+pub use sealed_journal::{ImportError, ReadSealedError, SealedFile};
 pub use store::SqliteStore;
+pub use vacuum::Vacuumed;

@@ -2,10 +2,14 @@
 
 use super::anchor::Anchor;
 use super::fault::{failed, of_stream};
+use super::feed;
 use super::lease;
 use super::open::{self, Options};
 use super::owner::is_alive;
-use super::sealing::{self, LabelRow, unopened};
+use super::sealed_journal::{
+    After, ReadSealedError, SealedEntry, SealedFiles, SealedRow, find_row, unsealed_sql,
+};
+use super::sealing::{self, LabelRow, open_entry, unopened};
 use super::transaction::{head_of, message_hash, records_of, stream_id};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
@@ -13,8 +17,10 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
-    Lease, MailboxMessage, MessageId, OwnerId, StoreError, StreamCounts, StreamInfo, StreamStatus,
+    FeedOf, Lease, MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StreamCounts,
+    StreamInfo, StreamStatus,
 };
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, ToSql, params, params_from_iter};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -30,6 +36,7 @@ pub(super) struct Reader {
     owners_directory: PathBuf,
     anchor: Arc<Anchor>,
     cipher: Arc<Cipher>,
+    sealed: SealedFiles,
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -37,6 +44,7 @@ impl Reader {
     pub(super) fn new(options: Arc<Options>, anchor: Arc<Anchor>, cipher: Arc<Cipher>) -> Self {
         let owners_directory = options.beside(".owners");
         Self {
+            sealed: SealedFiles::new(options.beside("-sealed")),
             options,
             owners_directory,
             anchor,
@@ -92,21 +100,92 @@ impl Reader {
     ) -> Result<Vec<Record>, StoreError> {
         self.with(|connection| {
             self.anchor.check(connection, stream, &stream.to_string())?;
-            // One snapshot for both looks, or a commit in between would pass for damage.
-            let snapshot = connection
-                .unchecked_transaction()
-                .map_err(|error| failed(&error))?;
-            let records = read_remains(&snapshot, &self.cipher, stream, after, limit)?;
-            if records.len() < limit {
-                check_end(
-                    &snapshot,
-                    &self.cipher,
-                    stream,
-                    records.last().map_or(after, |record| record.seq),
-                )?;
-            }
-            Ok(records)
+            self.patiently(|| {
+                // One snapshot for both looks, or a commit in between would pass for damage.
+                let snapshot = connection
+                    .unchecked_transaction()
+                    .map_err(|error| failed(&error))?;
+                let records = self.read_remains(&snapshot, stream, after, limit)?;
+                if records.len() < limit {
+                    check_end(
+                        &snapshot,
+                        &self.cipher,
+                        stream,
+                        records.last().map_or(after, |record| record.seq),
+                    )?;
+                }
+                Ok(records)
+            })
         })
+    }
+
+    /// Reads once more if it failed: a sealed file that is named at one moment can be back in the
+    /// database, and removed, at the next.
+    fn patiently<T>(&self, read: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        match read() {
+            Err(StoreError::Damaged { .. }) => read(),
+            done => done,
+        }
+    }
+
+    pub(super) fn sealed_files(&self) -> &SealedFiles {
+        &self.sealed
+    }
+
+    /// The place of each record in the order of commits.
+    pub(super) fn feed(
+        &self,
+        of: &FeedOf,
+        after: Position,
+        limit: usize,
+    ) -> Result<Vec<Placed>, StoreError> {
+        self.with(|connection| self.patiently(|| feed::read((connection, self), of, after, limit)))
+    }
+
+    /// Up to `limit` entries of a sealed journal, as they are kept.
+    pub(super) fn sealed_page(
+        &self,
+        stream: &StreamName,
+        sealed: &SealedRow,
+        after: After,
+        limit: usize,
+    ) -> Result<Vec<SealedEntry>, StoreError> {
+        let damaged = |reason: String| StoreError::Damaged {
+            stream: stream.clone(),
+            reason: format!("its sealed file {}: {reason}", sealed.file),
+        };
+        let page = self.sealed.page(&sealed.file, after, limit);
+        let page = page.map_err(|error| damaged(error.to_string()))?;
+        // The chain shows changes of everything but the end.
+        let last = page.last().filter(|last| last.kept.seq >= sealed.head.seq);
+        if last.is_some_and(|last| last.kept.head() != sealed.head) {
+            return Err(damaged(ReadSealedError::Changed.to_string()));
+        }
+        Ok(page)
+    }
+
+    /// Reads all that is left of a stream, even if its tail is lost.
+    pub(super) fn read_remains(
+        &self,
+        connection: &Connection,
+        stream: &StreamName,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let name = stream.to_string();
+        let lost = |error: rusqlite::Error| of_stream(stream, &error);
+        let Some(id) = stream_id(connection, &name).map_err(lost)? else {
+            return Ok(Vec::new());
+        };
+        let Some(sealed) = find_row(connection, id).map_err(lost)? else {
+            return records_of(connection, &self.cipher, &name, id, after, limit).map_err(lost);
+        };
+        let page = self.sealed_page(stream, &sealed, After::Seq(after), limit)?;
+        let open = |entry: SealedEntry| {
+            open_entry(&self.cipher, &name, entry.kept)
+                .map_err(|error| of_stream(stream, &unopened(4)(error)))
+        };
+        page.into_iter().map(open).collect()
     }
 
     pub(super) fn head(&self, stream: &StreamName) -> Result<Head, StoreError> {
@@ -174,6 +253,11 @@ impl Reader {
     pub(super) fn runs_in(&self, words: &[String]) -> Result<Vec<StreamInfo>, StoreError> {
         let sql = runs_in(words.len());
         self.infos(&sql, params_from_iter(words))
+    }
+
+    /// Streams that may be sealed.
+    pub(super) fn infos_to_seal(&self, values: &[Value]) -> Result<Vec<StreamInfo>, StoreError> {
+        self.infos(&unsealed_sql(INFO_COLUMNS), params_from_iter(values))
     }
 
     /// Rows of streams that have nothing to do with each other: one that was tampered with does not
@@ -298,35 +382,23 @@ impl Reader {
     }
 }
 
-/// Reads all that is left of a stream, even if its tail is lost.
-pub(super) fn read_remains(
-    connection: &Connection,
-    cipher: &Cipher,
-    stream: &StreamName,
-    after: u64,
-    limit: usize,
-) -> Result<Vec<Record>, StoreError> {
-    let name = stream.to_string();
-    let records = match stream_id(connection, &name) {
-        Ok(Some(id)) => records_of(connection, cipher, &name, id, after, limit),
-        Ok(None) => Ok(Vec::new()),
-        Err(error) => Err(error),
-    };
-    records.map_err(|error| of_stream(stream, &error))
-}
-
 fn find_head(
     connection: &Connection,
     cipher: &Cipher,
     stream: &StreamName,
 ) -> Result<Head, StoreError> {
     let name = stream.to_string();
-    let head = match stream_id(connection, &name) {
-        Ok(Some(id)) => head_of(connection, id).map(|head| sealing::mask_head(cipher, &name, head)),
-        Ok(None) => Ok(Head::EMPTY),
-        Err(error) => Err(error),
+    let head = || -> Result<Head, rusqlite::Error> {
+        let Some(id) = stream_id(connection, &name)? else {
+            return Ok(Head::EMPTY);
+        };
+        let head = match find_row(connection, id)? {
+            Some(sealed) => sealed.head,
+            None => head_of(connection, id)?,
+        };
+        Ok(sealing::mask_head(cipher, &name, head))
     };
-    head.map_err(|error| of_stream(stream, &error))
+    head().map_err(|error| of_stream(stream, &error))
 }
 
 /// Checks that a read which stopped at `last` stopped at the end: in a damaged tree a walk can end
@@ -439,6 +511,10 @@ mod tests {
             (
                 by_age(),
                 "SEARCH streams USING INDEX streams_by_age (kind=? AND created_at<?)",
+            ),
+            (
+                unsealed_sql(INFO_COLUMNS),
+                "SEARCH streams USING INDEX streams_to_seal (status=? AND updated_at",
             ),
             (
                 COUNTS.to_owned(),

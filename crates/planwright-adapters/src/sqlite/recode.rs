@@ -91,6 +91,15 @@ pub(super) fn copy(
     Ok(recoded)
 }
 
+/// The streams whose entries are in this file.
+fn unsealed_streams(connection: &Connection) -> Result<Vec<(i64, String)>, rusqlite::Error> {
+    let mut statement =
+        connection.prepare("SELECT id, name FROM streams WHERE sealed = 0 ORDER BY id")?;
+    statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
+}
+
 fn streams(connection: &Connection) -> Result<Vec<(i64, String)>, rusqlite::Error> {
     let mut statement = connection.prepare("SELECT id, name FROM streams ORDER BY id")?;
     statement
@@ -350,7 +359,7 @@ pub(super) fn compare(
 ) -> Result<(), RewriteStoreError> {
     let total = count(old, "entries")?;
     let mut done = 0;
-    for (id, name) in streams(old)? {
+    for (id, name) in unsealed_streams(old)? {
         let stream: StreamName = name
             .parse()
             .map_err(|_| RewriteStoreError::Damaged(format!("{name:?} cannot be a stream")))?;
@@ -393,10 +402,12 @@ pub(super) fn verify_journal(
     cipher: &Cipher,
     tell: Tell<'_>,
 ) -> Result<(u64, u64), RewriteStoreError> {
-    let streams = streams(connection)?;
-    let total = count(connection, "entries")?;
+    let all = streams(connection)?.len() as u64;
+    let sql = "SELECT count(*) FROM entries AS e WHERE NOT EXISTS
+               (SELECT 1 FROM sealed_journals AS s WHERE s.stream = e.position >> 32)";
+    let total: u64 = connection.query_row(sql, [], |row| row.get(0))?;
     let mut done = 0;
-    for (id, name) in &streams {
+    for (id, name) in &unsealed_streams(connection)? {
         let damaged = |reason: String| RewriteStoreError::Damaged(format!("{name}: {reason}"));
         let stream: StreamName = name
             .parse()
@@ -422,7 +433,7 @@ pub(super) fn verify_journal(
             "{total} entries, but only {done} belong to a stream"
         )));
     }
-    Ok((streams.len() as u64, total))
+    Ok((all, total))
 }
 
 /// Lists the faults of the rows beside the journal: labels, messages and tokens that do not open.

@@ -6,11 +6,12 @@
 //! again.
 
 use super::backup::{
-    ARTIFACTS, BackedFile, DATABASE, FORMAT, MANIFEST, Manifest, check_copy, copy_file,
+    ARTIFACTS, BackedFile, DATABASE, FORMAT, MANIFEST, Manifest, SEALED, check_copy, copy_file,
     create_directory, failed, hash_file, sync_directory,
 };
 use super::idle::{RewriteProgress, RewriteStoreError, Tell, lock_alone, replace};
 use super::open::{self, Options};
+use super::sealed_journal::is_sealed_name;
 use super::sealing::{seal_refusal, token_mark};
 use super::tokens::all as all_tokens;
 use super::{schema, vault};
@@ -91,7 +92,12 @@ fn is_expected(path: &str) -> bool {
     let value = path
         .strip_prefix(ARTIFACTS)
         .and_then(|rest| rest.strip_prefix('/'));
-    path == DATABASE || value.is_some_and(FileArtifacts::is_name)
+    let sealed = path
+        .strip_prefix(SEALED)
+        .and_then(|rest| rest.strip_prefix('/'));
+    path == DATABASE
+        || value.is_some_and(FileArtifacts::is_name)
+        || sealed.is_some_and(is_sealed_name)
 }
 
 /// Puts a backup in place. Blocks.
@@ -116,7 +122,8 @@ pub fn restore(restore: &Restore, tell: Tell<'_>) -> Result<Restored, RewriteSto
         drop(std::fs::remove_file(&new_path));
     }
     let (cipher, settled) = written?;
-    copy_values(from, &manifest, artifacts, tell)?;
+    copy_values(from, &manifest, (ARTIFACTS, artifacts), tell)?;
+    copy_values(from, &manifest, (SEALED, &to.beside("-sealed")), tell)?;
     crash::point("restore: values written");
     empty_log(to);
     replace(to, &heads, &new_path)?;
@@ -250,13 +257,13 @@ fn settle(
 fn copy_values(
     from: &Path,
     manifest: &Manifest,
-    to: &Path,
+    (directory, to): (&str, &Path),
     tell: Tell<'_>,
 ) -> Result<(), RewriteStoreError> {
     let values: Vec<&BackedFile> = manifest
         .files
         .iter()
-        .filter(|file| file.path != DATABASE)
+        .filter(|file| file.path.split('/').next() == Some(directory))
         .collect();
     if values.is_empty() {
         return Ok(());

@@ -3,7 +3,6 @@
 use super::anchor::Anchor;
 use super::changes::{ChangeWatch, Source};
 use super::fault::{Stop, is_io_failure};
-use super::feed;
 use super::fence::{Fence, FenceWatch, PanicGuard};
 use super::heads::{Heads, Share};
 use super::open::{self, OpenStoreError, Options};
@@ -200,6 +199,14 @@ impl SqliteStore {
         self.ask(|reply| Request::other(reply, work)).await
     }
 
+    /// Takes entries out of the journal, or puts them back.
+    pub(super) async fn write_indexed<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Writer) -> Result<T, Stop<StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.ask(|reply| Request::indexed(reply, work)).await
+    }
+
     pub(super) fn reader(&self) -> &Reader {
         &self.reader
     }
@@ -310,9 +317,7 @@ impl Journal for SqliteStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>> {
         let of = of.clone();
-        Box::pin(self.look(move |reader| {
-            reader.with(|connection| feed::read(connection, reader.cipher(), &of, after, limit))
-        }))
+        Box::pin(self.look(move |reader| reader.feed(&of, after, limit)))
     }
 
     // The small reads below take microseconds, less than moving them to another thread.

@@ -6,6 +6,7 @@ use super::entry_index::{EntryIndex, Placement};
 use super::fault::{Stop, of_stream};
 use super::lease;
 use super::owner::Owners;
+use super::sealed_journal::{SealedRow, find_row};
 use super::sealing::{self, KeptEntry, LabelRow, mask_head, open_entry, seal_entry, unopened};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
@@ -168,7 +169,22 @@ fn checked_stream(
         lease::check_held(connection, run_of(&append.stream)?, epoch)?;
     }
     let id = stream_id(connection, name)?;
-    check_head((connection, cipher), append, name, id)?;
+    let sealed = match id {
+        Some(id) => find_row(connection, id)?,
+        None => None,
+    };
+    check_head((connection, cipher), append, name, (id, sealed.as_ref()))?;
+    if let Some(sealed) = sealed
+        && !append.records.is_empty()
+    {
+        return Err(Stop::Refused(
+            StoreError::Sealed {
+                stream: append.stream.clone(),
+                file: sealed.file,
+            }
+            .into(),
+        ));
+    }
     Ok(id)
 }
 
@@ -176,12 +192,15 @@ fn check_head(
     (connection, cipher): (&Connection, &Cipher),
     append: &Append,
     name: &str,
-    id: Option<i64>,
+    (id, sealed): (Option<i64>, Option<&SealedRow>),
 ) -> Result<(), Stopped> {
     let stream = &append.stream;
     let found = match id {
         Some(id) => {
-            let head = head_of(connection, id);
+            let head = match sealed {
+                Some(sealed) => Ok(sealed.head),
+                None => head_of(connection, id),
+            };
             let head = head.map_err(|error| Stop::Refused(of_stream(stream, &error).into()))?;
             mask_head(cipher, name, head)
         }

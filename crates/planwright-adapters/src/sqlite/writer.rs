@@ -83,6 +83,8 @@ pub(super) enum Request {
     },
     /// A small change beside the journal.
     Other(Work),
+    /// Work that is too much for the thread of a caller.
+    Large(Work),
     /// Nothing but the work that is due after commits: checkpoints, a shorter heads file.
     Maintain,
 }
@@ -101,7 +103,7 @@ impl Request {
             | Self::Release { .. }
             | Self::Send { .. }
             | Self::Other(_) => true,
-            Self::Maintain => false,
+            Self::Large(_) | Self::Maintain => false,
         }
     }
 
@@ -112,6 +114,16 @@ impl Request {
                 writer.logged_pages += 1;
                 Ok(probe::rewrite_page(&writer.connection)?)
             })
+        }))
+    }
+
+    /// Work on the journal and its indexes, in the transaction of the group it falls into.
+    pub(super) fn indexed<T: Send + 'static>(
+        reply: Reply<T, StoreError>,
+        work: impl FnOnce(&mut Writer) -> Result<T, Stop<StoreError>> + Send + 'static,
+    ) -> Self {
+        Self::Large(Box::new(move |writer, Turn { alone, begun }| {
+            writer.guarded(reply, alone, begun, work)
         }))
     }
 
@@ -437,7 +449,7 @@ impl Writer {
                 writer.mailed = true;
                 transaction::insert_message((&writer.connection, &writer.cipher), &run, &body)
             }),
-            Request::Other(work) => work(self, Turn { alone, begun }),
+            Request::Other(work) | Request::Large(work) => work(self, Turn { alone, begun }),
             Request::Maintain => Box::new(|_| {}),
         }
     }
@@ -477,6 +489,7 @@ impl Writer {
         }
         let touched = self.touched.len();
         let mark = self.index.mark();
+        let flushes = self.index.flushes();
         let result = work(self);
         let undo = match (&result, alone) {
             (Ok(_), true) => return result,
@@ -486,7 +499,9 @@ impl Writer {
         };
         if let Err(stop) = &result {
             self.touched.truncate(touched);
-            self.index.undo_to(mark);
+            if self.index.flushes() == flushes {
+                self.index.undo_to(mark);
+            }
             if let Stop::Sqlite(error) = stop
                 && self.connection.is_autocommit()
             {
@@ -496,7 +511,28 @@ impl Writer {
         if !self.connection.is_autocommit() {
             self.statement(undo)?;
         }
+        // What was indexed is not indexed any more.
+        if result.is_err() && self.index.flushes() != flushes {
+            self.index.forget();
+            if !self.connection.is_autocommit() {
+                self.index.begin(&self.connection)?;
+            }
+        }
         result
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Indexes every entry, so that some can be taken out.
+    pub(super) fn flush_index(&mut self) -> Result<(), rusqlite::Error> {
+        self.index.flush(&self.connection)
+    }
+
+    /// The transaction at hand writes about this many pages.
+    pub(super) fn note_pages(&mut self, pages: u64) {
+        self.logged_pages += pages;
     }
 
     fn append(&mut self, appends: &[Append]) -> Result<(), Stop<AppendError>> {

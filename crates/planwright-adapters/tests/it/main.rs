@@ -21,6 +21,8 @@ mod opening;
 #[cfg(test)]
 mod outbox;
 #[cfg(test)]
+mod retention;
+#[cfg(test)]
 mod rewriting;
 #[cfg(test)]
 mod scene;

@@ -1,6 +1,7 @@
 //! Next steps as data.
 
 use crate::id::{PlanId, RunId};
+use crate::journal::StreamName;
 
 /// A next step for the caller. It is data: each face writes the command, the route or the button
 /// that takes the step, and leaves out steps that it has no words for.
@@ -84,6 +85,8 @@ pub enum Hint {
     ResumeRun(RunId),
     /// End this run, whose journal is damaged.
     RepairRun(RunId),
+    /// Bring this journal, which left the database for a sealed file, back.
+    RestoreJournal(StreamName),
     /// End this run, whose journal is whole, in the usual way.
     EndRun(RunId),
     /// Write the criteria that have to hold after the plan ran.

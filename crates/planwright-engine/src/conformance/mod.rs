@@ -30,6 +30,7 @@ pub mod lease;
 pub mod list;
 pub mod message;
 pub mod outbox;
+pub mod retention;
 pub mod token;
 
 /// Makes one test of every law.

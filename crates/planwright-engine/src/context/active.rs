@@ -1,7 +1,7 @@
 //! The runs that this process executes, and the requests that reach them.
 
 use super::observer::{Observer, Observers};
-use crate::port::MessageId;
+use crate::port::{MessageId, SealCursor};
 use planwright_core::id::RunId;
 use planwright_core::run::{Command, Refusal, RunEvent};
 use std::collections::BTreeMap;
@@ -65,6 +65,8 @@ pub(crate) struct ActiveRuns {
     pub(crate) postman: OnceLock<()>,
     /// The cached statuses that earlier releases left out have been written.
     pub(crate) statuses_corrected: AtomicBool,
+    /// How far the last pass of retention has looked.
+    pub(crate) seal_cursor: Mutex<Option<SealCursor>>,
     draining: watch::Sender<bool>,
 }
 

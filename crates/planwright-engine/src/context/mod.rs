@@ -23,7 +23,7 @@ pub(crate) use limiter::{Demand, Limiter, Permit};
 pub(crate) use observer::Observers;
 pub use observer::{Observer, on_step_complete, on_step_start};
 pub use pauses::Pauses;
-pub(crate) use ports::Ports;
+pub(crate) use ports::{Ports, RetentionPorts};
 pub(crate) use settings::Settings;
 pub use settings::{AgentSettings, Retention};
 pub(crate) use shared::Context;

@@ -1,7 +1,8 @@
 //! The outside of one engine, as traits.
 
 use crate::port::{
-    Artifacts, Clock, Executors, Ids, Leftovers, Model, Secrets, Store, Surroundings, Tokens, Tools,
+    Artifacts, Clock, Executors, Ids, Leftovers, Model, Outbox, RetentionStore, Secrets, Store,
+    Surroundings, Tokens, Tools,
 };
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ use std::sync::Arc;
 pub(crate) struct Ports {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) artifacts: Arc<dyn Artifacts>,
+    /// What bounds the store. Without it nothing is sealed or removed.
+    pub(crate) retention: Option<RetentionPorts>,
     /// The tokens of the service. Without them no approval can be lost with its giver's access.
     pub(crate) tokens: Option<Arc<dyn Tokens>>,
     pub(crate) tools: Arc<dyn Tools>,
@@ -23,4 +26,13 @@ pub(crate) struct Ports {
     pub(crate) leftovers: Arc<dyn Leftovers>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
+}
+
+/// The outside of retention.
+#[derive(Debug, Clone)]
+pub(crate) struct RetentionPorts {
+    pub(crate) store: Arc<dyn RetentionStore>,
+    pub(crate) outbox: Arc<dyn Outbox>,
+    /// The webhooks that are told what happens, by name.
+    pub(crate) endpoints: Vec<String>,
 }

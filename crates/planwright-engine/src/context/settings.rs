@@ -40,10 +40,18 @@ pub struct Retention {
     pub stale_after_days: u32,
     /// A run that no process has executed for this long is stalled.
     pub stalled_after: Duration,
-    /// Days after which a plan that is over is archived; 0: never.
-    pub archive_after_days: u32,
-    /// Days after which an archived plan is deleted; 0: never.
-    pub delete_after_days: u32,
+    /// Time after which a plan that is over is archived; `None`: never.
+    pub archive_after: Option<Duration>,
+    /// Time after which an archived plan is deleted; `None`: never.
+    pub delete_after: Option<Duration>,
+    /// Time after which the journals of ended runs, and of plans that were put away, leave the
+    /// database for sealed files; `None`: never.
+    pub seal_after: Option<Duration>,
+    /// Time after which a plan that was put away, and whose journals are all sealed, is removed for
+    /// good; `None`: never.
+    pub remove_after: Option<Duration>,
+    /// Time after which large values that no journal names are removed; `None`: never.
+    pub remove_artifacts_after: Option<Duration>,
 }
 
 impl Default for Retention {
@@ -51,8 +59,11 @@ impl Default for Retention {
         Self {
             stale_after_days: 30,
             stalled_after: Duration::from_mins(30),
-            archive_after_days: 0,
-            delete_after_days: 0,
+            archive_after: None,
+            delete_after: None,
+            seal_after: Some(Duration::from_hours(24 * 90)),
+            remove_after: None,
+            remove_artifacts_after: None,
         }
     }
 }

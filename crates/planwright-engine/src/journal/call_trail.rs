@@ -25,6 +25,8 @@ pub struct CallTrail {
     context: Arc<Context>,
     folder: RunFolder,
     large: LargeValues,
+    /// A journal that cannot be folded is read on without it.
+    is_broken: bool,
 }
 
 impl Journals {
@@ -35,6 +37,7 @@ impl Journals {
             context: Arc::clone(&self.context),
             folder: RunFolder::new(run.clone(), review, bounds),
             large: LargeValues::default(),
+            is_broken: false,
         }
     }
 
@@ -73,6 +76,17 @@ impl Journals {
 }
 
 impl CallTrail {
+    /// Takes the next entry. Returns the arguments of the call that it starts, as [`Self::follow`]
+    /// does; nothing from the first entry on that cannot be folded.
+    pub async fn arguments_of(&mut self, record: &Record) -> Option<Value> {
+        if self.is_broken {
+            return None;
+        }
+        let followed = self.follow(record).await;
+        self.is_broken = followed.is_err();
+        followed.ok().flatten().map(|(_, args)| args)
+    }
+
     /// Takes the next entry. Returns the step and its arguments if the entry starts a call and the
     /// arguments have the digest that it names.
     pub async fn follow(&mut self, record: &Record) -> Result<Option<(StepId, Value)>, LoadError> {

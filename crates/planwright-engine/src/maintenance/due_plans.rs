@@ -8,6 +8,7 @@ use crate::journal::load::{LoadError, load_review};
 use crate::port::{AppendError, StreamInfo};
 use crate::review::plans::ReviewError;
 use planwright_core::id::PlanId;
+use planwright_core::journal::StreamName;
 use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_core::review::{Review, ReviewCommand, ReviewEvent};
 use planwright_core::status::{CachedStatus, RunStatus};
@@ -85,17 +86,17 @@ impl Maintenance {
     /// Puts away what has been over for long, and deletes what has been in the archive for long.
     pub(super) async fn put_away(&self, report: &mut MaintenanceReport) -> Result<(), LoadError> {
         let Retention {
-            archive_after_days,
-            delete_after_days,
+            archive_after,
+            delete_after,
             ..
         } = self.context.settings.retention;
-        for plan in self.untouched(&OVER, archive_after_days).await? {
+        for plan in self.untouched(&OVER, archive_after).await? {
             if let Err(error) = self.archive_ended(&plan, report).await {
                 log_failure(&plan, &error);
             }
         }
         for plan in self
-            .untouched(&[CachedStatus::Archived], delete_after_days)
+            .untouched(&[CachedStatus::Archived], delete_after)
             .await?
         {
             if let Err(error) = self.delete_archived(&plan, report).await {
@@ -108,16 +109,13 @@ impl Maintenance {
     async fn untouched(
         &self,
         statuses: &[CachedStatus],
-        after_days: u32,
+        after: Option<Duration>,
     ) -> Result<Vec<PlanId>, LoadError> {
-        if after_days == 0 {
+        let Some(after) = after else {
             return Ok(Vec::new());
-        }
-        self.untouched_since(
-            statuses,
-            self.context.ports.clock.now().minus(in_days(after_days)),
-        )
-        .await
+        };
+        self.untouched_since(statuses, self.context.ports.clock.now().minus(after))
+            .await
     }
 
     /// The plans that may be over and that nothing happened to since then, neither to them nor to
@@ -227,6 +225,8 @@ impl Maintenance {
         if executing || !review.is_archived() {
             return Ok(());
         }
+        self.restore_for_writing(&StreamName::Plan(plan.clone()))
+            .await?;
         let by = retention_principal();
         let noted = self
             .note_due(plan, |_| ReviewCommand::Delete { by, executing })

@@ -51,6 +51,7 @@ impl Maintenance {
         self.expire_runs(&mut report).await?;
         self.expire_plans(&mut report).await?;
         self.put_away(&mut report).await?;
+        self.seal_along(&mut report).await;
         Ok(report)
     }
 }

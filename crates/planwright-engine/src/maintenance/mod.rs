@@ -8,10 +8,12 @@
 mod due_plans;
 mod facade;
 mod report;
+mod retention;
 mod runs;
 mod status_backfill;
 mod store_check;
 
 pub use facade::Maintenance;
 pub use report::{MaintenanceNotice, MaintenanceReport};
+pub use retention::{RetentionPass, RetentionReport};
 pub use store_check::CheckStoreError;

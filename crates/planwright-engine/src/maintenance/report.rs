@@ -46,6 +46,12 @@ pub enum MaintenanceNotice {
         /// The plan.
         plan: PlanId,
     },
+    /// The journal of a plan that was put away left the database for a sealed file, or was removed
+    /// for good: its files are not needed any more.
+    PlanSealed {
+        /// The plan.
+        plan: PlanId,
+    },
     /// A plan was deleted after its time in the archive.
     PlanDeleted {
         /// The plan.
@@ -62,6 +68,7 @@ impl MaintenanceNotice {
             | Self::RunStalled { plan, .. }
             | Self::StepExpired { plan, .. }
             | Self::PlanArchived { plan }
+            | Self::PlanSealed { plan }
             | Self::PlanDeleted { plan } => plan,
         }
     }
@@ -99,6 +106,7 @@ impl fmt::Display for MaintenanceNotice {
                 )
             }
             Self::PlanArchived { plan } => write!(f, "plan `{plan}` was archived"),
+            Self::PlanSealed { plan } => write!(f, "the journal of plan `{plan}` was sealed"),
             Self::PlanDeleted { plan } => write!(f, "plan `{plan}` was deleted from the archive"),
         }
     }

@@ -1,5 +1,6 @@
 //! Kinds, codes and next steps of the errors of ports.
 
+use super::RetainError;
 use super::{
     AcquireError, AppendError, ArtifactError, ModelError, SecretError, StillRunning, StoreError,
 };
@@ -10,6 +11,7 @@ impl ClassifiedError for StoreError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Damaged { .. } => ErrorKind::Damaged.with_code("journal_damaged"),
+            Self::Sealed { .. } => ErrorKind::Conflict.with_code("journal_sealed"),
             Self::Busy(_) => ErrorKind::Unavailable.with_code("store_busy"),
             Self::Full => ErrorKind::Unavailable.with_code("store_full"),
             Self::ReadOnly => ErrorKind::Unavailable.with_code("store_read_only"),
@@ -25,10 +27,31 @@ impl ClassifiedError for StoreError {
                 ..
             } => Some(Hint::RepairRun(run.clone())),
             Self::Damaged { .. } => Some(Hint::ListDamage),
+            Self::Sealed { stream, .. } => Some(Hint::RestoreJournal(stream.clone())),
             Self::Busy(_) => Some(Hint::FindStoreHolder),
             Self::Full => Some(Hint::FreeSpace),
             Self::ReadOnly => Some(Hint::DiagnoseStore),
             Self::Lost(_) | Self::Failed(_) => Some(Hint::CheckStore),
+        }
+    }
+}
+
+impl ClassifiedError for RetainError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Changed(_) => ErrorKind::Conflict.with_code("concurrent_change"),
+            Self::NotSealed(_) => ErrorKind::Conflict.with_code("journal_not_sealed"),
+            Self::BadFile { .. } => ErrorKind::Damaged.with_code("sealed_file_damaged"),
+            Self::Store(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Changed(_) => Some(Hint::Repeat),
+            Self::NotSealed(_) => None,
+            Self::BadFile { .. } => Some(Hint::ListDamage),
+            Self::Store(error) => error.hint(),
         }
     }
 }

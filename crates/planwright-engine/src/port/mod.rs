@@ -10,6 +10,7 @@ mod leftovers;
 mod model;
 mod outbox;
 mod plan_files;
+mod retention_store;
 mod secrets;
 mod store;
 mod surroundings;
@@ -24,6 +25,9 @@ pub use leftovers::{Leftovers, StillRunning};
 pub use model::{KeyState, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use plan_files::PlanFiles;
+pub use retention_store::{
+    Removed, RetainError, RetentionStore, RetentionTurn, SealCursor, SealedJournal,
+};
 pub use secrets::{SecretError, Secrets};
 pub(crate) use store::failed_for_good;
 pub use store::{

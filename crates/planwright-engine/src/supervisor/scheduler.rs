@@ -463,7 +463,9 @@ fn is_hopeless(error: &StartRunError) -> bool {
         | StartRunError::Load(
             Load::NoSuchPlan(_) | Load::NoSuchRun(_) | Load::Damaged { .. } | Load::Plan(_),
         )
-        | StartRunError::Load(Load::Store(StoreError::Damaged { .. }))
+        | StartRunError::Load(Load::Store(
+            StoreError::Damaged { .. } | StoreError::Sealed { .. },
+        ))
         | StartRunError::Acquire(AcquireError::NoSuchRun(_)) => true,
         StartRunError::Load(Load::Store(
             StoreError::Failed(_)

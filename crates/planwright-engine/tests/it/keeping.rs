@@ -502,8 +502,8 @@ async fn a_step_that_nobody_approved_in_time_fails_although_nobody_executes_the_
 async fn what_is_over_is_put_away_and_deleted_when_its_time_has_come() {
     let world = World::new();
     let rules = Retention {
-        archive_after_days: 7,
-        delete_after_days: 30,
+        archive_after: Some(std::time::Duration::from_hours(7 * 24)),
+        delete_after: Some(std::time::Duration::from_hours(30 * 24)),
         ..Retention::default()
     };
     let engine = keeping(&world, "one", rules);

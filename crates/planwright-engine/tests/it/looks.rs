@@ -291,7 +291,7 @@ async fn the_words_of_an_earlier_release_are_made_right_and_hide_nothing_before(
         .builder("two")
         .store(world.store.clone(), world.artifacts.clone())
         .retention(Retention {
-            archive_after_days: 2,
+            archive_after: Some(std::time::Duration::from_hours(2 * 24)),
             ..Retention::default()
         })
         .build();

@@ -123,7 +123,7 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
         Command::Webhooks(args) => webhooks::run(&context, &args).await,
         Command::Tools(args) => tools::run(&context, &args).await,
         Command::Servers(command) => servers::run(&context, &command).await,
-        Command::Store(command) => store::run(&context, &command).await,
+        Command::Store(command) => Box::pin(store::run(&context, &command)).await,
         Command::Token(command) => token::run(&context, &command).await,
         Command::Policy(policy::Args {
             command: PolicyCommand::Explain(args),

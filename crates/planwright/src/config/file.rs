@@ -3,6 +3,7 @@
 
 use crate::config::executors::{self, AgentTable, ExecutorTable, ScopeMode};
 use crate::config::models::{self, DescribedModels, ModelsTable};
+use crate::config::retention::{After, RetentionTable};
 use crate::config::secrets::{self, SecretTable};
 use crate::config::webhooks::{self, WebhookTable};
 use crate::exit::Failure;
@@ -60,6 +61,8 @@ pub(crate) struct Config {
     stalled_after_minutes: Option<u64>,
     /// How long plans are waited for and kept.
     plans: PlansTable,
+    /// What leaves the database, and what is removed.
+    retention: RetentionTable,
     /// What a chat may spend.
     chat: ChatTable,
     /// Programs that work on agent steps.
@@ -259,6 +262,8 @@ impl Config {
                 "{FILE}: `max_depth` is at most {DEEPEST}"
             )));
         }
+        let days = (self.plans.archive_after_days, self.plans.delete_after_days);
+        self.retention.check(days)?;
         self.secrets(Path::new(""))?;
         self.webhooks()?;
         self.policy().map(drop)
@@ -413,10 +418,22 @@ impl Config {
         ))
     }
 
+    /// The most bytes that logs of servers may take, if they are limited.
+    pub(crate) fn max_logs_bytes(&self) -> Option<u64> {
+        self.retention.max_logs_bytes
+    }
+
     /// Returns how long plans are waited for and kept.
     pub(crate) fn retention(&self) -> Retention {
         let default = Retention::default();
         let table = &self.plans;
+        let own = &self.retention;
+        // 0 days mean: for ever.
+        let after = |span: Option<After>, days: Option<u32>| {
+            let days = days.filter(|days| *days > 0);
+            let days = days.map(|days| Duration::from_hours(24).saturating_mul(days));
+            span.map_or(days, After::duration)
+        };
         let minutes = self
             .stalled_after_minutes
             .map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
@@ -424,10 +441,11 @@ impl Config {
         Retention {
             stale_after_days: table.stale_after_days.unwrap_or(default.stale_after_days),
             stalled_after: stalled_after.unwrap_or(default.stalled_after),
-            archive_after_days: table
-                .archive_after_days
-                .unwrap_or(default.archive_after_days),
-            delete_after_days: table.delete_after_days.unwrap_or(default.delete_after_days),
+            archive_after: after(own.archive_after, table.archive_after_days),
+            delete_after: after(own.delete_after, table.delete_after_days),
+            seal_after: own.seal_after.map_or(default.seal_after, After::duration),
+            remove_after: own.remove_after.and_then(After::duration),
+            remove_artifacts_after: own.artifact_grace(),
         }
     }
 }
@@ -586,6 +604,48 @@ mod tests {
         assert_eq!(config.limits().per_tool["demo.sleep"], 2);
         assert_eq!(config.serve().max_runs, Some(3));
         assert_eq!(config.toolbox().classes["demo.echo"], EffectClass::Keyed);
+    }
+
+    #[test]
+    fn retention_that_makes_no_sense_is_refused() {
+        let text = r#"
+            [retention]
+            archive_after = "2h"
+            seal_after = "1d"
+            remove_after = "30d"
+            max_logs_bytes = 1000000
+        "#;
+        let retention = Config::parse(text).unwrap().retention();
+        let hours = |hours| Some(Duration::from_hours(hours));
+        assert_eq!(retention.archive_after, hours(2));
+        assert_eq!(retention.seal_after, hours(24));
+        assert_eq!(retention.remove_after, hours(24 * 30));
+        assert_eq!(retention.remove_artifacts_after, hours(24));
+        let plain = Config::parse("").unwrap().retention();
+        assert_eq!(plain.seal_after, hours(24 * 90));
+        assert_eq!((plain.archive_after, plain.remove_after), (None, None));
+        assert_eq!(plain.remove_artifacts_after, None);
+        let never = Config::parse("[retention]\nseal_after = 'never'").unwrap();
+        assert_eq!(never.retention().seal_after, None);
+        for (text, words) in [
+            ("[retention]\nseal_afer = '1d'", "seal_after"),
+            ("[retention]\nseal_after = '1 fortnight'", "or never"),
+            ("[retention]\nseal_after = '0s'", "no span of time"),
+            ("[retention]\nseal_after = 90", "string"),
+            (
+                "[retention]\nseal_after = 'never'\nremove_after = '1d'",
+                "`seal_after` is never",
+            ),
+            ("[retention]\nmax_logs_bytes = 10", "at least"),
+            (
+                "[retention]\narchive_after = '1d'\n[plans]\narchive_after_days = 1",
+                "say the same thing",
+            ),
+        ] {
+            let failure = Config::parse(text).unwrap_err();
+            let said = format!("{} {:?}", failure.message, failure.hint);
+            assert!(said.contains(words), "{text}: {said}");
+        }
     }
 
     #[test]

@@ -5,5 +5,6 @@ pub(crate) mod file;
 pub(crate) mod models;
 pub(crate) mod passphrase;
 pub(crate) mod prompts;
+mod retention;
 pub(crate) mod secrets;
 pub(crate) mod webhooks;

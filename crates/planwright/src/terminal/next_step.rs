@@ -3,6 +3,7 @@
 use crate::terminal::no_model::CONFIGURE_MODEL;
 use crate::terminal::printer::line;
 use planwright_core::error::Hint;
+use planwright_core::journal::StreamName;
 use planwright_core::text::nearest_names;
 
 /// Formats the command that takes the step, if there is one.
@@ -26,6 +27,12 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
         Hint::ResumeRun(run) => format!("planwright resume {run}"),
         Hint::RepairRun(run) => {
             format!("other plans are not affected; planwright repair {run} shows what can be done")
+        }
+        Hint::RestoreJournal(StreamName::Run(run)) => {
+            format!("planwright store restore-run {run} brings it back")
+        }
+        Hint::RestoreJournal(StreamName::Plan(plan)) => {
+            format!("planwright store restore-run {plan} brings it back")
         }
         Hint::EndRun(run) => format!("planwright cancel {run} ends it"),
         Hint::ChooseModel { name, known } => choose_model(name, known),
@@ -108,6 +115,7 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         | Hint::ContinueUndo(_)
         | Hint::ResumeRun(_)
         | Hint::RepairRun(_)
+        | Hint::RestoreJournal(_)
         | Hint::EndRun(_)
         | Hint::ChooseModel { .. } => return None,
     })

@@ -320,7 +320,15 @@ impl CommandContext {
         let secrets: Arc<dyn Secrets> = Arc::new(self.config.secrets(&self.workspace.root)?);
         let mut builder = Engine::builder(Arc::<AllTools>::clone(&tools));
         if let Some(sqlite) = &sqlite {
-            builder = builder.tokens(Arc::<SqliteStore>::clone(sqlite));
+            let endpoints = self.config.webhooks()?;
+            let endpoints = endpoints.into_iter().map(|endpoint| endpoint.name);
+            builder = builder
+                .tokens(Arc::<SqliteStore>::clone(sqlite))
+                .retention_store(
+                    Arc::<SqliteStore>::clone(sqlite),
+                    Arc::<SqliteStore>::clone(sqlite),
+                    endpoints.collect(),
+                );
         }
         let engine = builder
             .model(models)

@@ -15,7 +15,10 @@ pub(crate) async fn run_due_maintenance(app: &App) {
         }
     };
     for notice in &report.notices {
-        app.printer().talk(&format!("note: {notice}"));
+        // That a journal is in a file of its own changes nothing for those who read it.
+        if !matches!(notice, MaintenanceNotice::PlanSealed { .. }) {
+            app.printer().talk(&format!("note: {notice}"));
+        }
         if let Some(hint) = notice_hint(notice) {
             app.printer().hint(&hint);
         }
@@ -39,7 +42,7 @@ fn notice_hint(notice: &MaintenanceNotice) -> Option<String> {
         MaintenanceNotice::PlanArchived { plan } => {
             Some(format!("planwright unarchive {plan} restores it"))
         }
-        MaintenanceNotice::PlanDeleted { .. } => None,
+        MaintenanceNotice::PlanDeleted { .. } | MaintenanceNotice::PlanSealed { .. } => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The workspace a command works in: its engine, plan files, servers and variables.
 
 pub(crate) mod app;
+pub(crate) mod logs;
 pub(crate) mod maintenance;
 pub(crate) mod plan_file;
 pub(crate) mod plan_source;

@@ -9,8 +9,8 @@ use planwright_core::journal::StreamName;
 use planwright_core::plan::{MarkdownMeta, MarkdownRejection, stored_part_file, to_markdown};
 use planwright_core::review::{Review, ReviewState, Version};
 use planwright_core::status::RunStatus;
-use planwright_engine::Engine;
 use planwright_engine::port::{BoxFuture, PlanFiles};
+use planwright_engine::{Engine, LoadError};
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -35,13 +35,12 @@ impl PlanFiles for WorkspaceFiles {
     fn write<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let turn = Arc::clone(&self.turn).lock_owned().await;
-            let (review, _) = self
-                .engine
-                .plans()
-                .load_review(plan)
-                .await
-                .map_err(|error| error.to_string())?;
-            self.bring_up_to_date(&review, turn).await
+            match self.engine.plans().load_review(plan).await {
+                Ok((review, _)) => self.bring_up_to_date(&review, turn).await,
+                // It was removed for good, and its files before it.
+                Err(LoadError::NoSuchPlan(_)) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            }
         })
     }
 }
@@ -89,7 +88,14 @@ impl WorkspaceFiles {
         else {
             return Err("its id is the name of something else there".to_owned());
         };
+        let stream = StreamName::Plan(review.id().clone());
+        let sealed = self.engine.maintenance().sealed_journal(&stream).await;
+        let is_sealed = sealed.map_err(|error| error.to_string())?.is_some();
         let (place, others) = match review.state() {
+            // Everything is in the sealed file; a plan that is restored gets its files again.
+            ReviewState::Active(_) | ReviewState::Archived(_) if is_sealed => {
+                (None, vec![kept, archived])
+            }
             ReviewState::Active(_) => (Some(kept), vec![archived]),
             ReviewState::Archived(_) => (Some(archived), vec![kept]),
             ReviewState::Deleted => (None, vec![kept, archived]),
@@ -249,7 +255,7 @@ async fn write_session(
     session: &mut Draft,
 ) -> Result<(), String> {
     let stream = &StreamName::Run(run.clone());
-    let mut trail = Some(engine.journals().follow_calls(run, review.clone()));
+    let mut trail = engine.journals().follow_calls(run, review.clone());
     let mut after = 0;
     loop {
         let page = engine
@@ -258,17 +264,7 @@ async fn write_session(
             .await
             .map_err(|error| error.to_string())?;
         for record in &page {
-            // A journal that cannot be folded is still written out as far as it can be read.
-            let sent = match &mut trail {
-                Some(following) => match following.follow(record).await {
-                    Ok(sent) => sent.map(|(_, args)| args),
-                    Err(_) => {
-                        trail = None;
-                        None
-                    }
-                },
-                None => None,
-            };
+            let sent = trail.arguments_of(record).await;
             let line = LogLine::new(stream, record).map_err(|error| error.to_string())?;
             let line = line.with_args(sent);
             serde_json::to_writer(&mut *session, &line).map_err(|error| error.to_string())?;

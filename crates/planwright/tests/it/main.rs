@@ -29,6 +29,7 @@ mod processes;
 mod reflection;
 mod repair;
 mod resume;
+mod retention;
 mod review_life;
 mod revocations;
 mod screens;

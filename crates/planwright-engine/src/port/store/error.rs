@@ -16,6 +16,14 @@ pub enum StoreError {
         /// The damage that was found.
         reason: String,
     },
+    /// The journal is in a sealed file: it can be read, and nothing can be added to it.
+    #[error("the journal of {stream} is sealed (in {file}): nothing can be added to it")]
+    Sealed {
+        /// The journal.
+        stream: StreamName,
+        /// The name of the sealed file.
+        file: String,
+    },
     /// Another process has the store to itself for longer than was waited. Nothing was written.
     #[error("the store is busy: {0}")]
     Busy(String),
@@ -40,7 +48,7 @@ impl StoreError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Busy(_) | Self::Full | Self::ReadOnly => true,
-            Self::Damaged { .. } | Self::Lost(_) | Self::Failed(_) => false,
+            Self::Damaged { .. } | Self::Sealed { .. } | Self::Lost(_) | Self::Failed(_) => false,
         }
     }
 

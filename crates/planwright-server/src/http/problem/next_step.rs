@@ -60,6 +60,7 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
         | Hint::ContinueUndo(_)
         | Hint::ResumeRun(_)
         | Hint::RepairRun(_)
+        | Hint::RestoreJournal(_)
         | Hint::EndRun(_)
         | Hint::AddCriteria
         | Hint::CorrectPrompts

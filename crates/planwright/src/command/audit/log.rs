@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{DIM, Printer, line};
-use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
 use crate::workspace::run_selector::select_run_for_reading;
 use planwright_api::LogLine;
@@ -44,6 +44,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         let trail = journals.follow_calls(&target.run, target.review);
         (StreamName::Run(target.run), Some(trail))
     };
+    tell_sealed(&app, &stream).await?;
     let mut changes = args.follow.then(|| journals.changes());
     let mut head = Head {
         seq: 0,
@@ -56,7 +57,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         let mut ended = false;
         for record in &page {
             let sent = match &mut trail {
-                Some(trail) => trail.follow(record).await?.map(|(_, args)| args),
+                Some(trail) => trail.arguments_of(record).await,
                 None => None,
             };
             ended |= print_entry(context.printer, &stream, record, sent)?;
@@ -72,6 +73,19 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             Some(_) | None => return Ok(Exit::Done),
         }
     }
+}
+
+/// Says where a journal is that left the database.
+pub(crate) async fn tell_sealed(app: &App, stream: &StreamName) -> Result<(), Failure> {
+    let sealed = app.engine.maintenance().sealed_journal(stream).await?;
+    if let (Some(sealed), Some(store)) = (sealed, &app.sqlite) {
+        let path = store.sealed_directory().join(&sealed.file);
+        app.printer().talk(&format!(
+            "the journal of {stream} is sealed: {}",
+            line(&path.display().to_string())
+        ));
+    }
+    Ok(())
 }
 
 /// Prints one entry. Returns whether the stream ends with it.

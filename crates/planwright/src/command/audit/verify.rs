@@ -5,21 +5,25 @@ use crate::terminal::printer::{DIM, GREEN, RED, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_adapters::files::Projection;
-use planwright_adapters::sqlite::SqliteStore;
+use planwright_adapters::sqlite::{ReadSealedError, SealedFile, SqliteStore};
 use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
 use planwright_core::review::Review;
 use planwright_core::run::{Resolution, RunEvent, StoredValue};
 use planwright_engine::with_causes;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only this plan and its runs.
     #[arg(value_name = "ID")]
     plan: Option<String>,
+    /// A sealed or exported file, which needs no store unless it is encrypted.
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    file: Option<PathBuf>,
 }
 
 /// What `verify --json` prints.
@@ -30,9 +34,19 @@ pub(crate) struct Verification {
     pub(crate) streams: usize,
     pub(crate) entries: u64,
     pub(crate) findings: Vec<Damage>,
+    /// The journals that are in sealed files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sealed: Vec<SealedLine>,
     /// Damage that a person has accepted: it is named, and is no finding any more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) written_off: Vec<Damage>,
+}
+
+/// A journal that is in a sealed file.
+#[derive(Debug, Serialize)]
+pub(crate) struct SealedLine {
+    pub(crate) stream: String,
+    pub(crate) file: String,
 }
 
 /// One thing that is not as it was recorded.
@@ -44,6 +58,9 @@ pub(crate) struct Damage {
 }
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    if let Some(file) = &args.file {
+        return verify_file(context, file);
+    }
     let app = context.open(Access::Read)?;
     let mut verification = Verification::default();
     if let Some(sqlite) = &app.sqlite {
@@ -63,6 +80,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         entries,
         findings,
         written_off,
+        sealed,
     } = &verification;
     if printer.json {
         printer.document(&verification)?;
@@ -77,6 +95,16 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         }
         for Damage { place, message } in written_off {
             let text = format!("{}: written off: {}", line(place), line(message));
+            printer.data(&printer.out(DIM, &text))?;
+        }
+        if !sealed.is_empty() {
+            let directory = app.sqlite.as_ref().map(|store| store.sealed_directory());
+            let directory = directory.map(|path| path.display().to_string());
+            let text = format!(
+                "{} of them are sealed, in {}",
+                sealed.len(),
+                line(&directory.unwrap_or_default())
+            );
             printer.data(&printer.out(DIM, &text))?;
         }
         if *ok {
@@ -94,6 +122,38 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         Exit::Store,
         format!("the store is damaged: {count} finding(s)"),
     ))
+}
+
+/// Checks a file by itself: what it says of its content, and the chain of its entries. Those of an
+/// encrypted file are opened with the key of the store in this workspace, if that is theirs.
+fn verify_file(context: &CommandContext, file: &Path) -> Result<Exit, Failure> {
+    let mut checked = SealedFile::check(file);
+    let is_encrypted = checked.as_ref().is_ok_and(SealedFile::is_encrypted);
+    if is_encrypted && context.has_store() {
+        let app = context.open(Access::Read)?;
+        if let Some(store) = &app.sqlite {
+            checked = store.read_sealed_file(file, |_| {});
+        }
+    }
+    let name = line(&file.display().to_string());
+    match checked {
+        Ok(sealed) => {
+            let (stream, entries) = (sealed.stream().to_string(), sealed.entries());
+            if context.printer.json {
+                context.printer.document(&json!({
+                    "ok": true, "file": file, "stream": stream, "entries": entries,
+                    "encrypted": is_encrypted,
+                }))?;
+            } else {
+                context.printer.data(&format!(
+                    "{name}: {entries} entries of {stream}: nothing is lost or changed"
+                ))?;
+            }
+            Ok(Exit::Done)
+        }
+        Err(ReadSealedError::Missing) => Err(Failure::usage(format!("there is no file {name}"))),
+        Err(error) => Err(Failure::new(Exit::Store, format!("{name}: {error}"))),
+    }
 }
 
 impl Verification {
@@ -128,6 +188,7 @@ impl Verification {
             }
             Err(error) => self.note("database", error.to_string()),
         }
+        self.check_sealed(sqlite).await;
         let streams = match sqlite.streams().await {
             Ok(streams) => streams,
             Err(error) => {
@@ -142,6 +203,28 @@ impl Verification {
         self.findings
             .retain(|found| written_off.iter().all(|known| known.place != found.place));
         Ok(())
+    }
+
+    /// Every sealed file is there, whole, and the one that was written.
+    async fn check_sealed(&mut self, sqlite: &SqliteStore) {
+        match sqlite.check_sealed_files().await {
+            Ok((_, problems)) => {
+                for (path, problem) in problems {
+                    self.note(path.display().to_string(), problem);
+                }
+            }
+            Err(error) => self.note("database", error.to_string()),
+        }
+        match sqlite.sealed_streams().await {
+            Ok(sealed) => {
+                let lines = sealed.into_iter().map(|(stream, file)| SealedLine {
+                    stream: stream.to_string(),
+                    file,
+                });
+                self.sealed.extend(lines);
+            }
+            Err(error) => self.note("database", error.to_string()),
+        }
     }
 
     fn note_written_off(&mut self, review: &Review) {

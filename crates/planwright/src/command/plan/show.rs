@@ -1,5 +1,6 @@
 //! `show`: a plan, where it stands, and its runs.
 
+use crate::command::audit::log::tell_sealed;
 use crate::command::execution::reflection::{criterion_lines, reflection_lines};
 use crate::command::plan::create;
 use crate::command::plan::show_run::print_run;
@@ -19,6 +20,7 @@ use crate::workspace::run_selector::find_run;
 use crate::workspace::servers::Need;
 use planwright_api::{ApprovalLine, RunLine};
 use planwright_core::briefing::render_steps;
+use planwright_core::journal::StreamName;
 use planwright_core::plan::Finding;
 use planwright_core::review::{Approval, Review};
 use planwright_core::run::{CallFate, Run};
@@ -42,6 +44,10 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         return Ok(Exit::Done);
     }
     let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
+    tell_sealed(&app, &StreamName::Plan(review.id().clone())).await?;
+    if let Some(opened) = review.runs().last() {
+        tell_sealed(&app, &StreamName::Run(opened.run.clone())).await?;
+    }
     let status_line = load_status_line(&app, &review).await?;
     app.start_servers(&review.current().document, Need::Look)
         .await?;

@@ -2,16 +2,19 @@
 
 mod backup;
 mod check;
+mod compact;
 mod encrypt;
+mod export;
 mod plain_files;
 mod rekey;
 mod restore;
+mod restore_run;
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::Printer;
 use crate::workspace::app::CommandContext;
 use indicatif::{ProgressBar, ProgressStyle};
-use planwright_adapters::sqlite::{Options, RewriteProgress, RewriteStoreError};
+use planwright_adapters::sqlite::{ImportError, Options, RewriteProgress, RewriteStoreError};
 use planwright_adapters::vault::Passphrase;
 use planwright_engine::with_causes;
 
@@ -27,6 +30,12 @@ pub(crate) enum StoreCommand {
     Backup(backup::Args),
     /// Restore a store from a backup. An existing store is replaced only with --replace.
     Restore(restore::Args),
+    /// Apply [retention] now: seal, remove, and give the space back.
+    Compact(compact::Args),
+    /// Write the journal of a run, with its large values, to a file that can be taken away.
+    Export(export::Args),
+    /// Bring a sealed or exported journal back into the store.
+    RestoreRun(restore_run::Args),
     /// Check the file, every journal, what was acknowledged, and the large values.
     Check,
 }
@@ -38,6 +47,9 @@ pub(crate) async fn run(context: &CommandContext, command: &StoreCommand) -> Res
         StoreCommand::Rekey(args) => rekey::run(context, args).await,
         StoreCommand::Backup(args) => backup::run(context, args).await,
         StoreCommand::Restore(args) => restore::run(context, args).await,
+        StoreCommand::Compact(args) => compact::run(context, args).await,
+        StoreCommand::Export(args) => export::run(context, args).await,
+        StoreCommand::RestoreRun(args) => restore_run::run(context, args).await,
         StoreCommand::Check => check::run(context).await,
     }
 }
@@ -55,6 +67,8 @@ impl From<RewriteStoreError> for Failure {
             RewriteStoreError::InUse => Self::from_error(Exit::Refused, &error).hint(
                 "stop planwright serve, wait until all runs have ended, then repeat the command",
             ),
+            RewriteStoreError::SealedJournals(_) => Self::from_error(Exit::Refused, &error)
+                .hint("planwright store restore-run --all brings them back into the store first"),
             RewriteStoreError::Damaged(_)
             | RewriteStoreError::Differs(_)
             | RewriteStoreError::Artifact(_) => Self::from_error(Exit::Store, &error)
@@ -62,6 +76,28 @@ impl From<RewriteStoreError> for Failure {
             RewriteStoreError::BadBackup(_) | RewriteStoreError::File { .. } => {
                 Self::from_error(Exit::Store, &error)
             }
+        }
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Append(error) => error.into(),
+            ImportError::Store(error) => error.into(),
+            ImportError::Artifact(error) => error.into(),
+            ImportError::NoSuchStream(_) => {
+                Self::from_error(Exit::Usage, &error).hint("planwright list shows all plans")
+            }
+            ImportError::Exists(_) => {
+                Self::from_error(Exit::Refused, &error).hint("name another file with --output")
+            }
+            ImportError::Present(_) => Self::from_error(Exit::Refused, &error)
+                .hint("planwright verify checks what is there"),
+            ImportError::File { .. } | ImportError::NoStatus(_) => {
+                Self::from_error(Exit::Store, &error)
+            }
+            ImportError::Write(_) => Self::from_error(Exit::Store, &error),
         }
     }
 }
