@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0005_answers.sql"),
     include_str!("../../migrations/sqlite/0006_standing.sql"),
     include_str!("../../migrations/sqlite/0007_entry_index.sql"),
+    include_str!("../../migrations/sqlite/0008_request_changes.sql"),
 ];
 
 /// Brings the schema up to date. Of several processes that open at once, one does it and the others

@@ -1,6 +1,8 @@
 //! Tests of the adapters against the real outside.
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod artifacts;
 #[cfg(test)]
 mod backups;

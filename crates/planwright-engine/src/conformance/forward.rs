@@ -1,8 +1,8 @@
 //! Whole ports passed on to another store, for stores that differ from it in one respect.
 
 pub use crate::port::{
-    BoxFuture, Changes, Mailbox, MailboxMessage, MessageId, StoreError, StoreHealth, StreamCounts,
-    StreamIndex, StreamInfo, StreamStatus,
+    AppendError, BoxFuture, Changes, Mailbox, MailboxMessage, MessageId, RequestClaim, StoreError,
+    StoreHealth, StreamCounts, StreamIndex, StreamInfo, StreamStatus,
 };
 pub use planwright_core::id::{PlanId, RunId};
 pub use planwright_core::journal::StreamName;
@@ -83,6 +83,15 @@ macro_rules! forward_ports {
                     body: Vec<u8>,
                 ) -> BoxFuture<'a, Result<MessageId, StoreError>> {
                     self.inner.send(run, body)
+                }
+
+                fn send_claimed<'a>(
+                    &'a self,
+                    run: &'a RunId,
+                    body: Vec<u8>,
+                    claim: RequestClaim,
+                ) -> BoxFuture<'a, Result<MessageId, AppendError>> {
+                    self.inner.send_claimed(run, body, claim)
                 }
 
                 fn mail(&self) -> BoxFuture<'_, Result<Vec<MailboxMessage>, StoreError>> {
