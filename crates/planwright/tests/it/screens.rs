@@ -174,7 +174,105 @@ fn a_proposed_plan_shows_its_steps_and_risks() {
 
     ○ write. Write the report                [local.write_file]  ← after: read
 
-    ! step write [local.write_file] may destroy, cannot be undone; known only later: content (any value)
+    2 steps, 1 changes something and has no undo
+
+    Changes something:
+      write  local.write_file  “Write the report”
+        creates report.txt; this plan has no way to undo it
+        path: report.txt
+        content: ‹result of step read›
+        after read
+
+    Changes nothing:
+      read  local.read_file  “Read the notes”
+        path: notes.txt
+
+    digest sha256:<digest>
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn an_unapproved_plan_does_not_run() {
+    insta::assert_snapshot!(screen(&imported(), &["run", "report"]), @r#"
+    $ planwright run report
+    --- stderr
+    error: the plan is not approved, and some of its steps need an approval
+    hint: planwright approve report --digest sha256:<digest>, or repeat the command with --yes
+    --- exit 3
+    "#);
+}
+
+#[test]
+fn a_dry_run_shows_every_call() {
+    insta::assert_snapshot!(screen(&imported(), &["run", "report", "--dry-run"]), @r#"
+    $ planwright run report --dry-run
+    “Write a report”
+    report, version 1
+    goal: Put the notes into a report.
+
+    2 steps, 1 changes something and has no undo
+
+    Changes something:
+      write  local.write_file  “Write the report”
+        creates report.txt; this plan has no way to undo it
+        path: report.txt
+        content: ‹result of step read›
+        after read
+
+    Changes nothing:
+      read  local.read_file  “Read the notes”
+        path: notes.txt
+
+    step write: ask (the tool is not read-only)
+    critical path: read → write
+    digest: sha256:<digest>
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn an_invalid_plan_shows_every_finding() {
+    let bench = Bench::new();
+    let file = bench.plan(
+        "bad",
+        json!([{ "id": "a", "tool": "local.read_fil", "dependsOn": ["b"] }]),
+    );
+    insta::assert_snapshot!(screen(&bench, &["validate", &file]), @r#"
+    $ planwright validate bad.json
+    --- stderr
+    error: the plan is not valid
+      error E0104 step a: there is no step `b` to depend on at /steps/0/dependsOn/0 (did you mean `a`?)
+      error E0120 step a: no server has a tool `local.read_fil` at /steps/0/tool (did you mean `local.read_file`?)
+    --- exit 2
+    "#);
+}
+
+#[test]
+fn a_proposed_plan_shows_its_steps_and_risks() {
+    insta::assert_snapshot!(screen(&imported(), &["show", "report"]), @r#"
+    $ planwright show report
+    Write a report
+    report  version 1  proposed
+    Put the notes into a report.
+
+    ○ read. Read the notes                   [local.read_file]
+
+    ○ write. Write the report                [local.write_file]  ← after: read
+
+    2 steps, 1 changes something and has no undo
+
+    Changes something:
+      write  local.write_file  “Write the report”
+        creates report.txt; this plan has no way to undo it
+        path: report.txt
+        content: ‹result of step read›
+        after read
+
+    Changes nothing:
+      read  local.read_file  “Read the notes”
+        path: notes.txt
+
     digest sha256:<digest>
     --- exit 0
     "#);
@@ -349,7 +447,7 @@ fn a_rejected_plan_does_not_run() {
     $ planwright run report
     --- stderr
     error: the plan was rejected: too broad
-    hint: edit the plan: the next version can be approved
+    hint: planwright edit report makes the next version, which can be approved
     --- exit 3
     "#);
 }
