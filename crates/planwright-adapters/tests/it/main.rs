@@ -25,6 +25,8 @@ mod outbox;
 #[cfg(test)]
 mod rewriting;
 #[cfg(test)]
+mod scarce;
+#[cfg(test)]
 mod scene;
 #[cfg(test)]
 mod sealed;

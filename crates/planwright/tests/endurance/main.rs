@@ -8,6 +8,10 @@
     clippy::unwrap_used,
     reason = "a test that cannot go on panics, in its helpers too"
 )]
+#![expect(
+    clippy::print_stdout,
+    reason = "what was measured, and the seed that shows a failure again, belong to a test's output"
+)]
 
 mod chaos;
 mod clock;

@@ -134,7 +134,7 @@ impl Load {
                 world,
                 &format!("/plan/{id}/steps/{gate}/approve"),
                 &yes,
-                202,
+                200,
             );
             self.wait_for(world, &id, "completed");
             self.expected.push(gate);
