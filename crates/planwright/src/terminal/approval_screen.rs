@@ -6,7 +6,7 @@ use crate::terminal::briefing_screen::{screen_options, talk_lines};
 use crate::terminal::diff;
 use crate::terminal::late_bound::LateChoices;
 use crate::terminal::printer::{DIM, Printer};
-use crate::workspace::app::App;
+use crate::workspace::app::{App, user};
 use planwright_core::briefing::{Briefing, render_briefing};
 use planwright_core::id::StepId;
 use planwright_core::policy::{JudgedPlan, LateChoice};
@@ -44,7 +44,8 @@ impl ApprovalScreen<'_> {
     pub(crate) async fn ask(&self, app: &App) -> Result<Decision, Failure> {
         let printer = app.printer();
         let since = diff::load_changes_since_approval(app, self.review, self.candidate).await?;
-        let briefing = app.engine.plans().brief(self.review, self.candidate).await;
+        let plans = app.engine.plans();
+        let briefing = plans.brief(self.review, self.candidate, &user()).await;
         self.show(app, &briefing, since.as_ref());
         let careful = self.judged.careful_choices(
             &self.candidate.plan,

@@ -4,7 +4,7 @@
 use crate::exit::Failure;
 use crate::terminal::briefing_screen::screen_options;
 use crate::terminal::printer::line;
-use crate::workspace::app::App;
+use crate::workspace::app::{App, user};
 use planwright_core::briefing::render_call;
 use planwright_core::run::{AskedCall, Run, StepState};
 use planwright_core::text::escape_invisible;
@@ -27,7 +27,7 @@ pub(crate) async fn call_lines(
     )];
     lines.push(format!("  because {}", line(&call.reason)));
     let plans = app.engine.plans();
-    let (briefed, effect) = plans.brief_call(&call.tool, call.args).await;
+    let (briefed, effect) = plans.brief_call(&call.tool, call.args, &user()).await;
     let options = screen_options(true, BTreeSet::new());
     let rendered = render_call(&briefed, &effect, &options);
     let shown = rendered.len().min(MAX_LINES);

@@ -258,8 +258,8 @@ async fn get_plan(State(http): State<Http>, PathId(id): PathId<PlanId>) -> HttpR
 
 /// Says what an approval of the plan covers.
 ///
-/// Every call as it would be sent, what it does in words, and files that would be overwritten beside what is there now.
-/// What changes something comes first. Values that are only known later are named by the step they come from.
+/// Every call as it would be sent, what it does in words, and, for a person who may approve it, files that would be
+/// overwritten beside what is there now. What changes something comes first. Values that are only known later are named by the step they come from.
 #[utoipa::path(get, path = "/plan/{id}/briefing", operation_id = "getBriefing", tag = "plans",
     params(("id" = String, Path, description = "The plan.")),
     responses(
@@ -269,12 +269,15 @@ async fn get_plan(State(http): State<Http>, PathId(id): PathId<PlanId>) -> HttpR
     extensions(("x-planwright-action" = json!("read"))))]
 async fn get_briefing(
     State(http): State<Http>,
+    caller: Caller,
     PathId(id): PathId<PlanId>,
 ) -> HttpResult<Json<Briefing>> {
     let review = super::load(&http, &id).await?;
     let plans = http.service.engine.plans();
     let candidate = plans.candidate(&review, &Map::new()).await?;
-    Ok(Json(plans.brief(&review, &candidate).await))
+    Ok(Json(
+        plans.brief(&review, &candidate, &caller.principal).await,
+    ))
 }
 
 /// A plan with all that is known about it.

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::approval_prompt::{ApprovalQuestion, Approved, obtain_approval};
 use crate::terminal::briefing_screen::{print_lines, screen_options};
 use crate::terminal::printer::{YELLOW, line};
-use crate::workspace::app::{Access, App, CommandContext};
+use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::plan_file::PlanFile;
 use crate::workspace::plan_source::{self, PlanSource};
 use crate::workspace::servers::Need;
@@ -163,7 +163,9 @@ async fn print_dry_run(
 ) -> Result<(), Failure> {
     let printer = app.printer();
     let plans = app.engine.plans();
-    let briefing = plans.brief_candidate(candidate, result.version, None).await;
+    let briefing = plans
+        .brief_candidate(candidate, result.version, None, &user())
+        .await;
     let options = screen_options(false, BTreeSet::new());
     print_lines(printer, &render_briefing(&briefing, &options))?;
     printer.data("")?;

@@ -11,7 +11,7 @@ use crate::terminal::pending_calls::waiting_calls;
 use crate::terminal::plan_status::{PlanStatusLine, load_status_line};
 use crate::terminal::planner_progress::format_usage;
 use crate::terminal::printer::{BOLD, block, line};
-use crate::workspace::app::{Access, App, CommandContext};
+use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::maintenance::run_due_maintenance;
 use crate::workspace::plan_source::load_plan_for_reading;
 use crate::workspace::servers::Need;
@@ -118,7 +118,8 @@ async fn print_details(
     printer.data(dag::render(&candidate.plan, run.as_ref()).trim_end())?;
     printer.data("")?;
     let policy = app.engine.policy();
-    let briefing = app.engine.plans().brief(review, candidate).await;
+    let plans = app.engine.plans();
+    let briefing = plans.brief(review, candidate, &user()).await;
     let options = screen_options(false, BTreeSet::new());
     print_lines(printer, &render_steps(&briefing, &options))?;
     printer.data("")?;
