@@ -151,7 +151,7 @@ fn no_decision_of_a_person_counts_against_their_rate() {
             )
             .refuses(409, "");
     }
-    service.post("/plan/p/steps/ask/input", &reply).ends(202);
+    service.post("/plan/p/steps/ask/input", &reply).ends(200);
     service.post("/plan/q/pause", &json!({})).ends(202);
     service.post("/plan/q/cancel", &json!({})).ends(202);
 }
