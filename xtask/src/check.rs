@@ -138,6 +138,69 @@ const PROVE: &[Step] = &[
         ],
         environment: &[("PLANWRIGHT_KILL_CYCLES", "20000")],
     },
+    // The real program at length, one test after the other: each wants the machine for itself.
+    Step {
+        name: "soak",
+        args: &[
+            "test",
+            "-p",
+            "planwright",
+            "--test",
+            "endurance",
+            "soak",
+            "--",
+            "--nocapture",
+        ],
+        environment: &[("PLANWRIGHT_SOAK_SECONDS", "1200")],
+    },
+    Step {
+        name: "chaos",
+        args: &[
+            "test",
+            "-p",
+            "planwright",
+            "--test",
+            "endurance",
+            "chaos",
+            "--",
+            "--nocapture",
+        ],
+        environment: &[
+            ("PLANWRIGHT_CHAOS_SECONDS", "900"),
+            ("PLANWRIGHT_CHAOS_SEED", "new"),
+        ],
+    },
+    Step {
+        name: "disks that fail",
+        args: &[
+            "test",
+            "-p",
+            "planwright",
+            "--test",
+            "endurance",
+            "disk",
+            "--",
+            "--nocapture",
+        ],
+        environment: &[("PLANWRIGHT_DISK_TRIES", "120")],
+    },
+    Step {
+        name: "clocks that jump",
+        args: &[
+            "test",
+            "-p",
+            "planwright",
+            "--test",
+            "endurance",
+            "clock",
+            "--",
+            "--nocapture",
+        ],
+        environment: &[
+            ("PLANWRIGHT_CLOCK_SECONDS", "300"),
+            ("PLANWRIGHT_CLOCK_SEED", "new"),
+        ],
+    },
 ];
 
 /// Runs every check. The tests need servers that others wrote; those are installed meanwhile: that
@@ -257,6 +320,19 @@ impl Lints {
         step.report(started);
         String::from_utf8(output.stdout).context("cargo says something that is no text")
     }
+}
+
+/// Runs one of the long proofs, named by the first word of its name.
+pub(crate) fn prove_one(name: &str) -> Result<()> {
+    let step = PROVE
+        .iter()
+        .find(|step| step.name.split(' ').next() == Some(name));
+    let names = || PROVE.iter().filter_map(|step| step.name.split(' ').next());
+    let step = step.with_context(|| {
+        let names: Vec<&str> = names().collect();
+        format!("there is no proof {name}: there are {}", names.join(", "))
+    })?;
+    step.run()
 }
 
 /// Runs the long proofs: hours, not minutes.

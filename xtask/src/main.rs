@@ -31,7 +31,8 @@ usage: cargo xtask check          format, lints, all tests, documentation: what 
                                   adds what was found to the corpus, as far as it reaches something new
        cargo xtask mutants [SHARD/OF]
                                   the rules of runs and reviews, broken one by one: do the tests notice?
-       cargo xtask prove          kills, simulations, fuzzing and mutants, at a length for nights
+       cargo xtask prove [NAME]   kills, simulations, load, chaos, fuzzing and mutants, at a length for nights; or one of
+                                  simulated, histories, requests, kills, soak, chaos, disks, clocks
        cargo xtask bench [--dir DIR | mcp | planning | service | inbox]
                                   speed, next to the disk's own limit, on DIR's file system
 ";
@@ -49,6 +50,7 @@ fn main() -> Result<()> {
         ["mutants"] => mutants::run(None),
         ["mutants", shard] => mutants::run(Some(shard)),
         ["prove"] => check::prove(),
+        ["prove", name] => check::prove_one(name),
         ["bench", rest @ ..] => run_benchmarks(rest),
         _ => {
             eprint!("{USAGE}");

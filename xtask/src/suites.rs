@@ -18,6 +18,7 @@ use std::time::Instant;
 const LONGEST_FIRST: &[&str] = &[
     "planwright/kill",
     "planwright/service",
+    "planwright/endurance",
     "planwright/it",
     "planwright-engine/it",
     "planwright/real",

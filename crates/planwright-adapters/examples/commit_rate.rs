@@ -159,6 +159,7 @@ impl Chain {
                 lease,
                 status: None,
                 answers: Vec::new(),
+                requests: Vec::new(),
             };
             store.append(vec![append]).await?;
         }

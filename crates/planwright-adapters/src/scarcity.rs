@@ -21,6 +21,11 @@ pub(crate) fn is_scarce(error: &io::Error) -> bool {
     )
 }
 
+/// Returns whether no file can be opened at this moment, whichever it is.
+pub(crate) fn are_descriptors_scarce() -> bool {
+    std::fs::File::open("/dev/null").is_err_and(|error| is_scarce(&error))
+}
+
 /// Returns how long to wait after this failure; `None` if waiting does not help, or not any more.
 fn pause_after(error: &io::Error, pauses: &mut Pauses) -> Option<Duration> {
     if is_scarce(error) {

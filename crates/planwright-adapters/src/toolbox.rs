@@ -250,6 +250,9 @@ pub(crate) fn check_args(tool: &KnownTool, call: &mut Call) -> Result<(), CallEr
         .input_validator()
         .map_err(|problem| invalid_args(&tool.name, problem))?;
     let args = Value::Object(std::mem::take(&mut call.args));
+    let validator = validator
+        .for_value(&args)
+        .map_err(|problem| invalid_args(&tool.name, &problem.to_string()))?;
     if !validator.is_valid(&args) {
         let findings: Vec<String> = validator
             .iter_errors(&args)

@@ -6,6 +6,9 @@
 //! change what a document means.
 
 mod schema_cost;
+mod schema_work;
+
+pub use schema_work::TooMuchWork;
 
 use jsonschema::{PatternOptions, Validator};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -254,15 +257,34 @@ const MAX_SCHEMA_VALUES: usize = 50_000;
 pub fn check_against_schema(schema: &Value, value: &Value) -> Result<(), String> {
     let validator =
         compile_schema(schema).map_err(|error| format!("the schema cannot be used: {error}"))?;
+    let validator = validator
+        .for_value(value)
+        .map_err(|error| error.to_string())?;
     let checked = validator.validate(value);
     checked.map_err(|error| format!("at {}: {error}", error.instance_path()))
+}
+
+/// A schema that values can be checked against.
+#[derive(Debug)]
+pub struct CompiledSchema {
+    validator: Validator,
+    work: schema_work::SchemaWork,
+}
+
+impl CompiledSchema {
+    /// Returns what checks this value, if that takes a reasonable time. A value that is not checked
+    /// does not fit.
+    pub fn for_value(&self, value: &Value) -> Result<&Validator, TooMuchWork> {
+        self.work.check(value)?;
+        Ok(&self.validator)
+    }
 }
 
 /// Compiles a JSON Schema. No reference is fetched from anywhere.
 ///
 /// The draft is the one its `$schema` names, 2020-12 when it names none. Patterns come from
 /// servers, so both their compiled size and their backtracking are bounded.
-pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
+pub(crate) fn compile_schema(schema: &Value) -> Result<CompiledSchema, String> {
     let mut budget = MAX_SCHEMA_VALUES;
     if !fits_within(schema, MAX_SCHEMA_DEPTH, &mut budget) {
         return Err(format!(
@@ -278,11 +300,13 @@ pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
         .backtrack_limit(100_000)
         .size_limit(1 << 20)
         .dfa_size_limit(1 << 20);
-    jsonschema::options()
+    let validator = jsonschema::options()
         .offline()
         .with_pattern_options(patterns)
         .build(schema)
-        .map_err(|error| error.to_string())
+        .map_err(|error| error.to_string())?;
+    let work = schema_work::SchemaWork::of(schema);
+    Ok(CompiledSchema { validator, work })
 }
 
 /// Returns whether `value` nests at most `depth` levels and has at most `budget` values.
@@ -384,6 +408,16 @@ mod tests {
     }
 
     #[test]
+    fn a_value_whose_check_would_not_end_is_refused_at_once() {
+        let back = json!({"properties": {"x": {"$ref": "#"}}});
+        let bomb = json!({"anyOf": [back, back]});
+        let deep = (0..60).fold(json!(1), |value, _| json!({"x": value}));
+        let refused = check_against_schema(&bomb, &deep).unwrap_err();
+        assert!(refused.contains("takes too long"), "{refused}");
+        assert_eq!(check_against_schema(&bomb, &json!({"x": {"x": 1}})), Ok(()));
+    }
+
+    #[test]
     fn a_schema_fetches_nothing() {
         for uri in ["http://127.0.0.1:9/x.json", "file:///etc/passwd"] {
             assert!(compile_schema(&json!({"$ref": uri})).is_err(), "{uri}");
@@ -393,9 +427,9 @@ mod tests {
     #[test]
     fn schemas_of_both_drafts_are_honoured() {
         let draft_7 = json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]});
-        assert!(!compile_schema(&draft_7).unwrap().is_valid(&json!([1])));
+        assert!(check_against_schema(&draft_7, &json!([1])).is_err());
         let draft_2020 = json!({"prefixItems": [{"type": "string"}]});
-        assert!(!compile_schema(&draft_2020).unwrap().is_valid(&json!([1])));
+        assert!(check_against_schema(&draft_2020, &json!([1])).is_err());
     }
 
     #[test]

@@ -62,6 +62,7 @@
 pub mod access;
 mod agent;
 pub mod chat;
+mod claimed;
 #[cfg(feature = "conformance")]
 #[expect(missing_docs, reason = "the name of each law is its sentence")]
 pub mod conformance;
@@ -83,6 +84,7 @@ mod supervisor;
 pub mod telemetry;
 pub mod webhooks;
 
+pub use claimed::for_request;
 pub use context::{
     AgentSettings, ConcurrencyLimits, Observer, Pauses, Retention, crash, on_step_complete,
     on_step_start,

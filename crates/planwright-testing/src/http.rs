@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -84,24 +84,33 @@ impl HttpRequest {
         stream
     }
 
+    /// Sends the request; `None` if nobody answers.
+    pub fn try_send(self) -> Option<HttpReply> {
+        HttpReply::parse(&self.exchange().ok()?)
+    }
+
     #[track_caller]
     pub fn send(self) -> HttpReply {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_mins(1)))
-            .unwrap();
+        let bytes = self.exchange().unwrap();
+        HttpReply::parse(&bytes).unwrap_or_else(|| panic!("no answer to {self:?}: {bytes:?}"))
+    }
+
+    /// Sends the request and returns what comes back.
+    fn exchange(&self) -> io::Result<Vec<u8>> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.set_read_timeout(Some(Duration::from_mins(1)))?;
         let posts = self.method != "GET" && self.method != "HEAD";
         let length = self
             .body
             .as_ref()
             .map(Vec::len)
             .or_else(|| posts.then_some(0));
-        stream.write_all(self.head(length).as_bytes()).unwrap();
+        stream.write_all(self.head(length).as_bytes())?;
         // The service may have said no before it has read everything.
         drop(stream.write_all(self.body.as_deref().unwrap_or_default()));
         let mut bytes = Vec::new();
         drop(stream.read_to_end(&mut bytes));
-        HttpReply::parse(&bytes).unwrap_or_else(|| panic!("no answer to {self:?}: {bytes:?}"))
+        Ok(bytes)
     }
 }
 

@@ -70,6 +70,10 @@ fn fitting(value: Value, tool: &KnownTool) -> Outcome {
     let validator = tool
         .output_validator()
         .map_err(|problem| unusable("invalid_output", problem))?;
+    let validator = validator
+        .map(|schema| schema.for_value(&value))
+        .transpose()
+        .map_err(|problem| unusable("invalid_output", &problem.to_string()))?;
     match validator.and_then(|validator| validator.iter_errors(&value).next()) {
         None => Ok(value),
         Some(error) => {

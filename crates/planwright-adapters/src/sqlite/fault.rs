@@ -1,5 +1,6 @@
 //! SQLite's errors in words that say what to do.
 
+use crate::scarcity::are_descriptors_scarce;
 use planwright_core::journal::StreamName;
 use planwright_engine::port::StoreError;
 use rusqlite::{Error, ErrorCode};
@@ -49,6 +50,10 @@ pub(super) fn failed(error: &Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             StoreError::Busy(describe(error))
+        }
+        // SQLite does not say why a file cannot be opened.
+        Some(ErrorCode::CannotOpen) if are_descriptors_scarce() => {
+            StoreError::Busy("no file descriptor is free at this moment".to_owned())
         }
         Some(ErrorCode::DiskFull) => StoreError::Full,
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly,

@@ -24,6 +24,11 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, ToSql, params, params_from_iter};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// How long a reader waits for a free file descriptor: it may hold up the thread it is on.
+const DESCRIPTOR_PATIENCE: Duration = Duration::from_secs(1);
+const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(10);
 
 /// Connections kept for the next reader. More are opened when more read at once.
 const MAX_IDLE: usize = 4;
@@ -61,7 +66,7 @@ impl Reader {
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => open::reader(&self.options).map_err(|error| failed(&error))?,
+            None => self.open()?,
         };
         let result = work(&connection);
         let mut idle = self.idle();
@@ -69,6 +74,25 @@ impl Reader {
             idle.push(connection);
         }
         result
+    }
+
+    /// Opens a connection, or takes one that comes back meanwhile: that no descriptor is free often
+    /// passes within a moment.
+    fn open(&self) -> Result<Connection, StoreError> {
+        let until = Instant::now() + DESCRIPTOR_PATIENCE;
+        loop {
+            let error = match open::reader(&self.options) {
+                Ok(connection) => return Ok(connection),
+                Err(error) => failed(&error),
+            };
+            if !error.may_pass() || Instant::now() >= until {
+                return Err(error);
+            }
+            std::thread::sleep(DESCRIPTOR_PAUSE);
+            if let Some(connection) = self.idle().pop() {
+                return Ok(connection);
+            }
+        }
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {

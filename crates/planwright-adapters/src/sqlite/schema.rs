@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0006_standing.sql"),
     include_str!("../../migrations/sqlite/0007_entry_index.sql"),
     include_str!("../../migrations/sqlite/0008_sealed_journals.sql"),
+    include_str!("../../migrations/sqlite/0009_request_changes.sql"),
 ];
 
 /// Brings the schema up to date. Of several processes that open at once, one does it and the others

@@ -17,8 +17,8 @@ use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
-    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
-    StreamIndex, StreamInfo, StreamStatus,
+    MailboxMessage, MessageId, OwnerId, Placed, Position, RequestClaim, StoreError, StoreHealth,
+    StreamCounts, StreamIndex, StreamInfo, StreamStatus,
 };
 use rusqlite::Connection;
 use std::collections::HashMap;
@@ -126,7 +126,7 @@ impl SqliteStore {
     }
 
     /// Asks the writer and waits for its answer, which it gives after the commit.
-    async fn ask<T, E: From<StoreError>>(
+    pub(super) async fn ask<T, E: From<StoreError>>(
         &self,
         request: impl FnOnce(oneshot::Sender<Result<T, E>>) -> Request,
     ) -> Result<T, E> {
@@ -442,6 +442,21 @@ impl Mailbox for SqliteStore {
     ) -> BoxFuture<'a, Result<MessageId, StoreError>> {
         let run = run.clone();
         Box::pin(self.ask(move |reply| Request::Send { run, body, reply }))
+    }
+
+    fn send_claimed<'a>(
+        &'a self,
+        run: &'a RunId,
+        body: Vec<u8>,
+        claim: RequestClaim,
+    ) -> BoxFuture<'a, Result<MessageId, AppendError>> {
+        let run = run.clone();
+        Box::pin(self.ask(move |reply| Request::SendClaimed {
+            run,
+            body,
+            claim,
+            reply,
+        }))
     }
 
     fn mail(&self) -> BoxFuture<'_, Result<Vec<MailboxMessage>, StoreError>> {

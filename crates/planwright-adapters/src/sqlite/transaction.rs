@@ -2,6 +2,7 @@
 //! moment.
 
 use super::anchor::Anchor;
+use super::answers;
 use super::entry_index::{EntryIndex, Placement};
 use super::fault::{Stop, of_stream};
 use super::lease;
@@ -126,6 +127,9 @@ pub(super) fn append(session: Session<'_>, append: &Append, name: &str) -> Resul
     }
     for (message, answer) in &append.answers {
         write_answer((connection, cipher), stream, *message, answer)?;
+    }
+    for claim in &append.requests {
+        answers::note_change(connection, claim, stream)?;
     }
     if append.records.is_empty() && append.status.is_none() {
         return Ok(());
@@ -314,6 +318,7 @@ pub(super) fn correct_status(
         lease: LeaseRule::None,
         status: Some(status),
         answers: Vec::new(),
+        requests: Vec::new(),
     };
     update_status(tables, &append, &name, id).map_err(|stop| match stop {
         Stop::Sqlite(error) => Stop::Sqlite(error),

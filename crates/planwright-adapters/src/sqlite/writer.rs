@@ -7,6 +7,7 @@
 //! commit of a caller never waits for another process, and never makes a checkpoint.
 
 use super::anchor::Anchor;
+use super::answers;
 use super::changes::touch_mail;
 use super::entry_index::EntryIndex;
 use super::fault::{Stop, describe, failed, is_io_failure};
@@ -22,9 +23,11 @@ use super::transaction::{self, Session};
 use crate::vault::Cipher;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::time::Timestamp;
 use planwright_engine::crash;
 use planwright_engine::port::{
-    AcquireError, Append, AppendError, Lease, MessageId, OwnerId, StoreError,
+    AcquireError, Append, AppendError, Asking, Claim, Lease, MessageId, OwnerId, RequestClaim,
+    StoreError,
 };
 use rusqlite::Connection;
 use std::path::PathBuf;
@@ -81,6 +84,13 @@ pub(super) enum Request {
         body: Vec<u8>,
         reply: Reply<MessageId, StoreError>,
     },
+    /// As `Send`, for a request.
+    SendClaimed {
+        run: RunId,
+        body: Vec<u8>,
+        claim: RequestClaim,
+        reply: Reply<MessageId, AppendError>,
+    },
     /// A small change beside the journal.
     Other(Work),
     /// Work that is too much for the thread of a caller.
@@ -102,6 +112,7 @@ impl Request {
             | Self::Renew { .. }
             | Self::Release { .. }
             | Self::Send { .. }
+            | Self::SendClaimed { .. }
             | Self::Other(_) => true,
             Self::Large(_) | Self::Maintain => false,
         }
@@ -124,6 +135,17 @@ impl Request {
     ) -> Self {
         Self::Large(Box::new(move |writer, Turn { alone, begun }| {
             writer.guarded(reply, alone, begun, work)
+        }))
+    }
+
+    /// The claim of a request, by an owner that shows itself alive with it.
+    pub(super) fn claim(reply: Reply<Claim, StoreError>, asking: Asking, now: Timestamp) -> Self {
+        Self::Other(Box::new(move |writer, Turn { alone, begun }| {
+            writer.guarded(reply, alone, begun, |writer| {
+                let tables = (&writer.connection, &*writer.cipher);
+                let living = (&mut writer.owners, &*writer.owners_directory);
+                answers::claim(tables, living, &asking, now)
+            })
         }))
     }
 
@@ -448,6 +470,22 @@ impl Writer {
             Request::Send { run, body, reply } => self.guarded(reply, alone, begun, |writer| {
                 writer.mailed = true;
                 transaction::insert_message((&writer.connection, &writer.cipher), &run, &body)
+            }),
+            Request::SendClaimed {
+                run,
+                body,
+                claim,
+                reply,
+            } => self.guarded(reply, alone, begun, |writer| {
+                let stream = StreamName::Run(run.clone());
+                answers::note_change(&writer.connection, &claim, &stream)?;
+                writer.mailed = true;
+                let tables = (&writer.connection, &*writer.cipher);
+                let sent = transaction::insert_message(tables, &run, &body);
+                sent.map_err(|stop| match stop {
+                    Stop::Sqlite(error) => Stop::Sqlite(error),
+                    Stop::Refused(error) => Stop::Refused(error.into()),
+                })
             }),
             Request::Other(work) | Request::Large(work) => work(self, Turn { alone, begun }),
             Request::Maintain => Box::new(|_| {}),

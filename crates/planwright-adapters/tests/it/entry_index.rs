@@ -25,6 +25,7 @@ fn keyed(chain: &mut Chain, key: &str) -> Append {
         lease: LeaseRule::None,
         status: None,
         answers: Vec::new(),
+        requests: Vec::new(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Tests of the adapters against the real outside.
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod artifacts;
 #[cfg(test)]
 mod backups;
@@ -24,6 +26,8 @@ mod outbox;
 mod retention;
 #[cfg(test)]
 mod rewriting;
+#[cfg(test)]
+mod scarce;
 #[cfg(test)]
 mod scene;
 #[cfg(test)]

@@ -104,6 +104,7 @@ impl Chain {
             lease: LeaseRule::None,
             status: None,
             answers: Vec::new(),
+            requests: Vec::new(),
         }
     }
 

@@ -218,6 +218,7 @@ async fn plant(scene: &Scene) {
         key: Digest::of_bytes(b"key"),
         request: Digest::of_bytes(CANARIES[12].as_bytes()),
         owner: crate::scene::owner("owner"),
+        limit: 1,
     };
     assert_eq!(
         store
@@ -226,7 +227,10 @@ async fn plant(scene: &Scene) {
             .unwrap(),
         Claim::Fresh
     );
-    store.keep(&asking.key, CANARIES[12].into()).await.unwrap();
+    store
+        .keep(&asking.claim(), CANARIES[12].into())
+        .await
+        .unwrap();
     let again = store
         .claim(&asking, Timestamp::from_millis(2))
         .await

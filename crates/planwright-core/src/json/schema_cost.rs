@@ -17,37 +17,51 @@ const MAX_IDS: usize = 100;
 /// Returns whether checking a value can take more than is reasonable. A schema that refers to
 /// itself for the same value never comes to an end.
 pub(super) fn is_too_costly(schema: &Value) -> bool {
-    let mut costs = Costs::default();
-    let mut schemas = Vec::new();
-    costs.collect(schema, &mut schemas);
-    costs
-        .resources
-        .retain(|other| !std::ptr::eq(*other, schema));
-    costs.resources.push(schema);
-    if costs.resources.len() > MAX_IDS {
+    let schemas = Schemas::of(schema);
+    if schemas.resources.len() > MAX_IDS {
         return true;
     }
-    schemas
-        .into_iter()
-        .any(|schema| costs.checks(schema, MAX_CHAIN) > MAX_CHECKS)
+    let mut costs = Costs {
+        schemas: &schemas,
+        known: BTreeMap::new(),
+    };
+    let mut all = schemas.all.iter();
+    all.any(|schema| costs.checks(schema, MAX_CHAIN) > MAX_CHECKS)
 }
 
-#[derive(Default)]
-struct Costs<'a> {
+/// Every schema within a schema, and what references can mean.
+pub(super) struct Schemas<'a> {
+    all: Vec<&'a Value>,
     /// The whole schema, and every schema in it with an id of its own: a reference may be meant from
     /// any of them.
     resources: Vec<&'a Value>,
     anchors: BTreeMap<&'a str, Vec<&'a Value>>,
-    /// By address; absent while it is being counted.
-    known: BTreeMap<*const Value, Option<u64>>,
 }
 
-impl<'a> Costs<'a> {
-    /// Finds every object: any of them can be a schema.
-    fn collect(&mut self, value: &'a Value, found: &mut Vec<&'a Value>) {
+impl<'a> Schemas<'a> {
+    pub(super) fn of(schema: &'a Value) -> Self {
+        let mut schemas = Self {
+            all: Vec::new(),
+            resources: Vec::new(),
+            anchors: BTreeMap::new(),
+        };
+        schemas.collect(schema);
+        schemas
+            .resources
+            .retain(|other| !std::ptr::eq(*other, schema));
+        schemas.resources.push(schema);
+        schemas
+    }
+
+    /// Every object: any of them can be a schema.
+    pub(super) fn all(&self) -> &[&'a Value] {
+        &self.all
+    }
+
+    fn collect(&mut self, value: &'a Value) {
         match value {
             Value::Object(fields) => {
-                found.push(value);
+                self.all.push(value);
                 for name in ["$anchor", "$dynamicAnchor", "$id", "id"] {
                     if let Some(Value::String(text)) = fields.get(name) {
                         if name.ends_with("id") {
@@ -57,13 +71,42 @@ impl<'a> Costs<'a> {
                         self.anchors.entry(anchor).or_default().push(value);
                     }
                 }
-                fields.values().for_each(|field| self.collect(field, found));
+                fields.values().for_each(|field| self.collect(field));
             }
-            Value::Array(list) => list.iter().for_each(|element| self.collect(element, found)),
+            Value::Array(list) => list.iter().for_each(|element| self.collect(element)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 
+    /// Every schema that a reference can mean. Which of several ids it starts from is not worked
+    /// out: a schema that is counted too often is the smaller mistake.
+    pub(super) fn resolve(&self, reference: &str) -> Vec<&'a Value> {
+        let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let is_base = |schema: &Value| {
+            let id = schema.get("$id").or_else(|| schema.get("id"));
+            id.and_then(Value::as_str)
+                .is_some_and(|id| id.ends_with(base))
+        };
+        let resources = self.resources.iter().copied();
+        let resources = resources.filter(|schema| base.is_empty() || is_base(schema));
+        let fragment = decode_percent(fragment);
+        if fragment.is_empty() || fragment.starts_with('/') {
+            return resources
+                .filter_map(|schema| schema.pointer(&fragment))
+                .collect();
+        }
+        let anchors = self.anchors.get(fragment.as_str());
+        anchors.cloned().unwrap_or_default()
+    }
+}
+
+struct Costs<'a, 'b> {
+    schemas: &'b Schemas<'a>,
+    /// By address; absent while it is being counted.
+    known: BTreeMap<*const Value, Option<u64>>,
+}
+
+impl<'a> Costs<'a, '_> {
     fn checks(&mut self, schema: &'a Value, chain: usize) -> u64 {
         let Value::Object(fields) = schema else {
             return 1;
@@ -84,7 +127,7 @@ impl<'a> Costs<'a> {
                     parts.extend(named.values());
                 }
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
-                    parts.extend(self.resolve(reference));
+                    parts.extend(self.schemas.resolve(reference));
                 }
                 _ => {}
             }
@@ -94,27 +137,6 @@ impl<'a> Costs<'a> {
         });
         self.known.insert(schema, Some(checks));
         checks
-    }
-
-    /// Every schema that a reference can mean. Which of several ids it starts from is not worked
-    /// out: a schema that is counted too often is the smaller mistake.
-    fn resolve(&self, reference: &str) -> Vec<&'a Value> {
-        let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let is_base = |schema: &Value| {
-            let id = schema.get("$id").or_else(|| schema.get("id"));
-            id.and_then(Value::as_str)
-                .is_some_and(|id| id.ends_with(base))
-        };
-        let resources = self.resources.iter().copied();
-        let resources = resources.filter(|schema| base.is_empty() || is_base(schema));
-        let fragment = decode_percent(fragment);
-        if fragment.is_empty() || fragment.starts_with('/') {
-            return resources
-                .filter_map(|schema| schema.pointer(&fragment))
-                .collect();
-        }
-        let anchors = self.anchors.get(fragment.as_str());
-        anchors.cloned().unwrap_or_default()
     }
 }
 

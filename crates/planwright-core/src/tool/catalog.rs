@@ -2,8 +2,8 @@
 
 use super::{EffectClass, ToolDefinition, ToolName};
 use crate::digest::Digest;
+use crate::json::CompiledSchema;
 use crate::tool::FoldedName;
-use jsonschema::Validator;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -22,8 +22,8 @@ pub struct KnownTool {
     pub trusted: bool,
     /// The argument for the idempotency key, for `keyed` tools that take one.
     pub key_argument: Option<String>,
-    input_validator: OnceLock<Result<Validator, String>>,
-    output_validator: OnceLock<Result<Validator, String>>,
+    input_validator: OnceLock<Result<CompiledSchema, String>>,
+    output_validator: OnceLock<Result<CompiledSchema, String>>,
     folded: OnceLock<FoldedName>,
 }
 
@@ -83,7 +83,7 @@ impl KnownTool {
     }
 
     /// The compiled input schema, or why it cannot be compiled. Compiled once.
-    pub fn input_validator(&self) -> Result<&Validator, &str> {
+    pub fn input_validator(&self) -> Result<&CompiledSchema, &str> {
         self.input_validator
             .get_or_init(|| crate::json::compile_schema(&self.definition.input_schema))
             .as_ref()
@@ -92,7 +92,7 @@ impl KnownTool {
 
     /// The compiled output schema if the tool declares one, or why it cannot be compiled. Compiled
     /// once.
-    pub fn output_validator(&self) -> Result<Option<&Validator>, &str> {
+    pub fn output_validator(&self) -> Result<Option<&CompiledSchema>, &str> {
         let Some(schema) = &self.definition.output_schema else {
             return Ok(None);
         };

@@ -78,6 +78,7 @@ impl Chain {
             lease: LeaseRule::None,
             status: None,
             answers: Vec::new(),
+            requests: Vec::new(),
         }
     }
 

@@ -2,8 +2,8 @@
 
 pub use crate::port::{
     AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Lease, Mailbox, MailboxMessage,
-    MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts, StreamIndex,
-    StreamInfo, StreamStatus,
+    MessageId, OwnerId, Placed, Position, RequestClaim, StoreError, StoreHealth, StreamCounts,
+    StreamIndex, StreamInfo, StreamStatus,
 };
 pub use planwright_core::id::{PlanId, RunId};
 pub use planwright_core::journal::{Head, Record, StreamName};
@@ -85,6 +85,15 @@ macro_rules! forward_ports {
                     body: Vec<u8>,
                 ) -> BoxFuture<'a, Result<MessageId, StoreError>> {
                     self.inner.send(run, body)
+                }
+
+                fn send_claimed<'a>(
+                    &'a self,
+                    run: &'a RunId,
+                    body: Vec<u8>,
+                    claim: RequestClaim,
+                ) -> BoxFuture<'a, Result<MessageId, AppendError>> {
+                    self.inner.send_claimed(run, body, claim)
                 }
 
                 fn mail(&self) -> BoxFuture<'_, Result<Vec<MailboxMessage>, StoreError>> {

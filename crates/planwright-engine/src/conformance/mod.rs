@@ -14,6 +14,7 @@
     reason = "a law is a test: it fails where it is broken"
 )]
 
+pub mod answer;
 pub mod append;
 pub mod atomic;
 pub mod bytes;

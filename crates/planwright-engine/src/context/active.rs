@@ -1,7 +1,8 @@
 //! The runs that this process executes, and the requests that reach them.
 
 use super::observer::{Observer, Observers};
-use crate::port::{MessageId, SealCursor};
+use crate::claimed::current_claim;
+use crate::port::{MessageId, RequestClaim, SealCursor};
 use planwright_core::id::RunId;
 use planwright_core::run::{Command, Refusal, RunEvent};
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ pub(crate) type Decided = Result<Vec<RunEvent>, Refusal>;
 pub(crate) struct Request {
     pub(crate) command: Command,
     pub(crate) reply: Reply,
+    /// The request of a caller that the command carries out.
+    pub(crate) claim: Option<RequestClaim>,
 }
 
 /// The way back to the sender of a request.
@@ -38,6 +41,7 @@ impl Request {
         Self {
             command,
             reply: Reply::Here(reply),
+            claim: current_claim(),
         }
     }
 
@@ -45,6 +49,7 @@ impl Request {
         Self {
             command,
             reply: Reply::Told(reply),
+            claim: current_claim(),
         }
     }
 
@@ -52,6 +57,7 @@ impl Request {
         Self {
             command,
             reply: Reply::Message(id),
+            claim: None,
         }
     }
 }

@@ -14,13 +14,15 @@ use super::schedule::Prepared;
 use super::subplan::{Child, PreparedChild};
 use super::think::PreparedThought;
 use super::values::LargeValues;
+use crate::claimed::current_claim;
 use crate::context::Context;
 use crate::context::Pauses;
 use crate::context::crash;
 use crate::context::{Decided, Observers, Reply, Request, RunFamily, Tenure, Verdict};
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{
-    Append, AppendError, BoxFuture, LeaseRule, StillRunning, StoreError, failed_for_good,
+    Append, AppendError, BoxFuture, LeaseRule, RequestClaim, StillRunning, StoreError,
+    failed_for_good,
 };
 use crate::reflection::Looking;
 use crate::run::runs::Runs;
@@ -52,9 +54,9 @@ const STORE_PATIENCE: Duration = Duration::from_mins(10);
 pub(crate) enum First {
     Nothing,
     /// It stood still, and this principal says that it goes on.
-    Resume(Principal),
+    Resume(Principal, Option<RequestClaim>),
     /// A decision that it waited for. It is durable together with what follows from it.
-    Decide(Request),
+    Decide(Box<Request>),
 }
 
 impl First {
@@ -62,7 +64,7 @@ impl First {
     pub(crate) fn resuming(run: &Run, by: &Principal) -> Self {
         let stands = matches!(run.state(), RunState::Paused | RunState::Stalled { .. });
         if stands {
-            Self::Resume(by.clone())
+            Self::Resume(by.clone(), current_claim())
         } else {
             Self::Nothing
         }
@@ -253,8 +255,13 @@ impl RunLoop {
         self.execute(&Command::ResumeChildren, Cause::Recovery)?;
         match first {
             First::Nothing => {}
-            First::Resume(by) => drop(self.execute(&Command::Resume { by }, Cause::Command)?),
-            First::Decide(request) => self.accept(request)?,
+            First::Resume(by, claim) => {
+                let resumed = self.execute(&Command::Resume { by }, Cause::Command)?;
+                if let (Some(claim), true) = (claim, resumed.is_some()) {
+                    self.journal.carry_out(claim);
+                }
+            }
+            First::Decide(request) => self.accept(*request)?,
         }
         loop {
             self.keep_lease().await?;
@@ -376,6 +383,11 @@ impl RunLoop {
     fn accept(&mut self, request: Request) -> Result<(), RunError> {
         let first = self.journal.entries().len();
         let verdict = self.decide_request(&request.command)?;
+        if let Some(claim) = request.claim
+            && self.journal.entries().len() > first
+        {
+            self.journal.carry_out(claim);
+        }
         match request.reply {
             Reply::Told(reply) => {
                 // As they were written down: what is masked there is masked for the caller.

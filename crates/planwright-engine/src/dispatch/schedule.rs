@@ -336,6 +336,10 @@ fn check_args(
         )
     })?;
     let args = Value::Object(args);
+    let validator = validator.for_value(&args).map_err(|problem| {
+        let message = format!("`{}` does not take these arguments: {problem}", tool.name);
+        StepError::new(StepErrorCode::InvalidArgs, message)
+    })?;
     if let Err(error) = validator.validate(&args) {
         let place = error.instance_path();
         let problem = match detail {

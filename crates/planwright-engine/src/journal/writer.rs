@@ -6,7 +6,8 @@
 //! the store. Secrets it should look for have to be known before: see
 //! [`learn_secrets`](crate::redaction::learning::learn_secrets).
 
-use crate::port::{Append, LeaseRule, MessageId, StreamStatus};
+use crate::claimed::current_claim;
+use crate::port::{Append, LeaseRule, MessageId, RequestClaim, StreamStatus};
 use crate::redaction::entry_text::EntryText;
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::id::PlanId;
@@ -136,6 +137,7 @@ pub(crate) struct JournalWriter<E> {
     records: Vec<Record>,
     entries: Vec<Entry<E>>,
     answers: Vec<(MessageId, Result<(), String>)>,
+    requests: Vec<RequestClaim>,
     /// What the store caches about the stream, if that is known.
     cached: Option<(CachedStatus, String)>,
 }
@@ -152,6 +154,7 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
             records: Vec::new(),
             entries: Vec::new(),
             answers: Vec::new(),
+            requests: Vec::new(),
             cached: None,
         }
     }
@@ -241,6 +244,11 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
         self.answers.push((message, verdict));
     }
 
+    /// Says with the next append that it carries out this request.
+    pub(crate) fn carry_out(&mut self, request: RequestClaim) {
+        self.requests.push(request);
+    }
+
     /// Entries that are queued.
     pub(crate) fn entries(&self) -> &[Entry<E>] {
         &self.entries
@@ -284,9 +292,21 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
             lease,
             status,
             answers: std::mem::take(&mut self.answers),
+            requests: self.take_requests(),
         };
         self.expected = self.head;
         (append, std::mem::take(&mut self.entries))
+    }
+
+    /// Takes the claims of the queued commands, and that of the request this task works on.
+    fn take_requests(&mut self) -> Vec<RequestClaim> {
+        let mut requests = std::mem::take(&mut self.requests);
+        if let Some(claim) = current_claim()
+            && !requests.contains(&claim)
+        {
+            requests.push(claim);
+        }
+        requests
     }
 
     fn changed_status<S: JournalState>(&mut self, state: &S, label: &str) -> Option<StreamStatus> {

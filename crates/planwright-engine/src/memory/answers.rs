@@ -1,93 +1,152 @@
-//! Answers in memory.
+//! Requests and their answers, beside the journals they change.
 
+use super::store::{MemoryStore, State};
 use crate::port::{
-    ANSWER_LIFE, Answers, Asking, BoxFuture, Claim, MAX_ANSWERS, OwnerId, StoreError,
+    ANSWER_LIFE, Answers, AppendError, Asking, BoxFuture, Claim, OwnerId, RequestClaim, StoreError,
+    says_more,
 };
 use planwright_core::digest::Digest;
+use planwright_core::journal::StreamName;
 use planwright_core::time::Timestamp;
-use std::collections::BTreeMap;
 use std::future::ready;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Keeps answers until it is dropped.
-#[derive(Debug, Default)]
-pub struct MemoryAnswers(Mutex<BTreeMap<Digest, Kept>>);
-
+/// A request that was claimed.
 #[derive(Debug)]
-struct Kept {
+pub(super) struct RequestRow {
     principal: Digest,
     request: Digest,
     owner: OwnerId,
     at: Timestamp,
+    changed: Option<StreamName>,
     answer: Option<Vec<u8>>,
 }
 
-impl MemoryAnswers {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<Digest, Kept>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl State {
+    /// Refuses a commit for a request that its maker has not claimed.
+    pub(super) fn check_claimed(&self, claim: &RequestClaim) -> Result<(), AppendError> {
+        let row = self.requests.get(&claim.key);
+        let held = row.is_some_and(|row| row.owner == claim.owner && row.answer.is_none());
+        if held {
+            Ok(())
+        } else {
+            Err(AppendError::Unclaimed)
+        }
     }
 
-    fn claim_now(&self, asking: &Asking, now: Timestamp) -> Claim {
-        let mut all = self.all();
-        all.retain(|_, kept| now.since(kept.at) < ANSWER_LIFE);
-        if let Some(kept) = all.get(&asking.key) {
-            return match &kept.answer {
-                _ if kept.request != asking.request => Claim::OtherRequest,
-                Some(answer) => Claim::Answered(answer.clone()),
-                None if kept.owner == asking.owner => Claim::InFlight,
-                None => Claim::Interrupted,
-            };
-        }
-        if all
-            .values()
-            .filter(|kept| kept.principal == asking.principal)
-            .count()
-            >= MAX_ANSWERS
+    /// Notes that a request, which was checked, changed this stream.
+    pub(super) fn note_change(&mut self, claim: &RequestClaim, stream: &StreamName) {
+        if let Some(row) = self.requests.get_mut(&claim.key)
+            && says_more(row.changed.as_ref(), stream)
         {
-            return Claim::TooMany;
+            row.changed = Some(stream.clone());
+        }
+    }
+
+    fn claim(&mut self, asking: &Asking, now: Timestamp) -> Claim {
+        self.requests
+            .retain(|_, row| now.since(row.at) < ANSWER_LIFE);
+        if let Some(row) = self.requests.get(&asking.key) {
+            let free = row.owner == asking.owner || self.is_dead(&row.owner);
+            let known = match (&row.answer, &row.changed) {
+                _ if row.request != asking.request => Claim::OtherRequest,
+                (Some(answer), _) => Claim::Answered(answer.clone()),
+                (None, _) if !free => Claim::InFlight,
+                (None, Some(stream)) => Claim::Changed(stream.clone()),
+                (None, None) => Claim::Fresh,
+            };
+            if known != Claim::Fresh {
+                return known;
+            }
+        } else {
+            let rows = self.requests.values();
+            let kept = rows.filter(|row| row.principal == asking.principal);
+            if kept.count() >= asking.limit {
+                return Claim::TooMany;
+            }
         }
         let Asking {
             principal,
             key,
             request,
             owner,
+            limit: _,
         } = asking.clone();
-        all.insert(
+        self.requests.insert(
             key,
-            Kept {
+            RequestRow {
                 principal,
                 request,
                 owner,
                 at: now,
+                changed: None,
                 answer: None,
             },
         );
         Claim::Fresh
     }
+
+    fn release_claim(&mut self, claim: &RequestClaim) -> bool {
+        let Some(row) = self.requests.get(&claim.key) else {
+            return true;
+        };
+        if row.owner != claim.owner || row.changed.is_some() || row.answer.is_some() {
+            return false;
+        }
+        self.requests.remove(&claim.key);
+        true
+    }
 }
 
-impl Answers for MemoryAnswers {
+impl Answers for MemoryStore {
     fn claim<'a>(
         &'a self,
         asking: &'a Asking,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<Claim, StoreError>> {
-        Box::pin(ready(Ok(self.claim_now(asking, now))))
+        let writable = self.check_writable();
+        Box::pin(ready(writable.map(|()| self.state().claim(asking, now))))
     }
 
     fn keep<'a>(
         &'a self,
-        key: &'a Digest,
+        claim: &'a RequestClaim,
         answer: Vec<u8>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        if let Some(kept) = self.all().get_mut(key) {
-            kept.answer = Some(answer);
+        let writable = self.check_writable();
+        if writable.is_ok()
+            && let Some(row) = self.state().requests.get_mut(&claim.key)
+            && row.owner == claim.owner
+        {
+            row.answer = Some(answer);
         }
-        Box::pin(ready(Ok(())))
+        Box::pin(ready(writable))
     }
 
-    fn forget<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.all().remove(key);
-        Box::pin(ready(Ok(())))
+    fn release<'a>(&'a self, claim: &'a RequestClaim) -> BoxFuture<'a, Result<bool, StoreError>> {
+        let writable = self.check_writable();
+        Box::pin(ready(writable.map(|()| self.state().release_claim(claim))))
     }
+}
+
+#[cfg(test)]
+mod laws {
+    use super::*;
+    use crate::conformance::answer::Subject;
+    use std::sync::Arc;
+
+    fn make() -> (Subject, ()) {
+        let store = Arc::new(MemoryStore::new());
+        let kept = Arc::clone(&store);
+        let subject = Subject {
+            store: Arc::<MemoryStore>::clone(&store),
+            answers: store,
+            reopen: Box::new(move |dead| {
+                kept.kill_owner(dead);
+                (Arc::<MemoryStore>::clone(&kept), kept)
+            }),
+        };
+        (subject, ())
+    }
+
+    crate::answer_laws!(make);
 }

@@ -19,7 +19,6 @@ mod surroundings;
 mod tokens;
 mod transaction;
 
-pub use answers::MemoryAnswers;
 pub use artifacts::MemoryArtifacts;
 pub use clock::{ManualClock, SystemClock};
 pub use executor::NoExecutors;

@@ -1,11 +1,13 @@
 //! A journal store in memory.
 
 use super::SystemClock;
+use super::answers::RequestRow;
 use super::transaction::Transaction;
 use crate::port::{
     AcquireError, Append, AppendError, Clock, FeedOf, Lease, MessageId, OwnerId, Placed, Position,
-    StoreError, StreamCounts, StreamInfo, StreamStatus,
+    RequestClaim, StoreError, StreamCounts, StreamInfo, StreamStatus,
 };
+use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
@@ -31,6 +33,7 @@ pub(super) struct State {
     order: Vec<(StreamName, usize)>,
     pub(super) leases: BTreeMap<RunId, LeaseRow>,
     pub(super) messages: BTreeMap<MessageId, MessageRow>,
+    pub(super) requests: BTreeMap<Digest, RequestRow>,
     dead: BTreeSet<OwnerId>,
     /// Owners whose processes are known to be alive.
     alive: BTreeSet<OwnerId>,
@@ -346,6 +349,19 @@ impl MemoryStore {
         id
     }
 
+    pub(super) fn send_claimed_now(
+        &self,
+        run: &RunId,
+        body: Vec<u8>,
+        claim: &RequestClaim,
+    ) -> Result<MessageId, AppendError> {
+        let mut state = self.state();
+        state.check_claimed(claim)?;
+        state.note_change(claim, &StreamName::Run(run.clone()));
+        drop(state);
+        Ok(self.send_now(run, body))
+    }
+
     pub(super) fn plans_now(&self, wanted: impl Fn(&StreamInfo) -> bool) -> Vec<StreamInfo> {
         let state = self.state();
         let plans = state
@@ -388,6 +404,9 @@ impl MemoryStore {
 
 /// Writes an append that was checked.
 fn write(state: &mut State, append: Append, now: Timestamp) {
+    for claim in &append.requests {
+        state.note_change(claim, &append.stream);
+    }
     for (id, answer) in append.answers {
         state
             .messages
@@ -465,6 +484,7 @@ mod tests {
             },
             status: None,
             answers: Vec::new(),
+            requests: Vec::new(),
         };
         store.append(vec![append]).await.unwrap();
     }

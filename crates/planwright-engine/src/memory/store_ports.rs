@@ -3,8 +3,8 @@
 use super::store::{MemoryStore, Stream};
 use crate::port::{
     AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Journal, Lease, Leases, Mailbox,
-    MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts,
-    StreamIndex, StreamInfo, StreamStatus,
+    MailboxMessage, MessageId, OwnerId, Placed, Position, RequestClaim, StoreError, StoreHealth,
+    StreamCounts, StreamIndex, StreamInfo, StreamStatus,
 };
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
@@ -164,6 +164,15 @@ impl Mailbox for MemoryStore {
         body: Vec<u8>,
     ) -> BoxFuture<'a, Result<MessageId, StoreError>> {
         ready(Ok(self.send_now(run, body)))
+    }
+
+    fn send_claimed<'a>(
+        &'a self,
+        run: &'a RunId,
+        body: Vec<u8>,
+        claim: RequestClaim,
+    ) -> BoxFuture<'a, Result<MessageId, AppendError>> {
+        ready(self.send_claimed_now(run, body, &claim))
     }
 
     fn mail(&self) -> BoxFuture<'_, Result<Vec<MailboxMessage>, StoreError>> {

@@ -67,6 +67,9 @@ impl<'a> Transaction<'a> {
             };
             self.leases.insert(run.clone(), row);
         }
+        for claim in &append.requests {
+            self.state.check_claimed(claim)?;
+        }
         for (id, _) in &append.answers {
             let message = self.state.messages.get(id);
             let message = message

@@ -94,6 +94,7 @@ impl ClassifiedError for AppendError {
                 ErrorKind::Conflict.with_code("concurrent_change")
             }
             Self::Fenced { .. } => ErrorKind::Conflict.with_code("run_taken_over"),
+            Self::Unclaimed => ErrorKind::Conflict.with_code("request_taken_over"),
             Self::Store(error) => error.class(),
         }
     }
@@ -101,6 +102,7 @@ impl ClassifiedError for AppendError {
     fn hint(&self) -> Option<Hint> {
         match self {
             Self::Conflict { .. } | Self::Duplicate { .. } => Some(Hint::Repeat),
+            Self::Unclaimed => Some(Hint::Repeat),
             Self::Fenced { .. } => Some(Hint::FollowRun),
             Self::Store(error) => error.hint(),
         }

@@ -17,7 +17,9 @@ mod surroundings;
 mod tokens;
 mod tools;
 
-pub use answers::{ANSWER_LIFE, Answers, Asking, Claim, MAX_ANSWERS};
+pub use answers::{
+    ANSWER_LIFE, Answers, Asking, Claim, MAX_ANSWERS, MAX_DECISIONS, RequestClaim, says_more,
+};
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
 pub use clock::{Clock, Ids};
 pub use executor::{DelegateError, Delegation, Executors, Gateway};

@@ -193,7 +193,9 @@ impl Plans {
         if events.is_empty() {
             return Ok((review, head));
         }
-        let (append, review) = self.review_append(review, head, (now, events)).await?;
+        let (mut append, review) = self.review_append(review, head, (now, events)).await?;
+        // Found out on the way to what was asked for, and not what was asked for.
+        append.requests.clear();
         let head = append
             .records
             .last()

@@ -1,6 +1,7 @@
 //! Commands to runs, wherever they are executed: here, in another process, or nowhere at the
 //! moment.
 
+use crate::claimed::current_claim;
 use crate::context::Context;
 use crate::context::Request;
 use crate::journal::load::{LoadError, load_review, plan_of_run};
@@ -168,7 +169,16 @@ impl Runs {
         let mut left = command.clone();
         left.mask(&self.context.redaction.redactor());
         let body = serde_json::to_vec(&left).expect("commands are plain data");
-        let message = self.context.ports.store.send(run, body).await?;
+        let message = match current_claim() {
+            Some(claim) => {
+                self.context
+                    .ports
+                    .store
+                    .send_claimed(run, body, claim)
+                    .await?
+            }
+            None => self.context.ports.store.send(run, body).await?,
+        };
         let since = tokio::time::Instant::now();
         let patience = self.context.settings.lease_ttl / 2;
         let waiting = async {

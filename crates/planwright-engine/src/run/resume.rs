@@ -138,7 +138,7 @@ impl Runs {
     ) -> Result<Option<(RunHandle, oneshot::Receiver<Verdict>)>, StartRunError> {
         let (reply, verdict) = oneshot::channel();
         let handle = self
-            .resume_stopped(id, First::Decide(Request::here(decision, reply)))
+            .resume_stopped(id, First::Decide(Box::new(Request::here(decision, reply))))
             .await?;
         Ok(handle.map(|handle| (handle, verdict)))
     }

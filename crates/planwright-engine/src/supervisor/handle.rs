@@ -3,6 +3,7 @@
 use super::files::DueFiles;
 use super::scheduler::{RunScheduler, SchedulerCommand};
 use super::{follow, keep};
+use crate::claimed::{current_claim, for_same_request};
 use crate::context::Verdict;
 use crate::engine::Engine;
 use crate::port::PlanFiles;
@@ -173,13 +174,11 @@ impl Supervisor {
         let run = run.clone();
         let command = command.clone().into_command();
         // A run that was taken is executed, even if the caller is gone.
+        let claim = current_claim();
         let deciding = tokio::spawn(async move {
-            let (handle, verdict) = this
-                .engine
-                .runs()
-                .resume_with_decision(&run, command)
-                .await
-                .ok()??;
+            let runs = this.engine.runs();
+            let resuming = runs.resume_with_decision(&run, command);
+            let (handle, verdict) = Box::pin(for_same_request(claim, resuming)).await.ok()??;
             this.send_command(SchedulerCommand::Watch(handle, Some(slot)))
                 .await;
             verdict.await.ok()

@@ -52,11 +52,16 @@ pub struct Courier {
     /// Failures since the last success.
     failures: u32,
     rests_until: Option<Duration>,
+    /// The time of day when it began, and what the clock that nobody can set said then. What is due is
+    /// counted from there: a clock that is set neither hurries a notice nor holds it back.
+    began: (Timestamp, Duration),
 }
 
 impl Courier {
     /// Makes a courier for the endpoint behind this webhook.
     pub fn new(engine: Engine, outbox: Arc<dyn Outbox>, webhook: Arc<dyn Webhook>) -> Self {
+        let clock = &engine.context.ports.clock;
+        let began = (clock.now(), clock.uptime());
         Self {
             engine,
             outbox,
@@ -64,6 +69,7 @@ impl Courier {
             watch: Arc::new(()),
             failures: 0,
             rests_until: None,
+            began,
         }
     }
 
@@ -116,8 +122,11 @@ impl Courier {
         &self.engine.context.ports.store
     }
 
+    /// Returns the time of day, as it would be if nobody had set the clock since it began.
     fn now(&self) -> Timestamp {
-        self.engine.context.ports.clock.now()
+        let (began_at, uptime) = self.began;
+        let passed = self.engine.context.ports.clock.uptime();
+        began_at.plus(passed.saturating_sub(uptime))
     }
 
     fn awake(&self) -> Duration {

@@ -262,6 +262,7 @@ async fn as_before(world: &World, engine: &Engine, plan: &PlanId) {
         lease: LeaseRule::None,
         status,
         answers,
+        requests: Vec::new(),
     };
     world.store.append(vec![append]).await.unwrap();
 }

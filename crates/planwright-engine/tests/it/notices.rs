@@ -194,6 +194,27 @@ async fn a_notice_is_given_up_after_the_last_attempt_and_can_be_revived() {
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_neither_holds_a_notice_back_nor_hurries_it() {
+    const DAY: i64 = 24 * 60 * 60 * 1_000;
+    for jump in [-DAY, DAY] {
+        let world = World::new(Endpoint::failing(1));
+        let mut courier = world.courier();
+        carry(&mut courier).await;
+        world.propose("p").await;
+        carry(&mut courier).await;
+        assert_eq!(world.endpoint.kinds().len(), 1, "it failed");
+        let now = world.engine.now().as_millis();
+        let set = Timestamp::from_millis(now + jump);
+        world.clock.set_time_of_day(set);
+        carry(&mut courier).await;
+        assert_eq!(world.endpoint.kinds().len(), 1, "it is not time yet");
+        world.clock.advance(Duration::from_secs(60 * 60));
+        carry(&mut courier).await;
+        assert_eq!(world.count(DeliveryState::Waiting).await, 0);
+    }
+}
+
+#[tokio::test]
 async fn an_endpoint_that_is_gone_is_told_nothing_more_until_somebody_says_so() {
     let world = World::new(Endpoint {
         answers: Mutex::new(vec![SendNoticeError::Gone]),

@@ -1,6 +1,9 @@
 //! A request that is repeated with its `Idempotency-Key` is answered again and done once.
+//!
+//! The key is claimed before the request is done, and the commit that does it says so: after a crash
+//! the same request is done if nothing of it was, and answered with what it changed otherwise.
 
-use super::auth::Caller;
+use super::auth::{Caller, is_always_admitted};
 use super::body;
 use super::problem::Problem;
 use super::state::Http;
@@ -13,8 +16,12 @@ use base64::prelude::BASE64_STANDARD;
 use http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use planwright_core::digest::Digest;
-use planwright_engine::port::{Asking, Claim};
+use planwright_core::journal::StreamName;
+use planwright_engine::for_request;
+use planwright_engine::port::{Asking, Claim, MAX_ANSWERS, MAX_DECISIONS, RequestClaim};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The header that names a request.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -74,6 +81,7 @@ fn key(request: &Request) -> Result<Option<String>, Problem> {
 }
 
 async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<Response, Problem> {
+    let decides = is_always_admitted(http, &request);
     let (parts, body) = request.into_parts();
     let Some(caller) = parts.extensions.get::<Caller>() else {
         return Ok(next.run(Request::from_parts(parts, body)).await);
@@ -98,17 +106,17 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
         key: Digest::of_parts(&[principal.as_bytes(), place.as_bytes(), key.as_bytes()]),
         request: Digest::of_parts(&[&kind, &bytes]),
         owner: http.service.engine.owner().clone(),
+        limit: if decides { MAX_DECISIONS } else { MAX_ANSWERS },
+    };
+    let Some(working) = http.working_on.begin(asking.key) else {
+        return Err(being_done());
     };
     let now = http.service.engine.now();
     match http.service.answers.claim(&asking, now).await? {
         Claim::Fresh => {}
         Claim::Answered(kept) => return again(&kept),
-        Claim::InFlight => {
-            return Err(
-                Problem::conflict("the request with this Idempotency-Key is being done")
-                    .hint("ask again in a moment"),
-            );
-        }
+        Claim::InFlight => return Err(being_done()),
+        Claim::Changed(stream) => return Err(already_done(http, stream).await),
         Claim::Interrupted => {
             return Err(
                 Problem::conflict("the request with this Idempotency-Key was interrupted")
@@ -123,15 +131,17 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
         }
         Claim::TooMany => {
             let words = "too many Idempotency-Keys of this principal are kept";
-            return Err(Problem::later(StatusCode::TOO_MANY_REQUESTS, words, 60));
+            return Err(Problem::later(StatusCode::TOO_MANY_REQUESTS, words, 60)
+                .hint("repeat it without a key, or when some of them are a day old"));
         }
     }
     // Regardless of what becomes of the connection, the request is done and its answer kept.
     let http = http.clone();
     let request = Request::from_parts(parts, Body::from(bytes));
     let done = tokio::spawn(async move {
-        let response = next.run(request).await;
-        keep(&http, &asking.key, response).await
+        let _working = working;
+        let response = for_request(asking.claim(), next.run(request)).await;
+        keep(&http, &asking.claim(), response).await
     });
     done.await.unwrap_or_else(|_| {
         Err(Problem::new(
@@ -141,13 +151,67 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
     })
 }
 
-/// Keeps what was done. What was refused changed nothing and may be tried again under the same key.
-async fn keep(http: &Http, key: &Digest, response: Response) -> Result<Response, Problem> {
-    // The same holds where a provider or the service itself could not answer.
-    let unavailable =
-        [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE].contains(&response.status());
-    if response.status().is_client_error() || unavailable {
-        http.service.answers.forget(key).await?;
+fn being_done() -> Problem {
+    Problem::conflict("the request with this Idempotency-Key is being done")
+        .hint("ask again in a moment")
+}
+
+/// The request changed something and its answer was lost: what it changed is there to look at.
+async fn already_done(http: &Http, stream: StreamName) -> Problem {
+    let words = "the request with this Idempotency-Key was done, but the service stopped before it could answer";
+    match stream {
+        StreamName::Plan(plan) => Problem::conflict(format!("{words}: it changed plan `{plan}`"))
+            .hint(format!("GET /plan/{plan} shows what came of it"))
+            .done(Some(plan.to_string()), None),
+        StreamName::Run(run) => {
+            // A plan that cannot be found is no reason to keep the run back.
+            let plan = http.service.engine.journals().plan_of_run(&run).await.ok();
+            let problem = Problem::conflict(format!("{words}: it changed run `{run}`"));
+            let problem = match &plan {
+                Some(plan) => {
+                    problem.hint(format!("GET /plan/{plan}/runs/{run} shows what came of it"))
+                }
+                None => problem,
+            };
+            problem.done(plan.map(|plan| plan.to_string()), Some(run.to_string()))
+        }
+    }
+}
+
+/// The keys whose requests this process works on: each has one at a time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WorkingOn(Arc<Mutex<HashSet<Digest>>>);
+
+/// One of them, until it is dropped.
+struct Working(WorkingOn, Digest);
+
+impl WorkingOn {
+    fn begin(&self, key: Digest) -> Option<Working> {
+        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.insert(key).then(|| Working(self.clone(), key))
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        let mut keys = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.remove(&self.1);
+    }
+}
+
+/// Keeps what was done. A request that changed nothing may be tried again under the same key, and
+/// what failed on the service's side after a change is never answered with that failure again.
+async fn keep(http: &Http, claim: &RequestClaim, response: Response) -> Result<Response, Problem> {
+    let status = response.status();
+    let answers = &http.service.answers;
+    if status.is_server_error() {
+        if let Err(error) = answers.release(claim).await {
+            // Whoever asks again finds out then whether anything was changed.
+            tracing::warn!(%error, "the claim of a failed request stays");
+        }
+        return Ok(response);
+    }
+    if status.is_client_error() && answers.release(claim).await? {
         return Ok(response);
     }
     let (parts, body) = response.into_parts();
@@ -159,12 +223,15 @@ async fn keep(http: &Http, key: &Digest, response: Response) -> Result<Response,
         Some((name.to_string(), value.to_owned()))
     });
     let kept = Kept {
-        status: parts.status.as_u16(),
+        status: status.as_u16(),
         headers: headers.collect(),
         body: BASE64_STANDARD.encode(&bytes),
     };
     let kept = serde_json::to_vec(&kept).unwrap_or_default();
-    http.service.answers.keep(key, kept).await?;
+    if let Err(error) = answers.keep(claim, kept).await {
+        // The change stands and says so: this answer is true, and a later one names what changed.
+        tracing::warn!(%error, "an answer could not be kept");
+    }
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 

@@ -2,6 +2,7 @@
 
 use super::auth::SignIn;
 use super::auth::Tickets;
+use super::idempotency::WorkingOn;
 use super::limits::Limits;
 use super::settings::Settings;
 use crate::Service;
@@ -24,6 +25,8 @@ pub struct Parts {
     pub events: Events,
     pub tickets: Tickets,
     pub(super) limits: Limits,
+    /// The keys of the requests that are being done.
+    pub(super) working_on: WorkingOn,
     /// Executes runs while no caller waits for them.
     pub supervisor: Supervisor,
     pub health: Health,
@@ -58,6 +61,7 @@ impl Http {
             sign_in: SignIn::default(),
             tickets: Tickets::default(),
             limits: Limits::new(&settings),
+            working_on: WorkingOn::default(),
             supervisor: Supervisor::start(service.engine.clone(), &background),
             health,
             events: Events::start(

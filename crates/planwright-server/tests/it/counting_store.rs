@@ -6,8 +6,8 @@ use planwright_engine::memory::MemoryStore;
 use planwright_engine::port::{
     Append, AppendError, BoxFuture, Journal, Leases, StoreError, StoreHealth,
 };
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 use tokio::task;
 
@@ -21,23 +21,45 @@ struct Access {
 
 #[derive(Debug)]
 pub(crate) struct CountingStore {
-    inner: MemoryStore,
+    inner: Arc<MemoryStore>,
     accesses: Mutex<Vec<Access>>,
     probes: AtomicUsize,
+    /// The next append is made, and whoever made it is told that the store failed.
+    hides_next: AtomicBool,
+    /// The next append fails, and nothing is written.
+    fails_next: AtomicBool,
 }
 
 impl CountingStore {
     pub(crate) fn new(inner: MemoryStore) -> Self {
         Self {
-            inner,
+            inner: Arc::new(inner),
             accesses: Mutex::default(),
             probes: AtomicUsize::default(),
+            hides_next: AtomicBool::default(),
+            fails_next: AtomicBool::default(),
         }
     }
 
     /// Makes every write fail with this error.
     pub(crate) fn fail_writes(&self, error: Option<StoreError>) {
         self.inner.fail_writes(error);
+    }
+
+    /// The requests that this store has seen.
+    pub(crate) fn answers(&self) -> Arc<MemoryStore> {
+        Arc::clone(&self.inner)
+    }
+
+    /// Makes the next append durable and says that the store failed, as one does that dies before
+    /// it can answer.
+    pub(crate) fn hide_next_append(&self) {
+        self.hides_next.store(true, Ordering::SeqCst);
+    }
+
+    /// Makes the next append fail for a reason that no answer to a caller names.
+    pub(crate) fn fail_next_append(&self) {
+        self.fails_next.store(true, Ordering::SeqCst);
     }
 
     /// How often it was asked to write something that means nothing.
@@ -77,7 +99,17 @@ impl Journal for CountingStore {
         for append in &appends {
             self.note(&append.stream, true);
         }
-        self.inner.append(appends)
+        if self.fails_next.swap(false, Ordering::SeqCst) {
+            let error = StoreError::Failed("it was not written".to_owned());
+            return Box::pin(std::future::ready(Err(error.into())));
+        }
+        if !self.hides_next.swap(false, Ordering::SeqCst) {
+            return self.inner.append(appends);
+        }
+        Box::pin(async {
+            self.inner.append(appends).await?;
+            Err(StoreError::Failed("nobody knows".to_owned()).into())
+        })
     }
 
     fn read<'a>(

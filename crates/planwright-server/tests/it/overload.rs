@@ -86,6 +86,76 @@ fn connections_beyond_the_limit_are_closed_and_others_go_on() {
     });
 }
 
+/// A connection with a request that goes on.
+fn busy(service: &Service) -> TcpStream {
+    let mut stream = TcpStream::connect(&service.host).unwrap();
+    let request = format!(
+        "GET /events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nAccept: text/event-stream\r\n\r\n",
+        service.host, service.admin
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut read = [0; 512];
+    let begun = stream.read(&mut read).unwrap();
+    assert!(String::from_utf8_lossy(&read[..begun]).contains("200 OK"));
+    stream
+}
+
+#[test]
+fn people_decide_when_every_connection_is_taken() {
+    let service = limited(|settings| settings.max_connections = 4);
+    service.plan("p", json!([effect("a", &[])]));
+    service.plan("q", json!([sleep("a", 60_000, &[])]));
+    service.run("q");
+    let version = service.get("/plan/p").json()["version"].clone();
+    // What came before is closed once it is idle; these are not.
+    let streams: Vec<TcpStream> = (0..4).map(|_| busy(&service)).collect();
+    let refused = service.get("/plan").refuses(503, "too many connections");
+    assert_eq!(refused.header("connection"), Some("close"));
+    let yes = json!({ "decision": "approve", "version": version });
+    service.post("/plan/p/approve", &yes).ends(200);
+    service.request("POST", "/plan/q/pause").send().ends(202);
+    service.request("POST", "/plan/q/cancel").send().ends(202);
+    drop(streams);
+    wait_until("room", || service.get("/plan").status == 200);
+    service.wait_for("q", "cancelled");
+    assert_eq!(service.status("p"), "approved");
+}
+
+#[test]
+fn no_decision_of_a_person_counts_against_their_rate() {
+    let service = limited(|settings| {
+        settings.requests_per_second = 1;
+        settings.burst = 20;
+    });
+    let asks = json!({ "id": "ask", "title": "Ask", "input": { "message": "which?", "schema":
+        { "type": "object", "properties": { "answer": { "type": "string" } } } } });
+    service.plan("p", json!([asks]));
+    service.plan("q", json!([sleep("a", 60_000, &[])]));
+    service.run("p");
+    service.run("q");
+    service.wait_for("p", "waiting");
+    let inbox = service.get("/approvals").json();
+    let digest = inbox["items"][0]["digest"].clone();
+    wait_until("the rate to be used up", || {
+        service.get("/tools").status == 429
+    });
+    let reply = json!({ "question": digest, "values": { "answer": "this" } });
+    for _ in 0..30 {
+        service
+            .post("/plan/q/pause", &json!({ "run": "none" }))
+            .refuses(404, "no run");
+        service
+            .post(
+                "/plan/p/steps/ask/resolve",
+                &json!({ "outcome": "happened" }),
+            )
+            .refuses(409, "");
+    }
+    service.post("/plan/p/steps/ask/input", &reply).ends(200);
+    service.post("/plan/q/pause", &json!({})).ends(202);
+    service.post("/plan/q/cancel", &json!({})).ends(202);
+}
+
 /// A connection that asked once, and stays.
 fn kept(service: &Service) -> TcpStream {
     let mut stream = TcpStream::connect(&service.host).unwrap();

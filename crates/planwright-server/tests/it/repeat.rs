@@ -126,3 +126,94 @@ fn many_at_once_are_one() {
         1
     );
 }
+
+/// How many plans there are.
+fn count_plans(service: &Service) -> usize {
+    let plans = service.get("/plan").json();
+    plans["items"].as_array().unwrap().len()
+}
+
+#[test]
+fn a_plan_whose_creation_was_not_acknowledged_is_not_created_again() {
+    let service = Service::new();
+    let goal = json!({ "goal": "once" });
+    service.store.hide_next_append();
+    let lost = post(&service, &service.admin, "/plan", "k", &goal);
+    assert!(lost.status >= 500, "{}", lost.text());
+    for _ in 0..3 {
+        let again = post(&service, &service.admin, "/plan", "k", &goal);
+        let problem = again.refuses(409, "was done").json();
+        let plan = problem["planId"].as_str().unwrap();
+        service.get(&format!("/plan/{plan}")).ends(200);
+    }
+    assert_eq!(count_plans(&service), 1);
+}
+
+#[test]
+fn a_run_whose_start_was_not_acknowledged_is_not_started_again() {
+    let service = Service::new();
+    service.plan("p", json!([effect("a", &[])]));
+    service.approve("p");
+    service.store.hide_next_append();
+    let lost = post(&service, &service.admin, "/plan/p/run", "k", &json!({}));
+    assert!(lost.status >= 500, "{}", lost.text());
+    let again = post(&service, &service.admin, "/plan/p/run", "k", &json!({}));
+    let problem = again.refuses(409, "was done").json();
+    assert_eq!(problem["planId"], "p");
+    let run = problem["runId"].as_str().unwrap();
+    service.get(&format!("/plan/p/runs/{run}")).ends(200);
+    let runs = service.get("/plan/p/runs").json();
+    assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
+}
+
+#[test]
+fn a_comment_that_was_not_acknowledged_is_not_made_again() {
+    let service = Service::new();
+    service.plan("p", json!([effect("a", &[])]));
+    let comment = json!({ "text": "why?" });
+    service.store.hide_next_append();
+    let path = "/plan/p/comments";
+    let lost = post(&service, &service.admin, path, "k", &comment);
+    assert!(lost.status >= 500, "{}", lost.text());
+    let again = post(&service, &service.admin, path, "k", &comment);
+    assert_eq!(again.refuses(409, "was done").json()["planId"], "p");
+    let text = service.get(path).text();
+    assert_eq!(text.matches("why?").count(), 1, "{text}");
+}
+
+#[test]
+fn an_answer_to_a_run_that_was_not_acknowledged_is_not_given_again() {
+    let service = Service::new();
+    let asks = json!({ "id": "ask", "title": "Ask", "input": { "message": "which?", "schema":
+        { "type": "object", "properties": { "answer": { "type": "string" } } } } });
+    service.plan("p", json!([asks, effect("a", &["ask"])]));
+    service.approve("p");
+    service.run("p");
+    service.wait_for("p", "waiting");
+    let inbox = service.get("/approvals").json();
+    let digest = inbox["items"][0]["digest"].clone();
+    let reply = json!({ "question": digest, "values": { "answer": "this" } });
+    service.store.hide_next_append();
+    let path = "/plan/p/steps/ask/input";
+    let lost = post(&service, &service.admin, path, "k", &reply);
+    assert!(lost.status >= 500, "{}", lost.text());
+    let again = post(&service, &service.admin, path, "k", &reply);
+    let problem = again.refuses(409, "was done").json();
+    assert!(problem["runId"].is_string(), "{problem}");
+}
+
+#[test]
+fn a_failure_with_nothing_done_is_not_answered_again() {
+    let service = Service::new();
+    service.plan("p", json!([effect("a", &[])]));
+    let comment = json!({ "text": "why?" });
+    let path = "/plan/p/comments";
+    service.store.fail_next_append();
+    let failed = post(&service, &service.admin, path, "k", &comment);
+    assert!(failed.status >= 500, "{}", failed.text());
+    post(&service, &service.admin, path, "k", &comment).ends(201);
+    let again = post(&service, &service.admin, path, "k", &comment).ends(201);
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    let text = service.get(path).text();
+    assert_eq!(text.matches("why?").count(), 1, "{text}");
+}

@@ -11,7 +11,7 @@ use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_engine::Engine;
 use planwright_engine::access::{Grant, mint};
 use planwright_engine::memory::{
-    ManualClock, MemoryAnswers, MemoryArtifacts, MemoryStore, MemoryTokens, NoModel, SystemClock,
+    ManualClock, MemoryArtifacts, MemoryStore, MemoryTokens, NoModel, SystemClock,
 };
 use planwright_engine::port::{BoxFuture, Clock, Model, PlanFiles, TokenId, Tokens as _};
 use planwright_server::Service as Parts;
@@ -130,7 +130,7 @@ impl Service {
             engine,
             tokens: Arc::<MemoryTokens>::clone(&tokens),
             files: Arc::<ProjectedPlans>::clone(&projected),
-            answers: Arc::new(MemoryAnswers::default()),
+            answers: store.answers(),
         };
         let http = Http::new(parts, settings);
         let served = http.clone();

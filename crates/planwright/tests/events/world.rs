@@ -9,7 +9,7 @@ use planwright_core::principal::Principal;
 use planwright_core::run::Run;
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::access::{Grant, mint};
-use planwright_engine::memory::{MemoryAnswers, MemoryArtifacts, MemoryTokens};
+use planwright_engine::memory::{MemoryArtifacts, MemoryTokens};
 use planwright_engine::port::{BoxFuture, PlanFiles, Progress, Tokens as _};
 use planwright_engine::{Engine, FunctionTools, RunOptions};
 use planwright_server::Service;
@@ -73,9 +73,10 @@ fn tools() -> FunctionTools {
 impl World {
     pub(crate) async fn start(directory: &Path, events: EventsOptions) -> Self {
         let store = SqliteStore::open(&directory.join("planwright.db")).unwrap();
+        let store = Arc::new(store);
         let artifacts = Arc::new(MemoryArtifacts::default());
         let engine = Engine::builder(Arc::new(tools()))
-            .store(Arc::new(store), artifacts)
+            .store(Arc::<SqliteStore>::clone(&store), artifacts)
             .build();
         let grant = Grant {
             to: Principal::person("ada"),
@@ -89,7 +90,7 @@ impl World {
             engine: engine.clone(),
             tokens,
             files: Arc::new(NoFiles),
-            answers: Arc::new(MemoryAnswers::default()),
+            answers: store,
         };
         let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         let address = listener.local_addr().unwrap();

@@ -65,6 +65,11 @@ impl Service {
 
     /// Starts the service, and waits until it says where it is.
     pub(crate) fn start(&mut self) {
+        assert!(self.try_start(), "{}", self.bench.read("serve.err"));
+    }
+
+    /// Starts the service, unless it ends before it says where it is.
+    pub(crate) fn try_start(&mut self) -> bool {
         let mut command = self.bench.command(&[
             "serve",
             "--listen",
@@ -81,9 +86,15 @@ impl Service {
         command.envs(self.environment.iter().cloned());
         (self.adjust)(&self.bench, &mut command);
         self.running = Some(Running::of(command));
+        let running = self.running.as_mut().unwrap();
+        let bench = &self.bench;
         wait_until("the service", || {
-            self.bench.read("serve.out").ends_with('\n')
+            bench.read("serve.out").ends_with('\n') || running.is_over()
         });
+        if !self.bench.read("serve.out").ends_with('\n') {
+            self.running = None;
+            return false;
+        }
         let said: Value = serde_json::from_str(&self.bench.read("serve.out")).unwrap();
         self.client.host = said["url"]
             .as_str()
@@ -91,6 +102,7 @@ impl Service {
             .strip_prefix("http://")
             .unwrap()
             .to_owned();
+        true
     }
 
     /// Tells the service to stop, and waits until it has.
@@ -103,6 +115,11 @@ impl Service {
     /// Waits until the service has ended by itself, and returns its exit code.
     pub(crate) fn ends(&mut self) -> i32 {
         self.running.take().unwrap().wait().code
+    }
+
+    /// Returns whether the service has ended by itself.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.running.as_mut().unwrap().is_over()
     }
 
     pub(crate) fn kill(&mut self) {

@@ -3,7 +3,7 @@
 use crate::client::Service;
 use planwright_testing::steps::{effect, sleep};
 use planwright_testing::wait::wait_until;
-use planwright_testing::workbench::{Bench, Running};
+use planwright_testing::workbench::{Bench, Running, said};
 use serde_json::json;
 use std::process::{Command, Stdio};
 
@@ -86,6 +86,26 @@ fn looking_at_plans_after_a_sleep_leaves_a_living_run_alone() {
         "{log:?}"
     );
     assert_eq!(bench.read("effects.txt"), "z\n");
+}
+
+#[test]
+fn doctor_warns_of_a_clock_that_is_behind_the_journal() {
+    let bench = Bench::new();
+    let plan = bench.plan("p", json!([effect("a", &[])]));
+    let run = |args: &[&str]| {
+        let mut command = bench.command(args);
+        shift(&bench, &mut command);
+        said(command.output().unwrap())
+    };
+    assert_eq!(run(&["import", &plan]).code, 0);
+    let right = run(&["doctor"]);
+    assert!(!right.out.contains("behind the last entry"), "{right:#?}");
+    jump(&bench, -DAY);
+    let behind = run(&["doctor"]);
+    assert!(behind.out.contains("behind the last entry"), "{behind:#?}");
+    assert!(behind.out.contains("set the clock right"), "{behind:#?}");
+    // It is a warning: everything works.
+    assert_eq!(behind.code, 0, "{behind:#?}");
 }
 
 #[test]

@@ -86,3 +86,12 @@ fn while_it_stops_it_is_not_ready() {
         std::net::TcpStream::connect(&service.host).is_err()
     });
 }
+
+#[test]
+fn a_service_that_is_told_to_stop_as_soon_as_it_says_where_it_is_stops_in_good_order() {
+    let mut service = Service::prepared("");
+    for _ in 0..5 {
+        service.start();
+        assert_eq!(service.stop(), 0);
+    }
+}

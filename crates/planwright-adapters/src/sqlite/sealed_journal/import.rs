@@ -169,6 +169,7 @@ impl SqliteStore {
                 lease: LeaseRule::None,
                 status: records.is_empty().then(|| status.clone()),
                 answers: Vec::new(),
+                requests: Vec::new(),
             });
         }
         self.append(appends).await?;

@@ -120,10 +120,12 @@ impl Document {
                 describe(&error),
             )
         };
-        validator
-            .iter_errors(&values)
-            .take(MAX_ERRORS)
-            .map(finding)
-            .collect()
+        match validator.for_value(&values) {
+            Ok(validator) => {
+                let errors = validator.iter_errors(&values);
+                errors.take(MAX_ERRORS).map(finding).collect()
+            }
+            Err(problem) => vec![Finding::new(Code::InvalidInputs, "", problem.to_string())],
+        }
     }
 }

@@ -65,6 +65,17 @@ impl Arguments<'_> {
             None => Value::Object(self.args.clone()),
             Some(template) => self.stand_in(template, String::new(), &mut parts, tools),
         };
+        let validator = match validator.for_value(&instance) {
+            Ok(validator) => validator,
+            Err(problem) => {
+                let message = format!("the arguments do not fit: {problem}");
+                findings.add(
+                    Finding::new(Code::InvalidArgs, self.at, message)
+                        .of_step(self.step.id.as_ref()),
+                );
+                return;
+            }
+        };
         // Each value is blamed once for the same thing: schemas within schemas would repeat it.
         let mut blamed = BTreeSet::new();
         for error in validator.iter_errors(&instance).take(MAX_ERRORS) {

@@ -56,6 +56,14 @@ fn check_inputs(compiled: &Compiled, schema: &Value, findings: &mut Findings) {
     };
     let variables = &compiled.document.variables;
     let values = Value::Object(variables.clone());
+    let validator = match validator.for_value(&values) {
+        Ok(validator) => validator,
+        Err(problem) => {
+            let message = format!("the variables do not fit `inputs`: {problem}");
+            findings.add(Finding::new(Code::VariableMismatch, "/variables", message));
+            return;
+        }
+    };
     for error in validator.iter_errors(&values) {
         let message = format!("a variable does not fit `inputs`: {}", describe(&error));
         findings.add(Finding::new(

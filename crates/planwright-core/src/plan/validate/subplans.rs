@@ -255,8 +255,9 @@ fn misfits(schema: &Value, literal: Map<String, Value>) -> Vec<Finding> {
             describe(&error),
         )
     };
-    validator
-        .iter_errors(&Value::Object(literal))
-        .map(finding)
-        .collect()
+    let literal = Value::Object(literal);
+    match validator.for_value(&literal) {
+        Ok(validator) => validator.iter_errors(&literal).map(finding).collect(),
+        Err(problem) => vec![Finding::new(Code::InvalidInputs, "", problem.to_string())],
+    }
 }

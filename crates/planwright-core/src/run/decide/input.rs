@@ -194,7 +194,14 @@ impl Run {
                         "the schema of the question cannot be used: {problem}"
                     ));
                 }
-                Ok(validator) => {
+                Ok(schema) => {
+                    let validator = match schema.for_value(&value) {
+                        Ok(validator) => validator,
+                        Err(problem) => {
+                            findings.push(problem.to_string());
+                            continue;
+                        }
+                    };
                     let errors = validator.iter_errors(&value);
                     findings.extend(errors.take(MAX_FINDINGS).map(|error| {
                         let place = error.instance_path().to_string();

@@ -92,6 +92,10 @@ pub enum AppendError {
         /// The unique key.
         key: String,
     },
+    /// The request that this append carries out is not claimed by whoever appends: another process
+    /// has taken it over.
+    #[error("another process has taken the request over")]
+    Unclaimed,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -1,7 +1,7 @@
 //! The journal: append under an expected head, and read back.
 
 use super::{AppendError, LeaseRule, MessageId, StoreError, StreamStatus};
-use crate::port::BoxFuture;
+use crate::port::{BoxFuture, RequestClaim};
 use planwright_core::id::PlanId;
 use planwright_core::journal::{Head, Record, StreamName};
 use std::fmt;
@@ -21,6 +21,9 @@ pub struct Append {
     pub status: Option<StreamStatus>,
     /// Messages this append answers: `Ok` or a refusal, as text.
     pub answers: Vec<(MessageId, Result<(), String>)>,
+    /// The requests that this append carries out, each claimed by whoever appends: an append for a
+    /// request that is claimed by another, or by nobody, is refused.
+    pub requests: Vec<RequestClaim>,
 }
 
 /// A place in the order in which a store committed its records, over all streams. The first record
@@ -52,7 +55,7 @@ pub enum FeedOf {
 /// commits.
 pub trait Journal: Send + Sync + fmt::Debug {
     /// Adds records to one or more streams, all or nothing, durable on return. Every append's
-    /// expected head, lease rule and unique keys are checked inside the transaction. An empty list
+    /// expected head, lease rule, unique keys and requests are checked inside the transaction. An empty list
     /// of records is allowed (it can still change status or answer messages).
     fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>>;
 

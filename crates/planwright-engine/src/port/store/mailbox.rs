@@ -1,7 +1,7 @@
 //! The mailbox: commands that one process leaves for the owner of a run in another.
 
-use super::StoreError;
-use crate::port::BoxFuture;
+use super::{AppendError, StoreError};
+use crate::port::{BoxFuture, RequestClaim};
 use planwright_core::id::RunId;
 use std::fmt;
 
@@ -28,6 +28,15 @@ pub trait Mailbox: Send + Sync + fmt::Debug {
         run: &'a RunId,
         body: Vec<u8>,
     ) -> BoxFuture<'a, Result<MessageId, StoreError>>;
+
+    /// As [`Mailbox::send`], for a request: the message and the note that the request changed this
+    /// run are one commit. Refused unless the request is claimed by the sender.
+    fn send_claimed<'a>(
+        &'a self,
+        run: &'a RunId,
+        body: Vec<u8>,
+        claim: RequestClaim,
+    ) -> BoxFuture<'a, Result<MessageId, AppendError>>;
 
     /// The unanswered messages of all runs, in order.
     fn mail(&self) -> BoxFuture<'_, Result<Vec<MailboxMessage>, StoreError>>;

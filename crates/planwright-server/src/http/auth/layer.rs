@@ -36,13 +36,16 @@ impl RouteAccess {
         actions.filter(|actions| !actions.is_empty()).map(Self::May)
     }
 
-    /// Decisions of people are let in however busy the service is.
-    pub fn is_always_admitted(&self) -> bool {
+    /// Returns whether only people who decide something use the route.
+    pub(crate) fn is_for_decisions(&self) -> bool {
         match self {
             Self::Public => false,
-            Self::May(actions) => actions
-                .iter()
-                .any(|action| matches!(action, Permission::Approve | Permission::Cancel)),
+            Self::May(actions) => actions.iter().any(|action| {
+                matches!(
+                    action,
+                    Permission::Approve | Permission::Cancel | Permission::Resolve
+                )
+            }),
         }
     }
 }
@@ -84,7 +87,7 @@ pub(crate) async fn authenticate_request(
 }
 
 /// Returns the access that the route of this request declares.
-pub(crate) fn access_of<'a>(http: &'a Http, request: &Request) -> Option<&'a RouteAccess> {
+fn access_of<'a>(http: &'a Http, request: &Request) -> Option<&'a RouteAccess> {
     let path = request.extensions().get::<MatchedPath>()?;
     let method = if request.method() == Method::HEAD {
         &Method::GET
@@ -95,6 +98,19 @@ pub(crate) fn access_of<'a>(http: &'a Http, request: &Request) -> Option<&'a Rou
         .get()?
         .access
         .get(&(method.clone(), path.as_str().to_owned()))
+}
+
+/// Returns whether the request is a decision of a person, which is let in however busy the service
+/// is.
+pub(crate) fn is_always_admitted(http: &Http, request: &Request) -> bool {
+    let (Some(document), Some(path)) = (
+        http.openapi.get(),
+        request.extensions().get::<MatchedPath>(),
+    ) else {
+        return false;
+    };
+    let route = (request.method().clone(), path.as_str().to_owned());
+    document.decisions.contains(&route)
 }
 
 /// The actions that a route requires, and the credential that the request brings.

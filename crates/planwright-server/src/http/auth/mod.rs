@@ -13,7 +13,7 @@ pub(crate) use caller::{Trace, authorize};
 pub(crate) use hosts::check_host;
 pub use hosts::{AllowedHost, ParseHostError};
 pub use layer::RouteAccess;
-pub(crate) use layer::{access_of, authenticate_request};
+pub(crate) use layer::{authenticate_request, is_always_admitted};
 pub use sign_in::{SignIn, secret};
 pub(crate) use stream_expiry::close_expired_streams;
 pub use tickets::Tickets;

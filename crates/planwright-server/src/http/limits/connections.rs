@@ -22,6 +22,10 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 /// The time a connection is given to make room for a new one.
 const GIVING_WAY: Duration = Duration::from_secs(1);
 
+/// Connections beyond the limit, kept for people who decide something: whatever else is asked on them is
+/// refused.
+const RESERVE: usize = 16;
+
 /// What connections may do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionLimits {
@@ -35,6 +39,7 @@ pub(crate) struct ConnectionLimits {
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     room: Arc<Semaphore>,
+    reserve: Arc<Semaphore>,
     open: OpenConnections,
     limits: ConnectionLimits,
 }
@@ -43,28 +48,35 @@ impl Guard {
     pub(crate) fn new(limits: ConnectionLimits) -> Self {
         Self {
             room: Arc::new(Semaphore::new(limits.connections)),
+            reserve: Arc::new(Semaphore::new(RESERVE)),
             open: OpenConnections::new(limits.max_idle_per_address),
             limits,
         }
     }
 
-    /// Finds room, if need be that of a connection which only sits there.
-    async fn find_room(&self) -> io::Result<OwnedSemaphorePermit> {
+    /// Finds room, if need be that of a connection which only sits there, or in the reserve.
+    async fn find_room(&self) -> io::Result<Room> {
         if let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() {
-            return Ok(permit);
+            return Ok(Room::free(permit));
         }
         if self.open.make_room()
             && let Ok(Ok(permit)) =
                 timeout(GIVING_WAY, Arc::clone(&self.room).acquire_owned()).await
         {
-            return Ok(permit);
+            return Ok(Room::free(permit));
+        }
+        if let Ok(permit) = Arc::clone(&self.reserve).try_acquire_owned() {
+            return Ok(Room {
+                permit,
+                is_reserve: true,
+            });
         }
         tracing::warn!("too many connections: one was closed at once");
         Err(io::Error::from(io::ErrorKind::ConnectionRefused))
     }
 
     async fn admit(&self, stream: TcpStream) -> io::Result<Guarded> {
-        let permit = self.find_room().await?;
+        let Room { permit, is_reserve } = self.find_room().await?;
         let peer = stream.peer_addr()?;
         // Small answers are sent at once.
         stream.set_nodelay(true)?;
@@ -75,13 +87,32 @@ impl Guard {
             waits: false,
             idle: Box::pin(sleep(self.limits.idle_timeout)),
             idle_timeout: self.limits.idle_timeout,
-            connection: self.open.add(peer),
+            connection: self.open.add(peer, is_reserve),
             open: self.open.clone(),
             peer,
             _permit: permit,
         })
     }
 }
+
+/// The place of one connection.
+struct Room {
+    permit: OwnedSemaphorePermit,
+    is_reserve: bool,
+}
+
+impl Room {
+    fn free(permit: OwnedSemaphorePermit) -> Self {
+        Self {
+            permit,
+            is_reserve: false,
+        }
+    }
+}
+
+/// Marks a request on a connection of the reserve.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OnReserve;
 
 impl<S: Send + 'static> Accept<TcpStream, S> for Guard {
     type Stream = Guarded;
@@ -98,10 +129,13 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Guard {
 pub(crate) async fn note_request(
     State(guard): State<Guard>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let noted = guard.open.begin_request(peer);
+    if noted.is_on_reserve() {
+        request.extensions_mut().insert(OnReserve);
+    }
     let (parts, body) = next.run(request).await.into_parts();
     // The closure is never called; it lives as long as the body, and says no more about its length
     // than the body does.

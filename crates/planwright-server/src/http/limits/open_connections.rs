@@ -40,6 +40,8 @@ struct Entry {
     requests: usize,
     /// Its place in the order of idle ones.
     turn: Option<u64>,
+    /// It came when there was no room, and is for decisions only.
+    is_reserve: bool,
 }
 
 /// What the connection itself looks at.
@@ -87,13 +89,14 @@ impl OpenConnections {
     }
 
     /// Notes a connection, which has no request yet.
-    pub(super) fn add(&self, peer: SocketAddr) -> Arc<Connection> {
+    pub(super) fn add(&self, peer: SocketAddr, is_reserve: bool) -> Arc<Connection> {
         let connection = Arc::<Connection>::default();
         let mut table = self.table();
         let entry = Entry {
             connection: Arc::clone(&connection),
             requests: 0,
             turn: None,
+            is_reserve,
         };
         table.open.insert(peer, entry);
         self.note_idle(&mut table, peer);
@@ -112,7 +115,9 @@ impl OpenConnections {
     pub(super) fn begin_request(&self, peer: SocketAddr) -> RequestGuard {
         let mut table = self.table();
         let mut turn = None;
+        let mut is_reserve = false;
         if let Some(entry) = table.open.get_mut(&peer) {
+            is_reserve = entry.is_reserve;
             entry.requests += 1;
             entry.connection.set_idle(None);
             turn = entry.turn.take();
@@ -123,6 +128,7 @@ impl OpenConnections {
         RequestGuard {
             connections: self.clone(),
             peer,
+            is_reserve,
         }
     }
 
@@ -211,6 +217,14 @@ fn whose(address: IpAddr) -> IpAddr {
 pub(super) struct RequestGuard {
     connections: OpenConnections,
     peer: SocketAddr,
+    is_reserve: bool,
+}
+
+impl RequestGuard {
+    /// Returns whether its connection came when there was no room.
+    pub(super) fn is_on_reserve(&self) -> bool {
+        self.is_reserve
+    }
 }
 
 impl Drop for RequestGuard {
@@ -230,13 +244,13 @@ mod tests {
     #[test]
     fn the_longest_idle_connection_of_an_address_gives_way() {
         let connections = OpenConnections::new(2);
-        let first = connections.add(peer("192.0.2.1:1"));
-        let second = connections.add(peer("192.0.2.1:2"));
-        let other = connections.add(peer("192.0.2.2:1"));
+        let first = connections.add(peer("192.0.2.1:1"), false);
+        let second = connections.add(peer("192.0.2.1:2"), false);
+        let other = connections.add(peer("192.0.2.2:1"), false);
         assert!(!first.gives_way() && !second.gives_way());
         // It is not idle while it is asked something, and the last in the order afterwards.
         drop(connections.begin_request(peer("192.0.2.1:1")));
-        let third = connections.add(peer("192.0.2.1:3"));
+        let third = connections.add(peer("192.0.2.1:3"), false);
         assert!(second.gives_way());
         assert!(!first.gives_way() && !third.gives_way() && !other.gives_way());
         assert!(connections.make_room());
@@ -246,10 +260,10 @@ mod tests {
     #[test]
     fn a_connection_with_a_request_is_never_closed() {
         let connections = OpenConnections::new(1);
-        let busy = connections.add(peer("192.0.2.1:1"));
+        let busy = connections.add(peer("192.0.2.1:1"), false);
         let request = connections.begin_request(peer("192.0.2.1:1"));
         for port in 2..50 {
-            connections.add(peer(&format!("192.0.2.1:{port}")));
+            connections.add(peer(&format!("192.0.2.1:{port}")), false);
         }
         while connections.make_room() {}
         assert!(!busy.gives_way());
@@ -261,22 +275,22 @@ mod tests {
     #[test]
     fn this_machine_may_have_more_and_a_network_of_ipv6_counts_as_one() {
         let connections = OpenConnections::new(1);
-        let here = connections.add(peer("127.0.0.1:1"));
+        let here = connections.add(peer("127.0.0.1:1"), false);
         for port in 2..=4 {
-            connections.add(peer(&format!("127.0.0.1:{port}")));
+            connections.add(peer(&format!("127.0.0.1:{port}")), false);
         }
         assert!(!here.gives_way());
-        connections.add(peer("127.0.0.1:5"));
+        connections.add(peer("127.0.0.1:5"), false);
         assert!(here.gives_way());
-        let first = connections.add(peer("[2001:db8::1]:1"));
-        connections.add(peer("[2001:db8::2]:1"));
+        let first = connections.add(peer("[2001:db8::1]:1"), false);
+        connections.add(peer("[2001:db8::2]:1"), false);
         assert!(first.gives_way());
     }
 
     #[test]
     fn what_is_closed_is_forgotten() {
         let connections = OpenConnections::new(1);
-        connections.add(peer("192.0.2.1:1"));
+        connections.add(peer("192.0.2.1:1"), false);
         connections.remove(peer("192.0.2.1:1"));
         assert!(!connections.make_room());
         let table = connections.table();

@@ -1,7 +1,8 @@
 //! Limits on requests: at once for the whole service, and per second for each principal. Decisions of
-//! people are always admitted: approve, reject and cancel.
+//! people are always admitted: approve, reject, answer, resolve, pause and cancel.
 
-use crate::http::auth::{Caller, RouteAccess, access_of};
+use super::connections::OnReserve;
+use crate::http::auth::{Caller, is_always_admitted};
 use crate::http::problem::Problem;
 use crate::http::settings::Settings;
 use crate::http::state::Http;
@@ -9,6 +10,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
+use http::header::CONNECTION;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -79,7 +81,13 @@ pub(crate) async fn limit_in_flight(
     request: Request,
     next: Next,
 ) -> Response {
-    let always = access_of(&http, &request).is_some_and(RouteAccess::is_always_admitted);
+    let always = is_always_admitted(&http, &request);
+    if !always && request.extensions().get::<OnReserve>().is_some() {
+        let words = "the service has too many connections at this moment";
+        let refused = Problem::later(StatusCode::SERVICE_UNAVAILABLE, words, 1);
+        // The next one finds room if there is some by then.
+        return ([(CONNECTION, "close")], refused).into_response();
+    }
     let permit = match Arc::clone(&http.limits.in_flight).try_acquire_owned() {
         Ok(permit) => Some(permit),
         Err(_) if always => None,
@@ -95,7 +103,7 @@ pub(crate) async fn limit_in_flight(
 
 /// Keeps one principal from taking the service for themselves.
 pub(crate) async fn limit_rate(State(http): State<Http>, request: Request, next: Next) -> Response {
-    let always = access_of(&http, &request).is_some_and(RouteAccess::is_always_admitted);
+    let always = is_always_admitted(&http, &request);
     let taken = match request.extensions().get::<Caller>() {
         Some(caller) if !always => http.limits.take(caller, Instant::now()),
         Some(_) | None => Ok(()),

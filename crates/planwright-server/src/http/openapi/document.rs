@@ -5,17 +5,22 @@ use crate::http::problem::Problem;
 use http::Method;
 use planwright_api::{ApprovalLine, ModelCostLine, PlanningLine, StepVerdict, ThreadLine};
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use utoipa::openapi::OpenApi;
 
 /// Where a route says what it is for.
 pub(crate) const ACTION: &str = "x-planwright-action";
+
+/// Where a route says that people decide something by it, if its action does not.
+const DECISION: &str = "x-planwright-decision";
 
 /// The document, and who may use which route.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub value: Value,
     pub(crate) access: HashMap<(Method, String), RouteAccess>,
+    /// The routes by which people decide, which are never too busy.
+    pub(crate) decisions: HashSet<(Method, String)>,
 }
 
 impl Document {
@@ -25,6 +30,7 @@ impl Document {
             serde_json::to_value(generated).expect("an OpenAPI document has only string keys");
         describe(&mut value);
         let mut access = HashMap::new();
+        let mut decisions = HashSet::new();
         let paths = value
             .get_mut("paths")
             .and_then(Value::as_object_mut)
@@ -47,10 +53,18 @@ impl Document {
                     continue;
                 };
                 complete(&name, operation, &required);
+                let decides = operation.get(DECISION) == Some(&Value::Bool(true));
+                if decides || required.is_for_decisions() {
+                    decisions.insert((name.clone(), path.clone()));
+                }
                 access.insert((name, path.clone()), required);
             }
         }
-        Self { value, access }
+        Self {
+            value,
+            access,
+            decisions,
+        }
     }
 }
 

@@ -44,6 +44,12 @@ struct ProblemDetails {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<planwright_api::FindingShape>)]
     findings: Vec<Finding>,
+    /// The plan that the request changed, when its answer was lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan_id: Option<String>,
+    /// The run that the request began or changed, when its answer was lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<String>,
     #[serde(skip)]
     retry_after: Option<u64>,
     #[serde(skip)]
@@ -110,6 +116,14 @@ impl Problem {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Names what the request has changed, although it is answered with a problem.
+    #[must_use]
+    pub(in crate::http) fn done(mut self, plan: Option<String>, run: Option<String>) -> Self {
+        self.more.plan_id = plan;
+        self.more.run_id = run;
         self
     }
 

@@ -242,7 +242,7 @@ async fn check_criteria(
     params(("id" = String, Path, description = "The plan.")),
     request_body = Option<WhichRun>,
     responses((status = 202, description = "The run is paused.", body = RunAccepted)),
-    extensions(("x-planwright-action" = json!("run"))))]
+    extensions(("x-planwright-action" = json!("run")), ("x-planwright-decision" = json!(true))))]
 async fn pause_run(
     State(http): State<Http>,
     caller: Caller,

@@ -9,8 +9,6 @@ use crate::workspace::projections::WorkspaceFiles;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::policy::Role;
 use planwright_core::principal::PrincipalKind;
-use planwright_engine::memory::{MemoryAnswers, MemoryTokens};
-use planwright_engine::port::{Answers, Tokens};
 use planwright_engine::webhooks::CourierWatch;
 use planwright_server::Service;
 use planwright_server::http::{
@@ -19,11 +17,12 @@ use planwright_server::http::{
 use planwright_server::observe::WebhookMetrics;
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 /// Where the service listens unless it is told otherwise.
@@ -85,12 +84,14 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             format!("cannot tell where the service listens: {error}"),
         )
     })?;
-    let service = build_service(&app);
+    let service = build_service(&app)?;
     let http = Http::new(service, read_settings(context, args, address)?);
     let watch: Arc<dyn CourierWatch> = Arc::new(WebhookMetrics);
     let couriers = app.start_couriers(&watch, &http.stop)?;
+    // Heard from here on: whoever reads the address may already tell the service to stop.
+    let signals = StopSignals::listen()?;
+    let signals = tokio::spawn(signals.stop(http.clone()));
     announce_address(&app, &http, args, address)?;
-    let signals = tokio::spawn(stop_on_signals(http.clone()));
     let served = serve(&http, listener, tls).await;
     signals.abort();
     if http.stop_now.is_cancelled() {
@@ -105,25 +106,21 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-/// The parts of the service; without a store everything ends with it.
-fn build_service(app: &App) -> Service {
-    let files = Arc::<WorkspaceFiles>::clone(&app.files);
-    let (tokens, answers): (Arc<dyn Tokens>, Arc<dyn Answers>) = match &app.sqlite {
-        Some(store) => (
-            Arc::<SqliteStore>::clone(store),
-            Arc::<SqliteStore>::clone(store),
-        ),
-        None => (
-            Arc::new(MemoryTokens::new()),
-            Arc::new(MemoryAnswers::default()),
-        ),
+/// The parts of the service. Requests and their answers are kept in the store whose journals they
+/// change: one commit says both.
+fn build_service(app: &App) -> Result<Service, Failure> {
+    let Some(store) = &app.sqlite else {
+        return Err(Failure::new(
+            Exit::Store,
+            "there is no store that the service could write to",
+        ));
     };
-    Service {
+    Ok(Service {
         engine: app.engine.clone(),
-        tokens,
-        files,
-        answers,
-    }
+        tokens: Arc::<SqliteStore>::clone(store),
+        files: Arc::<WorkspaceFiles>::clone(&app.files),
+        answers: Arc::<SqliteStore>::clone(store),
+    })
 }
 
 /// Refuses to send tokens and plans unencrypted over a network, unless a proxy encrypts.
@@ -240,28 +237,43 @@ fn announce_address(
     }
 }
 
-/// The first signal stops the service in good order, the second one at once. A terminal that is
-/// closed counts only as the first: it may say so more than once.
-async fn stop_on_signals(http: Http) {
-    let (Ok(mut keyboard), Ok(mut terminate), Ok(mut hangup)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-        Hangup::listen(),
-    ) else {
-        tracing::error!("cannot listen for signals");
-        return;
-    };
-    for first in [true, false] {
-        tokio::select! {
-            _ = keyboard.recv() => {}
-            _ = terminate.recv() => {}
-            () = hangup.next(), if first => {}
-        }
-        if first {
-            http.stop.cancel();
-        }
+/// The signals that stop the service.
+struct StopSignals {
+    keyboard: Signal,
+    terminate: Signal,
+    hangup: Hangup,
+}
+
+impl StopSignals {
+    fn listen() -> Result<Self, Failure> {
+        let listening = || {
+            io::Result::Ok(Self {
+                keyboard: signal(SignalKind::interrupt())?,
+                terminate: signal(SignalKind::terminate())?,
+                hangup: Hangup::listen()?,
+            })
+        };
+        listening().map_err(|error| {
+            let problem = format!("cannot listen for the signals that stop the service: {error}");
+            Failure::new(Exit::RunFailed, problem)
+        })
     }
-    http.stop_now.cancel();
+
+    /// The first signal stops the service in good order, the second one at once. A terminal that is
+    /// closed counts only as the first: it may say so more than once.
+    async fn stop(mut self, http: Http) {
+        for first in [true, false] {
+            tokio::select! {
+                _ = self.keyboard.recv() => {}
+                _ = self.terminate.recv() => {}
+                () = self.hangup.next(), if first => {}
+            }
+            if first {
+                http.stop.cancel();
+            }
+        }
+        http.stop_now.cancel();
+    }
 }
 
 impl From<ServeError> for Failure {
