@@ -538,7 +538,7 @@ mod tests {
             ),
             (
                 unsealed_sql(INFO_COLUMNS),
-                "SEARCH streams USING INDEX streams_to_seal (status=? AND updated_at",
+                "SEARCH streams USING INDEX streams_to_seal (status=? AND (updated_at,name)",
             ),
             (
                 COUNTS.to_owned(),

@@ -177,6 +177,37 @@ async fn a_changed_or_missing_sealed_file_is_named() {
 }
 
 #[tokio::test]
+async fn a_sealed_file_that_may_be_the_only_copy_is_left_alone() {
+    let scene = Scene::new();
+    let store = scene.open();
+    let mut chain = Chain::of("run/r");
+    store.append(many(&mut chain, 3)).await.unwrap();
+    let directory = scene.file("-sealed");
+    std::fs::create_dir(&directory).unwrap();
+    let export = |to: &str| directory.join(to);
+    store
+        .export_journal(&chain.stream, &export("run-r.copy.jsonl"))
+        .await
+        .unwrap();
+    let other = Scene::new();
+    let elsewhere = other.open();
+    let mut only = Chain::of("run/only");
+    only.put(&elsewhere, "here alone").await;
+    elsewhere
+        .export_journal(&only.stream, &export("run-only.copy.jsonl"))
+        .await
+        .unwrap();
+    std::fs::write(export("run-odd.jsonl"), "not ours").unwrap();
+    std::fs::write(export(".tmp-1"), "begun").unwrap();
+    let removed = store.remove_unnamed_sealed_files().await.unwrap();
+    assert_eq!(removed.files, 2, "the draft, and what the database holds");
+    let left: Vec<_> = sealed_files(&scene);
+    let left: Vec<_> = left.iter().filter_map(|path| path.file_name()).collect();
+    assert_eq!(left, ["run-odd.jsonl", "run-only.copy.jsonl"]);
+    same(&store, &chain).await;
+}
+
+#[tokio::test]
 async fn an_encrypted_journal_stays_encrypted_in_its_file() {
     let scene = Scene::new();
     let store = scene.open_sealed();

@@ -1,18 +1,21 @@
 //! Sealed journals are removed for good.
 
+use super::file::{SealedFile, is_sealed_name};
 use super::port::Turn;
 use super::restore::remove_file;
-use super::rows::{self, SealedRow};
+use super::rows::{self, SealedRow, is_removed};
 use super::seal::of_io;
 use crate::files::FileArtifacts;
-use crate::sqlite::fault::Stop;
+use crate::sqlite::fault::{Stop, failed};
 use crate::sqlite::store::SqliteStore;
+use crate::sqlite::transaction::{entry_hash, stream_id};
 use crate::sqlite::writer::Writer;
 use planwright_core::journal::StreamName;
 use planwright_core::time::Timestamp;
 use planwright_engine::crash;
 use planwright_engine::port::{Removed, RetainError, StoreError};
-use rusqlite::params;
+use rusqlite::{Connection, params};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Names of removed journals that are remembered: the file of heads is cut long before there are
@@ -77,8 +80,9 @@ impl SqliteStore {
         .await
     }
 
-    /// Removes sealed files that no row names, left by a process that was killed: before the row
-    /// was written, or after it was deleted. Returns what was removed.
+    /// Removes sealed files that a process which was killed left behind: no row names them, and the
+    /// database holds every entry of theirs, or the journal was removed for good. A file that holds
+    /// anything else stays: it may be the only copy. Returns what was removed.
     pub async fn remove_unnamed_sealed_files(&self) -> Result<Removed, StoreError> {
         // A process that seals has files that no row names yet.
         let Some(_turn) = self.lock_retention(Turn::Exclusive)? else {
@@ -94,9 +98,7 @@ impl SqliteStore {
                 entries => entries.map_err(|error| of_io(&error))?,
             };
             let named: std::collections::HashSet<String> = reader
-                .with(|connection| {
-                    rows::all(connection).map_err(|error| crate::sqlite::fault::failed(&error))
-                })?
+                .with(|connection| rows::all(connection).map_err(|error| failed(&error)))?
                 .into_iter()
                 .map(|(_, row)| row.file)
                 .collect();
@@ -106,10 +108,13 @@ impl SqliteStore {
                 let Ok(name) = entry.file_name().into_string() else {
                     continue;
                 };
-                let is_ours = name.starts_with(".tmp-")
-                    || name.starts_with("run-")
-                    || name.starts_with("plan-");
-                if !is_ours || named.contains(&name) {
+                let path = entry.path();
+                let is_left_over = name.starts_with(".tmp-")
+                    || is_sealed_name(&name)
+                        && !named.contains(&name)
+                        && reader
+                            .with(|db| is_left_over(db, &path).map_err(|error| failed(&error)))?;
+                if !is_left_over {
                     continue;
                 }
                 removed.files += 1;
@@ -119,6 +124,25 @@ impl SqliteStore {
             Ok(removed)
         })
         .await
+    }
+}
+
+/// Returns whether nothing is lost with a sealed file that no row names.
+fn is_left_over(connection: &Connection, path: &Path) -> Result<bool, rusqlite::Error> {
+    // As the file has it: the same key, or none, made the hashes of the database.
+    let Ok(file) = SealedFile::read(path, |_| Ok(()), |_| Ok(())) else {
+        return Ok(false);
+    };
+    let name = file.stream.to_string();
+    if is_removed(connection, &name, file.head.seq)? {
+        return Ok(true);
+    }
+    let Some(id) = stream_id(connection, &name)? else {
+        return Ok(false);
+    };
+    match rows::find_row(connection, id)? {
+        Some(row) => Ok(row.head == file.head),
+        None => Ok(entry_hash(connection, id, file.head.seq)? == Some(file.head.hash)),
     }
 }
 
