@@ -104,8 +104,8 @@ impl Load {
 
     /// A plan from its proposal to its end, with a call that a person has to agree to. Every fifth
     /// one is cancelled when that person is asked.
-    fn one_plan(&mut self, world: &World, number: usize) {
-        let id = format!("soak-{number}");
+    fn one_plan(&mut self, world: &World, kind: &str, number: usize) {
+        let id = format!("{kind}-{number}");
         let [one, two, three, gate] =
             ["command", "note", "append", "gate"].map(|name| format!("{id}-{name}"));
         let mut last = effect(&gate, &[&one, &two, &three]);
@@ -156,8 +156,8 @@ fn asked(world: &World, plan: &str) -> Value {
 /// What is loaded and cached once is not counted.
 fn warm_up(world: &World) {
     let mut load = Load::default();
-    for number in 1_000_000..1_000_010 {
-        load.one_plan(world, number);
+    for number in 0..10 {
+        load.one_plan(world, "warm-up", number);
     }
 }
 
@@ -166,7 +166,7 @@ fn put_load(world: &World, length: Duration) -> Load {
     let mut load = Load::default();
     let mut number = 0;
     while started.elapsed() < length {
-        load.one_plan(world, number);
+        load.one_plan(world, "soak", number);
         number += 1;
     }
     load
@@ -216,7 +216,7 @@ fn check_effects(world: &World, load: &Load) {
     for line in &load.expected {
         assert_eq!(effects.get(line), Some(&1), "{line}");
     }
-    let ours = effects.keys().filter(|line| !line.starts_with("soak-1000"));
+    let ours = effects.keys().filter(|line| line.starts_with("soak-"));
     assert_eq!(ours.count(), load.expected.len(), "and nothing else");
 }
 

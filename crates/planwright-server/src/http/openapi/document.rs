@@ -53,7 +53,11 @@ impl Document {
                     continue;
                 };
                 complete(&name, operation, &required);
-                let decides = operation.get(DECISION) == Some(&Value::Bool(true));
+                // The generator gives a route's own words in any order: this one comes last.
+                let decides = operation.shift_remove(DECISION) == Some(Value::Bool(true));
+                if decides {
+                    operation.insert(DECISION.to_owned(), Value::Bool(true));
+                }
                 if decides || required.is_for_decisions() {
                     decisions.insert((name.clone(), path.clone()));
                 }
