@@ -98,7 +98,11 @@ async fn results_fit_the_output_schemas() {
         let value = bench.call(name, args).await.unwrap();
         let tool = output_of(catalog.resolve(name).unwrap());
         assert!(
-            tool.input_validator().unwrap().is_valid(&value),
+            tool.input_validator()
+                .unwrap()
+                .for_value(&value)
+                .unwrap()
+                .is_valid(&value),
             "{name} returned {value}"
         );
     }
