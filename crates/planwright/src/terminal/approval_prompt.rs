@@ -6,6 +6,7 @@ use crate::terminal::diff;
 use crate::terminal::late_bound::LateChoices;
 use crate::terminal::printer::{BOLD, Printer, YELLOW, line};
 use crate::workspace::app::{App, user};
+use crate::workspace::principal::how_a_person_approves;
 use planwright_core::id::StepId;
 use planwright_core::plan::{Action, Plan, StepIx};
 use planwright_core::policy::{JudgedPlan, Policy, Verdict};
@@ -77,11 +78,13 @@ pub(crate) async fn obtain_approval(
         return given(app.engine.policy().principal(), Assurance::Policy, chosen);
     }
     let by = user();
-    if *yes {
+    let is_person = by.kind == PrincipalKind::Person;
+    // The `--yes` of an agent is a request: the plan waits for a person.
+    if *yes && is_person {
         print_policy_warnings(app.printer(), &judged);
         return given(by, Assurance::CommandLine, chosen);
     }
-    if app.printer().can_ask() && by.kind == PrincipalKind::Person {
+    if app.printer().can_ask() && is_person {
         let since = diff::load_changes_since_approval(app, review, candidate).await?;
         show_plan(app, review, (candidate, &judged), since.as_ref());
         let chosen = late.ask(
@@ -94,10 +97,21 @@ pub(crate) async fn obtain_approval(
             YesNo::No | YesNo::Unclear => Err(Failure::refused("not approved")),
         };
     }
-    let hint = format!(
-        "planwright approve {id}{typed} --digest {}, or repeat the command with --yes",
+    let approve = format!(
+        "planwright approve {id}{typed} --digest {}",
         candidate.digest
     );
+    let hint = if is_person {
+        approve
+    } else {
+        how_a_person_approves(&approve)
+    };
+    if *yes {
+        let why = format!(
+            "the plan is not approved: {by} may not approve, so this is a request to a person"
+        );
+        return Err(Failure::refused(why).hint(hint));
+    }
     if sent_back_too_often {
         let why = "the plan was rejected three times and needs a review by a person";
         return Err(Failure::refused(why).hint(hint));

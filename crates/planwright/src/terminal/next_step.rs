@@ -14,8 +14,8 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
             "planwright diff ID {based_on} shows what changed since; repeat the edit on the current version"
         ),
         Hint::TrustExecutor { executor } => format!(
-            "planwright executors lists the executors; planwright executors trust {} trusts one that this workspace \
-             describes (--trust-project-servers does so for one command)",
+            "planwright executors lists the executors; planwright trust shows `{}` and what else this workspace \
+             brings, and asks",
             line(executor)
         ),
         Hint::StartRun(plan) => format!("planwright run {plan} starts one"),
