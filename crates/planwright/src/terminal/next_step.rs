@@ -2,6 +2,7 @@
 
 use crate::terminal::no_model::CONFIGURE_MODEL;
 use crate::terminal::printer::line;
+use crate::workspace::principal::how_a_person_approves;
 use planwright_core::error::Hint;
 use planwright_core::text::nearest_names;
 
@@ -29,6 +30,7 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
         }
         Hint::EndRun(run) => format!("planwright cancel {run} ends it"),
         Hint::ChooseModel { name, known } => choose_model(name, known),
+        Hint::AskPerson => how_a_person_approves("planwright approve ID --digest DIGEST"),
         fixed => return fixed_words(fixed).map(str::to_owned),
     })
 }
@@ -109,6 +111,7 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         | Hint::ResumeRun(_)
         | Hint::RepairRun(_)
         | Hint::EndRun(_)
+        | Hint::AskPerson
         | Hint::ChooseModel { .. } => return None,
     })
 }

@@ -346,7 +346,7 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
         Ok(app) => app,
         Err(failure) => {
             let exit = failure.exit;
-            let name = if matches!(exit, Exit::Store | Exit::Locked) {
+            let name = if matches!(exit, Exit::Store | Exit::Locked | Exit::Refused) {
                 "store"
             } else {
                 "tools"

@@ -11,13 +11,6 @@ use crate::workspace::principal::refuse_agents;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Trust this folder: what its files allow beyond the defaults counts only after this.
-///
-/// The files of a folder (planwright.toml, .mcp.json, .vscode/mcp.json, .plans/prompts) can bring
-/// rules that allow calls, programs, servers, places of models, secrets and addresses that are told
-/// things. This shows exactly what they bring and asks once for all of it. The answer is kept in
-/// your own directory, for exactly what was shown: what changes later is asked about again. What
-/// tightens (rules that ask or deny, limits) counts without a word. Agents cannot trust.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// List what is trusted, here and in other folders, and what is not trusted here.

@@ -40,7 +40,9 @@ fn yes_from_an_agents_shell_is_a_request() {
             );
         }
         let digest = clone.bench.digest("tidy");
-        by_agent(&clone, mark, &["approve", "tidy", "--digest", &digest]).ends(3);
+        let refused = by_agent(&clone, mark, &["approve", "tidy", "--digest", &digest]);
+        let refused = refused.complains(3, "may not approve");
+        assert!(refused.err.contains("a person approves"), "{refused:#?}");
         clone.is_unharmed();
         let shown = clone.run(&["show", "tidy", "--json"]).json();
         assert_eq!(shown["status"], "proposed", "{shown:#}");
@@ -153,4 +155,15 @@ fn hints_for_agents_never_name_yes() {
     clone.run(&["import", "greet.json"]).ends(0);
     let said = by_agent(&clone, ("CLAUDECODE", "1"), &["delete", "greet"]).ends(3);
     assert!(!said.err.contains("--yes"), "{said:#?}");
+}
+
+#[test]
+fn the_demo_in_an_agents_shell_ends_where_a_person_is_needed() {
+    let clone = Clone::new();
+    let args = ["demo", "--dir", "stage"];
+    let said = by_agent(&clone, ("CLAUDECODE", "1"), &args).ends(0);
+    for words in ["may not approve", "This shell belongs to an agent"] {
+        assert!(said.err.contains(words), "{said:#?}");
+    }
+    assert!(!clone.bench.path("stage/notes.txt").exists());
 }

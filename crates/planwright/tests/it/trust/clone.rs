@@ -108,12 +108,16 @@ impl Clone {
             let warnings = said.err.matches("not trusted, and so ignored");
             assert_eq!(warnings.count(), 1, "one line: {said:#?}");
         };
-        told(&self.run(&["validate", plan]));
-        warned(&self.run(&["doctor"]));
-        told(&self.run(&["run", plan]));
-        told(&self.run(&["create", "greet everybody"]));
-        told(&self.say(&["chat", "--json"], "hello\n"));
+        let said = [
+            self.run(&["validate", plan]),
+            self.run(&["run", plan]),
+            self.run(&["create", "greet everybody"]),
+            self.say(&["chat", "--json"], "hello\n"),
+        ];
+        let doctor = self.run(&["doctor"]);
         self.is_unharmed();
+        said.iter().for_each(told);
+        warned(&doctor);
     }
 
     #[track_caller]

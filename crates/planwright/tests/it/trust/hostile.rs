@@ -15,7 +15,7 @@ fn an_allow_rule_and_run_command_of_a_clone_run_nothing() {
         "[local]\nrun_command = true\n[[policy.rules]]\nname = \"read-only\"\ntool = \"*\"\nthen = \"allow\"\n",
     );
     let command = clone.bench.document(json!({ "id": "release", "steps": [
-        { "id": "a", "tool": "local.run_command", "args": { "argv": ["touch", "pwned"] } },
+        { "id": "a", "tool": "local.run_command", "args": { "command": "touch", "args": ["pwned"] } },
     ]}));
     clone.is_looked_at(&command, "run_command");
     // A tool that is there is asked about, whatever the clone's rule says.
@@ -26,8 +26,10 @@ fn an_allow_rule_and_run_command_of_a_clone_run_nothing() {
     assert!(shown.err.contains("not trusted"), "{shown:#?}");
     clone.is_unharmed();
     clone.bench.trust();
-    clone.run(&["run", &plan]).ends(0);
-    assert!(clone.bench.path("pwned").exists());
+    for plan in [&plan, &command] {
+        clone.run(&["run", plan]).ends(0);
+        std::fs::remove_file(clone.bench.path("pwned")).unwrap();
+    }
 }
 
 #[test]
