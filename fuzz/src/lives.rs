@@ -257,7 +257,7 @@ fn open_run(review: &mut Review, digest: Digest, now: Timestamp) {
     let before = spent(review);
     let command = ReviewCommand::OpenRun { run, digest };
     if let Ok(events) = review.decide(&command, now) {
-        let usable = usable.expect("a run was opened that nobody approved");
+        let usable = usable.expect("a run was opened without an approval");
         note(review, events, now);
         // One who agreed twice counts once, and both are used.
         assert!(spent(review) >= before + usable, "approvals are not used");

@@ -1,16 +1,15 @@
 //! Waiting for what the system is short of: file descriptors and processes.
 //!
 //! That none is free says nothing about the step that wanted one, and often passes within a moment,
-//! when another call ends. So whoever opens a file or starts a program tries again for a while
+//! when another call ends. So opening a file or starting a program is tried again for a while
 //! before the call fails, and the failure is one that may pass.
 
+use planwright_engine::Pauses;
 use rustix::io::Errno;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// After this time the call fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -22,29 +21,12 @@ pub(crate) fn is_scarce(error: &io::Error) -> bool {
     )
 }
 
-/// The pauses between attempts, each twice as long as the one before.
-struct Pauses {
-    next: Duration,
-    until: Instant,
-}
-
-impl Pauses {
-    fn new() -> Self {
-        Self {
-            next: FIRST_PAUSE,
-            until: Instant::now() + PATIENCE,
-        }
-    }
-
-    /// Returns how long to wait after this failure; `None` if waiting does not help, or not any
-    /// more.
-    fn after(&mut self, error: &io::Error) -> Option<Duration> {
-        if !is_scarce(error) || Instant::now() >= self.until {
-            return None;
-        }
-        let pause = self.next;
-        self.next = (pause * 2).min(LONGEST_PAUSE);
-        Some(pause)
+/// Returns how long to wait after this failure; `None` if waiting does not help, or not any more.
+fn pause_after(error: &io::Error, pauses: &mut Pauses) -> Option<Duration> {
+    if is_scarce(error) {
+        pauses.next()
+    } else {
+        None
     }
 }
 
@@ -53,13 +35,13 @@ pub(crate) async fn wait_for_room<T>(
     cancelled: &CancellationToken,
     mut attempt: impl FnMut() -> io::Result<T>,
 ) -> io::Result<T> {
-    let mut pauses = Pauses::new();
+    let mut pauses = Pauses::within(PATIENCE);
     loop {
         let error = match attempt() {
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
-        let Some(pause) = pauses.after(&error) else {
+        let Some(pause) = pause_after(&error, &mut pauses) else {
             return Err(error);
         };
         tokio::select! {
@@ -73,13 +55,13 @@ pub(crate) async fn wait_for_room<T>(
 pub(crate) fn wait_for_room_blocking<T>(
     mut attempt: impl FnMut() -> io::Result<T>,
 ) -> io::Result<T> {
-    let mut pauses = Pauses::new();
+    let mut pauses = Pauses::within(PATIENCE);
     loop {
         let error = match attempt() {
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
-        match pauses.after(&error) {
+        match pause_after(&error, &mut pauses) {
             Some(pause) => std::thread::sleep(pause),
             None => return Err(error),
         }
@@ -114,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn other_errors_and_calls_that_nobody_wants_are_not_waited_for() {
+    async fn other_errors_and_cancelled_calls_are_not_waited_for() {
         let wanted = CancellationToken::new();
         assert!(
             wait_for_room(&wanted, failing(1, Errno::NOENT))

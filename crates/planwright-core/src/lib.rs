@@ -7,6 +7,7 @@
 //! * [`plan`]: the document, its references, validation, digest and graph.
 //! * [`planning`]: what models that write plans are told, and how their answers are read.
 //! * [`policy`]: what the operator decided about calls and people.
+//! * [`briefing`]: what an approver is shown.
 //! * [`review`]: the life of a plan: versions, approvals, rejections.
 //! * [`run`]: the life of a run: `decide` says what may happen, `apply` notes what happened.
 //! * [`journal`]: how both are written down.
@@ -24,6 +25,7 @@
 
 pub mod adjust;
 pub mod artifact;
+pub mod briefing;
 pub mod digest;
 pub mod error;
 pub mod event;

@@ -37,7 +37,7 @@
 //! let candidate = engine.plans().compile(document.clone()).await?;
 //! let (catalog, policy) = (engine.catalog(), engine.policy());
 //! let paper = preview(&candidate.plan, &catalog, policy, Engine::DEFAULT_POLICY);
-//! assert_eq!(paper.steps[1].args["name"], "all who heard: <tool result>");
+//! assert_eq!(paper.steps[1].args["name"], "all who heard: ‹result of step first›");
 //!
 //! // A real one, with variables given at run time, a limit, guards, and callbacks.
 //! let mut options = RunOptions::new(Principal::person("ada"));
@@ -84,7 +84,8 @@ pub mod telemetry;
 pub mod webhooks;
 
 pub use context::{
-    AgentSettings, ConcurrencyLimits, Observer, Retention, crash, on_step_complete, on_step_start,
+    AgentSettings, ConcurrencyLimits, Observer, Pauses, Retention, crash, on_step_complete,
+    on_step_start,
 };
 pub use dispatch::RunError;
 pub use engine::{Engine, EngineBuilder};

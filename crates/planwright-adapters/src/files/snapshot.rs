@@ -4,9 +4,12 @@
 //! Files that git ignores, hidden files and files that look like a secret stay out, by name:
 //! nothing but the description is opened.
 
+use crate::local::read_current_files;
 use ignore::{DirEntry, WalkBuilder};
+use planwright_core::briefing::CurrentFile;
 use planwright_core::planning::{SnapshotFile, WorkspaceSnapshot};
 use planwright_engine::port::{BoxFuture, Surroundings};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -69,6 +72,17 @@ impl Surroundings for WorkspaceSurroundings {
         Box::pin(async move {
             let looked = tokio::task::spawn_blocking(move || look(&root)).await;
             looked.unwrap_or_default()
+        })
+    }
+
+    fn current_files(
+        &self,
+        paths: Vec<String>,
+    ) -> BoxFuture<'static, BTreeMap<String, CurrentFile>> {
+        let root = self.root.clone();
+        Box::pin(async move {
+            let read = tokio::task::spawn_blocking(move || read_current_files(&root, paths)).await;
+            read.unwrap_or_default()
         })
     }
 }

@@ -6,6 +6,7 @@
 
 mod append_file;
 pub(crate) mod capture;
+mod current_file;
 pub mod fuzzing;
 mod http_get;
 mod list_dir;
@@ -18,5 +19,6 @@ mod server;
 mod workspace;
 mod write_file;
 
+pub(crate) use current_file::read_current_files;
 pub use options::{HttpOptions, LocalOptions};
 pub use server::Local;

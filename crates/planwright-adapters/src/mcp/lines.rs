@@ -145,7 +145,7 @@ async fn listen(stdout: ChildStdout, heard: mpsc::Sender<ServerJsonRpcMessage>, 
                     if !wire.settled.load(Ordering::Relaxed) {
                         return wire.end(End::Gone(why));
                     }
-                    let (outline, line_ended) = lines.skip().await;
+                    let (outline, line_ended) = lines.pass_over_line().await;
                     if !pass_over(outline, why, &heard, &wire).await {
                         return;
                     }
@@ -181,7 +181,7 @@ async fn pass_over(
             wire.ignore();
             return true;
         }
-        // Some call would wait for its answer for ever, and nobody can say which.
+        // Some call would wait for its answer for ever, and the message does not say which.
         Outline::Unknown => {
             wire.end(End::Gone(format!(
                 "{why}, which is too large, and which call it answers cannot be told"
@@ -259,7 +259,7 @@ impl<R: AsyncBufRead + Unpin> BoundedLines<R> {
 
     /// Passes over the rest of a line that is too long, without keeping it. Returns what can be told
     /// of it, and whether it ended.
-    async fn skip(&mut self) -> (Outline, bool) {
+    async fn pass_over_line(&mut self) -> (Outline, bool) {
         let begun = std::mem::take(&mut self.line);
         let mut skipped = begun.len();
         let read_begun = tokio::task::spawn_blocking(move || {

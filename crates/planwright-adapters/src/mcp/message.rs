@@ -147,7 +147,7 @@ pub(super) fn too_large(id: RequestId, why: String) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(TOO_LARGE, why, None), Some(id))
 }
 
-/// A request that is too large is answered like one that nobody knows.
+/// A request that is too large is answered like one with an unknown method.
 pub(super) fn too_large_request(id: RequestId) -> ServerJsonRpcMessage {
     let request = CustomRequest::new("(a request that is too large)", None);
     ServerJsonRpcMessage::request(ServerRequest::CustomRequest(request), id)

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use rmcp::model::NumberOrString::{Number, String as Text};
 
-    /// The outline, which is the same in whatever portions the bytes come.
+    /// The outline, which does not depend on the portions in which the bytes come.
     fn outline(text: &str) -> Outline {
         let mut whole = OutlineReader::default();
         whole.read(text.as_bytes());

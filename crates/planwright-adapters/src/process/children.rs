@@ -36,7 +36,7 @@ pub struct Children(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// The common beginning of all marks. Nobody else uses it; it is no secret.
+    /// The common beginning of all marks. No other process uses it; it is no secret.
     token: String,
     started: AtomicU64,
     watchdog: Watchdog,

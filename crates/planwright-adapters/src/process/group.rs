@@ -143,8 +143,8 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Nobody waits for the end of a group that is dropped, so a thread of its own does. If it gets no
-/// thread or no time, the record stays for whoever takes the run over.
+/// No call waits for the end of a group that is dropped, so a thread of its own does. If it gets no
+/// thread or no time, the record stays for the next owner of the run.
 fn end_apart(found: Found) {
     let ending = std::thread::Builder::new().spawn(move || {
         if let Err(error) = leftovers::end(&found) {

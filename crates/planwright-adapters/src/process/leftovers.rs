@@ -129,7 +129,7 @@ fn find_left(found: &Found, known: &[Process]) -> Result<Left, StillRunning> {
 }
 
 /// A number is not given again while it is the number of a group. So a leader that began at
-/// another time means that the group is gone, and no leader at all means that nobody knows whose
+/// another time means that the group is gone, and no leader at all leaves open whose
 /// group it is. `leader` is when the process with that number began.
 fn select(
     found: &Found,

@@ -1,4 +1,4 @@
-//! The files that say which process works for which call, for whoever takes the run over.
+//! The files that say which process works for which call, for the next owner of the run.
 //!
 //! A file is made before its process is started and removed after it was seen to end. Its name has
 //! the run and the mark, which are enough to find what was started; the rest is written once it is

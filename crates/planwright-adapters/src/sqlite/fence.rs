@@ -2,7 +2,7 @@
 //!
 //! It goes down for good when the disk failed under a commit, when the writer died, and when the
 //! files that are open are not the ones with their names any more. A database that was removed or
-//! replaced still takes writes, and acknowledges what nobody will ever read: calls must not be made
+//! replaced still takes writes, and acknowledges what no process will ever read: calls must not be made
 //! on the strength of that. The files are compared by device and inode, and never opened for it:
 //! closing a second descriptor would drop the locks that SQLite holds on the file.
 
@@ -113,7 +113,7 @@ impl Fence {
     }
 }
 
-/// The file's name without its directory: readers of the reason may be anybody.
+/// The file's name without its directory: callers without a right to read paths see the reason too.
 fn describe(path: &Path, replaced: bool) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).display();
     if replaced {
@@ -153,7 +153,7 @@ impl Drop for PanicGuard {
     }
 }
 
-/// Looks at the fence's files again and again, once anybody waits for its failure.
+/// Looks at the fence's files again and again, once a caller waits for its failure.
 #[derive(Debug, Default)]
 pub(super) struct FenceWatch(Mutex<Option<Ticker>>);
 

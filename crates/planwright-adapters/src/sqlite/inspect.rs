@@ -56,7 +56,7 @@ impl SqliteStore {
         .await
     }
 
-    /// The time of the latest change, by the clock of whoever made it; `None` if there is none.
+    /// The time of the latest change, by the clock of the process that made it; `None` if there is none.
     pub async fn last_change(&self) -> Result<Option<Timestamp>, StoreError> {
         let sql = "SELECT max(updated_at) FROM streams";
         let at: Option<i64> = self

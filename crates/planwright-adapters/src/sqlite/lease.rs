@@ -200,7 +200,7 @@ pub(super) fn release_held(connection: &Connection, run: &RunId) -> Result<(), r
 }
 
 /// The owner of a lease that was not given back, if it holds its lock: the operating system shows
-/// that it is alive, whatever the clock says about the lease.
+/// that it is alive, even when the lease has run out by the clock.
 pub(super) fn living_owner(
     connection: &Connection,
     directory: &Path,

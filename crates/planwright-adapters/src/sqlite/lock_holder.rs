@@ -7,7 +7,7 @@ use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// The byte of the file `-shm` that whoever writes holds a lock on.
+/// The byte of the file `-shm` that the writing process holds a lock on.
 const WRITE_LOCK: u64 = 120;
 const MAX_NAME_BYTES: usize = 64;
 

@@ -150,7 +150,7 @@ fn write_beside(
                 "it does not hold what it says".to_owned(),
             ));
         }
-        // It was made of a damaged store and says so; whoever reads it is told again.
+        // It was made of a damaged store and says so; its readers are told again.
         Err(RewriteStoreError::Damaged(_)) if !manifest.damage.is_empty() => {}
         Err(error) => return Err(error),
     }

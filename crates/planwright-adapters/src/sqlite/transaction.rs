@@ -278,7 +278,7 @@ fn insert_stream(
 }
 
 /// Writes only what differs: a status that stays costs no page.
-/// Replaces what is cached about a stream, whatever its journal says.
+/// Replaces what is cached about a stream, also against what its journal says.
 pub(super) fn correct_status(
     tables: (&Connection, &Cipher),
     stream: StreamName,

@@ -306,7 +306,7 @@ impl Writer {
             .map_err(|error| failed(&error))
     }
 
-    /// Tells the log who is in the way. Callers are not told: they may be anybody.
+    /// Tells the log who is in the way. Callers are not told: they may have no right to know.
     fn note_busy(&self, error: &StoreError) {
         if let StoreError::Busy(reason) = error {
             let holder = find_lock_holder(&self.options.path).map(|holder| holder.to_string());
@@ -314,7 +314,7 @@ impl Writer {
         }
     }
 
-    /// What was committed to files that nobody will find again is not acknowledged.
+    /// What was committed to files that no process will find again is not acknowledged.
     fn check_files(&self) -> Result<(), StoreError> {
         self.fence.look();
         match self.fence.reason() {

@@ -128,7 +128,7 @@ async fn a_command_may_tidy_up_when_everything_ends() {
         pid_in(bench.path("child")).await;
         children.end().await;
     });
-    // It did end by itself, and nobody knows why it did.
+    // It did end by itself, for an unknown reason.
     let Err(CallError::Lost(reason)) = outcome else {
         panic!("{outcome:?}");
     };

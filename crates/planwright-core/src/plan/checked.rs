@@ -267,6 +267,21 @@ impl Plan {
         self.templates.get(&ix)?.prompt.as_ref()
     }
 
+    /// The parsed question of a step, if there is a reference in it.
+    pub(crate) fn message_template(&self, ix: StepIx) -> Option<&Template> {
+        self.templates.get(&ix)?.message.as_ref()
+    }
+
+    /// The parsed target of a step, if there is a reference in it.
+    pub(crate) fn target_template(&self, ix: StepIx) -> Option<&Template> {
+        self.templates.get(&ix)?.target.as_ref()
+    }
+
+    /// The parsed list that a step runs over.
+    pub(crate) fn for_each_template(&self, ix: StepIx) -> Option<&Template> {
+        self.templates.get(&ix)?.for_each.as_ref()
+    }
+
     fn resolve_text(
         &self,
         template: &Template,

@@ -15,6 +15,7 @@ mod expression;
 mod finding;
 mod graph;
 mod import;
+mod known_values;
 mod markdown;
 mod reference;
 mod render;
@@ -37,6 +38,7 @@ pub use expression::{ArgumentUse, Condition, ConditionError, Expectation};
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
 pub use import::{ReadPlanError, SourceLocation};
+pub use known_values::{KnownValues, LatePart, known_args};
 pub use markdown::{
     MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as,
     to_cursor, to_markdown,

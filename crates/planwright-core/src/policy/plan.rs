@@ -3,9 +3,8 @@
 use super::late::unknown_arguments;
 use super::{Judgement, LateChoice, Mode, Policy, Subject, Verdict, late_arguments};
 use crate::id::StepId;
-use crate::plan::{Action, Plan, StepIx, is_type_name};
-use crate::run::known_args;
-use crate::tool::Catalog;
+use crate::plan::{Action, Plan, StepIx, is_type_name, known_args};
+use crate::tool::{Catalog, EffectClass};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -295,6 +294,33 @@ impl JudgedPlan {
             Some((name, choice))
         })
         .collect()
+    }
+
+    /// Returns the choices of an approver who made none, for every step that asks: what an executor
+    /// wants and what cannot be repeated is asked about once it is known.
+    pub fn careful_choices(
+        &self,
+        plan: &Plan,
+        catalog: &Catalog,
+        default: &LateChoice,
+    ) -> BTreeMap<String, LateChoice> {
+        let asked =
+            self.steps.iter().zip(plan.indices()).filter(|(step, _)| {
+                !step.late.is_empty() && step.judgement.verdict == Verdict::Ask
+            });
+        let choices = asked.map(|(step, ix)| {
+            let tool = plan.step(ix).tool.as_deref();
+            let repeatable = tool
+                .and_then(|name| catalog.resolve(name).ok())
+                .is_some_and(|tool| tool.class != EffectClass::Unsafe);
+            let choice = if repeatable {
+                default
+            } else {
+                &LateChoice::Ask
+            };
+            (step.step.to_string(), choice.clone())
+        });
+        choices.collect()
     }
 
     /// Returns whether every choice is about a step that has something to choose, and every

@@ -275,7 +275,7 @@ impl Review {
         Some(())
     }
 
-    /// The approvals that the run spent stay spent: nobody knows what it did with them.
+    /// The approvals that the run spent stay spent: it is unknown what it did with them.
     fn note_loss(&mut self, run: &RunId, by: &Principal, loss: &str, at: Timestamp) -> Option<()> {
         let place = self.runs.iter().position(|opened| opened.run == *run)?;
         self.written_off.push(WrittenOffRun {

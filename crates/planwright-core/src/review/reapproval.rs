@@ -4,9 +4,8 @@
 use super::approval::{are_enough, first_of_each};
 use super::{Approval, ApprovalState, BuildsOn, Review};
 use crate::id::StepId;
-use crate::plan::{Plan, StepIx, executable_step};
+use crate::plan::{Plan, StepIx, executable_step, known_args};
 use crate::policy::JudgedPlan;
-use crate::run::known_args;
 use crate::time::Timestamp;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -112,7 +112,7 @@ impl Run {
         self.queued = if let RunEvent::RunQueued { slots } = entry.event {
             Some(slots)
         } else {
-            // Whatever it says, the run had its turn, or does not wait for it any more.
+            // Every other event means that the run had its turn, or does not wait for it any more.
             None
         };
         let isolating = matches!(entry.event, RunEvent::StepIsolated { .. });

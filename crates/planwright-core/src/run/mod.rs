@@ -44,7 +44,7 @@ pub use guard::GuardBlock;
 pub use idempotency::idempotency_key;
 pub use instances::{Instance, Loop};
 pub use look::{Look, LookedAt, RunReflection};
-pub use preview::{PLACEHOLDER, Preview, PreviewStep, known_args, preview};
+pub use preview::{Preview, PreviewStep, preview};
 pub use question::{Answered, Asked, Question, Reply};
 pub use reflection::{CriterionCheck, Reflection, ReflectionWish, Spent};
 pub use refusal::{Corrupt, Refusal, Shown};

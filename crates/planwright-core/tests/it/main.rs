@@ -4,9 +4,11 @@
 
 mod adjustments;
 mod agents;
+mod briefing;
 mod consent_histories;
 mod consent_oracle;
 mod consent_rules;
+mod deceptive_plans;
 mod digests;
 mod edits;
 mod error_pages;

@@ -32,7 +32,7 @@ fn verdicts(preview: &Preview) -> Vec<&'static str> {
 }
 
 #[test]
-fn known_values_are_filled_in_and_the_rest_is_a_placeholder() {
+fn known_values_are_filled_in_and_the_rest_is_named_by_its_source() {
     let preview = on_paper(json!({
         "id": "p", "variables": {"name": "ada", "config": {"port": 8080}},
         "steps": [
@@ -49,8 +49,8 @@ fn known_values_are_filled_in_and_the_rest_is_a_placeholder() {
     assert_eq!(
         preview.steps[1].args,
         json!({
-            "all": "<tool result>", "part": "<tool result>", "text": "ada: <tool result>",
-            "deep": [{"k": "<tool result>"}], "n": 1,
+            "all": "‹result of step a›", "part": "‹list[0] of step a›", "text": "ada: ‹x of step a›",
+            "deep": [{"k": "‹result of step a›"}], "n": 1,
         })
     );
 }
@@ -108,6 +108,9 @@ fn a_loop_over_a_known_list_shows_each_call_and_is_charged_for_all_of_them() {
         ])
     );
     assert_eq!(preview.steps[1].items, None);
-    assert_eq!(preview.steps[1].args, json!({"who": "<tool result>"}));
+    assert_eq!(
+        preview.steps[1].args,
+        json!({"who": "‹one element of result of step each›"})
+    );
     assert_eq!(verdicts(&preview), ["allow", "allow", "ask", "deny"]);
 }

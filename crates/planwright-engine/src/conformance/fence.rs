@@ -3,15 +3,10 @@
 
 use super::fixture::Subject;
 use crate::memory::{ManualClock, MemoryArtifacts};
-use crate::port::{
-    AcquireError, Append, AppendError, BoxFuture, FeedOf, Journal, Lease, Leases, OwnerId, Placed,
-    Position, StoreError,
-};
+use crate::port::{AppendError, BoxFuture, Journal, Lease, Leases, OwnerId, StoreError};
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::{Engine, FunctionTools};
-use planwright_core::id::RunId;
-use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::Shown;
 use planwright_core::time::Timestamp;
@@ -169,59 +164,9 @@ impl Leases for Unrenewed {
         })
     }
 
-    fn acquire<'a>(
-        &'a self,
-        run: &'a RunId,
-        owner: &'a OwnerId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Lease, AcquireError>> {
-        self.inner.acquire(run, owner, ttl)
-    }
-
-    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.inner.release(lease)
-    }
-
-    fn living_owner<'a>(
-        &'a self,
-        run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Option<OwnerId>, StoreError>> {
-        self.inner.living_owner(run)
-    }
-
-    fn is_dead<'a>(&'a self, owner: &'a OwnerId) -> BoxFuture<'a, Result<bool, StoreError>> {
-        self.inner.is_dead(owner)
-    }
-
-    fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
-        self.inner.lease(run)
-    }
+    crate::forward_methods!(acquire, release, living_owner, is_dead, lease);
 }
 
 impl Journal for Unrenewed {
-    fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>> {
-        self.inner.append(appends)
-    }
-
-    fn read<'a>(
-        &'a self,
-        stream: &'a StreamName,
-        after: u64,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
-        self.inner.read(stream, after, limit)
-    }
-
-    fn feed<'a>(
-        &'a self,
-        of: &'a FeedOf,
-        after: Position,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>> {
-        self.inner.feed(of, after, limit)
-    }
-
-    fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {
-        self.inner.head(stream)
-    }
+    crate::forward_methods!(append, read, feed, head);
 }

@@ -1,13 +1,15 @@
 //! Whole ports passed on to another store, for stores that differ from it in one respect.
 
 pub use crate::port::{
-    BoxFuture, Changes, Mailbox, MailboxMessage, MessageId, StoreError, StoreHealth, StreamCounts,
-    StreamIndex, StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, BoxFuture, Changes, FeedOf, Lease, Mailbox, MailboxMessage,
+    MessageId, OwnerId, Placed, Position, StoreError, StoreHealth, StreamCounts, StreamIndex,
+    StreamInfo, StreamStatus,
 };
 pub use planwright_core::id::{PlanId, RunId};
-pub use planwright_core::journal::StreamName;
+pub use planwright_core::journal::{Head, Record, StreamName};
 pub use planwright_core::status::CachedStatus;
 pub use planwright_core::time::Timestamp;
+pub use std::time::Duration;
 pub use tokio::sync::watch::Receiver;
 
 /// Implements ports of a store by passing every request on to its field `inner`:
@@ -132,5 +134,143 @@ macro_rules! forward_ports {
                 }
             }
         };
+    };
+}
+
+/// Implements methods of the ports `Journal` and `Leases` by passing them on to the field `inner`,
+/// inside an `impl` that writes the others itself: `forward_methods!(feed, head);`.
+#[macro_export]
+macro_rules! forward_methods {
+    ($($method:ident),+) => {
+        $($crate::forward_methods!(@$method);)+
+    };
+    (@append) => {
+        fn append(
+            &self,
+            appends: Vec<$crate::conformance::forward::Append>,
+        ) -> $crate::conformance::forward::BoxFuture<
+            '_,
+            Result<(), $crate::conformance::forward::AppendError>,
+        > {
+            self.inner.append(appends)
+        }
+    };
+    (@read) => {
+        fn read<'a>(
+            &'a self,
+            stream: &'a $crate::conformance::forward::StreamName,
+            after: u64,
+            limit: usize,
+        ) -> $crate::conformance::forward::BoxFuture<
+            'a,
+            Result<
+                Vec<$crate::conformance::forward::Record>,
+                $crate::conformance::forward::StoreError,
+            >,
+        > {
+            self.inner.read(stream, after, limit)
+        }
+    };
+    (@feed) => {
+        fn feed<'a>(
+            &'a self,
+            of: &'a $crate::conformance::forward::FeedOf,
+            after: $crate::conformance::forward::Position,
+            limit: usize,
+        ) -> $crate::conformance::forward::BoxFuture<
+            'a,
+            Result<
+                Vec<$crate::conformance::forward::Placed>,
+                $crate::conformance::forward::StoreError,
+            >,
+        > {
+            self.inner.feed(of, after, limit)
+        }
+    };
+    (@head) => {
+        fn head<'a>(
+            &'a self,
+            stream: &'a $crate::conformance::forward::StreamName,
+        ) -> $crate::conformance::forward::BoxFuture<
+            'a,
+            Result<$crate::conformance::forward::Head, $crate::conformance::forward::StoreError>,
+        > {
+            self.inner.head(stream)
+        }
+    };
+    (@acquire) => {
+        fn acquire<'a>(
+            &'a self,
+            run: &'a $crate::conformance::forward::RunId,
+            owner: &'a $crate::conformance::forward::OwnerId,
+            ttl: $crate::conformance::forward::Duration,
+        ) -> $crate::conformance::forward::BoxFuture<
+            'a,
+            Result<$crate::conformance::forward::Lease, $crate::conformance::forward::AcquireError>,
+        > {
+            self.inner.acquire(run, owner, ttl)
+        }
+    };
+    (@renew) => {
+        fn renew<'a>(
+            &'a self,
+            lease: &'a $crate::conformance::forward::Lease,
+            ttl: $crate::conformance::forward::Duration,
+        ) -> $crate::conformance::forward::BoxFuture<
+            'a,
+            Result<$crate::conformance::forward::Lease, $crate::conformance::forward::AppendError>,
+        > {
+            self.inner.renew(lease, ttl)
+        }
+    };
+    (@release) => {
+        fn release<'a>(
+            &'a self,
+            lease: &'a $crate::conformance::forward::Lease,
+        ) -> $crate::conformance::forward::BoxFuture<
+            'a,
+            Result<(), $crate::conformance::forward::StoreError>,
+        > {
+            self.inner.release(lease)
+        }
+    };
+    (@living_owner) => {
+        fn living_owner<'a>(
+            &'a self,
+            run: &'a $crate::conformance::forward::RunId,
+        ) -> $crate::conformance::forward::BoxFuture<
+            'a,
+            Result<
+                Option<$crate::conformance::forward::OwnerId>,
+                $crate::conformance::forward::StoreError,
+            >,
+        > {
+            self.inner.living_owner(run)
+        }
+    };
+    (@is_dead) => {
+        fn is_dead<'a>(
+            &'a self,
+            owner: &'a $crate::conformance::forward::OwnerId,
+        ) -> $crate::conformance::forward::BoxFuture<
+            'a,
+            Result<bool, $crate::conformance::forward::StoreError>,
+        > {
+            self.inner.is_dead(owner)
+        }
+    };
+    (@lease) => {
+        fn lease<'a>(
+            &'a self,
+            run: &'a $crate::conformance::forward::RunId,
+        ) -> $crate::conformance::forward::BoxFuture<
+            'a,
+            Result<
+                Option<$crate::conformance::forward::Lease>,
+                $crate::conformance::forward::StoreError,
+            >,
+        > {
+            self.inner.lease(run)
+        }
     };
 }

@@ -22,7 +22,7 @@ pub use limiter::ConcurrencyLimits;
 pub(crate) use limiter::{Demand, Limiter, Permit};
 pub(crate) use observer::Observers;
 pub use observer::{Observer, on_step_complete, on_step_start};
-pub(crate) use pauses::Pauses;
+pub use pauses::Pauses;
 pub(crate) use ports::Ports;
 pub(crate) use settings::Settings;
 pub use settings::{AgentSettings, Retention};

@@ -8,13 +8,14 @@ const LONGEST: Duration = Duration::from_secs(5);
 
 /// Pauses that double, until patience has run out.
 #[derive(Debug)]
-pub(crate) struct Pauses {
+pub struct Pauses {
     next: Duration,
     until: Instant,
 }
 
 impl Pauses {
-    pub(crate) fn within(patience: Duration) -> Self {
+    /// Starts with a short pause; the last one ends when `patience` has run out.
+    pub fn within(patience: Duration) -> Self {
         Self {
             next: FIRST,
             until: Instant::now() + patience,

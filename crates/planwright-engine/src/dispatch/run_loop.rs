@@ -328,7 +328,7 @@ impl RunLoop {
         let renewing = context.ports.store.renew(&lease, self.tenure.ttl());
         match self.collecting_calls(renewing).await {
             Ok(lease) => self.tenure.renew(lease, asked_at),
-            // Nobody else can take the run over in a store that cannot be written.
+            // No other process can take the run over in a store that cannot be written.
             Err(AppendError::Store(error))
                 if error.may_pass()
                     || matches!(error, StoreError::Failed(_))
@@ -499,7 +499,7 @@ impl RunLoop {
 
     /// Writes, and tries again for a while when the store cannot be written: what the entries say
     /// has happened and must not be lost because of a lock or a full disk. Another owner may have
-    /// taken the run over meanwhile; then the store refuses, whatever the clock says.
+    /// taken the run over meanwhile; then the store refuses, before the clock is asked.
     async fn append(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
         let context = Arc::clone(&self.context);
         let mut pauses = Pauses::within(STORE_PATIENCE);

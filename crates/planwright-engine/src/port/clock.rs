@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Tells the time in three ways, which jump differently.
 ///
 /// What is written down or expires goes by [`Clock::now`]: that is the time people and other
-/// machines mean. How long something may take goes by one of the others, which nobody can set.
+/// machines mean. How long something may take goes by one of the others, which cannot be set.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// The time of day. It jumps, in either direction, when the clock of the machine is set, and
     /// forwards when the machine wakes up.

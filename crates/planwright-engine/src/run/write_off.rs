@@ -90,7 +90,7 @@ impl Runs {
             status,
         } = damaged;
         let store = &*self.context.ports.store;
-        // Nobody can take it over meanwhile: the store gives no lease on a damaged journal.
+        // No process can take it over meanwhile: the store gives no lease on a damaged journal.
         if self.is_executed(run).await? {
             return Err(WriteOffError::Executed(run.clone()));
         }

@@ -1,13 +1,11 @@
 //! A store that fails: never a call without a durable start, and a restart goes on.
 
 use crate::world::{World, approved, chain, entries, options, status_of};
-use planwright_core::id::RunId;
-use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::journal::{Record, StreamName};
 use planwright_core::run::RunEvent;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore};
 use planwright_engine::port::{
-    AcquireError, Append, AppendError, BoxFuture, FeedOf, Journal, Lease, Leases, OwnerId, Placed,
-    Position, StoreError,
+    Append, AppendError, BoxFuture, Journal, Lease, Leases, OwnerId, StoreError,
 };
 use planwright_engine::{Engine, EngineBuilder, RunError};
 use serde_json::json;
@@ -160,30 +158,10 @@ impl Journal for FaultyStore {
         self.inner.read(stream, after, limit)
     }
 
-    fn feed<'a>(
-        &'a self,
-        of: &'a FeedOf,
-        after: Position,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>> {
-        self.inner.feed(of, after, limit)
-    }
-
-    fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {
-        self.inner.head(stream)
-    }
+    planwright_engine::forward_methods!(feed, head);
 }
 
 impl Leases for FaultyStore {
-    fn acquire<'a>(
-        &'a self,
-        run: &'a RunId,
-        owner: &'a OwnerId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Lease, AcquireError>> {
-        self.inner.acquire(run, owner, ttl)
-    }
-
     fn renew<'a>(
         &'a self,
         lease: &'a Lease,
@@ -195,24 +173,7 @@ impl Leases for FaultyStore {
         self.inner.renew(lease, ttl)
     }
 
-    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.inner.release(lease)
-    }
-
-    fn living_owner<'a>(
-        &'a self,
-        run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Option<OwnerId>, StoreError>> {
-        self.inner.living_owner(run)
-    }
-
-    fn is_dead<'a>(&'a self, owner: &'a OwnerId) -> BoxFuture<'a, Result<bool, StoreError>> {
-        self.inner.is_dead(owner)
-    }
-
-    fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
-        self.inner.lease(run)
-    }
+    planwright_engine::forward_methods!(acquire, release, living_owner, is_dead, lease);
 }
 
 /// Fails the `k`-th append to the run, restarts on a store that works, and checks what was called

@@ -138,7 +138,7 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Resu
 }
 
 /// Ends a service whose store failed for good: nothing can be recorded any more, so nothing is
-/// accepted, requests are told why, and the runs let go of their calls. Whoever supervises the
+/// accepted, requests are told why, and the runs let go of their calls. The supervisor of the
 /// process starts it again.
 async fn stop_without_store(
     http: &Http,

@@ -1,16 +1,13 @@
 //! A store in memory that notes which task reads and writes which journal: background tasks of the
 //! service do not count for a request.
 
-use planwright_core::id::RunId;
-use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::journal::{Record, StreamName};
 use planwright_engine::memory::MemoryStore;
 use planwright_engine::port::{
-    AcquireError, Append, AppendError, BoxFuture, FeedOf, Journal, Lease, Leases, OwnerId, Placed,
-    Position, StoreError, StoreHealth,
+    Append, AppendError, BoxFuture, Journal, Leases, StoreError, StoreHealth,
 };
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task;
 
@@ -93,56 +90,11 @@ impl Journal for CountingStore {
         self.inner.read(stream, after, limit)
     }
 
-    fn feed<'a>(
-        &'a self,
-        of: &'a FeedOf,
-        after: Position,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>> {
-        self.inner.feed(of, after, limit)
-    }
-
-    fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {
-        self.inner.head(stream)
-    }
+    planwright_engine::forward_methods!(feed, head);
 }
 
 impl Leases for CountingStore {
-    fn acquire<'a>(
-        &'a self,
-        run: &'a RunId,
-        owner: &'a OwnerId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Lease, AcquireError>> {
-        self.inner.acquire(run, owner, ttl)
-    }
-
-    fn renew<'a>(
-        &'a self,
-        lease: &'a Lease,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Lease, AppendError>> {
-        self.inner.renew(lease, ttl)
-    }
-
-    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.inner.release(lease)
-    }
-
-    fn living_owner<'a>(
-        &'a self,
-        run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Option<OwnerId>, StoreError>> {
-        self.inner.living_owner(run)
-    }
-
-    fn is_dead<'a>(&'a self, owner: &'a OwnerId) -> BoxFuture<'a, Result<bool, StoreError>> {
-        self.inner.is_dead(owner)
-    }
-
-    fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
-        self.inner.lease(run)
-    }
+    planwright_engine::forward_methods!(acquire, renew, release, living_owner, is_dead, lease);
 }
 
 impl StoreHealth for CountingStore {

@@ -19,6 +19,7 @@ const ROUTES: &[(&str, &str)] = &[
     ("GET /plan", "read"),
     ("POST /plan", "propose"),
     ("GET /plan/{id}", "read"),
+    ("GET /plan/{id}/briefing", "read"),
     ("PATCH /plan/{id}", "propose"),
     ("DELETE /plan/{id}", "delete"),
     ("POST /plan/{id}/approve", "approve"),

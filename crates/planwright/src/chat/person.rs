@@ -3,7 +3,9 @@
 use crate::command::execution::interrupts::{Interrupts, ask_unless_interrupted};
 use crate::command::execution::questions::{ask_about_waiting_steps, ask_step_input};
 use crate::exit::Failure;
-use crate::terminal::approval_prompt::{ApprovalQuestion, YesNo, ask_yes_no, obtain_approval};
+use crate::terminal::approval_prompt::{
+    ApprovalQuestion, Approved, YesNo, ask_yes_no, obtain_approval,
+};
 use crate::terminal::late_bound::LateChoices;
 use crate::terminal::pending_calls::call_lines;
 use crate::workspace::app::{App, user};
@@ -149,12 +151,13 @@ impl ChatPerson {
                 yes: false,
                 late: LateChoices::default(),
                 typed: String::new(),
+                can_edit: false,
             };
             runtime.block_on(obtain_approval(&app, &question))
         });
         match asked.await {
-            Ok(Ok(Some(given))) => Consented::Yes(Box::new(given)),
-            Ok(Ok(None)) => Consented::NotAsked,
+            Ok(Ok(Approved::Now(given))) => Consented::Yes(Box::new(given)),
+            Ok(Ok(Approved::Before | Approved::AfterEdit)) => Consented::NotAsked,
             // Other obstacles are reported by the start of the run.
             Ok(Err(_)) | Err(_) => Consented::No,
         }

@@ -1,15 +1,8 @@
-//! What the approver says about arguments that are only known later: `--late`, or asked on the
-//! terminal.
+//! What the approver says about arguments that are only known later: `--late`.
 
 use crate::exit::Failure;
-use crate::terminal::approval_prompt::read_answer;
-use crate::terminal::printer::{Printer, line};
-use planwright_core::plan::Plan;
-use planwright_core::policy::{JudgedPlan, LateChoice, Verdict};
+use planwright_core::policy::{JudgedPlan, LateChoice};
 use std::collections::BTreeMap;
-
-/// How often a choice that cannot be read is asked for again.
-const TRIES: usize = 3;
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct LateFlags {
@@ -74,60 +67,4 @@ impl LateChoices {
         chosen.extend(self.steps.clone());
         chosen
     }
-
-    /// The choices that were made, and those a person at the terminal makes for the other steps.
-    pub(crate) fn ask(
-        &self,
-        printer: Printer,
-        (plan, judged): (&Plan, &JudgedPlan),
-        default: &LateChoice,
-    ) -> Result<BTreeMap<String, LateChoice>, Failure> {
-        let mut chosen = self.choices_for(judged);
-        for step in judged
-            .steps
-            .iter()
-            .filter(|step| step.judgement.verdict == Verdict::Ask)
-        {
-            let id = step.step.to_string();
-            if step.late.is_empty() || chosen.contains_key(&id) {
-                continue;
-            }
-            let late: Vec<String> = step.late.iter().map(|name| line(name)).collect();
-            let question = format!(
-                "Step {id}: {} only known later. Type any, ask (see the call first) or a CEL constraint [{default}]",
-                late.join(", ")
-            );
-            let fits = |choice: &LateChoice| {
-                judged.check_choices(plan, &BTreeMap::from([(id.clone(), choice.clone())]))
-            };
-            let choice = ask_choice(printer, &question, default, fits)?;
-            chosen.insert(id, choice);
-        }
-        Ok(chosen)
-    }
-}
-
-fn ask_choice(
-    printer: Printer,
-    question: &str,
-    default: &LateChoice,
-    fits: impl Fn(&LateChoice) -> Result<(), String>,
-) -> Result<LateChoice, Failure> {
-    for _ in 0..TRIES {
-        let answer = read_answer(printer, question)?;
-        match answer.trim() {
-            "" => return Ok(default.clone()),
-            text => match text
-                .parse::<LateChoice>()
-                .map_err(|error| error.to_string())
-            {
-                Ok(choice) => match fits(&choice) {
-                    Ok(()) => return Ok(choice),
-                    Err(problem) => printer.talk(&line(&problem)),
-                },
-                Err(problem) => printer.talk(&line(&problem)),
-            },
-        }
-    }
-    Err(Failure::refused("not approved: no clear choice"))
 }

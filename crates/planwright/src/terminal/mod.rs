@@ -1,6 +1,8 @@
 //! Output and prompts on the terminal.
 
 pub(crate) mod approval_prompt;
+pub(crate) mod approval_screen;
+pub(crate) mod briefing_screen;
 pub(crate) mod dag;
 pub(crate) mod diff;
 pub(crate) mod editor;

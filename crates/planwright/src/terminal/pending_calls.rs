@@ -2,14 +2,17 @@
 //! anything.
 
 use crate::exit::Failure;
+use crate::terminal::briefing_screen::screen_options;
 use crate::terminal::printer::line;
-use crate::workspace::app::App;
+use crate::workspace::app::{App, user};
+use planwright_core::briefing::render_call;
 use planwright_core::run::{AskedCall, Run, StepState};
 use planwright_core::text::escape_invisible;
 use planwright_server::documents::read_asked_call;
+use std::collections::BTreeSet;
 
-/// The most of a call's arguments that is put on a screen. Larger ones are in a file.
-const MAX_SHOWN: usize = 256 << 10;
+/// The most lines of one call that are put on a screen.
+const MAX_LINES: usize = 5_000;
 
 /// The lines that show one call.
 pub(crate) async fn call_lines(
@@ -23,23 +26,17 @@ pub(crate) async fn call_lines(
         escape_invisible(&call.tool)
     )];
     lines.push(format!("  because {}", line(&call.reason)));
-    let args = serde_json::to_string_pretty(&call.args).unwrap_or_default();
-    if args.len() > MAX_SHOWN {
-        let start: String = args.chars().take(2_000).collect();
-        lines.extend(
-            start
-                .lines()
-                .map(|text| format!("  {}", escape_invisible(text))),
-        );
+    let plans = app.engine.plans();
+    let (briefed, effect) = plans.brief_call(&call.tool, call.args, &user()).await;
+    let options = screen_options(true, BTreeSet::new());
+    let rendered = render_call(&briefed, &effect, &options);
+    let shown = rendered.len().min(MAX_LINES);
+    let left_out = rendered.len() - shown;
+    lines.extend(rendered.into_iter().take(shown).map(|line| line.text));
+    if left_out > 0 {
         lines.push(format!(
-            "  … {} bytes in all: planwright log --json names the whole",
-            args.len()
+            "  … {left_out} more lines: planwright log --json names the whole"
         ));
-    } else {
-        lines.extend(
-            args.lines()
-                .map(|text| format!("  {}", escape_invisible(text))),
-        );
     }
     lines.push(format!("  call digest {}", call.digest));
     Ok(lines)

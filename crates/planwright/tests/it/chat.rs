@@ -263,7 +263,8 @@ fn a_person_is_shown_the_call_and_says_yes_or_no() {
         terminal.wait_for("Make this call? [y/N]");
         for words in [
             "step call wants to call local.append_file",
-            "\"content\": \"once\\n\"",
+            "appends to effects.txt",
+            "│ once",
             "call digest sha256:",
         ] {
             assert!(
@@ -625,7 +626,7 @@ fn a_plan_of_the_model_that_changes_something_is_the_persons_to_approve() {
         let mut terminal = Terminal::start(&bench, &["chat", "--plan-tools"]);
         terminal.wait_for("› ");
         terminal.types("note it\n");
-        terminal.wait_for("Approve and run? [y/N]");
+        terminal.wait_for("Approve and run?");
         assert!(terminal.seen().contains("Note it") && terminal.seen().contains("digest sha256:"));
         terminal.types(answer);
         wait_until("the answer", || provider.asked().len() == 3);

@@ -86,8 +86,8 @@ fn a_dry_run_has_the_same_shape_with_args_and_verdicts_and_calls_nothing() {
     assert_eq!(keys(&result), with(&RUN_KEYS, &["criticalPath"]));
     assert_eq!(result["runId"], Value::Null);
     assert_eq!(step(&result, "a")["args"], json!({ "value": { "n": 5 } }));
-    assert_eq!(step(&result, "b")["args"]["content"], "<tool result>");
-    assert_eq!(step(&result, "c")["args"]["content"], "got <tool result>!");
+    assert_eq!(step(&result, "b")["args"]["content"], "‹result of step a›");
+    assert_eq!(step(&result, "c")["args"]["content"], "got ‹n of step a›!");
     assert_eq!(step(&result, "a")["verdict"], "allow");
     assert_eq!(step(&result, "b")["verdict"], "ask");
     assert!(!bench.path("effects.txt").exists());

@@ -94,7 +94,7 @@ fn a_dry_run_shows_the_calls_of_a_loop_whose_list_is_known() {
     );
     let shown = bench.run(&["run", &plan, "--dry-run"]).ends(0);
     assert!(
-        shown.out.contains("[1]      {\"value\":\"y\"}"),
+        shown.out.contains("    [1]:\n      value: y\n"),
         "{shown:#?}"
     );
 }

@@ -360,13 +360,12 @@ fn policy_can_want_every_late_call_to_be_seen() {
 }
 
 #[test]
-fn a_person_at_the_terminal_chooses_for_each_late_step() {
+fn a_late_call_that_cannot_be_repeated_is_seen_before_it_is_made() {
     let bench = Bench::new();
     let plan = late(&bench, "x");
     let mut terminal = Terminal::start(&bench, &["run", &plan]);
-    terminal.wait_for("content only known later");
-    terminal.types("ask\n");
-    terminal.wait_for("Approve and run? [y/N]");
+    terminal.wait_for("step b: you are asked again once its values are known");
+    terminal.wait_for("Approve and run?");
     terminal.types("y\n");
     terminal.wait_for("step b wants to call local.append_file");
     terminal.wait_for("Approve step b? [y/N]");

@@ -174,7 +174,19 @@ fn a_proposed_plan_shows_its_steps_and_risks() {
 
     ○ write. Write the report                [local.write_file]  ← after: read
 
-    ! step write [local.write_file] may destroy, cannot be undone; known only later: content (any value)
+    2 steps, 1 changes something and has no undo
+
+    Changes something:
+      write  local.write_file  “Write the report”
+        creates report.txt; this plan has no way to undo it
+        path: report.txt
+        content: ‹result of step read›
+        after read
+
+    Changes nothing:
+      read  local.read_file  “Read the notes”
+        path: notes.txt
+
     digest sha256:<digest>
     --- exit 0
     "#);
@@ -195,12 +207,24 @@ fn an_unapproved_plan_does_not_run() {
 fn a_dry_run_shows_every_call() {
     insta::assert_snapshot!(screen(&imported(), &["run", "report", "--dry-run"]), @r#"
     $ planwright run report --dry-run
-    ○ read. Read the notes  [local.read_file]
-        args     {"path":"notes.txt"}
-        verdict  allow (the tool is read-only)
-    ○ write. Write the report  [local.write_file]  ← after: read
-        args     {"path":"report.txt","content":"<tool result>"}
-        verdict  ask (the tool is not read-only)
+    “Write a report”
+    report, version 1
+    goal: Put the notes into a report.
+
+    2 steps, 1 changes something and has no undo
+
+    Changes something:
+      write  local.write_file  “Write the report”
+        creates report.txt; this plan has no way to undo it
+        path: report.txt
+        content: ‹result of step read›
+        after read
+
+    Changes nothing:
+      read  local.read_file  “Read the notes”
+        path: notes.txt
+
+    step write: ask (the tool is not read-only)
     critical path: read → write
     digest: sha256:<digest>
     --- stderr
@@ -349,7 +373,7 @@ fn a_rejected_plan_does_not_run() {
     $ planwright run report
     --- stderr
     error: the plan was rejected: too broad
-    hint: edit the plan: the next version can be approved
+    hint: planwright edit report makes the next version, which can be approved
     --- exit 3
     "#);
 }

@@ -20,12 +20,14 @@ fn a_person_is_shown_the_plan_with_its_risks_and_asked() {
     let bench = Bench::new();
     let plan = bench.plan("p", json!([effect("a", &[])]));
     let mut terminal = Terminal::start(&bench, &["run", &plan]);
-    terminal.wait_for("Approve and run? [y/N]");
+    terminal.wait_for("Approve and run?");
     for words in [
         "Plan p",
-        "a. Step a",
-        "[append_file]",
-        "cannot be undone",
+        "“Step a”",
+        "local.append_file",
+        "appends to effects.txt; this plan has no way to undo it",
+        "content",
+        "[y] approve",
         "digest sha256:",
     ] {
         assert!(
@@ -47,7 +49,7 @@ fn anything_but_yes_is_a_refusal() {
     let plan = bench.plan("p", json!([effect("a", &[])]));
     for answer in ["n\n", "\n", "yep\n"] {
         let mut terminal = Terminal::start(&bench, &["run", &plan]);
-        terminal.wait_for("Approve and run? [y/N]");
+        terminal.wait_for("Approve and run?");
         terminal.types(answer);
         assert_eq!(terminal.ends(), Some(3), "{answer:?}");
     }
@@ -104,7 +106,7 @@ fn colours_are_for_terminals_and_can_be_switched_off() {
     let plan = bench.plan("p", json!([effect("a", &[])]));
     let shown = |args: &[&str]| {
         let mut terminal = Terminal::start(&bench, args);
-        terminal.wait_for("Approve and run? [y/N]");
+        terminal.wait_for("Approve and run?");
         terminal.types("n\n");
         terminal.ends();
         terminal.seen()

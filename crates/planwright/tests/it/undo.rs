@@ -245,7 +245,8 @@ fn what_a_sub_plan_does_is_shown_and_a_change_of_it_needs_a_new_yes() {
     let mut terminal = Terminal::start(&bench, &["run", "p"]);
     terminal.wait_for("Approve and run?");
     assert!(
-        terminal.seen().contains("plan child, version 1") && terminal.seen().contains("inner"),
+        terminal.seen().contains("runs the plan child (version 1)")
+            && terminal.seen().contains("sub/inner"),
         "{}",
         terminal.seen()
     );

@@ -34,7 +34,7 @@ impl Run {
                 attempt,
                 value: value.clone(),
             },
-            // What happened must not be taken for failed: whoever reads that would do it again.
+            // What happened must not be taken for failed: a person who reads that would do it again.
             CallReport::Failed(error)
                 if class == EffectClass::Unsafe && error.effect == CallEffect::Done =>
             {

@@ -12,7 +12,7 @@ pub trait StoreHealth: Send + Sync + fmt::Debug {
     fn probe(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Holds the reason once the store has failed for good ([`StoreError::Lost`]); it does not
-    /// change any more then. While anybody holds the receiver the store looks after itself: a
+    /// change any more then. While a caller holds the receiver the store looks after itself: a
     /// failure is noticed within a second, also when nothing is written.
     fn failure(&self) -> watch::Receiver<Option<String>>;
 }
@@ -23,7 +23,7 @@ pub(crate) async fn failed_for_good(failure: &mut watch::Receiver<Option<String>
     let reason = reason.ok().and_then(|reason| reason.clone());
     match reason {
         Some(reason) => reason,
-        // The store that could say so is gone; whoever writes to it is told.
+        // The store that could say so is gone; the next writer is told.
         None => std::future::pending().await,
     }
 }

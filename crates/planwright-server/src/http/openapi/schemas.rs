@@ -1,5 +1,6 @@
 //! Schemas of the core's own documents, as components of the OpenAPI document.
 
+use planwright_core::briefing::Briefing;
 use planwright_core::plan::{Document, Edit, PlanDiff};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -45,6 +46,8 @@ pub(crate) fn add_core_schemas(schemas: &mut Map<String, Value>) {
     schemas.insert("Edits".to_owned(), edits());
     let diff = lifted::<PlanDiff>("Diff", schemas);
     schemas.insert("Diff".to_owned(), of_diff(diff));
+    let briefing = lifted::<Briefing>("Briefing", schemas);
+    schemas.insert("Briefing".to_owned(), briefing);
     schemas.insert("JsonPatch".to_owned(), json_patch());
     schemas.insert(
         "MergePatch".to_owned(),

@@ -14,6 +14,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use http::header::{ETAG, LOCATION};
 use planwright_api::{Created, CreatedPlan, Page, PlanLine};
+use planwright_core::briefing::Briefing;
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document, Edit};
 use planwright_core::review::{Review, ReviewRefusal, ReviewState};
@@ -33,6 +34,7 @@ pub(super) fn routes() -> Routes {
     Routes::default()
         .routes(routes!(create_plan, list_plans))
         .routes(routes!(get_plan, patch_plan, delete_plan))
+        .routes(routes!(get_briefing))
 }
 
 /// Proposes a plan.
@@ -252,6 +254,30 @@ async fn line(
 async fn get_plan(State(http): State<Http>, PathId(id): PathId<PlanId>) -> HttpResult<Response> {
     let review = super::load(&http, &id).await?;
     plan_answer(&http, &review).await
+}
+
+/// Says what an approval of the plan covers.
+///
+/// Every call as it would be sent, what it does in words, and, for a person who may approve it, files that would be
+/// overwritten beside what is there now. What changes something comes first. Values that are only known later are named by the step they come from.
+#[utoipa::path(get, path = "/plan/{id}/briefing", operation_id = "getBriefing", tag = "plans",
+    params(("id" = String, Path, description = "The plan.")),
+    responses(
+        (status = 200, description = "What an approval of the current version covers.",
+            body = ref("#/components/schemas/Briefing")),
+    ),
+    extensions(("x-planwright-action" = json!("read"))))]
+async fn get_briefing(
+    State(http): State<Http>,
+    caller: Caller,
+    PathId(id): PathId<PlanId>,
+) -> HttpResult<Json<Briefing>> {
+    let review = super::load(&http, &id).await?;
+    let plans = http.service.engine.plans();
+    let candidate = plans.candidate(&review, &Map::new()).await?;
+    Ok(Json(
+        plans.brief(&review, &candidate, &caller.principal).await,
+    ))
 }
 
 /// A plan with all that is known about it.

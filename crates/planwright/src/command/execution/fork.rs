@@ -3,7 +3,7 @@
 use crate::command::execution::execute::execute_run;
 use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
 use crate::exit::{Exit, Failure};
-use crate::terminal::approval_prompt::{ApprovalQuestion, obtain_approval};
+use crate::terminal::approval_prompt::{ApprovalQuestion, Approved, obtain_approval};
 use crate::terminal::printer::line;
 use crate::workspace::app::CommandContext;
 use crate::workspace::plan_source::{load_plan, parse_id, pick_run};
@@ -60,8 +60,12 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         yes: args.flags.yes,
         late,
         typed,
+        can_edit: false,
     };
-    let approval = obtain_approval(&app, &question).await?;
+    let approval = match obtain_approval(&app, &question).await? {
+        Approved::Now(given) => Some(given),
+        Approved::Before | Approved::AfterEdit => None,
+    };
     let kind = ExecutionKind::Fork {
         plan: id,
         source,

@@ -87,7 +87,7 @@ impl Interrupts {
             tokio::spawn(async move {
                 let obeyed = app.engine.runs().command(&run, command).await;
                 if at_once {
-                    // Whoever sends SIGTERM twice does not wait. The calls have been told, so they
+                    // The sender of a second SIGTERM does not wait. The calls have been told, so they
                     // know that they were stopped.
                     app.context.children.kill().await;
                 }

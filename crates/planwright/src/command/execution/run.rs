@@ -2,19 +2,23 @@
 
 use crate::command::execution::execute::execute_run;
 use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
+use crate::command::plan::edit::edit_plan;
 use crate::exit::{Exit, Failure};
-use crate::terminal::approval_prompt::{ApprovalQuestion, obtain_approval};
-use crate::terminal::printer::{Printer, YELLOW, line};
-use crate::workspace::app::{Access, App, CommandContext};
+use crate::terminal::approval_prompt::{ApprovalQuestion, Approved, obtain_approval};
+use crate::terminal::briefing_screen::{print_lines, screen_options};
+use crate::terminal::printer::{YELLOW, line};
+use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::plan_file::PlanFile;
 use crate::workspace::plan_source::{self, PlanSource};
 use crate::workspace::servers::Need;
 use planwright_api::{DryRunStep, RunResult, dry_run_result};
-use planwright_core::plan::{Finding, Plan};
+use planwright_core::briefing::render_briefing;
+use planwright_core::plan::Finding;
 use planwright_core::review::Review;
 use planwright_core::run::preview;
-use planwright_engine::ReviewError;
+use planwright_engine::{Candidate, ReviewError};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -40,24 +44,27 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         }
         PlanSource::File(_) | PlanSource::Stdin => import_plan(context, &source).await?,
     };
-    app.engine.runs().check_startable(&review).await?;
-    app.start_servers(&review.current().document, Need::Use)
-        .await?;
-    let candidate = app
-        .engine
-        .runs()
-        .check_runnable(&review, &variables)
-        .await?;
-    let typed = args.flags.variables.as_typed();
-    let late = args.flags.late.read()?;
-    let question = ApprovalQuestion {
-        review: &review,
-        candidate: &candidate,
-        yes: args.flags.yes,
-        late,
-        typed,
+    let mut review = review;
+    let (candidate, approval) = loop {
+        app.engine.runs().check_startable(&review).await?;
+        app.start_servers(&review.current().document, Need::Use)
+            .await?;
+        let runs = app.engine.runs();
+        let candidate = runs.check_runnable(&review, &variables).await?;
+        let question = ApprovalQuestion {
+            review: &review,
+            candidate: &candidate,
+            yes: args.flags.yes,
+            late: args.flags.late.read()?,
+            typed: args.flags.variables.as_typed(),
+            can_edit: true,
+        };
+        match obtain_approval(&app, &question).await? {
+            Approved::Before => break (candidate, None),
+            Approved::Now(given) => break (candidate, Some(given)),
+            Approved::AfterEdit => review = edit_plan(&app, &review).await?,
+        }
     };
-    let approval = obtain_approval(&app, &question).await?;
     let kind = ExecutionKind::Start(review.id().clone());
     let order = ExecutionOrder {
         kind,
@@ -129,7 +136,7 @@ async fn preview_run(
     if app.printer().json {
         app.printer().document(&result)?;
     } else {
-        print_dry_run(app.printer(), &candidate.plan, &result)?;
+        print_dry_run(app, &candidate, &result).await?;
     }
     Ok(Exit::Done)
 }
@@ -148,58 +155,24 @@ async fn version_when_stored(
     }
 }
 
-fn print_dry_run(
-    printer: Printer,
-    plan: &Plan,
+/// Prints the same briefing that an approver sees, and what consent and the guards would say.
+async fn print_dry_run(
+    app: &App,
+    candidate: &Candidate,
     result: &RunResult<DryRunStep>,
 ) -> Result<(), Failure> {
-    for ix in plan.graph().order() {
-        let DryRunStep {
-            step,
-            args,
-            verdict,
-            reason,
-            depends_on,
-            when,
-            item_args,
-        } = &result.steps[ix.index()];
-        let title = line(&step.title);
-        let after = if depends_on.is_empty() {
-            String::new()
-        } else {
-            format!("  ← after: {}", depends_on.join(", "))
-        };
-        printer.data(&format!(
-            "○ {}. {title}  [{}]{after}",
-            step.id,
-            line(&step.tool)
-        ))?;
-        if let Some(when) = when {
-            printer.data(&format!("    when     {}", line(when)))?;
-        }
-        match item_args {
-            Some(items) => {
-                for (index, args) in items.iter().enumerate() {
-                    printer.data(&format!("    [{index}]      {}", line(&args.to_string())))?;
-                }
-                let rest = plan
-                    .step(*ix)
-                    .for_each
-                    .as_ref()
-                    .and_then(Value::as_array)
-                    .map_or(0, Vec::len);
-                if rest > items.len() {
-                    printer.data(&format!("    … and {} more", rest - items.len()))?;
-                }
-            }
-            None => printer.data(&format!("    args     {}", line(&args.to_string())))?,
-        }
-        let verdict = if verdict == "allow" {
-            verdict.clone()
-        } else {
-            printer.out(YELLOW, verdict)
-        };
-        printer.data(&format!("    verdict  {verdict} ({reason})"))?;
+    let printer = app.printer();
+    let plans = app.engine.plans();
+    let briefing = plans
+        .brief_candidate(candidate, result.version, None, &user())
+        .await;
+    let options = screen_options(false, BTreeSet::new());
+    print_lines(printer, &render_briefing(&briefing, &options))?;
+    printer.data("")?;
+    for step in result.steps.iter().filter(|step| step.verdict != "allow") {
+        let verdict = printer.out(YELLOW, &step.verdict);
+        let reason = line(&step.reason);
+        printer.data(&format!("step {}: {verdict} ({reason})", step.step.id))?;
     }
     let path = result
         .critical_path

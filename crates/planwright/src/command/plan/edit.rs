@@ -21,14 +21,15 @@ use serde_json::{Map, Value};
 use std::io::Read as _;
 use std::path::PathBuf;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
+    #[default]
     Md,
     Json,
 }
 
 /// Single changes are made in the order of this list.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = "Without a change, the plan is opened in $VISUAL or $EDITOR.")]
 pub(crate) struct Args {
     #[arg(value_name = "ID")]
@@ -276,6 +277,17 @@ fn read_step(text: &str, bounds: &Bounds) -> Result<Step, Failure> {
             None => failure,
         }
     })
+}
+
+/// Opens the plan in an editor, stores what it became, and returns it.
+pub(crate) async fn edit_plan(app: &App, review: &Review) -> Result<Review, Failure> {
+    let args = Args {
+        plan: review.id().to_string(),
+        ..Args::default()
+    };
+    edit_in_editor(app, review, &app.context.config.bounds(), &args).await?;
+    let (edited, _) = load_plan(app, review.id()).await?;
+    Ok(edited)
 }
 
 async fn edit_in_editor(

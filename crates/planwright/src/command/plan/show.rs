@@ -4,24 +4,26 @@ use crate::command::execution::reflection::{criterion_lines, reflection_lines};
 use crate::command::plan::create;
 use crate::command::review::comments;
 use crate::exit::{Exit, Failure};
-use crate::terminal::approval_prompt::{AgreedSteps, constraint_lines, risk_lines, verdict_lines};
+use crate::terminal::briefing_screen::{print_lines, screen_options};
 use crate::terminal::dag;
 use crate::terminal::diff;
 use crate::terminal::pending_calls::waiting_calls;
 use crate::terminal::plan_status::{PlanStatusLine, load_status_line};
 use crate::terminal::planner_progress::format_usage;
-use crate::terminal::printer::{BOLD, YELLOW, block, line};
-use crate::workspace::app::{Access, App, CommandContext};
+use crate::terminal::printer::{BOLD, block, line};
+use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::maintenance::run_due_maintenance;
 use crate::workspace::plan_source::load_plan_for_reading;
 use crate::workspace::servers::Need;
 use planwright_api::{ApprovalLine, RunLine};
+use planwright_core::briefing::render_steps;
 use planwright_core::plan::Finding;
 use planwright_core::review::{Approval, Review};
 use planwright_core::run::{CallFate, Run};
 use planwright_core::time::Timestamp;
 use planwright_engine::{Candidate, Reapproval};
 use planwright_server::documents::{load_plan_details, load_run_lines};
+use std::collections::BTreeSet;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -115,22 +117,12 @@ async fn print_details(
     };
     printer.data(dag::render(&candidate.plan, run.as_ref()).trim_end())?;
     printer.data("")?;
-    let judged = app.engine.plans().judge(&candidate.plan);
     let policy = app.engine.policy();
-    // `show` describes every step, including those approved before.
-    let agreed = AgreedSteps::new();
-    let risks = risk_lines(
-        (&candidate.plan, &agreed),
-        &app.engine.catalog(),
-        &judged,
-        policy,
-    );
-    for risk in risks.into_iter().chain(verdict_lines(&judged, &agreed)) {
-        printer.data(&format!("{} {risk}", printer.out(YELLOW, "!")))?;
-    }
-    for constraint in constraint_lines(&candidate.plan) {
-        printer.data(&format!("  {constraint}"))?;
-    }
+    let plans = app.engine.plans();
+    let briefing = plans.brief(review, candidate, &user()).await;
+    let options = screen_options(false, BTreeSet::new());
+    print_lines(printer, &render_steps(&briefing, &options))?;
+    printer.data("")?;
     for rejection in review.rejections() {
         let by = line(&rejection.by.to_string());
         printer.data(&format!(

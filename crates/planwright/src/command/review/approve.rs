@@ -2,23 +2,26 @@
 
 use crate::command::review::revoke::{self, GIVEN, RevocationFlags};
 use crate::exit::{Exit, Failure};
+use crate::terminal::approval_prompt::reject_plan;
+use crate::terminal::approval_screen::{ApprovalScreen, Decision};
 use crate::terminal::diff;
-use crate::terminal::late_bound::LateFlags;
+use crate::terminal::late_bound::{LateChoices, LateFlags};
 use crate::workspace::app::{App, CommandContext, user};
 use crate::workspace::plan_source::{load_plan, parse_id};
 use crate::workspace::projections::update_plan_files;
 use crate::workspace::run_selector::{StepTarget, resume_command, select_step};
 use crate::workspace::servers::Need;
-use crate::workspace::variables::VariableFlags;
+use crate::workspace::variables::{VariableFlags, quote_word};
 use planwright_core::digest::Digest;
-use planwright_core::id::PlanId;
 use planwright_core::journal::Head;
+use planwright_core::policy::{JudgedPlan, LateChoice};
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
-use planwright_core::run::{Shown, StepState};
+use planwright_core::run::{RunState, Shown, StepState};
 use planwright_core::status::{PlanStatus, StepStatus};
-use planwright_engine::{GivenApproval, RunCommand, ShownPlan};
+use planwright_engine::{Candidate, GivenApproval, RunCommand, ShownPlan};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// Flags that name the reviewed version or digest.
 #[derive(Debug, clap::Args)]
@@ -53,11 +56,16 @@ pub(crate) struct Args {
 }
 
 impl ShownFlags {
+    /// Returns whether neither a version nor a digest is named.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.version.is_none() && self.digest.is_none()
+    }
+
     /// Reads the reviewed version or digest, or fails with the flag to add.
     pub(crate) fn read(
         &self,
         command: &str,
-        id: &PlanId,
+        target: &str,
         current: (u32, Digest),
     ) -> Result<Shown, Failure> {
         match (self.version, &self.digest) {
@@ -69,7 +77,7 @@ impl ShownFlags {
             (None, None) => {
                 let (version, digest) = current;
                 Err(Failure::usage("name what you reviewed: --version N or --digest DIGEST").hint(format!(
-                    "planwright {command} {id} --digest {digest} (the current version is {version}: review it first)"
+                    "planwright {command} {target} --digest {digest} (the current version is {version}: review it first)"
                 )))
             }
         }
@@ -98,31 +106,28 @@ async fn approve_plan(app: &App, review: Review, head: Head, args: &Args) -> Res
         .await?;
     let candidate = app.engine.plans().candidate(&review, &variables).await?;
     let digest = candidate.digest;
-    let shown = args
-        .shown
-        .read("approve", review.id(), (review.current().number, digest))?;
-    if let Some(since) = diff::load_changes_since_approval(app, &review, &candidate).await?
-        && !app.printer().json
-    {
-        diff::talk_changes(app.printer(), &since);
-    }
     let judged = app.engine.plans().judge(&candidate.plan);
-    let printer = app.printer();
     let late = args.late.read()?;
     let by = user();
-    let late = if printer.can_ask() && !printer.json && by.kind == PrincipalKind::Person {
-        late.ask(
-            printer,
-            (&candidate.plan, &judged),
-            &app.engine.policy().late_bound,
-        )?
+    let is_asked = args.shown.is_empty()
+        && app.printer().can_ask()
+        && !app.printer().json
+        && by.kind == PrincipalKind::Person;
+    let answer = if is_asked {
+        ask_approval(app, &review, (&candidate, &judged), &late).await?
     } else {
-        late.choices_for(&judged)
+        let current = (review.current().number, digest);
+        let shown = args.shown.read("approve", review.id().as_str(), current)?;
+        talk_changes(app, &review, &candidate).await?;
+        Some((shown, Assurance::CommandLine, late.choices_for(&judged)))
+    };
+    let Some((shown, assurance, late)) = answer else {
+        return Ok(());
     };
     let given = GivenApproval {
         shown,
         by,
-        assurance: Assurance::CommandLine,
+        assurance,
         late,
     };
     let shown_plan = ShownPlan {
@@ -159,8 +164,67 @@ async fn approve_plan(app: &App, review: Review, head: Head, args: &Args) -> Res
         app.printer().hint("another approver is needed");
         return Ok(());
     }
+    let next = next_after_approval(app, &review).await?;
     app.printer()
-        .hint(&format!("planwright run {id}{}", args.variables.as_typed()));
+        .hint(&format!("{next}{}", args.variables.as_typed()));
+    Ok(())
+}
+
+/// The command that uses an approval: it continues the run whose adjustment was approved, else it
+/// starts one.
+async fn next_after_approval(app: &App, review: &Review) -> Result<String, Failure> {
+    let id = review.id();
+    if let Some(opened) = review.runs().last() {
+        let (run, _) = app.engine.runs().load_run(&opened.run, review).await?;
+        if matches!(run.state(), RunState::Adjusted { .. })
+            && app.engine.runs().continuation(run.id()).await?.is_some()
+        {
+            return Ok(format!("planwright resume {id}"));
+        }
+    }
+    Ok(format!("planwright run {id}"))
+}
+
+/// Shows the plan and asks the person at the terminal. Nothing means that they sent it back.
+async fn ask_approval(
+    app: &App,
+    review: &Review,
+    (candidate, judged): (&Candidate, &JudgedPlan),
+    late: &LateChoices,
+) -> Result<Option<(Shown, Assurance, BTreeMap<String, LateChoice>)>, Failure> {
+    let screen = ApprovalScreen {
+        review,
+        candidate,
+        judged,
+        late,
+        can_edit: false,
+        prompt: "Approve?",
+    };
+    match screen.ask(app).await? {
+        Decision::Approve { late } => {
+            let shown = Shown::Digest(candidate.digest);
+            Ok(Some((shown, Assurance::Terminal, late)))
+        }
+        Decision::Reject { reason } => {
+            let rejected = reject_plan(app, review, candidate, &reason).await?;
+            let status = rejected.state().status();
+            app.printer().data(&format!(
+                "{}  version {}  {status}",
+                rejected.id(),
+                rejected.current().number
+            ))?;
+            Ok(None)
+        }
+        Decision::Edit | Decision::Leave => Err(Failure::refused("not approved")),
+    }
+}
+
+async fn talk_changes(app: &App, review: &Review, candidate: &Candidate) -> Result<(), Failure> {
+    if let Some(since) = diff::load_changes_since_approval(app, review, candidate).await?
+        && !app.printer().json
+    {
+        diff::talk_changes(app.printer(), &since);
+    }
     Ok(())
 }
 
@@ -168,7 +232,7 @@ async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure>
     let target = select_step(app, &args.plan, step).await?;
     let shown = args.shown.read(
         "approve",
-        target.review.id(),
+        &step_words(&args.plan, step),
         step_version_and_digest(&target),
     )?;
     let command = RunCommand::Approve {
@@ -185,6 +249,11 @@ async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure>
 fn count_approvals(app: &App, review: &Review, digest: &Digest) -> (usize, usize) {
     let given = review.given_approvals(digest, app.now()).len();
     (given, app.engine.policy().approval.required() as usize)
+}
+
+/// The words that name a step of a plan or a run on the command line.
+pub(crate) fn step_words(plan: &str, step: &str) -> String {
+    format!("{} --step {}", quote_word(plan), quote_word(step))
 }
 
 /// Returns the version and the digest that a decision about a step has to name: the digest of the

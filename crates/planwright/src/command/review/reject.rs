@@ -1,6 +1,8 @@
 //! `reject`: says no to a plan, or to one step of its run, and why.
 
-use crate::command::review::approve::{ShownFlags, report_decision, step_version_and_digest};
+use crate::command::review::approve::{
+    ShownFlags, report_decision, step_version_and_digest, step_words,
+};
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{App, CommandContext, user};
 use crate::workspace::plan_source::{load_plan, parse_id};
@@ -55,7 +57,7 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
         .digest;
     let shown = args
         .shown
-        .read("reject", id, (review.current().number, digest))?;
+        .read("reject", id.as_str(), (review.current().number, digest))?;
     let review = app
         .engine
         .plans()
@@ -84,7 +86,7 @@ async fn reject_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> 
     let target = select_step(app, &args.plan, step).await?;
     let shown = args.shown.read(
         "reject",
-        target.review.id(),
+        &step_words(&args.plan, step),
         step_version_and_digest(&target),
     )?;
     let command = RunCommand::Deny {

@@ -36,9 +36,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         .candidate(&review, &Map::new())
         .await?
         .digest;
-    let shown = args
-        .shown
-        .read("request-changes", &id, (review.current().number, digest))?;
+    let shown = args.shown.read(
+        "request-changes",
+        id.as_str(),
+        (review.current().number, digest),
+    )?;
     let review = app
         .engine
         .plans()

@@ -117,7 +117,7 @@ fn print_restored(
         tokens_revoked,
         commands_refused,
     } = restored;
-    // It is not hidden by the copying: whoever restores it hears of it, and so does verify.
+    // It is not hidden by the copying: the person who restores is told, and verify says it too.
     warn_of_damage(printer, &manifest.damage);
     if printer.json {
         return printer.document(&json!({
