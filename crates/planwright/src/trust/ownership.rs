@@ -31,8 +31,8 @@ pub(crate) struct ForeignFile {
 pub(crate) enum Problem {
     /// It belongs to this account.
     Owner(u32),
-    /// Every account can write to it.
-    Writable,
+    /// Every account can write to it; it belongs to this one.
+    Writable(u32),
 }
 
 impl fmt::Display for ForeignFile {
@@ -42,25 +42,33 @@ impl fmt::Display for ForeignFile {
             Problem::Owner(uid) => {
                 write!(f, "{path} belongs to {}, not to you", account(uid))
             }
-            Problem::Writable => write!(f, "everybody can write to {path}"),
+            Problem::Writable(_) => write!(f, "everybody can write to {path}"),
         }
     }
 }
 
 impl ForeignFile {
+    /// Returns whether another account owns it.
+    pub(crate) fn has_other_owner(&self) -> bool {
+        matches!(self.problem, Problem::Owner(_))
+    }
+
     /// What the user can do about it.
     pub(crate) fn remedy(&self) -> String {
         match self.problem {
             Problem::Owner(uid) => format!(
                 "planwright trust --owner {uid} if you know that account and use its files here"
             ),
-            Problem::Writable => format!("chmod o-w {}", self.path.display()),
+            Problem::Writable(uid) => format!(
+                "chmod o-w {}; on a disk that has no modes, planwright trust --owner {uid}",
+                self.path.display()
+            ),
         }
     }
 }
 
-/// Finds what is not the user's in a workspace. Files that the account `accepted` says yes to wrote
-/// count as the user's.
+/// Finds what is not the user's in a workspace. Files of an account that `accepted` says yes to
+/// count as the user's, whatever their mode.
 pub(crate) fn find_foreign(workspace: &Path, accepted: &dyn Fn(u32) -> bool) -> Vec<ForeignFile> {
     let look = |name: &&str| {
         let path = if name.is_empty() {
@@ -87,12 +95,15 @@ pub(crate) fn foreign_owner(folder: &Path, plans: &Path) -> Option<ForeignFile> 
 
 fn judge(found: &Metadata, accepted: &dyn Fn(u32) -> bool) -> Option<Problem> {
     let (uid, mode) = (found.uid(), found.mode());
-    if !is_own(uid) && !accepted(uid) {
+    if accepted(uid) {
+        return None;
+    }
+    if !is_own(uid) {
         return Some(Problem::Owner(uid));
     }
     // In a sticky directory others can add files, and each file's owner is looked at by itself.
     let shared = found.is_dir() && mode & STICKY != 0;
-    (mode & OTHERS_WRITE != 0 && !shared).then_some(Problem::Writable)
+    (mode & OTHERS_WRITE != 0 && !shared).then_some(Problem::Writable(uid))
 }
 
 /// Returns whether what this account wrote is the user's word: the user's own, the one who became

@@ -338,7 +338,8 @@ impl CommandContext {
     pub(crate) fn check_owner_of_plans(&self) -> Result<(), Failure> {
         let plans = &self.workspace.plans;
         let foreign = self.folder.trust().foreign();
-        match foreign.iter().find(|file| file.path == *plans) {
+        let not_own = |file: &&ForeignFile| file.path == *plans && file.has_other_owner();
+        match foreign.iter().find(not_own) {
             None => Ok(()),
             Some(file) => Err(Failure::refused(format!(
                 "{file}: plans and approvals in it are not yours"
