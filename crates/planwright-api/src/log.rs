@@ -22,6 +22,15 @@ pub struct LogLine {
 }
 
 impl LogLine {
+    /// Adds the arguments that the call which this entry starts was sent.
+    #[must_use]
+    pub fn with_args(mut self, args: Option<Value>) -> Self {
+        if let Some(args) = args {
+            self.fields.insert("args".to_owned(), args);
+        }
+        self
+    }
+
     pub fn new(stream: &StreamName, record: &Record) -> Result<Self, serde_json::Error> {
         let Body { cause, event } = serde_json::from_slice(&record.body)?;
         let (kind, fields) = event.into_iter().next().unwrap_or_default();

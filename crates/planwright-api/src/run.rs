@@ -1,12 +1,14 @@
 //! The result of a run, and of one that was only tried on paper.
 
 use crate::{CriterionWire, ReflectionWire};
+use planwright_core::id::StepId;
 use planwright_core::plan::Plan;
 use planwright_core::run::{
     AskedCall, ItemReport, Preview, PreviewStep, Run, RunReport, StepError, StepReport,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// What `run --json` and `resume --json` print.
@@ -58,6 +60,10 @@ pub struct StepResult {
     pub status: String,
     pub attempts: u32,
     pub duration_ms: u64,
+    /// What its latest call was sent, secrets by name, if that has at most 16 KiB. `log --json` has all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub args: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub value: Option<Value>,
@@ -143,7 +149,18 @@ pub struct DryRunStep {
     pub item_args: Option<Vec<Value>>,
 }
 
+/// Larger arguments are left out of results.
+const MAX_ARGS: usize = 16 << 10;
+
 impl RunResult {
+    /// Adds what the steps' latest calls were sent.
+    pub fn add_sent_arguments(&mut self, mut sent: BTreeMap<StepId, Value>) {
+        for step in &mut self.steps {
+            let args = step.id.parse().ok().and_then(|id: StepId| sent.remove(&id));
+            step.args = args.filter(|args| args.to_string().len() <= MAX_ARGS);
+        }
+    }
+
     /// Describes a run. `steps` are the results of the steps of `report`, in the same order, with
     /// their values read back: reading them needs a store, which this crate does not know.
     pub fn new(run: &Run, report: &RunReport, steps: Vec<StepResult>) -> Self {
@@ -193,6 +210,7 @@ impl StepResult {
             status: status.to_string(),
             attempts,
             duration_ms: millis(duration),
+            args: None,
             value,
             error: error.map(ErrorWire::from),
             items,
@@ -253,6 +271,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
                 status: "dry_run".to_owned(),
                 attempts: 0,
                 duration_ms: 0,
+                args: None,
                 value: None,
                 error: None,
                 waits_for: None,

@@ -90,6 +90,7 @@ pub use context::{
 pub use dispatch::RunError;
 pub use engine::{Engine, EngineBuilder};
 pub use error_chain::with_causes;
+pub use journal::call_trail::CallTrail;
 pub use journal::journals::Journals;
 pub use journal::load::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use journal::stored_value::{read_value, store_value};

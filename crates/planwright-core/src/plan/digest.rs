@@ -11,8 +11,8 @@ impl Plan {
     /// The digest of what this plan executes, with the tools as they are defined and under a
     /// policy.
     ///
-    /// Titles, goals, notes and labels are left out: people may reword a plan without asking again.
-    /// Everything else is in, also what this version does not execute, so that a field can never be
+    /// Titles, goals, notes and labels are left out: people may reword a plan without asking again,
+    /// unless an executor is told these words. Everything else is in, also what this version does not execute, so that a field can never be
     /// smuggled past an approval.
     pub fn digest(&self, catalog: &Catalog, policy_version: &str) -> Digest {
         self.digest_within(catalog, policy_version, &mut BTreeMap::new())
@@ -47,6 +47,9 @@ impl Plan {
             "tools": self.tool_digests(catalog),
             "policy": policy_version,
         });
+        if let Some(goal) = self.document.goal_for_executors() {
+            whole["goal"] = json!(goal);
+        }
         let run = self.document.subplan_ids();
         if !run.is_empty() {
             // `null` while there is no such plan.

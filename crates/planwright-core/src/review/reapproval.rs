@@ -51,6 +51,7 @@ pub fn steps_already_approved(
         };
         executable(before, was) == executable(after, *ix)
             && known_args(before, was) == known_args(after, *ix)
+            && executor_goal(before, was) == executor_goal(after, *ix)
             && executor_tools(after, *ix).is_subset(&executor_tools(before, was))
             && verdict(judged_before, was) == verdict(judged_after, *ix)
     };
@@ -59,6 +60,12 @@ pub fn steps_already_approved(
         .filter(is_same)
         .map(|ix| after.step_id(ix).clone())
         .collect()
+}
+
+/// What an executor of the step is told beyond the step itself.
+fn executor_goal(plan: &Plan, ix: StepIx) -> Option<&str> {
+    plan.step(ix).agent.as_ref()?;
+    plan.document().goal_for_executors()
 }
 
 /// What an executor of the step may call. Steps that are added can bring tools into the scope of

@@ -49,6 +49,21 @@ fn words_for_people_do_not_change_the_digest() {
 }
 
 #[test]
+fn words_that_an_executor_is_told_change_the_digest() {
+    let told = |goal: Value, title: &str| {
+        digest(
+            json!({"id": "p", "title": title, "goal": goal, "toolsRequired": ["read_file"], "steps": [
+                {"id": "a", "title": "A", "agent": {"instruction": "look"}},
+            ]}),
+        )
+    };
+    assert_ne!(told(json!("g"), "t"), told(json!("other"), "t"));
+    // The title takes the place of a goal that is not there, and is mere words beside one.
+    assert_eq!(told(json!("g"), "t"), told(json!("g"), "other"));
+    assert_ne!(told(Value::Null, "t"), told(Value::Null, "other"));
+}
+
+#[test]
 fn everything_executed_changes_the_digest() {
     for (pointer, value) in [
         ("/variables", json!({"v": 2})),

@@ -21,15 +21,15 @@ pub(crate) async fn delegate(
 ) -> ChildAnswer {
     let order = Arc::clone(&calls.order);
     let cancelled = CancellationToken::new();
-    let results: Map<String, Value> = order.briefing.results.iter().cloned().collect();
+    let results: Map<String, Value> = order.assignment.results.iter().cloned().collect();
     let delegation = Delegation {
         executor,
-        instruction: order.briefing.instruction.clone(),
+        instruction: order.assignment.instruction.clone(),
         context: json!({
-            "goal": order.briefing.goal,
+            "goal": order.assignment.goal,
             "tool": order.definition.agent.as_deref().and_then(|agent| agent.tool.clone()),
             "operation": order.definition.agent.as_deref().and_then(|agent| agent.operation.clone()),
-            "target": order.briefing.target,
+            "target": order.assignment.target,
             "results": results,
         }),
         scope: order.tools.clone(),

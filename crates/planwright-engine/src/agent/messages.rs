@@ -14,7 +14,7 @@ const MAX_RESULT: usize = 64 << 10;
 
 /// Everything an executor knows when it begins.
 #[derive(Debug, Clone)]
-pub(crate) struct Briefing {
+pub(crate) struct Assignment {
     pub(crate) goal: Option<String>,
     pub(crate) instruction: String,
     pub(crate) target: Option<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Briefing {
     pub(crate) results: Vec<(String, Value)>,
 }
 
-impl Briefing {
+impl Assignment {
     /// What holds for the whole step.
     pub(crate) fn system(
         &self,

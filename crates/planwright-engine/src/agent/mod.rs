@@ -7,7 +7,7 @@ mod tool_calls;
 mod worker;
 
 pub(crate) use external::delegate;
-pub(crate) use messages::Briefing;
+pub(crate) use messages::Assignment;
 pub(crate) use tool_calls::ToolCalls;
 pub(crate) use worker::{Worker, model_failed};
 
@@ -32,7 +32,7 @@ pub(crate) struct AgentOrder {
     pub(crate) attempt: AttemptNo,
     /// Where its calls belong.
     pub(crate) place: Parent,
-    pub(crate) briefing: Briefing,
+    pub(crate) assignment: Assignment,
     /// The names of the tools in scope.
     pub(crate) tools: Vec<String>,
     pub(crate) model: Option<String>,

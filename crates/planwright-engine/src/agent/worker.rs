@@ -66,7 +66,7 @@ impl Worker {
             return Err(CallReport::NotMade);
         };
         let form = if agent.converse { &CHAT } else { &EXECUTOR };
-        let system = order.briefing.system(
+        let system = order.assignment.system(
             (&self.calls.runs.context.settings.prompts, form),
             &order.tools,
         );
@@ -75,7 +75,7 @@ impl Worker {
         })?;
         self.messages = vec![
             Message::system(system),
-            Message::user(order.briefing.task(agent)),
+            Message::user(order.assignment.task(agent)),
         ];
         for turn in &order.turns {
             if let Some(text) = self.follow(turn, agent.converse).await? {

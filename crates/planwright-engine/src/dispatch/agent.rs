@@ -4,7 +4,7 @@ use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
 use super::schedule::call_digest;
 use super::subplan::{Child, check_expectation};
-use crate::agent::{AgentOrder, Briefing, ToolCalls, Worker, delegate};
+use crate::agent::{AgentOrder, Assignment, ToolCalls, Worker, delegate};
 use crate::context::crash;
 use crate::run::child::ChildCommand;
 use planwright_core::id::AttemptNo;
@@ -84,8 +84,8 @@ impl RunLoop {
         order: &AgentOrder,
     ) -> Result<(CallFacts, Option<Expectation>), StepError> {
         let Value::Object(args) = json!({
-            "instruction": order.briefing.instruction,
-            "target": order.briefing.target,
+            "instruction": order.assignment.instruction,
+            "target": order.assignment.target,
             "tools": order.tools,
         }) else {
             return Err(StepError::new(
@@ -141,8 +141,8 @@ impl RunLoop {
             ));
         };
         let document = plan.document();
-        let briefing = Briefing {
-            goal: document.goal.clone().or_else(|| document.title.clone()),
+        let assignment = Assignment {
+            goal: document.goal_for_executors().map(str::to_owned),
             instruction: plan.resolve_prompt(own, &values).map_err(unresolved)?,
             target: plan.resolve_target(own, &values).map_err(unresolved)?,
             results: self.results_before(own),
@@ -169,7 +169,7 @@ impl RunLoop {
             step: run.step_id(step).clone(),
             attempt: 0,
             place: run.child_runs(step).place(),
-            briefing,
+            assignment,
             tools: document
                 .agent_tools()
                 .into_iter()

@@ -17,4 +17,5 @@ mod values;
 pub use run_loop::RunError;
 pub(crate) use run_loop::{Ended, First, RunLoop, Setup};
 pub(crate) use schedule::call_digest;
+pub(crate) use sealed::SecretValues;
 pub(crate) use values::{LargeValues, LoadValueError, RunValues};

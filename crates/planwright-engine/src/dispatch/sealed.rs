@@ -17,7 +17,7 @@ pub(crate) struct SecretValues(BTreeMap<SecretName, Value>);
 
 impl SecretValues {
     /// The references themselves: what is digested, reviewed and checked by expressions.
-    pub(super) fn placeholders(names: &[SecretName]) -> Self {
+    pub(crate) fn placeholders(names: &[SecretName]) -> Self {
         Self(
             names
                 .iter()

@@ -132,19 +132,68 @@ pub async fn load_run(
 ) -> Result<(Run, Head), LoadError> {
     let stream = StreamName::Run(id.clone());
     let mut run: Option<Run> = None;
-    let head = read_entries::<RunEvent>(store, &stream, |_, entry| match &mut run {
-        Some(run) => run.apply(&entry).map_err(LoadError::corrupt(&stream)),
-        None => {
-            let plan = run_plan(&stream, review, bounds, &entry.event)?;
-            let priority = priorities(&plan, unit_estimate);
-            let opened = Run::open(id.clone(), Arc::new(plan), priority, &entry);
-            run = Some(opened.map_err(LoadError::corrupt(&stream))?);
-            Ok(())
-        }
+    let head = read_entries::<RunEvent>(store, &stream, |_, entry| {
+        fold_entry(&mut run, &stream, (id, review, bounds), &entry)
     })
     .await?;
     run.map(|run| (run, head))
         .ok_or_else(|| LoadError::NoSuchRun(id.clone()))
+}
+
+/// Applies one entry to a run, which its first entry opens.
+fn fold_entry(
+    run: &mut Option<Run>,
+    stream: &StreamName,
+    (id, review, bounds): (&RunId, &Review, &Bounds),
+    entry: &Entry<RunEvent>,
+) -> Result<(), LoadError> {
+    match run {
+        Some(run) => run.apply(entry).map_err(LoadError::corrupt(stream)),
+        None => {
+            let plan = run_plan(stream, review, bounds, &entry.event)?;
+            let priority = priorities(&plan, unit_estimate);
+            let opened = Run::open(id.clone(), Arc::new(plan), priority, entry);
+            *run = Some(opened.map_err(LoadError::corrupt(stream))?);
+            Ok(())
+        }
+    }
+}
+
+/// Folds a run whose entries come one by one.
+#[derive(Debug)]
+pub(crate) struct RunFolder {
+    id: RunId,
+    stream: StreamName,
+    review: Review,
+    bounds: Bounds,
+    run: Option<Run>,
+}
+
+impl RunFolder {
+    pub(crate) fn new(id: RunId, review: Review, bounds: Bounds) -> Self {
+        Self {
+            stream: StreamName::Run(id.clone()),
+            id,
+            review,
+            bounds,
+            run: None,
+        }
+    }
+
+    /// The run as it is so far.
+    pub(crate) fn run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
+
+    pub(crate) fn apply(&mut self, entry: &Entry<RunEvent>) -> Result<(), LoadError> {
+        let context = (&self.id, &self.review, &self.bounds);
+        fold_entry(&mut self.run, &self.stream, context, entry)
+    }
+
+    /// The error for an entry that cannot be decoded.
+    pub(crate) fn undecoded(&self, error: DecodeEntryError) -> LoadError {
+        LoadError::decode(&self.stream)(error)
+    }
 }
 
 /// The plan whose run begins with `first`.

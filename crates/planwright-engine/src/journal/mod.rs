@@ -1,5 +1,6 @@
 //! Journals: writing them, reading them back, and what is counted over them.
 
+pub(crate) mod call_trail;
 pub(crate) mod costs;
 pub(crate) mod feed;
 pub(crate) mod journals;

@@ -9,7 +9,7 @@ use crate::workspace::principal::how_a_person_approves;
 use crate::workspace::projections::update_plan_files;
 use planwright_core::policy::{JudgedPlan, LateChoice};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
-use planwright_core::review::{Review, ReviewRefusal, ReviewStage};
+use planwright_core::review::{Approval, Review, ReviewRefusal, ReviewStage};
 use planwright_core::run::Shown;
 use planwright_engine::{Candidate, GivenApproval};
 use std::collections::BTreeMap;
@@ -59,14 +59,12 @@ pub(crate) async fn obtain_approval(
     if let Some(denied) = judged.denial() {
         return Err(denied.into());
     }
-    if review
-        .usable_approvals(&candidate.digest, app.now())
-        .is_some()
-    {
+    let chosen = late.choices_for(&judged);
+    if let Some(approvals) = review.usable_approvals(&candidate.digest, app.now()) {
+        check_agreed_choices(review, &approvals, &chosen)?;
         return Ok(Approved::Before);
     }
     let sent_back_too_often = review.stage() == Some(ReviewStage::NeedsReview);
-    let chosen = late.choices_for(&judged);
     if !sent_back_too_often && judged.is_allowed() && chosen.is_empty() {
         let by = app.engine.policy().principal();
         return Ok(given(candidate, by, Assurance::Policy, chosen));
@@ -82,6 +80,34 @@ pub(crate) async fn obtain_approval(
         return ask_person(app, question, judged, by).await;
     }
     Err(explain_missing_approval(app, question, &by, sent_back_too_often).await)
+}
+
+/// Refuses choices for late arguments that the approval to be spent does not have: they would be
+/// dropped, and what was meant to be narrow would run as wide as it was approved.
+fn check_agreed_choices(
+    review: &Review,
+    approvals: &[&Approval],
+    chosen: &BTreeMap<String, LateChoice>,
+) -> Result<(), Failure> {
+    let is_agreed = |step: &String, choice: &LateChoice| {
+        let late = approvals
+            .iter()
+            .map(|approval| approval.terms.late.get(step));
+        late.flatten().any(|agreed| agreed == choice)
+    };
+    let Some((step, choice)) = chosen
+        .iter()
+        .find(|(step, choice)| !is_agreed(step, choice))
+    else {
+        return Ok(());
+    };
+    let id = review.id();
+    Err(Failure::refused(format!(
+        "the plan is approved already, and not with `--late {step}={choice}`"
+    ))
+    .hint(format!(
+        "planwright approve {id} --revoke voids that approval; then repeat the command"
+    )))
 }
 
 fn given(

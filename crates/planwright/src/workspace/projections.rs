@@ -4,7 +4,7 @@
 use crate::workspace::app::App;
 use planwright_adapters::files::{Draft, Projection};
 use planwright_api::LogLine;
-use planwright_core::id::PlanId;
+use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
 use planwright_core::plan::{MarkdownMeta, MarkdownRejection, stored_part_file, to_markdown};
 use planwright_core::review::{Review, ReviewState, Version};
@@ -126,9 +126,8 @@ impl WorkspaceFiles {
             .map_err(|error| error.to_string())?;
         drafts.push(plan);
         if let Some(opened) = review.runs().last() {
-            let stream = StreamName::Run(opened.run.clone());
             let mut session = open_draft(&projection, Projection::SESSION)?;
-            write_session(&self.engine, &stream, &mut session).await?;
+            write_session(&self.engine, review, &opened.run, &mut session).await?;
             drafts.push(session);
         }
         let mut unused = stored_files(review);
@@ -242,11 +241,15 @@ fn open_draft(projection: &Projection, name: &'static str) -> Result<Draft, Stri
         .map_err(|error| planwright_engine::with_causes(&error))
 }
 
+/// Writes the journal of a run, each call with the arguments that it was sent.
 async fn write_session(
     engine: &Engine,
-    stream: &StreamName,
+    review: &Review,
+    run: &RunId,
     session: &mut Draft,
 ) -> Result<(), String> {
+    let stream = &StreamName::Run(run.clone());
+    let mut trail = Some(engine.journals().follow_calls(run, review.clone()));
     let mut after = 0;
     loop {
         let page = engine
@@ -255,7 +258,19 @@ async fn write_session(
             .await
             .map_err(|error| error.to_string())?;
         for record in &page {
+            // A journal that cannot be folded is still written out as far as it can be read.
+            let sent = match &mut trail {
+                Some(following) => match following.follow(record).await {
+                    Ok(sent) => sent.map(|(_, args)| args),
+                    Err(_) => {
+                        trail = None;
+                        None
+                    }
+                },
+                None => None,
+            };
             let line = LogLine::new(stream, record).map_err(|error| error.to_string())?;
+            let line = line.with_args(sent);
             serde_json::to_writer(&mut *session, &line).map_err(|error| error.to_string())?;
             session
                 .write_all(b"\n")

@@ -185,3 +185,62 @@ fn the_plans_own_journal_shows_who_decided_what() {
     }
     assert!(said.out.contains("by=person "), "{said:#?}");
 }
+
+/// A run whose second step sends what the first one read.
+fn sent_run(bench: &Bench) -> String {
+    bench.write("notes.txt", "signed: Ada\n");
+    let plan = bench.document(
+        json!({"id": "p", "variables": {"to": "copy.txt"}, "steps": [
+            {"id": "look", "tool": "read_file", "args": {"path": "notes.txt"}},
+            {"id": "copy", "tool": "write_file", "args": {"path": "${to}", "content": "${look}"}},
+            {"id": "each", "tool": "append_file", "forEach": ["x", "y"], "dependsOn": ["copy"],
+             "args": {"path": "log.txt", "content": "${item}"}},
+        ]}),
+    );
+    let result = bench.run(&["run", &plan, "--yes", "--json"]).ends(0).json();
+    result["runId"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_log_says_what_each_call_was_sent() {
+    let bench = Bench::new();
+    sent_run(&bench);
+    let log = bench.run(&["log", "p", "--json"]).ends(0).out;
+    let session = bench.read(".plans/p/session.jsonl");
+    for text in [&log, &session] {
+        let started: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .filter(|entry: &Value| entry["kind"] == "attempt_started")
+            .collect();
+        let args_of = |step: &str| {
+            let entry = started.iter().find(|entry| entry["step"] == step);
+            entry.unwrap()["args"].clone()
+        };
+        assert_eq!(
+            args_of("copy"),
+            json!({"path": "copy.txt", "content": "signed: Ada\n"})
+        );
+        assert_eq!(
+            args_of("each[1]"),
+            json!({"path": "log.txt", "content": "y"})
+        );
+    }
+}
+
+#[test]
+fn a_run_shows_what_was_sent_and_what_came_back() {
+    let bench = Bench::new();
+    let run = sent_run(&bench);
+    let shown = bench.run(&["show", &run]).ends(0).out;
+    for words in [
+        "copy  write_file  completed",
+        r#"sent    {"path":"copy.txt","content":"signed: Ada\n"}"#,
+        "result  ",
+    ] {
+        assert!(shown.contains(words), "{words:?} is not in {shown}");
+    }
+    let result = bench.run(&["show", &run, "--json"]).ends(0).json();
+    assert_eq!(result["runId"], json!(run));
+    assert_eq!(result["steps"][0]["args"], json!({"path": "notes.txt"}));
+}

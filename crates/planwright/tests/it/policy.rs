@@ -360,6 +360,37 @@ fn policy_can_want_every_late_call_to_be_seen() {
 }
 
 #[test]
+fn a_choice_that_an_older_approval_does_not_have_is_refused_and_not_dropped() {
+    let bench = Bench::new();
+    let plan = late(&bench, "x");
+    bench.run(&["import", &plan]).ends(0);
+    let digest = bench.digest("p");
+    bench
+        .run(&["approve", "p", "--digest", &digest, "--late", "b=any"])
+        .ends(0);
+    let narrow = ["run", "p", "--late", "b=ask", "--yes"];
+    let said = bench
+        .run(&narrow)
+        .complains(3, "approved already, and not with `--late b=ask`");
+    assert!(
+        said.err.contains("hint: planwright approve p --revoke"),
+        "{said:#?}"
+    );
+    assert!(!bench.path("effects.txt").exists());
+    // The hint does what it says.
+    bench.run(&["approve", "p", "--revoke"]).ends(0);
+    bench.run(&narrow).ends(4);
+    assert!(!bench.path("effects.txt").exists());
+    // The choice that was approved is no contradiction.
+    bench.run(&["cancel", "p"]).ends(0);
+    bench
+        .run(&["approve", "p", "--digest", &digest, "--late", "b=any"])
+        .ends(0);
+    bench.run(&["run", "p", "--late", "b=any"]).ends(0);
+    assert_eq!(bench.read("effects.txt"), "x");
+}
+
+#[test]
 fn a_late_call_that_cannot_be_repeated_is_seen_before_it_is_made() {
     let bench = Bench::new();
     let plan = late(&bench, "x");

@@ -20,12 +20,14 @@ impl PlanDiff {
 
 fn plan_fields(before: &Document, after: &Document) -> Vec<FieldChange> {
     let mut changes = Vec::new();
+    let executors_are_told = before.goal_for_executors() != after.goal_for_executors();
     let before = own_fields(before);
     let after = own_fields(after);
     each_key(&before, &after, |name, one, other| {
         // The order of a scope means nothing.
         let same_set = name == "toolsRequired" && as_set(one) == as_set(other);
-        let executable = !WORDS_OF_PLAN.contains(&name) && !same_set;
+        let is_told = executors_are_told && matches!(name, "goal" | "title");
+        let executable = is_told || !WORDS_OF_PLAN.contains(&name) && !same_set;
         compare(&segment(name), one, other, executable, &mut changes);
     });
     changes

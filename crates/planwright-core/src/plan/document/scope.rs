@@ -54,6 +54,15 @@ impl Document {
         self.tools_required.extend(beyond);
     }
 
+    /// The goal that the executors of `agent` steps are told: it steers what they do, so an
+    /// approval covers it. Nothing if no step is worked on by one.
+    pub fn goal_for_executors(&self) -> Option<&str> {
+        if !self.has_agent_steps() {
+            return None;
+        }
+        self.goal.as_deref().or(self.title.as_deref())
+    }
+
     /// Returns whether some step is worked on by an executor.
     pub fn has_agent_steps(&self) -> bool {
         self.steps

@@ -188,7 +188,9 @@ async fn get_run(
     let review = super::load(&http, &id).await?;
     let run = super::load_run(&http, &review, Some(&run)).await?;
     let engine = &http.service.engine;
-    let result = read_run_result(&run, &**engine.artifacts(), engine.now()).await?;
+    let mut result = read_run_result(&run, &**engine.artifacts(), engine.now()).await?;
+    let sent = engine.journals().sent_arguments(run.id(), review).await?;
+    result.add_sent_arguments(sent);
     Ok(Json(result))
 }
 

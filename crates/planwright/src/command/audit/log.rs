@@ -35,17 +35,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
-    let stream = if args.plan_journal {
-        let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
-        StreamName::Plan(review.id().clone())
-    } else {
-        StreamName::Run(
-            select_run_for_reading(&app, &args.plan, args.run.as_deref())
-                .await?
-                .run,
-        )
-    };
     let journals = app.engine.journals();
+    let (stream, mut trail) = if args.plan_journal {
+        let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
+        (StreamName::Plan(review.id().clone()), None)
+    } else {
+        let target = select_run_for_reading(&app, &args.plan, args.run.as_deref()).await?;
+        let trail = journals.follow_calls(&target.run, target.review);
+        (StreamName::Run(target.run), Some(trail))
+    };
     let mut changes = args.follow.then(|| journals.changes());
     let mut head = Head {
         seq: 0,
@@ -57,7 +55,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             .map_err(|error| StoreError::chain(&stream, &error))?;
         let mut ended = false;
         for record in &page {
-            ended |= print_entry(context.printer, &stream, record)?;
+            let sent = match &mut trail {
+                Some(trail) => trail.follow(record).await?.map(|(_, args)| args),
+                None => None,
+            };
+            ended |= print_entry(context.printer, &stream, record, sent)?;
         }
         if page.len() == PAGE {
             continue;
@@ -73,13 +75,19 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
 }
 
 /// Prints one entry. Returns whether the stream ends with it.
-fn print_entry(printer: Printer, stream: &StreamName, record: &Record) -> Result<bool, Failure> {
+fn print_entry(
+    printer: Printer,
+    stream: &StreamName,
+    record: &Record,
+    sent: Option<Value>,
+) -> Result<bool, Failure> {
     let entry = LogLine::new(stream, record).map_err(|error| {
         Failure::new(
             Exit::Store,
             format!("entry {} of {stream} cannot be read: {error}", record.seq),
         )
     })?;
+    let entry = entry.with_args(sent);
     if printer.json {
         let text = serde_json::to_string(&entry);
         printer.data(&text.map_err(|error| Failure::new(Exit::Store, error.to_string()))?)?;

@@ -4,16 +4,19 @@ use crate::command::execution::execute::load_run;
 use crate::command::execution::interrupts::{Interrupts, ask_unless_interrupted};
 use crate::exit::Failure;
 use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
+use crate::terminal::briefing_screen::{screen_options, talk_lines};
 use crate::terminal::pending_calls::call_lines;
 use crate::terminal::printer::line;
 use crate::terminal::prompts::{ask_questions, pending_question, question_origin};
 use crate::workspace::app::{App, user};
+use planwright_core::briefing::render_call;
 use planwright_core::plan::StepIx;
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::run::{AskedCall, Refusal, Run, Shown, StepState};
 use planwright_core::text::escape_invisible;
 use planwright_engine::{CommandError, RunCommand, read_value};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Asks about every step that waits for a person, at a terminal only. Returns whether a decision
 /// was made.
@@ -97,20 +100,28 @@ async fn ask_step_approval(
     })
 }
 
-/// Shows a step whose own `approvalRequired` asks for a person.
+/// Shows a step whose own `approvalRequired` asks for a person, with the values that would be sent
+/// now.
 async fn show_gated_step(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure> {
+    let printer = app.printer();
     let step = run.definition(ix);
     let id = run.step_id(ix);
-    let args = serde_json::to_string(&step.args).unwrap_or_default();
     let title = line(step.title.as_deref().unwrap_or_default());
-    app.printer().talk(&format!(
-        "step {id} {title} [{}] {}",
-        line(step.action_label()),
-        escape_invisible(&args)
+    printer.talk(&format!(
+        "step {id} {title} [{}]",
+        line(step.action_label())
     ));
+    if let Some(args) = app.engine.journals().known_arguments(run, ix).await {
+        let plans = app.engine.plans();
+        let (call, effect) = plans.brief_call(step.action_label(), args, &user()).await;
+        let options = screen_options(true, BTreeSet::new());
+        talk_lines(printer, &render_call(&call, &effect, &options));
+    } else {
+        let args = serde_json::to_string(&step.args).unwrap_or_default();
+        printer.talk(&format!("  {}", escape_invisible(&args)));
+    }
     if let Some(item) = load_element(app, run, ix).await? {
-        app.printer()
-            .talk(&format!("  item {}", escape_invisible(&item.to_string())));
+        printer.talk(&format!("  item {}", escape_invisible(&item.to_string())));
     }
     Ok(())
 }

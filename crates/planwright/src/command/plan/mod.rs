@@ -13,6 +13,7 @@ pub(crate) mod propose;
 pub(crate) mod regenerate;
 pub(crate) mod restore;
 pub(crate) mod show;
+mod show_run;
 pub(crate) mod template;
 pub(crate) mod validate;
 pub(crate) mod versions;

@@ -2,6 +2,7 @@
 
 use crate::command::execution::reflection::{criterion_lines, reflection_lines};
 use crate::command::plan::create;
+use crate::command::plan::show_run::print_run;
 use crate::command::review::comments;
 use crate::exit::{Exit, Failure};
 use crate::terminal::briefing_screen::{print_lines, screen_options};
@@ -14,6 +15,7 @@ use crate::terminal::printer::{BOLD, block, line};
 use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::maintenance::run_due_maintenance;
 use crate::workspace::plan_source::load_plan_for_reading;
+use crate::workspace::run_selector::find_run;
 use crate::workspace::servers::Need;
 use planwright_api::{ApprovalLine, RunLine};
 use planwright_core::briefing::render_steps;
@@ -27,7 +29,7 @@ use std::collections::BTreeSet;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A plan id, or enough of its beginning.
+    /// A plan id, or enough of its beginning; a run id shows what that run sent and received.
     #[arg(value_name = "ID")]
     plan: String,
 }
@@ -35,6 +37,10 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
     run_due_maintenance(&app).await;
+    if let Some(target) = find_run(&app, &args.plan).await? {
+        print_run(&app, target).await?;
+        return Ok(Exit::Done);
+    }
     let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
     let status_line = load_status_line(&app, &review).await?;
     app.start_servers(&review.current().document, Need::Look)
