@@ -29,6 +29,9 @@ impl Served {
             let mut command = Command::new(binary);
             command
                 .args(args)
+                // As a person starts it, whatever starts the measurement.
+                .env_clear()
+                .env("HOME", workspace)
                 .env("PLANWRIGHT_DIR", workspace)
                 .current_dir(workspace);
             command.stderr(Stdio::null());

@@ -125,7 +125,21 @@ id! {
     CommentId, &['_', '-'], false
 }
 
+/// Folders and files that lie beside those of plans.
+const RESERVED: [&str; 5] = ["archive", "artifacts", "logs", "prompts", "templates"];
+
+/// How the names of the store's files begin.
+const STORE: &str = "planwright.db";
+
 impl PlanId {
+    /// Returns whether something else of ours has this name where the files of plans are kept. No
+    /// plan can be given such an id; one that has it from earlier has no files.
+    pub fn is_reserved(&self) -> bool {
+        // Some file systems do not tell upper from lower case.
+        let name = self.0.to_ascii_lowercase();
+        RESERVED.contains(&name.as_str()) || name.starts_with(STORE)
+    }
+
     fn parse_stored(text: &str) -> Result<Self, ParseIdError> {
         text.parse()
     }

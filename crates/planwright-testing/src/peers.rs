@@ -65,6 +65,7 @@ impl Project {
         }
         self.bench
             .write("planwright.toml", &format!("{text}{more}"));
+        self.run(&["trust", "--yes"]).ends(0);
     }
 
     /// How a server is started: through its interpreter, in its pinned version.

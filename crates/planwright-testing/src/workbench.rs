@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// A workspace of its own.
+/// A workspace of its own, and a home of its own outside of it.
 #[derive(Debug)]
 pub struct Bench {
     directory: TempDir,
+    home: TempDir,
 }
 
 /// How a command ended and what it said.
@@ -75,7 +76,34 @@ impl Bench {
     pub fn new() -> Self {
         Self {
             directory: tempfile::tempdir().unwrap(),
+            home: tempfile::tempdir().unwrap(),
         }
+    }
+
+    /// The home of the person who uses the workspace.
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Writes a file of the person's own: `planwright.toml`, or one in `prompts`.
+    pub fn write_own(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.home().join(".config/planwright").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Writes `planwright.toml`, as somebody does who means it: the person trusts it.
+    #[track_caller]
+    pub fn configure(&self, text: &str) {
+        self.write("planwright.toml", text);
+        self.trust();
+    }
+
+    /// The person trusts what the files of the workspace say now.
+    #[track_caller]
+    pub fn trust(&self) {
+        self.run(&["trust", "--yes"]).ends(0);
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -108,6 +136,8 @@ impl Bench {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
+    /// The program as a person starts it from a plain shell: no mark of an agent is in its
+    /// environment, whatever runs the tests.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(program_path());
         command
@@ -115,7 +145,7 @@ impl Bench {
             .current_dir(self.root())
             .env_clear()
             .env("PATH", "/usr/bin:/bin");
-        command.env("HOME", self.root()).stdin(Stdio::null());
+        command.env("HOME", self.home()).stdin(Stdio::null());
         command
     }
 

@@ -8,6 +8,7 @@ mod exit;
 pub mod fuzzing;
 mod telemetry;
 mod terminal;
+mod trust;
 mod workspace;
 
 use clap::Parser as _;

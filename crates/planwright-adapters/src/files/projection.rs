@@ -14,8 +14,8 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// The names a plan's directory may not have: other things of ours are kept beside it.
-const RESERVED: [&str; 2] = ["planwright.db", "archive"];
+/// The folder of archived plans.
+const ARCHIVE: &str = "archive";
 
 /// The directory of one plan's files.
 #[derive(Debug, Clone)]
@@ -31,9 +31,7 @@ impl Projection {
 
     /// The files of `plan` below `plans`. An id that means something else there has none.
     pub fn of(plans: &Path, plan: &PlanId) -> Option<Self> {
-        let name = plan.as_str().to_ascii_lowercase();
-        let reserved = name.starts_with(RESERVED[0]) || name == RESERVED[1];
-        (!reserved).then(|| Self {
+        (!plan.is_reserved()).then(|| Self {
             directory: plans.join(plan.as_str()),
         })
     }
@@ -41,7 +39,7 @@ impl Projection {
     /// The files of an archived plan: as [`Projection::of`], below `plans/archive`.
     pub fn archived(plans: &Path, plan: &PlanId) -> Option<Self> {
         let kept = Self::of(plans, plan)?;
-        let archive = plans.join(RESERVED[1]);
+        let archive = plans.join(ARCHIVE);
         Some(Self {
             directory: archive.join(kept.directory.file_name()?),
         })
@@ -183,7 +181,7 @@ fn remove_directory(path: &Path) -> io::Result<()> {
 
 /// Makes a directory, and the archive if it is in there.
 fn create_directory(path: &Path) -> Result<(), WriteFileError> {
-    if let Some(archive) = path.parent().filter(|parent| parent.ends_with(RESERVED[1])) {
+    if let Some(archive) = path.parent().filter(|parent| parent.ends_with(ARCHIVE)) {
         create_one_directory(archive)?;
     }
     create_one_directory(path)
@@ -355,6 +353,8 @@ mod tests {
             "planwright.db-artifacts",
             "Planwright.DB-wal",
             "archive",
+            "prompts",
+            "Logs",
         ] {
             assert!(
                 Projection::of(Path::new("plans"), &id.parse().unwrap()).is_none(),

@@ -59,6 +59,7 @@ impl Models {
     pub fn new(options: ModelOptions, redaction: Redaction) -> Self {
         let key = |(name, provider): (&String, &ProviderOptions)| {
             let spec = SecretSpec {
+                obstacle: None,
                 source: provider.key.clone()?,
                 tools: None,
             };

@@ -46,6 +46,8 @@ pub struct SecretSpec {
     pub source: SecretSource,
     /// Patterns of the tools that may have it; `None` for every tool.
     pub tools: Option<Vec<String>>,
+    /// Why it must not be read.
+    pub obstacle: Option<String>,
 }
 
 /// The secrets of a workspace. A name the operator did not configure is looked for in one variable
@@ -65,6 +67,7 @@ impl ConfiguredSecrets {
         let fallback = || SecretSpec {
             source: SecretSource::Environment(default_variable(name)),
             tools: None,
+            obstacle: None,
         };
         self.specs.get(name).cloned().unwrap_or_else(fallback)
     }
@@ -81,7 +84,11 @@ impl ConfiguredSecrets {
 
 impl Secrets for ConfiguredSecrets {
     fn get<'a>(&'a self, name: &'a SecretName) -> BoxFuture<'a, Result<SecretText, SecretError>> {
-        match self.spec(name).source {
+        let spec = self.spec(name);
+        if let Some(obstacle) = spec.obstacle {
+            return Box::pin(std::future::ready(Err(unreadable(name, obstacle))));
+        }
+        match spec.source {
             SecretSource::Environment(variable) => {
                 let read = environment::read(name, &variable).and_then(|text| usable(name, text));
                 Box::pin(std::future::ready(read))

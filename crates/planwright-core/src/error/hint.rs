@@ -54,6 +54,8 @@ pub enum Hint {
     ReplaceRevokedApproval,
     /// Ask another approver.
     AskAnotherApprover,
+    /// Have a person decide, where no program can.
+    AskPerson,
     /// Approve what the plan does now.
     ApproveCurrent,
     /// Cancel the run, then approve what the plan does now.

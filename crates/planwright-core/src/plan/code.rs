@@ -217,7 +217,9 @@ impl Code {
                 "E0102",
                 "an id has characters it must not have",
                 "Ids become file names, URL segments and parts of references. A plan id starts with a letter or a \
-                 digit and has at most 64 letters, digits, `.`, `_` and `-`; a step id has no dot.",
+                 digit and has at most 64 letters, digits, `.`, `_` and `-`; a step id has no dot. The names of folders \
+                 that are kept beside the plans (`archive`, `artifacts`, `logs`, `prompts`, `templates`) and names \
+                 that begin with `planwright.db` are taken.",
             ),
             Self::DuplicateId => (
                 "E0103",

@@ -18,8 +18,8 @@ mod roles;
 mod time_span;
 
 pub use document::{
-    AdjustmentConsent, ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument,
-    Verdict,
+    AdjustmentConsent, ApprovalRules, Mode, OpenComments, Patterns, PolicyDocument, RolesTable,
+    RuleDocument, Verdict,
 };
 pub use grant::{GrantRefusal, MAX_PRINCIPAL_NAME};
 pub use judge::{Judgement, Subject, UnenforcedRule};

@@ -33,6 +33,10 @@ impl ClassifiedError for Refusal {
             Self::ApprovalExpired { .. } => Conflict.with_code("step_approval_expired"),
         }
     }
+
+    fn hint(&self) -> Option<Hint> {
+        matches!(self, Self::MayNotApprove(_)).then_some(Hint::AskPerson)
+    }
 }
 
 impl ClassifiedError for PlanUndoError {

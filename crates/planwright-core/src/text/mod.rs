@@ -8,7 +8,7 @@ mod wildcard;
 pub(crate) use nearest::did_you_mean;
 pub use nearest::nearest_names;
 pub(crate) use printable::is_invisible;
-pub use printable::{escape_invisible, sanitize_line};
+pub use printable::{escape_invisible, escape_invisible_json, sanitize_line};
 pub use reveal::reveal_hidden;
 pub(crate) use reveal::{reveal_around_words, spell_brackets};
 pub(crate) use wildcard::{Wildcard, matches_stars};

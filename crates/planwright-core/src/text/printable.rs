@@ -34,6 +34,27 @@ pub fn escape_invisible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Spells out everything a reader cannot see in a JSON text, as JSON does: the document stays the
+/// same.
+pub fn escape_invisible_json(text: &str) -> Cow<'_, str> {
+    // Line breaks between values are part of the layout; inside of texts they are escaped already.
+    let is_hidden = |c: char| c >= '\u{7f}' && (c.is_control() || is_invisible(c));
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                shown.extend(format!("\\u{unit:04x}").chars());
+            }
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// Characters that change how text looks, or hide in it, without being seen.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
@@ -45,6 +66,23 @@ pub(crate) fn is_invisible(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_characters_of_json_are_spelled_out_and_mean_the_same() {
+        let value = serde_json::json!({"a\u{202e}": ["\u{9b}x\u{7f}", "\u{e0041}", "é\n"]});
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let shown = escape_invisible_json(&text);
+        assert!(
+            !shown
+                .chars()
+                .any(|c| c != '\n' && (c.is_control() || is_invisible(c)))
+        );
+        assert!(shown.contains("é"));
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            value
+        );
+    }
 
     #[test]
     fn plain_text_is_not_copied() {

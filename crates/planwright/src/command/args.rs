@@ -28,7 +28,8 @@ pub(crate) struct Global {
     /// No colours. NO_COLOR does the same.
     #[arg(long, global = true)]
     pub(crate) no_color: bool,
-    /// Trust every server that a file of the workspace names, without asking. For automation.
+    /// Trust the servers, models and executors that files of the workspace describe, for this
+    /// command. For automation; an agent cannot.
     #[arg(
         long,
         global = true,
@@ -131,6 +132,15 @@ pub(crate) enum Command {
     Stats(command::audit::stats::Args),
     /// Delete a plan.
     Delete(command::plan::delete::Args),
+    /// Trust this folder: what its files allow beyond the defaults counts only after this.
+    ///
+    /// The files of a folder (planwright.toml, .mcp.json, .vscode/mcp.json, .plans/prompts) can
+    /// bring rules that allow calls, programs, servers, places of models, secrets, and addresses
+    /// that are told things. This shows exactly what they bring and asks once for all of it. The
+    /// answer is kept in your own directory, for exactly what was shown: what changes later is
+    /// asked about again. What tightens (rules that ask or deny, limits) counts without a word.
+    /// Agents cannot trust.
+    Trust(command::setup::trust::Args),
     /// List the tools that plans can use.
     Tools(command::setup::tools::Args),
     /// List the secrets plans can use, and check that they are available. Values are never shown.

@@ -3,6 +3,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, Printer};
+use crate::workspace::principal::is_agent;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -85,6 +86,15 @@ impl Stage {
         self.show_refused(&["run", PLAN])?;
         self.chapter("3. A person approves exactly what was shown, by its digest.");
         let digest = self.digest()?;
+        if is_agent() {
+            // Playing the person would be an agent's way to a person's approval.
+            self.show_refused(&["approve", PLAN, "--digest", &digest])?;
+            self.printer.talk(
+                "\nThis shell belongs to an agent, so nobody here can approve, and the demo ends. Start it in a terminal \
+                 of your own to see the run, the crash and the recovery.",
+            );
+            return Ok(());
+        }
         self.show(&["approve", PLAN, "--digest", &digest])?;
         self.chapter("4. It runs in parallel. In the middle, the process is killed with SIGKILL.");
         self.crash()?;

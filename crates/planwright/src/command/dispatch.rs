@@ -13,13 +13,15 @@ use crate::command::review::{approve, comment, comments, reject, request_changes
 use crate::command::service::{call, serve, token, webhooks};
 use crate::command::setup::policy::PolicyCommand;
 use crate::command::setup::{
-    completions, doctor, executors, models, policy, schema, secrets, servers, tools,
+    completions, doctor, executors, models, policy, schema, secrets, servers, tools, trust,
 };
 use crate::command::{demo, store};
 use crate::exit::{Exit, Failure};
 use crate::telemetry;
 use crate::terminal::printer::Printer;
+use crate::terminal::trust_prompt::{FolderAnswer, ask_about_folder, warn_of_untrusted};
 use crate::workspace::app::CommandContext;
+use crate::workspace::principal::is_agent;
 use crate::workspace::servers::Servers;
 
 /// Runs the command that was named.
@@ -44,8 +46,15 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         other => other,
     };
     let servers = Servers::new(cli.global.trust_project_servers);
-    let context =
-        CommandContext::new(dir, printer, servers.clone())?.with_unlock(cli.global.unlock);
+    let open = || CommandContext::new(dir, printer, servers.clone());
+    let mut context = open()?;
+    if offers_trust(&command) && asks_for_trust(&context)? {
+        context = open()?;
+    }
+    if depends_on_trust(&command) {
+        warn_of_untrusted(&context);
+    }
+    let context = context.with_unlock(cli.global.unlock);
     // Dropped last: it sends what was recorded.
     let service = matches!(command, Command::Serve(_));
     let _telemetry = telemetry::start(&cli.global.log, service, context.config.telemetry())?;
@@ -65,6 +74,60 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         children.end().await;
         done
     })
+}
+
+/// Commands at which a person may be asked about the folder first: those that make something
+/// happen with a person there. `--yes` means that nobody is to be asked.
+fn offers_trust(command: &Command) -> bool {
+    match command {
+        Command::Run(args) => !args.flags.yes,
+        Command::Create(_)
+        | Command::Regenerate(_)
+        | Command::Chat(_)
+        | Command::Resume(_)
+        | Command::Fork(_) => true,
+        _ => false,
+    }
+}
+
+/// Commands that only read what happened, or that see to trust themselves, do not say what of the
+/// folder's files is ignored.
+fn depends_on_trust(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Trust(_)
+            | Command::List(_)
+            | Command::Versions(_)
+            | Command::Diff(_)
+            | Command::Export(_)
+            | Command::Comments(_)
+            | Command::Log(_)
+            | Command::Watch(_)
+            | Command::Replay(_)
+            | Command::Verify(_)
+            | Command::Stats(_)
+            | Command::Store(_)
+            | Command::Token(_)
+            // These say themselves what is not trusted.
+            | Command::Servers(_)
+            | Command::Models(_)
+            | Command::Executors(_)
+    )
+}
+
+/// Asks the person at the terminal about what the folder's files loosen. Returns whether something
+/// was trusted.
+fn asks_for_trust(context: &CommandContext) -> Result<bool, Failure> {
+    let printer = context.printer;
+    let folder = &context.folder;
+    let can_be_trusted = folder.untrusted().next().is_some() && folder.trust().problem().is_none();
+    if !can_be_trusted || !printer.can_ask() || printer.json || is_agent() {
+        return Ok(false);
+    }
+    match ask_about_folder(printer, folder, &context.workspace.root)? {
+        FolderAnswer::Trust => folder.grant().map(|()| true),
+        FolderAnswer::GoOn => Ok(false),
+    }
 }
 
 async fn run_in_workspace(command: Command, context: CommandContext) -> Result<Exit, Failure> {
@@ -121,6 +184,7 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
         Command::Executors(args) => executors::run(&context, &args),
         Command::Models(args) => models::run(&context, &args).await,
         Command::Webhooks(args) => webhooks::run(&context, &args).await,
+        Command::Trust(args) => trust::run(&context, &args),
         Command::Tools(args) => tools::run(&context, &args).await,
         Command::Servers(command) => servers::run(&context, &command).await,
         Command::Store(command) => Box::pin(store::run(&context, &command)).await,

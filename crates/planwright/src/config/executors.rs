@@ -2,7 +2,7 @@
 
 use crate::config::file::{Config, FILE};
 use crate::exit::Failure;
-use crate::workspace::servers::{Trust, TrustState};
+use crate::trust::{Loosening, Subject, Trust, TrustState};
 use planwright_adapters::executor::{CommandExecutors, ExecutorOptions};
 use planwright_adapters::process::Children;
 use planwright_core::digest::Digest;
@@ -47,11 +47,34 @@ impl ExecutorTable {
     }
 }
 
+impl ExecutorTable {
+    /// What the file makes of it.
+    pub(crate) fn loosening(&self, name: &str) -> Loosening {
+        let directory = self.cwd.as_deref().unwrap_or_else(|| Path::new("."));
+        let mut loosening = Loosening::new(
+            Subject::Executor(name.to_owned()),
+            FILE,
+            format!("[executors.{name}]"),
+            "a program with your rights works on agent steps; what it does besides its tool calls is not recorded",
+            &json!(null),
+        )
+        .part("command", json!(self.command).to_string())
+        .part("directory", directory.display().to_string());
+        for variable in &self.env {
+            loosening = loosening.part("sees", format!("your variable {variable}"));
+        }
+        loosening.digest = self.digest();
+        loosening
+    }
+}
+
 /// `[agent]`: what holds for every executor.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AgentTable {
     pub(crate) scope: ScopeMode,
+    /// Variables that show that an agent gives a command, besides those that are known.
+    pub(crate) marks: Vec<String>,
 }
 
 /// What becomes of a call that is outside a plan's scope.
@@ -65,10 +88,9 @@ pub(crate) enum ScopeMode {
     Observe,
 }
 
-/// The name under which trust in an executor is kept, beside those of servers, which have no
-/// spaces.
+/// The name under which trust in an executor is kept.
 pub(crate) fn trust_name(executor: &str) -> String {
-    format!("executor {executor}")
+    Subject::Executor(executor.to_owned()).trust_name()
 }
 
 /// An executor that a file describes.

@@ -1,6 +1,8 @@
 //! `planwright.toml`: what the operator decided. Strict, because a misspelt setting protects
 //! nothing.
 
+mod loosenings;
+
 use crate::config::executors::{self, AgentTable, ExecutorTable, ScopeMode};
 use crate::config::models::{self, DescribedModels, ModelsTable};
 use crate::config::retention::{After, RetentionTable};
@@ -9,7 +11,9 @@ use crate::config::webhooks::{self, WebhookTable};
 use crate::exit::Failure;
 use crate::telemetry::TelemetryTable;
 use crate::terminal::printer::line;
-use crate::workspace::servers::{self, ServerTable};
+use crate::trust::home;
+use crate::workspace::agent_marks::check_mark;
+use crate::workspace::servers::ServerTable;
 use planwright_adapters::local::{HttpOptions, LocalOptions};
 use planwright_adapters::process::Children;
 use planwright_adapters::secrets::ConfiguredSecrets;
@@ -39,7 +43,7 @@ pub(crate) struct Config {
     tools: BTreeMap<String, Tool>,
     limits: LimitsTable,
     servers: BTreeMap<String, ServerTable>,
-    /// Servers and models of the user's own file, which holds nothing else.
+    /// The user's own file.
     #[serde(skip)]
     user: UserFile,
     bounds: BoundsTable,
@@ -156,6 +160,14 @@ struct UserFile {
     servers: BTreeMap<String, ServerTable>,
     models: ModelsTable,
     executors: BTreeMap<String, ExecutorTable>,
+    agent: UserAgentTable,
+}
+
+/// `[agent]` of the user's file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct UserAgentTable {
+    marks: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -179,13 +191,14 @@ impl Config {
             Some(text) => Self::parse(&text)?,
             None => Self::default(),
         };
-        if let Some(path) = servers::home().map(|home| home.join(FILE))
+        if let Some(path) = home().map(|home| home.join(FILE))
             && let Some(text) = text_of(&path)?
         {
             let name = path.display().to_string();
             config.user = toml::from_str(&text).map_err(|error| explain(&name, &text, &error))?;
             check_servers(&name, &config.user.servers)?;
             executors::check(&name, &config.user.executors)?;
+            check_marks(&name, &config.user.agent.marks)?;
         }
         // Together: the project's file may name a provider that the user's file describes.
         config.models(workspace, &|_| None)?.check()?;
@@ -220,6 +233,13 @@ impl Config {
         &self.executors
     }
 
+    /// The executors of the workspace's file that count: the user's own of the same name come
+    /// first.
+    pub(crate) fn project_executors(&self) -> impl Iterator<Item = (&String, &ExecutorTable)> {
+        let all = self.executors.iter();
+        all.filter(|(name, _)| !self.user.executors.contains_key(*name))
+    }
+
     /// The executors of the user's file.
     pub(crate) fn user_executors(&self) -> &BTreeMap<String, ExecutorTable> {
         &self.user.executors
@@ -230,6 +250,11 @@ impl Config {
         AgentSettings {
             observe_scope: self.agent.scope == ScopeMode::Observe,
         }
+    }
+
+    /// What both files add to the marks of agents. A file can only add.
+    pub(crate) fn agent_marks(&self) -> impl Iterator<Item = &String> {
+        self.agent.marks.iter().chain(&self.user.agent.marks)
     }
 
     /// What both files say about a server, the workspace's first.
@@ -244,6 +269,7 @@ impl Config {
     fn check(&self) -> Result<(), Failure> {
         check_servers(FILE, &self.servers)?;
         executors::check(FILE, &self.executors)?;
+        check_marks(FILE, &self.agent.marks)?;
         let limits = &self.limits;
         let per = limits
             .per_server
@@ -475,6 +501,11 @@ fn check_servers(file: &str, servers: &BTreeMap<String, ServerTable>) -> Result<
         })?;
     }
     Ok(())
+}
+
+fn check_marks(file: &str, marks: &[String]) -> Result<(), Failure> {
+    let checked = marks.iter().try_for_each(|mark| check_mark(mark));
+    checked.map_err(|problem| Failure::usage(format!("{file}, [agent] marks: {problem}")))
 }
 
 /// The file, the line, the key, and the key that was probably meant.

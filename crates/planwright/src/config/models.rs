@@ -2,12 +2,12 @@
 //! Never a key.
 //!
 //! The user's own file may have the same table; the project's goes before it. What a project says
-//! about models elsewhere counts only once the user trusts it: prompts hold the project's files,
+//! about places of models counts only once the user trusts it: prompts hold the project's files,
 //! and keys are the user's.
 
 use crate::config::file::{Config, FILE};
 use crate::exit::Failure;
-use crate::workspace::servers::{Trust, TrustState};
+use crate::trust::{Loosening, Subject, Trust, TrustState};
 use planwright_adapters::model::{
     ModelOptions, Price, ProviderKind, ProviderOptions, Structured, builtin,
 };
@@ -74,7 +74,8 @@ struct PriceTable {
 #[derive(Debug)]
 pub(crate) struct DescribedModels {
     pub(crate) options: ModelOptions,
-    /// Providers elsewhere that the project's file describes, with what the user has to agree to.
+    /// Providers that the project's file describes, with what the user has to agree to. Also those
+    /// on this machine: anyone can listen here, and the key that is sent is the user's.
     pub(crate) foreign: BTreeMap<String, Digest>,
 }
 
@@ -86,9 +87,42 @@ impl DescribedModels {
     }
 }
 
-/// The name under which trust in a provider is kept, beside those of servers, which have no spaces.
+/// The name under which trust in a provider is kept.
 pub(crate) fn trust_name(provider: &str) -> String {
-    format!("model provider {provider}")
+    Subject::Provider(provider.to_owned()).trust_name()
+}
+
+/// What the project's file says about places of models.
+pub(crate) fn loosenings(config: &Config, workspace: &Path) -> Result<Vec<Loosening>, Failure> {
+    let DescribedModels { options, foreign } = config.models(workspace, &set_variable)?;
+    let describe = |(name, digest): (String, Digest)| {
+        let provider = options.providers.get(&name)?;
+        let key = match &provider.key {
+            Some(source) => format!("with your key: {source}"),
+            None => "without a key".to_owned(),
+        };
+        let mut loosening = Loosening::new(
+            Subject::Provider(name.clone()),
+            FILE,
+            format!("[models.providers.{name}]"),
+            format!(
+                "everything that models are asked here is sent to {}, {key}",
+                provider.base_url
+            ),
+            &json!(null),
+        );
+        loosening.digest = digest;
+        if provider.insecure {
+            loosening = loosening.warning("it is not encrypted on its way");
+        }
+        Some(loosening)
+    };
+    Ok(foreign.into_iter().filter_map(describe).collect())
+}
+
+/// A variable of the environment, unless it is empty.
+fn set_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// The models that can be asked now: what the files and the environment say, and what the user
@@ -98,11 +132,10 @@ pub(crate) fn usable(
     workspace: &Path,
     trust_project: bool,
 ) -> Result<ModelOptions, Failure> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let DescribedModels {
         mut options,
         foreign,
-    } = config.models(workspace, &variable)?;
+    } = config.models(workspace, &set_variable)?;
     if !foreign.is_empty() && !trust_project {
         let trust = Trust::read(workspace);
         for (name, digest) in foreign {
@@ -112,13 +145,13 @@ pub(crate) fn usable(
                 TrustState::Unknown => "is not trusted",
             };
             if let Some(provider) = options.providers.get_mut(&name) {
-                let hint = format!("planwright models trust {name}");
-                provider.obstacle =
-                    Some(format!("the provider `{name}` of {FILE} {what} ({hint})"));
+                provider.obstacle = Some(format!(
+                    "the provider `{name}` of {FILE} {what} (planwright trust)"
+                ));
             }
         }
     }
-    if let Some(model) = variable(MODEL) {
+    if let Some(model) = set_variable(MODEL) {
         options.default = Some(model);
     }
     Ok(options)
@@ -139,12 +172,11 @@ pub(crate) fn describe(
     }
     for (name, table) in &project.providers {
         let options = table.applied(name, providers.get(name), workspace)?;
-        if table.says_where() && !options.is_local() {
+        if table.says_where() {
             let key = options.key.as_ref().map(ToString::to_string);
-            foreign.insert(
-                name.clone(),
-                Digest::of_json(&json!([options.base_url, key])),
-            );
+            let mut written = vec![json!(options.base_url), json!(key)];
+            written.extend(options.insecure.then(|| json!("insecure")));
+            foreign.insert(name.clone(), Digest::of_json(&json!(written)));
         }
         providers.insert(name.clone(), options);
     }
@@ -201,6 +233,7 @@ impl ProviderTable {
             || self.key.is_some()
             || self.key_env.is_some()
             || self.kind.is_some()
+            || self.insecure == Some(true)
     }
 
     /// The provider with what this table says about it.
@@ -317,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_project_says_about_places_elsewhere_needs_trust() {
+    fn what_a_project_says_about_places_needs_trust() {
         let foreign = |text: &str| described(text, "").unwrap().foreign.len();
         assert_eq!(
             foreign("[providers.openai]\nbase_url = 'https://example.org/v1'"),
@@ -332,7 +365,8 @@ mod tests {
             foreign(
                 "[providers.x]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1/v1'\nkey_env = 'K'"
             ),
-            0
+            1,
+            "on this machine too: the key is the user's"
         );
         assert_eq!(
             foreign("[providers.openai]\nretries = 0\nstructured = 'tool'"),

@@ -3,22 +3,56 @@
 
 use crate::config::file::FILE;
 use crate::exit::Failure;
+use crate::trust::{Loosening, Subject};
 use planwright_adapters::secrets::{ConfiguredSecrets, SecretSource, SecretSpec};
 use planwright_core::secret::SecretName;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// By name.
 pub(crate) type SecretTable = BTreeMap<String, Secret>;
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Secret {
     env: Option<String>,
     file: Option<PathBuf>,
     keyring: Option<String>,
     tools: Option<Vec<String>>,
+    /// The user does not trust the file that says where it is. It stays known, so that it is not
+    /// looked for elsewhere, where no list of tools would hold.
+    #[serde(skip)]
+    withheld: bool,
+}
+
+impl Secret {
+    /// From here on it is not read.
+    pub(crate) fn withhold(&mut self) {
+        self.withheld = true;
+    }
+
+    /// What the file makes of it.
+    pub(crate) fn loosening(&self, name: &str) -> Loosening {
+        let place = match (&self.env, &self.file, &self.keyring) {
+            (Some(variable), ..) => format!("the variable {variable}"),
+            (None, Some(path), _) => format!("the file {}", path.display()),
+            (None, None, Some(entry)) => format!("the keyring's {entry}"),
+            (None, None, None) => "nowhere".to_owned(),
+        };
+        let tools = match &self.tools {
+            Some(tools) => tools.join(", "),
+            None => "every tool".to_owned(),
+        };
+        Loosening::new(
+            Subject::Secret(name.to_owned()),
+            FILE,
+            format!("[secrets] {name}"),
+            format!("is read from {place} and can be given to {tools}"),
+            &json!(self),
+        )
+    }
 }
 
 /// Reads the table. Relative paths start in the workspace.
@@ -59,6 +93,9 @@ pub(crate) fn read_secrets(
             SecretSpec {
                 source,
                 tools: secret.tools.clone(),
+                obstacle: secret.withheld.then(|| {
+                    format!("{FILE} says where it is, and is not trusted (planwright trust)")
+                }),
             },
         ))
     };

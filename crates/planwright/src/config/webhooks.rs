@@ -2,6 +2,7 @@
 
 use crate::config::file::FILE;
 use crate::exit::Failure;
+use crate::trust::{Loosening, Subject};
 use crate::workspace::app::App;
 use planwright_adapters::webhook::{Format, HttpWebhook, WebhookOptions};
 use planwright_core::secret::SecretName;
@@ -9,7 +10,8 @@ use planwright_engine::memory::SystemClock;
 use planwright_engine::port::Outbox;
 use planwright_engine::webhooks::Webhook;
 use planwright_engine::webhooks::{Courier, CourierWatch};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -18,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 /// More endpoints than this are a mistake.
 const MAX_ENDPOINTS: usize = 64;
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WebhookTable {
     name: String,
@@ -38,12 +40,38 @@ pub(crate) struct WebhookTable {
     service_url: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum FormatName {
     #[default]
     Standard,
     CloudEvents,
+}
+
+impl WebhookTable {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the file makes of it.
+    pub(crate) fn loosening(&self) -> Loosening {
+        let events = match self.events.as_slice() {
+            [] => "everything that happens".to_owned(),
+            events => events.join(", "),
+        };
+        let private = if self.allow_private {
+            ", also inside this network"
+        } else {
+            ""
+        };
+        Loosening::new(
+            Subject::Webhook(self.name.clone()),
+            FILE,
+            format!("[[webhooks]] {}", self.name),
+            format!("{events} is sent to {}{private}", self.url),
+            &json!(self),
+        )
+    }
 }
 
 /// Reads the table.

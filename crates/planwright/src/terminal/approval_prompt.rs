@@ -5,6 +5,7 @@ use crate::terminal::approval_screen::{ApprovalScreen, Decision};
 use crate::terminal::late_bound::LateChoices;
 use crate::terminal::printer::{BOLD, Printer};
 use crate::workspace::app::{App, user};
+use crate::workspace::principal::how_a_person_approves;
 use crate::workspace::projections::update_plan_files;
 use planwright_core::policy::{JudgedPlan, LateChoice};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
@@ -69,14 +70,16 @@ pub(crate) async fn obtain_approval(
         return Ok(given(candidate, by, Assurance::Policy, chosen));
     }
     let by = user();
-    if *yes {
+    let is_person = by.kind == PrincipalKind::Person;
+    // The `--yes` of an agent is a request: the plan waits for a person.
+    if *yes && is_person {
         print_policy_warnings(app.printer(), &judged);
         return Ok(given(candidate, by, Assurance::CommandLine, chosen));
     }
-    if app.printer().can_ask() && by.kind == PrincipalKind::Person {
+    if app.printer().can_ask() && is_person {
         return ask_person(app, question, judged, by).await;
     }
-    Err(explain_missing_approval(app, question, sent_back_too_often).await)
+    Err(explain_missing_approval(app, question, &by, sent_back_too_often).await)
 }
 
 /// Refuses choices for late arguments that the approval to be spent does not have: they would be
@@ -176,19 +179,32 @@ pub(crate) async fn reject_plan(
 async fn explain_missing_approval(
     app: &App,
     question: &ApprovalQuestion<'_>,
+    by: &Principal,
     sent_back_too_often: bool,
 ) -> Failure {
     let ApprovalQuestion {
         review,
         candidate,
+        yes,
         typed,
         ..
     } = question;
-    let hint = format!(
-        "planwright approve {}{typed} --digest {}, or repeat the command with --yes",
-        review.id(),
+    let id = review.id();
+    let approve = format!(
+        "planwright approve {id}{typed} --digest {}",
         candidate.digest
     );
+    let hint = if by.kind == PrincipalKind::Person {
+        approve
+    } else {
+        how_a_person_approves(&approve)
+    };
+    if *yes {
+        let why = format!(
+            "the plan is not approved: {by} may not approve, so this is a request to a person"
+        );
+        return Failure::refused(why).hint(hint);
+    }
     if sent_back_too_often {
         let why = "the plan was rejected three times and needs a review by a person";
         return Failure::refused(why).hint(hint);

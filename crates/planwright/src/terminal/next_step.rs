@@ -2,6 +2,7 @@
 
 use crate::terminal::no_model::CONFIGURE_MODEL;
 use crate::terminal::printer::line;
+use crate::workspace::principal::how_a_person_approves;
 use planwright_core::error::Hint;
 use planwright_core::journal::StreamName;
 use planwright_core::text::nearest_names;
@@ -15,8 +16,8 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
             "planwright diff ID {based_on} shows what changed since; repeat the edit on the current version"
         ),
         Hint::TrustExecutor { executor } => format!(
-            "planwright executors lists the executors; planwright executors trust {} trusts one that this workspace \
-             describes (--trust-project-servers does so for one command)",
+            "planwright executors lists the executors; planwright trust shows `{}` and what else this workspace \
+             brings, and asks",
             line(executor)
         ),
         Hint::StartRun(plan) => format!("planwright run {plan} starts one"),
@@ -36,6 +37,7 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
         }
         Hint::EndRun(run) => format!("planwright cancel {run} ends it"),
         Hint::ChooseModel { name, known } => choose_model(name, known),
+        Hint::AskPerson => how_a_person_approves("planwright approve ID --digest DIGEST"),
         fixed => return fixed_words(fixed).map(str::to_owned),
     })
 }
@@ -117,6 +119,7 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         | Hint::RepairRun(_)
         | Hint::RestoreJournal(_)
         | Hint::EndRun(_)
+        | Hint::AskPerson
         | Hint::ChooseModel { .. } => return None,
     })
 }

@@ -124,7 +124,7 @@ impl PlannerFlags {
             for server in app.roster.untrusted_servers() {
                 let name = line(&server.name);
                 app.printer().warn(&format!(
-                    "the server `{name}` is not trusted, so nothing is planned with its tools (planwright servers trust {name})"
+                    "the server `{name}` is not trusted, so nothing is planned with its tools (planwright trust)"
                 ));
             }
         }

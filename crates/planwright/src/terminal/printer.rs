@@ -5,7 +5,7 @@
 
 use anstyle::{AnsiColor, Style};
 use planwright_core::plan::{Finding, Severity};
-use planwright_core::text::sanitize_line;
+use planwright_core::text::{escape_invisible_json, sanitize_line};
 use serde::Serialize;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write as _};
 
@@ -70,7 +70,7 @@ impl Printer {
     /// The one JSON document of `--json`; on one line unless a person looks at it.
     pub(crate) fn document(self, document: &impl Serialize) -> Result<(), Failure> {
         let stdout = io::stdout();
-        let mut out = BufWriter::new(stdout.lock());
+        let mut out = SpelledOut(BufWriter::new(stdout.lock()));
         let json = if stdout.is_terminal() {
             serde_json::to_writer_pretty(&mut out, document)
         } else {
@@ -133,6 +133,24 @@ impl Printer {
             }
             self.talk(&text);
         }
+    }
+}
+
+/// Writes JSON so that nothing in it is hidden from a reader or moves a cursor.
+struct SpelledOut<W>(W);
+
+impl<W: io::Write> io::Write for SpelledOut<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The serializer writes whole characters. What is no text is not its.
+        match str::from_utf8(bytes) {
+            Ok(text) => self.0.write_all(escape_invisible_json(text).as_bytes())?,
+            Err(_) => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

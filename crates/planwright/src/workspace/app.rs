@@ -7,11 +7,13 @@ use crate::config::executors;
 use crate::config::file::Config;
 use crate::config::models;
 use crate::config::passphrase::{self, Unlock};
-use crate::config::prompts;
 use crate::exit::{Exit, Failure};
 use crate::telemetry;
 use crate::terminal::printer::Printer;
 use crate::terminal::quiet_panics;
+use crate::trust::{FolderTrust, ForeignFile, Trust, foreign_owner};
+pub(crate) use crate::workspace::principal::user;
+use crate::workspace::principal::{add_agent_marks, is_agent};
 use crate::workspace::projections::WorkspaceFiles;
 use crate::workspace::servers::{Roster, Servers};
 use planwright_adapters::demo::Demo;
@@ -25,22 +27,21 @@ use planwright_adapters::sqlite::{
 };
 use planwright_adapters::toolbox::{InProcessServer, Toolbox};
 use planwright_adapters::vault::Cipher;
-use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::memory::MemoryStore;
 use planwright_engine::port::{Artifacts, Secrets, Store};
 use planwright_engine::{Engine, RedactedArtifacts, Redaction};
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The directory in a workspace that everything is kept in.
 const PLANS: &str = ".plans";
 
-/// Names the agent that uses the command line. Set by the process that starts the agent: an agent
-/// proposes and never approves.
-const AGENT: &str = "PLANWRIGHT_AGENT";
+/// Keeps journals and results out of commits: git ignores everything in the directory.
+const GITIGNORE: &str = ".gitignore";
 
 /// Where things are.
 #[derive(Debug, Clone)]
@@ -50,22 +51,30 @@ pub(crate) struct Workspace {
     pub(crate) plans: PathBuf,
     pub(crate) database: PathBuf,
     pub(crate) artifacts: PathBuf,
+    /// A place above that has plans of another account, and so was not taken.
+    pub(crate) passed_over: Option<ForeignFile>,
 }
 
 impl Workspace {
     /// The directory that was named, else the nearest one above that has plans, else the current
-    /// one.
+    /// one. Plans above that belong to another account are not taken for the user's.
     pub(crate) fn find(named: Option<&Path>) -> Result<Self, Failure> {
         let here = std::env::current_dir().map_err(|error| {
             Failure::usage(format!("the current directory cannot be used: {error}"))
         })?;
+        let mut passed_over = None;
         let root = match named.filter(|path| !path.as_os_str().is_empty()) {
             Some(path) => here.join(path),
-            None => here
-                .ancestors()
-                .find(|path| path.join(PLANS).is_dir())
-                .unwrap_or(&here)
-                .to_owned(),
+            None => {
+                let above = here.ancestors().find(|path| path.join(PLANS).is_dir());
+                let above = above.unwrap_or(&here);
+                passed_over = foreign_owner(above, &above.join(PLANS))
+                    .filter(|_| above != here && !Trust::read(above).foreign().is_empty());
+                match &passed_over {
+                    Some(_) => here.clone(),
+                    None => above.to_owned(),
+                }
+            }
         };
         if !root.is_dir() {
             return Err(Failure::usage(format!(
@@ -83,6 +92,7 @@ impl Workspace {
             plans,
             database,
             artifacts: artifacts.into(),
+            passed_over,
         })
     }
 
@@ -104,21 +114,38 @@ impl Workspace {
             plans,
             database,
             artifacts,
+            passed_over: None,
         })
     }
 
-    /// Makes `.plans` for its owner only.
+    /// Makes `.plans` for its owner only, and out of git's sight.
     pub(crate) fn create(&self) -> Result<(), Failure> {
         let created = DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.plans);
-        created.map_err(|error| {
-            Failure::new(
-                Exit::Store,
-                format!("cannot create {}: {error}", self.plans.display()),
-            )
-        })
+        created
+            .and_then(|()| self.hide_from_git())
+            .map_err(|error| {
+                Failure::new(
+                    Exit::Store,
+                    format!("cannot create {}: {error}", self.plans.display()),
+                )
+            })
+    }
+
+    /// A file that is there already is the user's.
+    fn hide_from_git(&self) -> std::io::Result<()> {
+        let made = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(self.plans.join(GITIGNORE));
+        match made {
+            Ok(mut file) => file.write_all(b"*\n"),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -134,7 +161,10 @@ pub(crate) enum Access {
 #[derive(Debug, Clone)]
 pub(crate) struct CommandContext {
     pub(crate) workspace: Workspace,
+    /// What counts: without what the user does not trust.
     pub(crate) config: Config,
+    /// What the workspace's files loosen, and what of it the user trusts.
+    pub(crate) folder: Arc<FolderTrust>,
     pub(crate) printer: Printer,
     pub(crate) servers: Servers,
     /// Where the passphrase of an encrypted store comes from.
@@ -153,12 +183,30 @@ impl CommandContext {
     ) -> Result<Self, Failure> {
         let workspace = Workspace::find(dir)?;
         let config = Config::read(&workspace.root)?;
+        Self::inside(workspace, config, printer, servers)
+    }
+
+    /// The context of commands in a workspace with this configuration, of which only that counts
+    /// which the user trusts.
+    pub(crate) fn inside(
+        workspace: Workspace,
+        config: Config,
+        printer: Printer,
+        mut servers: Servers,
+    ) -> Result<Self, Failure> {
+        add_agent_marks(config.agent_marks());
+        // An agent cannot trust, and neither can a flag where files are not the user's.
+        let is_foreign = || !Trust::read(&workspace.root).foreign().is_empty();
+        servers.trust_project = servers.trust_project && !is_agent() && !is_foreign();
+        let folder = FolderTrust::read(&workspace, &config, servers.trust_project)?;
+        let config = config.without(&folder.ignored());
         let mut records = workspace.database.clone().into_os_string();
         records.push("-children");
         Ok(Self {
             children: Children::new(Some(records.into())),
             workspace,
             config,
+            folder: Arc::new(folder),
             printer,
             servers,
             unlock: Unlock::default(),
@@ -286,11 +334,26 @@ impl CommandContext {
         })
     }
 
+    /// Refuses plans of another account: the approvals in them are not the user's.
+    pub(crate) fn check_owner_of_plans(&self) -> Result<(), Failure> {
+        let plans = &self.workspace.plans;
+        let foreign = self.folder.trust().foreign();
+        let not_own = |file: &&ForeignFile| file.path == *plans && file.has_other_owner();
+        match foreign.iter().find(not_own) {
+            None => Ok(()),
+            Some(file) => Err(Failure::refused(format!(
+                "{file}: plans and approvals in it are not yours"
+            ))
+            .hint(file.remedy())),
+        }
+    }
+
     /// Opens the store and builds the engine.
     pub(crate) fn open(&self, access: Access) -> Result<App, Failure> {
         if let Some(app) = &self.shared {
             return Ok(App::clone(app));
         }
+        self.check_owner_of_plans()?;
         let absent = !self.workspace.database.exists();
         let roster = Arc::new(self.roster());
         let redaction = Redaction::default();
@@ -339,7 +402,7 @@ impl CommandContext {
             )))
             .leftovers(Arc::new(self.children.clone()))
             .agents(self.config.agents())
-            .prompts(prompts::read(&self.workspace.plans)?)
+            .prompts(self.folder.prompts()?)
             .surroundings(Arc::new(WorkspaceSurroundings::new(&self.workspace.root)))
             .store(store, artifacts)
             .secrets(Arc::clone(&secrets), redaction)
@@ -392,22 +455,4 @@ impl App {
     pub(crate) fn artifacts(&self) -> &Arc<dyn Artifacts> {
         self.engine.artifacts()
     }
-}
-
-/// Returns the principal that gives this command: the operating-system user, or an agent that says
-/// so. The account decides and not the environment, which the user controls; the environment can
-/// only take rights away.
-pub(crate) fn user() -> Principal {
-    if let Some(agent) = std::env::var_os(AGENT).filter(|name| !name.is_empty()) {
-        return Principal::agent(agent.to_string_lossy());
-    }
-    let uid = rustix::process::getuid().as_raw().to_string();
-    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let account = accounts.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == uid).then(|| name.to_owned())
-    });
-    let named = account.or_else(|| std::env::var("USER").ok().filter(|name| !name.is_empty()));
-    Principal::person(named.unwrap_or_else(|| format!("uid {uid}")))
 }

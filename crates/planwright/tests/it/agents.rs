@@ -10,9 +10,7 @@ fn bench(script: &str) -> Bench {
     let bench = Bench::new();
     bench.write("worker.sh", script);
     let program = env!("CARGO_BIN_EXE_planwright");
-    bench.write(
-        "planwright.toml",
-        &format!(
+    bench.write("planwright.toml", &format!(
             "[executors.worker]\ncommand = [\"sh\", \"worker.sh\", {program:?}]\ntimeout_seconds = 60\n"
         ),
     );
@@ -178,12 +176,12 @@ fn an_executor_that_a_project_brings_needs_trust_and_one_that_is_not_there_is_na
     let said = bench
         .run(&["run", &file, "--yes"])
         .complains(3, "needs the executor `worker`");
-    assert!(said.err.contains("--trust-project-servers"), "{said:#?}");
+    assert!(said.err.contains("planwright trust"), "{said:#?}");
     assert!(!bench.path("ran").exists());
     // The user's own file needs none.
     let program = env!("CARGO_BIN_EXE_planwright");
     let own = format!("[executors.worker]\ncommand = [\"sh\", \"worker.sh\", {program:?}]\n");
-    bench.write(".config/planwright/planwright.toml", &own);
+    bench.write_own("planwright.toml", &own);
     std::fs::remove_file(bench.path("planwright.toml")).unwrap();
     bench.run(&["run", "p", "--yes"]).ends(0);
     assert_eq!(bench.read("ran"), "never\n");
@@ -216,17 +214,14 @@ fn trust_in_an_executor_is_bound_to_its_launch_line() {
     };
     assert!(!trusted());
     let said = ran(&["run", &file, "--yes"]).complains(3, "needs the executor `worker`");
-    assert!(
-        said.err.contains("planwright executors trust worker"),
-        "{said:#?}"
-    );
+    assert!(said.err.contains("planwright trust"), "{said:#?}");
     ran(&["executors", "trust", "worker"]).complains(3, "needs a confirmation");
     ran(&["executors", "trust", "wroker"]).complains(2, "no file describes an executor `wroker`");
     let said = ran(&["executors", "trust", "worker", "--yes"]).ends(0);
     for words in [
-        "command     \"sh\"",
+        "command    [\"sh\",\"worker.sh\"",
         "`worker.sh` is a file of this project",
-        "digest      sha256:",
+        "digest     sha256:",
     ] {
         assert!(said.err.contains(words), "{words:?} is not in {}", said.err);
     }
@@ -259,8 +254,8 @@ fn trust_in_an_executor_is_bound_to_its_launch_line() {
     assert!(!trusted());
     // What the user wrote down needs no more words, and wins over what a project says under the
     // same name.
-    bench.write(
-        ".config/planwright/planwright.toml",
+    bench.write_own(
+        "planwright.toml",
         "[executors.worker]\ncommand = [\"sh\", \"worker.sh\"]\n",
     );
     assert!(trusted());
@@ -320,7 +315,7 @@ fn a_plan_of_descriptions_is_carried_out_by_a_model_within_its_scope() {
         ScriptedReply::text("booked").using(70, 30, 0),
     ]);
     let bench = Bench::new();
-    bench.write("planwright.toml", &provider.config());
+    bench.configure(&provider.config());
     bench.write("invoice.txt", "total: 42 EUR");
     bench.write(
         "plan.json",

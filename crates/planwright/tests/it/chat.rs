@@ -16,7 +16,7 @@ fn bench(replies: impl IntoIterator<Item = ScriptedReply>) -> (Bench, Provider) 
 
 fn configured(provider: Provider, more: &str) -> (Bench, Provider) {
     let bench = Bench::new();
-    bench.write("planwright.toml", &format!("{more}\n{}", provider.config()));
+    bench.configure(&format!("{more}\n{}", provider.config()));
     (bench, provider)
 }
 
@@ -790,11 +790,8 @@ fn at_a_terminal_there_is_a_line_editor_with_a_history_of_ones_own() {
     assert_eq!(last_message(&provider, 1)["content"], "hi there");
     terminal.types("\u{4}");
     assert_eq!(terminal.ends(), Some(0));
-    let history = bench.path(".local/state/planwright/chat_history");
+    let history = bench.home().join(".local/state/planwright/chat_history");
     assert_eq!(std::fs::metadata(&history).unwrap().mode() & 0o777, 0o600);
-    assert!(
-        bench
-            .read(".local/state/planwright/chat_history")
-            .contains("hi there")
-    );
+    let kept = std::fs::read_to_string(&history).unwrap();
+    assert!(kept.contains("hi there"), "{kept}");
 }

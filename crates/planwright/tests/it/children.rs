@@ -31,7 +31,7 @@ const TAKES_TIME: &str = "echo $$ >begun; sleep 2; echo effect >>effects.txt";
 
 fn run_command(script: &str) -> (Bench, String) {
     let bench = Bench::new();
-    bench.write("planwright.toml", "[local]\nrun_command = true\n");
+    bench.configure("[local]\nrun_command = true\n");
     let args = json!({ "command": "sh", "args": ["-c", script] });
     let plan = bench.plan(
         "p",
@@ -46,10 +46,8 @@ fn run_command(script: &str) -> (Bench, String) {
 fn executor(script: &str) -> (Bench, String) {
     let bench = Bench::new();
     bench.write("worker.sh", script);
-    bench.write(
-        "planwright.toml",
-        "[executors.worker]\ncommand = [\"sh\", \"worker.sh\"]\ntimeout_seconds = 60\n",
-    );
+    bench
+        .configure("[executors.worker]\ncommand = [\"sh\", \"worker.sh\"]\ntimeout_seconds = 60\n");
     let agent = json!({ "instruction": "do it", "executor": "worker" });
     let plan = bench.document(json!({ "id": "p", "goal": "see", "steps": [
         { "id": "work", "agent": agent },

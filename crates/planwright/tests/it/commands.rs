@@ -48,7 +48,7 @@ fn tools_are_listed_with_what_is_turned_off() {
         .complains(2, "unknown tool");
     bench.run(&["tools", "echo"]).ends(0);
     assert!(bench.run(&["tools"]).ends(0).out.contains("local.http_get"));
-    bench.write("planwright.toml", "[local]\nrun_command = true\n");
+    bench.configure("[local]\nrun_command = true\n");
     let tools = bench.run(&["tools", "--json"]).ends(0).json();
     assert_eq!(find(&tools, "run_command")["enabled"], true);
 }

@@ -161,7 +161,7 @@ fn models() {
         ),
     ]);
     let bench = stage("models");
-    bench.write("planwright.toml", &provider.config());
+    bench.configure(&provider.config());
     run(&bench, "summary.json", &[], 0);
     assert_eq!(
         bench.read("summary.txt"),

@@ -17,10 +17,7 @@ fn bench(provider: &Provider, more: &str) -> Bench {
     let bench = Bench::new();
     bench.write("page.txt", PAGE);
     let secrets = "[secrets]\nKEY = { env = \"SOME_KEY\" }\n";
-    bench.write(
-        "planwright.toml",
-        &format!("{}{secrets}{more}", provider.config()),
-    );
+    bench.configure(&format!("{}{secrets}{more}", provider.config()));
     bench
 }
 

@@ -155,10 +155,7 @@ fn a_misspelt_setting_is_named_with_its_line() {
         "planwright.toml, line 2: the key `run_comand` is unknown",
     );
     assert!(said.err.contains("did you mean `run_command`?"));
-    bench.write(
-        "planwright.toml",
-        "[tools.\"demo.ekko\"]\nclass = \"safe\"\n",
-    );
+    bench.configure("[tools.\"demo.ekko\"]\nclass = \"safe\"\n");
     bench.run(&["list"]).complains(2, "demo.ekko");
 }
 

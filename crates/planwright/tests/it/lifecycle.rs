@@ -118,7 +118,7 @@ fn a_plan_is_not_deleted_while_another_process_executes_it() {
 #[test]
 fn an_executing_plan_without_a_process_is_stalled_after_the_configured_time() {
     let bench = Bench::new();
-    bench.write("planwright.toml", "stalled_after_minutes = 0\n");
+    bench.configure("stalled_after_minutes = 0\n");
     let plan = bench.plan("p", json!([sleep("a", 60_000, &[])]));
     let running = bench.start(&["run", &plan]);
     bench.wait_for("p", "attempt_started", "a");

@@ -42,6 +42,7 @@ mod telemetry;
 mod templates;
 mod terminal;
 mod tokens;
+mod trust;
 mod undo;
 mod watch;
 mod webhooks;

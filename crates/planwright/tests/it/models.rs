@@ -50,9 +50,7 @@ fn models_are_listed_with_roles_places_keys_and_prices() {
         json!({"source": "variable ANTHROPIC_API_KEY", "present": false})
     );
     assert_eq!(listed[0]["price"]["input"], json!(3.0));
-    bench.write(
-        "planwright.toml",
-        "[models]\ndefault = \"openai/gpt-5\"\nexecutor = \"ollama/qwen3\"\n[models.providers.ollama]\ncontext_tokens = 4096\n",
+    bench.configure("[models]\ndefault = \"openai/gpt-5\"\nexecutor = \"ollama/qwen3\"\n[models.providers.ollama]\ncontext_tokens = 4096\n",
     );
     let listed = with(&bench, &["models"], &[("OPENAI_API_KEY", CANARY)]).ends(0);
     for words in [
@@ -72,7 +70,7 @@ fn models_are_listed_with_roles_places_keys_and_prices() {
 fn a_check_asks_and_says_what_a_model_can_do() {
     let bench = Bench::new();
     let provider = able();
-    bench.write("planwright.toml", &provider.config());
+    bench.configure(&provider.config());
     let checked = bench.run(&["models", "check", "--json"]).ends(0).json();
     assert_eq!(checked[0]["ok"], json!(true));
     assert_eq!(
@@ -102,10 +100,7 @@ fn a_model_that_fails_the_check_fails_the_command_and_no_key_is_shown() {
         Bench::new(),
         Provider::answering(move |_| ScriptedReply::status(401, body.clone())),
     );
-    bench.write(
-        "planwright.toml",
-        &format!("{}key_env = \"A_KEY\"\n", provider.config()),
-    );
+    bench.configure(&format!("{}key_env = \"A_KEY\"\n", provider.config()));
     for args in [
         ["models", "check"].as_slice(),
         &["models", "check", "--json"],
@@ -152,7 +147,7 @@ fn a_provider_elsewhere_that_a_project_describes_is_asked_only_once_it_is_truste
         obstacle()
             .as_str()
             .unwrap()
-            .contains("planwright models trust openai")
+            .contains("is not trusted (planwright trust)")
     );
     let checked = trusting(&["models", "check"]).ends(1);
     assert!(checked.out.contains("is not trusted"), "{checked:#?}");
@@ -179,9 +174,7 @@ fn a_provider_elsewhere_that_a_project_describes_is_asked_only_once_it_is_truste
 #[test]
 fn commands_that_ask_nobody_need_no_key_and_mistakes_are_named() {
     let bench = Bench::new();
-    bench.write(
-        "planwright.toml",
-        "[models]\ndefault = \"openai/gpt-5\"\n[models.providers.openai]\nkey = \"file:not/there\"\n",
+    bench.write("planwright.toml", "[models]\ndefault = \"openai/gpt-5\"\n[models.providers.openai]\nkey = \"file:not/there\"\n",
     );
     bench.run(&["list"]).ends(0);
     let odd = [
@@ -223,10 +216,7 @@ fn a_question_is_a_span_without_what_was_said_unless_that_is_wanted() {
         let provider = able();
         let collector = Collector::start();
         let content = format!("[telemetry]\ncontent = {wanted}\n");
-        bench.write(
-            "planwright.toml",
-            &format!("{}{content}", provider.config()),
-        );
+        bench.configure(&format!("{}{content}", provider.config()));
         with(
             &bench,
             &["models", "check"],

@@ -11,7 +11,7 @@ use std::time::Duration;
 fn bench(provider: &Provider) -> Bench {
     let bench = Bench::new();
     let prices = "[models.prices.\"scripted/model\"]\ninput = 1.0\noutput = 2.0\n";
-    bench.write("planwright.toml", &format!("{}{prices}", provider.config()));
+    bench.configure(&format!("{}{prices}", provider.config()));
     bench.write("notes.txt", "remember the milk");
     bench
 }
@@ -104,7 +104,7 @@ fn without_a_plan_nothing_is_stored_and_the_reason_is_told() {
     );
     assert_eq!(bench.run(&["list", "--json"]).json(), json!([]));
     let down = Provider::scripted([ScriptedReply::status(500, "{}")]);
-    bench.write("planwright.toml", &down.config());
+    bench.configure(&down.config());
     bench
         .run(&["create", "read the notes"])
         .complains(7, "scripted/model");
@@ -189,6 +189,7 @@ fn a_dry_run_prints_the_prompt_and_asks_nobody() {
     bench.write(".env", "KEY=hunter2");
     bench.write("hints.md", "prefer short plans");
     bench.write(".plans/prompts/create.md", "Our way: {{context}}{{goal}}");
+    bench.trust();
     let dry = [
         "create",
         "read the notes",
@@ -219,6 +220,7 @@ fn a_dry_run_prints_the_prompt_and_asks_nobody() {
     assert!(json["schema"]["$defs"]["step_s1"].is_object());
     assert!(provider.asked().is_empty());
     bench.write(".plans/prompts/create.md", "{{gaol}}");
+    bench.trust();
     bench
         .run(&["create", "x", "--dry-run"])
         .complains(2, "`{{gaol}}`");

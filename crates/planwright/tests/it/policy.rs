@@ -19,7 +19,7 @@ fn late(bench: &Bench, text: &str) -> String {
 }
 
 fn policy(bench: &Bench, text: &str) {
-    bench.write("planwright.toml", text);
+    bench.configure(text);
 }
 
 fn as_agent(bench: &Bench, args: &[&str]) -> Said {
@@ -576,8 +576,8 @@ fn a_policy_is_checked_and_every_mistake_is_named() {
         (&checked["valid"], &checked["rules"]),
         (&json!(true), &json!(1))
     );
-    policy(
-        &bench,
+    bench.write(
+        "planwright.toml",
         "[[policy.rules]]\nif = 'args.x =='\nthen = 'deny'\n[[policy.rules]]\ntool = ''\nthen = 'ask'\n",
     );
     let said = bench.run(&["policy", "check"]).complains(2, "rule 1");
@@ -586,7 +586,10 @@ fn a_policy_is_checked_and_every_mistake_is_named() {
         "{said:#?}"
     );
     bench.run(&["list"]).complains(2, "rule 1");
-    policy(&bench, "[[policy.rules]]\ntool = 'x'\nthen = 'forbid'\n");
+    bench.write(
+        "planwright.toml",
+        "[[policy.rules]]\ntool = 'x'\nthen = 'forbid'\n",
+    );
     bench.run(&["policy", "check"]).complains(2, "forbid");
     bench
         .run(&["policy", "check", "missing.toml"])

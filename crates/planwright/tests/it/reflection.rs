@@ -33,7 +33,7 @@ fn bench(
 ) -> (Bench, Provider, String) {
     let bench = Bench::new();
     let provider = Provider::scripted(replies);
-    bench.write("planwright.toml", &format!("{}{more}", provider.config()));
+    bench.configure(&format!("{}{more}", provider.config()));
     let file = plan(&bench);
     (bench, provider, file)
 }

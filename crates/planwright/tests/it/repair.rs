@@ -107,10 +107,7 @@ fn a_whole_run_is_not_repaired() {
 #[test]
 fn all_unknown_outcomes_of_a_run_are_resolved_at_once() {
     let bench = Bench::new();
-    bench.write(
-        "planwright.toml",
-        "[tools.\"demo.sleep\"]\nclass = \"unsafe\"\n",
-    );
+    bench.configure("[tools.\"demo.sleep\"]\nclass = \"unsafe\"\n");
     let mut pay = sleep("pay", 4_000, &[]);
     pay["forEach"] = json!([1, 2, 3]);
     let plan = bench.plan("p", json!([pay]));

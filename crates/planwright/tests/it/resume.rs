@@ -43,10 +43,7 @@ fn after_a_crash_only_what_was_not_done_runs() {
 
 /// A sleep that the operator calls unsafe.
 fn unsafe_sleep(bench: &Bench) -> String {
-    bench.write(
-        "planwright.toml",
-        "[tools.\"demo.sleep\"]\nclass = \"unsafe\"\n",
-    );
+    bench.configure("[tools.\"demo.sleep\"]\nclass = \"unsafe\"\n");
     bench.plan(
         "p",
         json!([sleep("wire", 4_000, &[]), effect("after", &["wire"])]),

@@ -114,10 +114,7 @@ fn a_long_comment_comes_from_stdin_and_has_a_limit() {
 #[test]
 fn open_comments_block_an_approval_where_the_policy_says_so() {
     let bench = Bench::new();
-    bench.write(
-        "planwright.toml",
-        "[policy.approval]\nopen_comments = \"block\"\n",
-    );
+    bench.configure("[policy.approval]\nopen_comments = \"block\"\n");
     proposed(&bench);
     let id = comment(&bench, &["wait"])["id"]
         .as_str()
@@ -209,7 +206,7 @@ fn a_stalled_run_is_failed_cancelled_or_resumed() {
         (&["resume", "p"], "completed"),
     ] {
         let bench = Bench::new();
-        bench.write("planwright.toml", "[plans]\nstalled_after = \"1s\"\n");
+        bench.configure("[plans]\nstalled_after = \"1s\"\n");
         let plan = bench.plan("p", json!([sleep("a", 3000, &[]), echo("b", 1, &["a"])]));
         let running = bench.start(&["run", &plan]);
         bench.wait_for("p", "attempt_started", "a");
@@ -255,10 +252,7 @@ fn a_run_that_goes_on_is_not_failed_under_it() {
 #[test]
 fn an_approval_that_is_not_used_in_time_expires_with_a_notice() {
     let bench = Bench::new();
-    bench.write(
-        "planwright.toml",
-        "[policy.approval]\nexpires_after = \"1s\"\n",
-    );
+    bench.configure("[policy.approval]\nexpires_after = \"1s\"\n");
     proposed(&bench);
     let digest = bench.digest("p");
     bench.run(&["approve", "p", "--digest", &digest]).ends(0);

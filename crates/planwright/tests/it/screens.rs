@@ -198,7 +198,7 @@ fn an_unapproved_plan_does_not_run() {
     $ planwright run report
     --- stderr
     error: the plan is not approved, and some of its steps need an approval
-    hint: planwright approve report --digest sha256:<digest>, or repeat the command with --yes
+    hint: planwright approve report --digest sha256:<digest>
     --- exit 3
     "#);
 }

@@ -19,13 +19,10 @@ pub(crate) const PASSWORD: &str = "Kanarie&\"7<x'\\9 %+/=zQ~~";
 /// A workspace with both secrets, one in the environment and one in a file.
 pub(crate) fn bench(http: &str) -> Bench {
     let bench = Bench::new();
-    bench.write(
-        "planwright.toml",
-        &format!(
-            "[local]\nrun_command = true\n[local.http_get]\nenabled = true\nallow = [\"{http}\"]\n\
+    bench.configure(&format!(
+        "[local]\nrun_command = true\n[local.http_get]\nenabled = true\nallow = [\"{http}\"]\n\
              [secrets]\nTOKEN = {{ env = \"SOME_TOKEN\" }}\nPASSWORD = {{ file = \"keys\" }}\n"
-        ),
-    );
+    ));
     private(&bench.write("keys/PASSWORD", &format!("{PASSWORD}\n")));
     bench
 }
@@ -467,10 +464,7 @@ fn a_missing_secret_fails_its_step_before_any_call() {
 #[test]
 fn a_secret_goes_only_to_the_tools_it_is_for() {
     let bench = Bench::new();
-    bench.write(
-        "planwright.toml",
-        "[secrets]\nK = { env = \"K\", tools = [\"demo.*\"] }\n",
-    );
+    bench.configure("[secrets]\nK = { env = \"K\", tools = [\"demo.*\"] }\n");
     let write = call(
         "a",
         "append_file",
@@ -522,9 +516,7 @@ fn a_secret_that_cannot_be_read_says_why() {
         bench.run(&["secrets", "list", "--json"]).ends(0).json(),
         nothing
     );
-    bench.write(
-        "planwright.toml",
-        "[secrets]\nA = { file = \"gone\" }\nB = { file = \"/dev/null\" }\nC = { file = \"binary\" }\n\
+    bench.configure("[secrets]\nA = { file = \"gone\" }\nB = { file = \"/dev/null\" }\nC = { file = \"binary\" }\n\
          D = { file = \"long\" }\nE = { keyring = \"planwright/nobody\" }\n",
     );
     std::fs::write(bench.path("binary"), b"\xff\xfe\xff\xfe").unwrap();
@@ -609,7 +601,7 @@ fn a_server_that_gives_away_what_it_was_told_is_heard_masked() {
         "{}[servers.leaky]\ncommand = \"python3\"\nargs = [\"{server}\"]\n",
         bench.read("planwright.toml")
     );
-    bench.write("planwright.toml", &config);
+    bench.configure(&config);
     let canaries = Canaries::new();
     let mut steps = Vec::new();
     for how in [

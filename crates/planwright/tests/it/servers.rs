@@ -155,7 +155,7 @@ fn trust_is_bound_to_the_launch_line_and_not_to_values() {
     let refused = project
         .run(&["servers", "trust", "tool"])
         .complains(3, "needs a confirmation");
-    for words in ["\"echo\"", "\"${WORD:-a}\"", "variable", "T", "sha256:"] {
+    for words in ["echo ${WORD:-a}", "variable", "T = ${T:-x}", "sha256:"] {
         assert!(refused.err.contains(words), "{words}: {}", refused.err);
     }
     assert!(!project.trust_file().exists());
@@ -322,10 +322,7 @@ fn no_command_starts_a_server_that_is_not_trusted() {
     ] {
         let said = project.run(command).ends(3);
         assert!(said.err.contains("not trusted"), "{said:#?}");
-        assert!(
-            said.err.contains("planwright servers trust mark"),
-            "{said:#?}"
-        );
+        assert!(said.err.contains("planwright trust"), "{said:#?}");
     }
     for command in [
         &["validate", &plan][..],

@@ -45,7 +45,7 @@ fn no_spelling_of_a_secret_is_in_anything_that_operators_see() {
          [[webhooks]]\nname = \"a\"\nurl = \"{hook}\"\nsecret = \"HOOK\"\nallow_private = true\n",
         bench.read("planwright.toml")
     );
-    bench.write("planwright.toml", &config);
+    bench.configure(&config);
     let mut steps = echoes(&bench, http);
     steps.extend(workers());
     // A title that repeats a secret is told to no sink either, once the secret is known.

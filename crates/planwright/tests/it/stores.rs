@@ -154,10 +154,7 @@ fn the_passphrase_comes_from_a_descriptor_or_the_configuration() {
             .unwrap()
             .contains("canary-plan")
     );
-    bench.write(
-        "planwright.toml",
-        "[store]\npassphrase_file = 'secret-word'\n",
-    );
+    bench.configure("[store]\npassphrase_file = 'secret-word'\n");
     assert!(bench.run(&["list"]).ends(0).out.contains("canary-plan"));
     // An operator who names a passphrase is not shown a plain store that an attacker put there
     // instead.
@@ -168,18 +165,12 @@ fn the_passphrase_comes_from_a_descriptor_or_the_configuration() {
         json!([{ "id": "a", "tool": "demo.echo", "args": { "value": 1 } }]),
     );
     other.run(&["import", &plan]).ends(0);
-    other.write(
-        "planwright.toml",
-        "[store]\npassphrase_file = 'secret-word'\n",
-    );
+    other.configure("[store]\npassphrase_file = 'secret-word'\n");
     other.run(&["list"]).complains(6, "not encrypted");
     // A new store is made encrypted at once.
     let fresh = Bench::new();
     passphrase_file(&fresh, "secret-word", PASSPHRASE);
-    fresh.write(
-        "planwright.toml",
-        "[store]\npassphrase_file = 'secret-word'\n",
-    );
+    fresh.configure("[store]\npassphrase_file = 'secret-word'\n");
     let plan = fresh.plan(
         "p",
         json!([{ "id": "a", "tool": "demo.echo", "args": { "value": "canary" } }]),

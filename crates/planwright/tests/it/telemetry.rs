@@ -118,13 +118,10 @@ fn a_run_and_its_calls_are_spans_with_the_names_of_the_conventions() {
     );
     let seen = collector.bytes().len();
 
-    bench.write(
-        "planwright.toml",
-        &format!(
-            "[telemetry]\ncontent = true\notlp_endpoint = \"{}\"\n",
-            collector.url()
-        ),
-    );
+    bench.configure(&format!(
+        "[telemetry]\ncontent = true\notlp_endpoint = \"{}\"\n",
+        collector.url()
+    ));
     bench.run(&["run", "p", "--yes"]);
     let more = String::from_utf8_lossy(&collector.bytes()[seen..]).into_owned();
     assert!(
@@ -185,7 +182,7 @@ fn a_trace_goes_from_the_request_to_its_answer_and_its_log() {
 #[test]
 fn the_service_says_how_it_is_and_shows_its_figures_to_those_who_may() {
     let bench = Bench::new();
-    bench.write("planwright.toml", "[serve]\nmetrics_public = true\n");
+    bench.configure("[serve]\nmetrics_public = true\n");
     let served = Served::start(bench.command(&["serve", "--listen", ":0", "--json"]));
     let alive = served.get("/healthz", &[]);
     assert_eq!(

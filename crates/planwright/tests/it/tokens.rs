@@ -87,10 +87,7 @@ fn only_those_who_administer_give_and_take_access() {
     ]);
     let output = command.env("PLANWRIGHT_AGENT", "bot").output().unwrap();
     assert_eq!(output.status.code(), Some(3));
-    bench.write(
-        "planwright.toml",
-        "[roles]\nadmin = ['person:nobody here']\n",
-    );
+    bench.configure("[roles]\nadmin = ['person:nobody here']\n");
     bench
         .run(&[
             "token", "create", "--role", "viewer", "--kind", "person", "--name", "x",

@@ -126,7 +126,7 @@ fn endpoints_are_told_in_order_and_signed_and_do_not_disturb_each_other() {
         ),
         endpoint("nobody", "http://127.0.0.1:9/", ""),
     ];
-    bench.write("planwright.toml", &config.join("\n"));
+    bench.configure(&config.join("\n"));
     let served = serve(&bench);
     settled(&served, 6);
 
@@ -275,7 +275,7 @@ fn calls_of_an_executor_are_no_runs_in_notices_and_figures() {
         ),
         provider.config(),
     ];
-    bench.write("planwright.toml", &config.join("\n"));
+    bench.configure(&config.join("\n"));
     let plan = bench.document(
         json!({ "id": "p", "title": "P", "toolsRequired": ["demo.echo", "append_file"],
         "steps": [{ "id": "work", "agent": { "instruction": "note it" } }] }),
@@ -372,14 +372,11 @@ fn calls_of_an_executor_are_no_runs_in_notices_and_figures() {
 fn a_restart_in_the_middle_loses_nothing() {
     let bench = Bench::new();
     let receiver = Receiver::start(&bench);
-    bench.write(
-        "planwright.toml",
-        &endpoint(
-            "slow",
-            &format!("http://127.0.0.1:{}/slow", receiver.port),
-            "",
-        ),
-    );
+    bench.configure(&endpoint(
+        "slow",
+        &format!("http://127.0.0.1:{}/slow", receiver.port),
+        "",
+    ));
     let served = serve(&bench);
     settled(&served, 1);
     let plan = bench.plan("p", json!([echo("a", "x", &[])]));
@@ -427,7 +424,7 @@ fn an_endpoint_can_be_tested_and_used_again() {
         endpoint("ok", &url("/ok"), ""),
         endpoint("broken", &url("/broken"), ""),
     ];
-    bench.write("planwright.toml", &config.join("\n"));
+    bench.configure(&config.join("\n"));
     run(&bench, &["webhooks", "test", "ok"]).ends(0);
     let told = received(&bench, "/ok");
     assert_eq!(
@@ -499,8 +496,7 @@ fn a_webhook_that_cannot_be_used_is_refused_when_it_is_read() {
 #[test]
 fn a_name_that_leads_inside_is_not_told() {
     let bench = Bench::new();
-    bench.write(
-        "planwright.toml",
+    bench.configure(
         "[[webhooks]]\nname = \"inside\"\nurl = \"https://localhost:1/\"\nsecret = \"ONE\"\n",
     );
     run(&bench, &["webhooks", "test", "inside"]).complains(1, "no public address");

@@ -22,6 +22,7 @@ serial_writes = false
 /// A directory in which one plan is run, killed and resumed.
 pub(crate) struct Workspace {
     directory: TempDir,
+    home: TempDir,
     started: Cell<bool>,
     pub(crate) shape: Shape,
 }
@@ -56,11 +57,15 @@ impl Workspace {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("plan.json"), shape.plan().to_string()).unwrap();
         std::fs::write(directory.path().join("planwright.toml"), CONFIGURATION).unwrap();
-        Self {
+        let workspace = Self {
             directory,
+            home: tempfile::tempdir().unwrap(),
             started: Cell::new(false),
             shape: shape.clone(),
-        }
+        };
+        let trusted = workspace.execute(&["trust", "--yes"], None);
+        assert!(trusted.status.success(), "{trusted:?}");
+        workspace
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -115,6 +120,7 @@ impl Workspace {
         command.args(args).current_dir(self.path()).env_clear();
         command
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home.path())
             .env("PLANWRIGHT_DIR", self.path());
         if let Some(at) = crash_at {
             command.env("PLANWRIGHT_CRASH_AT", at.to_string());

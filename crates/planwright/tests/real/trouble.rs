@@ -111,8 +111,7 @@ fn pausing_and_killing_leave_no_server_behind() {
 #[test]
 fn a_server_that_never_answers_is_given_up_in_time() {
     let project = Project::with(&["time"]);
-    project.bench.write(
-        "planwright.toml",
+    project.bench.configure(
         "[servers.silent]\ncommand = 'sleep'\nargs = ['600']\nstart_timeout_seconds = 1\n",
     );
     let since = Instant::now();

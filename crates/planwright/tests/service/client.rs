@@ -48,7 +48,7 @@ impl Service {
     /// The same, not started yet.
     pub(crate) fn prepared(config: &str) -> Self {
         let bench = Bench::new();
-        bench.write("planwright.toml", config);
+        bench.configure(config);
         let admin = token(&bench, "admin", "person", "ada");
         Self {
             bench,

@@ -65,7 +65,7 @@ fn connections_that_only_sit_there_fail_no_run() {
 #[test]
 fn a_program_that_finds_no_descriptor_is_started_a_little_later() {
     let bench = Bench::new();
-    bench.write("planwright.toml", "[local]\nrun_command = true\n");
+    bench.configure("[local]\nrun_command = true\n");
     let plan = bench.plan("p", json!([program("a", &[])]));
     bench.write("order", "pipes");
     let mut command = bench.command(&["run", &plan, "--yes"]);

@@ -45,6 +45,12 @@ impl Document {
         }
         let mut document: Self = serde_path_to_error::deserialize(Value::Object(value))
             .map_err(|error| explain(&error))?;
+        if let Some(id) = document.id.as_ref().filter(|id| id.is_reserved()) {
+            let message = format!("`{id}` is the name of a folder that is kept beside the plans");
+            let mut refused = ReadPlanError::at(Code::BadId, "/id", message);
+            refused.suggestion = Some("use another id".to_owned());
+            return Err(refused);
+        }
         document.number_steps();
         braces_around_step_ids(&mut document);
         Ok(document)

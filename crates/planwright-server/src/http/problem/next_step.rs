@@ -36,6 +36,7 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
         }
         // The detail says enough to a client, or the step is the operator's.
         Hint::ListPlans
+        | Hint::AskPerson
         | Hint::CheckStore
         | Hint::FreeSpace
         | Hint::FindStoreHolder

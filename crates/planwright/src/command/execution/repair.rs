@@ -5,6 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::printer::line;
 use crate::workspace::app::{App, CommandContext, user};
+use crate::workspace::principal::confirmation_hint;
 use crate::workspace::projections::update_plan_files;
 use planwright_adapters::files::atomic_write;
 use planwright_core::id::RunId;
@@ -76,8 +77,11 @@ fn confirm_loss(app: &App, damaged: &DamagedRun) -> Result<(), Failure> {
         run, plan, loss, ..
     } = damaged;
     if !app.printer().can_ask() {
-        return Err(Failure::refused("there is no terminal to ask at")
-            .hint("look at what the run did, then repeat the command with --yes"));
+        return Err(
+            Failure::refused("there is no terminal to ask at").hint(confirmation_hint(
+                "look at what the run did, then repeat the command with --yes",
+            )),
+        );
     }
     app.printer()
         .talk(&format!("{run} of {plan}: {}", line(loss)));

@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(value_name = "ID|FILE")]
     plan: String,
     #[command(flatten)]
-    flags: RunFlags,
+    pub(crate) flags: RunFlags,
 }
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {

@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::printer::{BOLD, YELLOW, line};
 use crate::workspace::app::{App, CommandContext, user};
+use crate::workspace::principal::confirmation_hint;
 use crate::workspace::run_selector::{RunTarget, select_run};
 use crate::workspace::servers::Need;
 use planwright_api::{KeptStep, UndoPreview, UndoStep};
@@ -109,10 +110,12 @@ fn confirm_undo(
         return Ok(given(Assurance::CommandLine));
     }
     if !app.printer().can_ask() {
-        return Err(Failure::refused("the undo is not approved").hint(format!(
-            "planwright undo {} --dry-run shows the calls; --yes makes them",
-            args.run
-        )));
+        return Err(
+            Failure::refused("the undo is not approved").hint(confirmation_hint(&format!(
+                "planwright undo {} --dry-run shows the calls; --yes makes them",
+                args.run
+            ))),
+        );
     }
     for text in describe_undo(original, candidate, steps, kept) {
         app.printer().talk(&text);

@@ -5,6 +5,7 @@ use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::printer::line;
 use crate::workspace::app::{CommandContext, user};
 use crate::workspace::plan_source::{load_plan, parse_id};
+use crate::workspace::principal::confirmation_hint;
 use crate::workspace::projections::update_plan_files;
 use planwright_core::review::ReviewRefusal;
 use serde_json::json;
@@ -28,7 +29,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     if !args.yes {
         if !app.printer().can_ask() {
             return Err(Failure::refused("there is no terminal to ask at")
-                .hint("repeat the command with --yes"));
+                .hint(confirmation_hint("repeat the command with --yes")));
         }
         let title = line(
             review

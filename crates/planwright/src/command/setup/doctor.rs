@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::next_step::format_next_step;
 use crate::terminal::plan_status::{StatusNote, load_status_line};
 use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
+use crate::trust::TrustState;
 use crate::workspace::app::{Access, App, CommandContext, Workspace};
 use crate::workspace::servers::Servers;
 use planwright_adapters::process::Children;
@@ -89,15 +90,19 @@ pub(crate) async fn run(
             check_permissions(&mut diagnosis, &workspace);
             check_free_space(&mut diagnosis, &workspace);
             if let Some(config) = check_config(&mut diagnosis, &workspace) {
-                let context = CommandContext {
-                    workspace,
-                    config,
-                    printer,
-                    servers: Servers::default(),
-                    unlock,
-                    children: Children::default(),
-                    shared: None,
+                let opened = CommandContext::inside(workspace, config, printer, Servers::default());
+                let context = match opened {
+                    Ok(context) => CommandContext {
+                        unlock,
+                        children: Children::default(),
+                        ..context
+                    },
+                    Err(failure) => {
+                        diagnosis.note("config", CheckVerdict::Fail, failure.message, failure.hint);
+                        return report(printer, &diagnosis, exit);
+                    }
                 };
+                check_trust(&mut diagnosis, &context);
                 check_secrets(&mut diagnosis, &context).await;
                 check_servers(&mut diagnosis, &context);
                 check_models(&mut diagnosis, &context);
@@ -112,8 +117,12 @@ pub(crate) async fn run(
             failure.hint,
         ),
     }
+    report(printer, &diagnosis, exit)
+}
+
+fn report(printer: Printer, diagnosis: &Diagnosis, failed: Exit) -> Result<Exit, Failure> {
     if printer.json {
-        printer.document(&diagnosis)?;
+        printer.document(diagnosis)?;
     } else {
         for DoctorCheck {
             name,
@@ -133,7 +142,7 @@ pub(crate) async fn run(
             }
         }
     }
-    Ok(if diagnosis.ok { Exit::Done } else { exit })
+    Ok(if diagnosis.ok { Exit::Done } else { failed })
 }
 
 fn check_permissions(diagnosis: &mut Diagnosis, workspace: &Workspace) {
@@ -189,6 +198,45 @@ fn check_config(diagnosis: &mut Diagnosis, workspace: &Workspace) -> Option<Conf
             diagnosis.note("config", CheckVerdict::Fail, failure.message, failure.hint);
             None
         }
+    }
+}
+
+/// What of the workspace's files is ignored because the user does not trust it.
+fn check_trust(diagnosis: &mut Diagnosis, context: &CommandContext) {
+    let folder = &context.folder;
+    let mut warn = |message: String, hint: Option<String>| {
+        diagnosis.note("trust", CheckVerdict::Warn, message, hint);
+    };
+    if let Some(file) = &context.workspace.passed_over {
+        warn(format!("the plans above are not used: {file}"), None);
+    }
+    for problem in &folder.problems {
+        warn(problem.clone(), None);
+    }
+    for file in folder.trust().foreign() {
+        warn(file.to_string(), Some(file.remedy()));
+    }
+    for judged in folder.untrusted() {
+        let loosening = &judged.loosening;
+        let what = match judged.state {
+            TrustState::Changed => "changed since you trusted it, and so ignored",
+            TrustState::Trusted | TrustState::Unknown => "not trusted, and so ignored",
+        };
+        let message = format!(
+            "{what}: {} of {} ({})",
+            loosening.key, loosening.place, loosening.value
+        );
+        warn(
+            message,
+            Some("planwright trust shows it, and asks".to_owned()),
+        );
+    }
+    if folder.untrusted().next().is_none() {
+        let message = match folder.judged.len() {
+            0 => "nothing in this folder's files needs trust".to_owned(),
+            count => format!("{count} settings of this folder's files are trusted"),
+        };
+        diagnosis.note("trust", CheckVerdict::Ok, message, None);
     }
 }
 
@@ -279,7 +327,7 @@ fn check_executors(diagnosis: &mut Diagnosis, context: &CommandContext) {
         match executor.obstacle() {
             None => diagnosis.note("executors", CheckVerdict::Ok, executor.name, None),
             Some(obstacle) => {
-                let hint = format!("planwright executors trust {}", executor.name);
+                let hint = "planwright trust shows what it runs, and asks".to_owned();
                 diagnosis.note("executors", CheckVerdict::Warn, obstacle, Some(hint));
             }
         }
@@ -298,7 +346,7 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
         Ok(app) => app,
         Err(failure) => {
             let exit = failure.exit;
-            let name = if matches!(exit, Exit::Store | Exit::Locked) {
+            let name = if matches!(exit, Exit::Store | Exit::Locked | Exit::Refused) {
                 "store"
             } else {
                 "tools"

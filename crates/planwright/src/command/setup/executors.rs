@@ -4,13 +4,13 @@
 use crate::config::executors::{DescribedExecutor, trust_name};
 use crate::config::file::FILE;
 use crate::exit::{Exit, Failure};
-use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, YELLOW, line};
-use crate::terminal::trust_prompt;
+use crate::terminal::printer::{BOLD, DIM, GREEN, YELLOW, line};
+use crate::terminal::trust_prompt::{self, Detail};
+use crate::trust::{Trust, executor_loosening};
 use crate::workspace::app::CommandContext;
-use crate::workspace::servers::Trust;
+use crate::workspace::principal::refuse_agents;
 use planwright_core::text::nearest_names;
 use serde_json::{Value, json};
-use std::path::Path;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -85,12 +85,7 @@ fn list_executors(context: &CommandContext) -> Result<Exit, Failure> {
         .iter()
         .find(|executor| executor.obstacle().is_some())
     {
-        Some(first) => {
-            let name = line(&first.name);
-            printer.hint(&format!(
-                "planwright executors trust {name} shows what it runs, and asks"
-            ));
-        }
+        Some(_) => printer.hint("planwright trust shows what it runs, and asks"),
         None if executors.is_empty() => {
             printer.talk("no executor is configured");
             printer.hint("add [executors.NAME] to planwright.toml: docs/agents.md");
@@ -124,7 +119,9 @@ fn trust_executor(context: &CommandContext, args: &TrustArgs) -> Result<Exit, Fa
         ));
         return trust_prompt::print_trusted(printer, &executor.name, executor.digest);
     }
-    show_launch(printer, executor, &context.workspace.root);
+    let root = &context.workspace.root;
+    let shown = executor_loosening(&executor.name, &executor.table, root);
+    trust_prompt::show_loosening(printer, &shown, Detail::Full);
     trust_prompt::confirm_trust(
         printer,
         args.yes,
@@ -140,6 +137,7 @@ fn trust_executor(context: &CommandContext, args: &TrustArgs) -> Result<Exit, Fa
 }
 
 fn untrust_executor(context: &CommandContext, args: &UntrustArgs) -> Result<Exit, Failure> {
+    refuse_agents("take trust back")?;
     // What is trusted and no longer described by any file can be taken back too.
     let found = Trust::read(&context.workspace.root).revoke(&trust_name(&args.name))?;
     if !found && find_executor(&context.executors(), &args.name)?.own {
@@ -164,39 +162,4 @@ fn find_executor<'a>(
         [] => failure.hint("planwright executors lists those there are"),
         near => failure.hint(format!("did you mean {}?", line(&near.join(" or ")))),
     })
-}
-
-/// Exactly what would be started, on stderr: it is what the person agrees to.
-fn show_launch(printer: Printer, executor: &DescribedExecutor, workspace: &Path) {
-    let table = &executor.table;
-    let label = |name: &str| printer.err(BOLD, &format!("  {name:12}"));
-    printer.talk(&format!(
-        "the executor `{}` of {FILE}",
-        line(&executor.name)
-    ));
-    for (word, name) in table
-        .command
-        .iter()
-        .zip(["command"].into_iter().chain(std::iter::repeat("argument")))
-    {
-        printer.talk(&format!(
-            "{}{}",
-            label(name),
-            line(&json!(word).to_string())
-        ));
-    }
-    let directory = table.cwd.as_deref().unwrap_or_else(|| Path::new("."));
-    printer.talk(&format!(
-        "{}{}",
-        label("directory"),
-        line(&directory.display().to_string())
-    ));
-    for name in &table.env {
-        printer.talk(&format!("{}{}", label("variable"), line(name)));
-    }
-    trust_prompt::warn_of_own_files(printer, workspace, directory, &table.command);
-    printer.talk(&format!("{}{}", label("digest"), executor.digest));
-    printer.talk(
-        "  it is a program with your rights: what it does besides its tool calls is not recorded",
-    );
 }

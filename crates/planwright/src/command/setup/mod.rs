@@ -9,3 +9,4 @@ pub(crate) mod schema;
 pub(crate) mod secrets;
 pub(crate) mod servers;
 pub(crate) mod tools;
+pub(crate) mod trust;

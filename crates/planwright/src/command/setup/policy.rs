@@ -4,9 +4,10 @@ use crate::config::file::Config;
 use crate::exit::{Exit, Failure};
 use crate::terminal::late_bound::LateFlags;
 use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
-use crate::workspace::app::{Access, App, CommandContext, Workspace};
+use crate::terminal::trust_prompt::warn_of_untrusted;
+use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::plan_source::{self, PlanSource};
-use crate::workspace::servers::Need;
+use crate::workspace::servers::{Need, Servers};
 use crate::workspace::variables::VariableFlags;
 use clap::Subcommand;
 use planwright_api::{PolicyExplanation, StepVerdict};
@@ -51,7 +52,11 @@ pub(crate) fn check_policy(
 ) -> Result<Exit, Failure> {
     let config = match file {
         Some(file) => Config::read_file(file)?,
-        None => Config::read(&Workspace::find(dir)?.root)?,
+        None => {
+            let context = CommandContext::new(dir, printer, Servers::default())?;
+            warn_of_untrusted(&context);
+            Config::read(&context.workspace.root)?
+        }
     };
     let policy = config.policy()?;
     let version = config.policy_version()?;

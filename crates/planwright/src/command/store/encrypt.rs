@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::printer::line;
 use crate::workspace::app::CommandContext;
+use crate::workspace::principal::confirmation_hint;
 use planwright_adapters::sqlite::{IdleStore, Protection, Rewritten, is_encrypted};
 use planwright_adapters::vault::StretchCost;
 use serde_json::json;
@@ -146,7 +147,7 @@ fn confirm_change(context: &CommandContext, args: &Args, question: &str) -> Resu
     }
     if !context.printer.can_ask() {
         return Err(Failure::refused("there is no terminal to ask at")
-            .hint("repeat the command with --yes"));
+            .hint(confirmation_hint("repeat the command with --yes")));
     }
     match ask_yes_no(context.printer, question)? {
         YesNo::Yes => Ok(()),

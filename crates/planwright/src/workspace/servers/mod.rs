@@ -8,10 +8,8 @@ mod launch;
 mod need;
 mod roster;
 mod table;
-mod trust;
 
 pub(crate) use launch::Launch;
 pub(crate) use need::{Need, Servers};
 pub(crate) use roster::{ListedServer, Roster, ServerReadiness, Source};
 pub(crate) use table::ServerTable;
-pub(crate) use trust::{Trust, TrustState, home};

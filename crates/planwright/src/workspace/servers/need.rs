@@ -194,11 +194,11 @@ impl App {
 
     /// A tool that is nowhere may be on a server that was not started.
     fn explain_bare_names(&self, named: &NamedServers, need: Need) -> Result<(), Failure> {
-        let mut untrusted = self.roster.untrusted_servers().peekable();
-        let Some(first) = untrusted.peek().map(|server| server.name.clone()) else {
-            return Ok(());
-        };
+        let untrusted = self.roster.untrusted_servers();
         let names: Vec<&str> = untrusted.map(|server| server.name.as_str()).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
         let catalog = self.tools.catalog();
         for (name, &needed) in &named.bare {
             if let Err(ResolveToolError::Unknown { .. }) = catalog.resolve(name) {
@@ -206,7 +206,7 @@ impl App {
                 let reason = format!(
                     "no server has a tool `{name}`; not trusted, and so not asked: `{names}`"
                 );
-                let hint = Some(format!("planwright servers trust {first}"));
+                let hint = Some("planwright trust shows them, and asks".to_owned());
                 self.report_missing(reason, hint, need, needed, Exit::Refused)?;
             }
         }

@@ -3,10 +3,11 @@
 use super::expand::Scope;
 use super::files::{self, Foreign};
 use super::launch::{Launch, check_name, is_reserved};
-use super::trust::{Trust, TrustState, home, is_inside};
 use crate::config::file::{self, Config};
+use crate::trust::{Trust, TrustState, home, is_inside};
 use planwright_adapters::mcp::ServerSpec;
 use planwright_core::digest::Digest;
+use serde_json::json;
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
@@ -45,6 +46,8 @@ pub(crate) struct ListedServer {
     pub(crate) trusted: TrustState,
     pub(crate) enabled: bool,
     shadowed_by: Option<Source>,
+    /// Its own word about its tools is taken.
+    believed: bool,
     spec: Result<ServerSpec, String>,
 }
 
@@ -85,10 +88,15 @@ impl ListedServer {
         }
     }
 
+    /// Returns whether what it says about its own tools is taken at its word.
+    pub(crate) fn is_believed(&self) -> bool {
+        self.believed
+    }
+
     /// Returns why it cannot be used, and what helps; nothing if it can.
     pub(crate) fn obstacle(&self) -> Option<(String, Option<String>)> {
         let Self { name, source, .. } = self;
-        let trust = Some(format!("planwright servers trust {name}"));
+        let trust = Some("planwright trust shows what it runs, and asks".to_owned());
         Some(match self.readiness() {
             ServerReadiness::Ready(_) => return None,
             ServerReadiness::Untrusted => (
@@ -156,7 +164,13 @@ impl Roster {
                 .iter()
                 .find(|server| server.name == name)
                 .map(|server| server.source);
-            let digest = launch.digest();
+            let believed = is_believed(config, &name);
+            let digest = if believed {
+                launch.digest()
+            } else {
+                // Trust in a server that is not believed is less than trust in one that is.
+                Digest::of_json(&json!([launch.digest(), "annotations are not believed"]))
+            };
             let believed_by_place = source == Source::User && user_is_outside;
             let trusted = if believed_by_place || trust_project {
                 TrustState::Trusted
@@ -179,6 +193,7 @@ impl Roster {
                 trusted,
                 enabled,
                 shadowed_by,
+                believed,
                 spec,
             });
         }
@@ -220,6 +235,14 @@ impl Roster {
                 | ServerReadiness::Shadowed(_)
                 | ServerReadiness::Unusable(_) => None,
             })
+    }
+
+    /// Servers that files of the workspace name and that could be used if the user trusts them.
+    pub(crate) fn project_servers(&self) -> impl Iterator<Item = &ListedServer> {
+        self.effective().filter(|server| {
+            let own = server.source == Source::User && server.trusted == TrustState::Trusted;
+            !own && server.enabled && server.launch.check().is_ok()
+        })
     }
 
     /// Servers that only wait for the user's word.
@@ -289,6 +312,13 @@ fn gather(workspace: &Path, config: &Config, problems: &mut Vec<String>) -> Vec<
     written
 }
 
+/// Returns whether a server's word about its tools is taken. One word against it is enough.
+fn is_believed(config: &Config, name: &str) -> bool {
+    config
+        .server(name)
+        .all(|table| table.trust_annotations != Some(false))
+}
+
 /// The server ready to be started, or why it cannot be.
 fn specify(
     name: &str,
@@ -302,10 +332,7 @@ fn specify(
     }
     launch.check()?;
     let mut spec = ServerSpec::new(name, launch.expand(scope)?);
-    // One word against it is enough.
-    spec.believed = config
-        .server(name)
-        .all(|table| table.trust_annotations != Some(false));
+    spec.believed = is_believed(config, name);
     if let Some(seconds) = config
         .server(name)
         .find_map(|table| table.start_timeout_seconds)

@@ -2,12 +2,13 @@
 //! describes.
 
 use crate::config::file::FILE;
-use crate::config::models::trust_name;
+use crate::config::models::{loosenings, trust_name};
 use crate::exit::{Exit, Failure};
-use crate::terminal::printer::{BOLD, line};
-use crate::terminal::trust_prompt;
+use crate::terminal::printer::line;
+use crate::terminal::trust_prompt::{self, Detail};
+use crate::trust::{Subject, Trust};
 use crate::workspace::app::CommandContext;
-use crate::workspace::servers::Trust;
+use crate::workspace::principal::refuse_agents;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrustArgs {
@@ -27,36 +28,27 @@ pub(crate) struct UntrustArgs {
 pub(crate) fn trust_provider(context: &CommandContext, args: &TrustArgs) -> Result<Exit, Failure> {
     let printer = context.printer;
     let workspace = &context.workspace.root;
-    let described = context.config.models(workspace, &|_| None)?;
     let name = &args.name;
-    let (Some(digest), Some(provider)) = (
-        described.foreign.get(name),
-        described.options.providers.get(name),
-    ) else {
+    let subject = Subject::Provider(name.clone());
+    let found = loosenings(&context.config, workspace)?;
+    let Some(shown) = found.iter().find(|shown| shown.subject == subject) else {
         return Err(
             Failure::usage(format!("no provider `{}` needs trust", line(name))).hint(format!(
-                "only what {FILE} of the workspace says about models elsewhere does"
+                "only what {FILE} of the workspace says about places of models does"
             )),
         );
     };
-    let label = |name: &str| printer.err(BOLD, &format!("  {name:12}"));
-    printer.talk(&format!("the provider `{}` of {FILE}", line(name)));
-    printer.talk(&format!("{}{}", label("address"), line(&provider.base_url)));
-    let key = provider
-        .key
-        .as_ref()
-        .map_or_else(|| "none is sent".to_owned(), ToString::to_string);
-    printer.talk(&format!("{}{}", label("key"), line(&key)));
-    printer.talk("  it would see that key, and everything that models are asked in this workspace");
+    trust_prompt::show_loosening(printer, shown, Detail::Full);
     trust_prompt::confirm_trust(printer, args.yes, &format!("models trust {name}"))?;
-    Trust::read(workspace).grant(&trust_name(name), *digest, &provider.base_url)?;
-    trust_prompt::print_trusted(printer, name, *digest)
+    Trust::read(workspace).grant(&subject.trust_name(), shown.digest, &shown.value)?;
+    trust_prompt::print_trusted(printer, name, shown.digest)
 }
 
 pub(crate) fn untrust_provider(
     context: &CommandContext,
     args: &UntrustArgs,
 ) -> Result<Exit, Failure> {
+    refuse_agents("take trust back")?;
     let printer = context.printer;
     let name = &args.name;
     let found = Trust::read(&context.workspace.root).revoke(&trust_name(name))?;

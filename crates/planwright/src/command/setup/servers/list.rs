@@ -2,8 +2,9 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, GREEN, YELLOW, line};
+use crate::trust::TrustState;
 use crate::workspace::app::CommandContext;
-use crate::workspace::servers::{ListedServer, ServerReadiness, TrustState};
+use crate::workspace::servers::{ListedServer, ServerReadiness};
 use serde_json::{Value, json};
 
 pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
@@ -43,11 +44,8 @@ pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
     if roster.servers.is_empty() {
         printer
             .hint("no file names a server: add [servers.NAME] to planwright.toml, or a .mcp.json");
-    } else if let Some(first) = roster.untrusted_servers().next() {
-        printer.hint(&format!(
-            "planwright servers trust {} shows what it runs, and asks",
-            first.name
-        ));
+    } else if roster.untrusted_servers().next().is_some() {
+        printer.hint("planwright trust shows what they run, and asks once for all of them");
     }
     Ok(Exit::Done)
 }

@@ -2,12 +2,12 @@
 
 use super::find_server;
 use crate::exit::{Exit, Failure};
-use crate::terminal::printer::{BOLD, Printer, line};
-use crate::terminal::trust_prompt;
+use crate::terminal::printer::line;
+use crate::terminal::trust_prompt::{self, Detail};
+use crate::trust::{TrustState, server_loosening};
 use crate::workspace::app::CommandContext;
-use crate::workspace::servers::{Launch, ListedServer, Source, TrustState};
-use serde_json::json;
-use std::path::Path;
+use crate::workspace::principal::refuse_agents;
+use crate::workspace::servers::{ListedServer, Source};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrustArgs {
@@ -38,7 +38,8 @@ pub(crate) fn trust_server(context: &CommandContext, args: &TrustArgs) -> Result
             line(&server.name)
         ))
     })?;
-    show_launch(printer, server, &context.workspace.root);
+    let shown = server_loosening(server, &context.workspace.root);
+    trust_prompt::show_loosening(printer, &shown, Detail::Full);
     trust_prompt::confirm_trust(printer, args.yes, &format!("servers trust {}", server.name))?;
     roster
         .trust
@@ -50,6 +51,7 @@ pub(crate) fn untrust_server(
     context: &CommandContext,
     args: &UntrustArgs,
 ) -> Result<Exit, Failure> {
+    refuse_agents("take trust back")?;
     let roster = context.roster();
     let printer = context.printer;
     // What is trusted and no longer named by any file can be taken back too.
@@ -66,44 +68,4 @@ pub(crate) fn untrust_server(
 /// Returns whether it is trusted because the user wrote it down.
 fn is_own(server: &ListedServer) -> bool {
     server.source == Source::User && server.trusted == TrustState::Trusted
-}
-
-/// Exactly what would be started, on stderr: it is what the person agrees to.
-fn show_launch(printer: Printer, server: &ListedServer, workspace: &Path) {
-    let Launch {
-        kind: _,
-        command,
-        args,
-        env,
-        cwd,
-        url,
-        headers,
-    } = &server.launch;
-    let label = |name: &str| printer.err(BOLD, &format!("  {name:12}"));
-    printer.talk(&format!(
-        "the server `{}` of {}",
-        line(&server.name),
-        server.source
-    ));
-    if let Some(url) = url {
-        printer.talk(&format!("{}{}", label("address"), line(url)));
-    }
-    if let Some(command) = command {
-        let quoted = |word: &String| line(&json!(word).to_string());
-        printer.talk(&format!("{}{}", label("command"), quoted(command)));
-        for arg in args {
-            printer.talk(&format!("{}{}", label("argument"), quoted(arg)));
-        }
-        let directory = cwd.as_deref().unwrap_or(".");
-        printer.talk(&format!("{}{}", label("directory"), line(directory)));
-    }
-    for name in env.keys() {
-        printer.talk(&format!("{}{}", label("variable"), line(name)));
-    }
-    for name in headers.keys() {
-        printer.talk(&format!("{}{}", label("header"), line(name)));
-    }
-    let directory = Path::new(cwd.as_deref().unwrap_or("."));
-    trust_prompt::warn_of_own_files(printer, workspace, directory, command.iter().chain(args));
-    printer.talk(&format!("{}{}", label("digest"), server.digest));
 }

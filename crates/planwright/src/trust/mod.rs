@@ -1,0 +1,14 @@
+//! Which folders the user trusts: what the files of a workspace loosen counts only after the user
+//! said so, for exactly those bytes. What they tighten counts always.
+
+mod folder;
+mod loosening;
+mod ownership;
+mod programs;
+mod record;
+
+pub(crate) use folder::{FolderTrust, JudgedLoosening};
+pub(crate) use loosening::{Loosening, Subject};
+pub(crate) use ownership::{ForeignFile, account, foreign_owner};
+pub(crate) use programs::{executor_loosening, server_loosening};
+pub(crate) use record::{Trust, TrustEntry, TrustState, home, is_inside};

@@ -1,0 +1,7 @@
+//! Folders that nobody trusted: clones that bring their own consent, and agents in people's shells.
+
+mod agents;
+mod asking;
+mod clone;
+mod hostile;
+mod owners;
