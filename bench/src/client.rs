@@ -29,7 +29,7 @@ impl Served {
             let mut command = Command::new(binary);
             command
                 .args(args)
-                // As a person starts it, whatever starts the measurement.
+                // As a person starts it, also when an agent starts the measurement.
                 .env_clear()
                 .env("HOME", workspace)
                 .env("PLANWRIGHT_DIR", workspace)

@@ -387,7 +387,7 @@ fn one_step_process(dir: &Path, commits_per_second: f64) -> Result<(Duration, Du
         let started = Instant::now();
         let status = Command::new(&binary)
             .args(["run", "plan.json", "--yes", "--json"])
-            // As a person starts it, whatever starts the measurement.
+            // As a person starts it, also when an agent starts the measurement.
             .env_clear()
             .env("HOME", &workspace)
             .env("PLANWRIGHT_DIR", &workspace)

@@ -1,6 +1,6 @@
 //! Which journals may leave the database for a sealed file, and which sealed files may be removed.
 //!
-//! The caller collects the facts; the rules here read no clock and no store. A journal that anybody
+//! The caller collects the facts; the rules here read no clock and no store. A journal that a process
 //! may still write to, or wait for, stays where it is.
 
 use crate::status::RunStatus;

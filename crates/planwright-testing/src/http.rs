@@ -84,7 +84,7 @@ impl HttpRequest {
         stream
     }
 
-    /// Sends the request; `None` if nobody answers.
+    /// Sends the request; `None` if the service does not answer.
     pub fn try_send(self) -> Option<HttpReply> {
         HttpReply::parse(&self.exchange().ok()?)
     }

@@ -93,7 +93,7 @@ impl Bench {
         path
     }
 
-    /// Writes `planwright.toml`, as somebody does who means it: the person trusts it.
+    /// Writes `planwright.toml`, as its author would, and trusts it.
     #[track_caller]
     pub fn configure(&self, text: &str) {
         self.write("planwright.toml", text);
@@ -137,7 +137,7 @@ impl Bench {
     }
 
     /// The program as a person starts it from a plain shell: no mark of an agent is in its
-    /// environment, whatever runs the tests.
+    /// environment, also when an agent runs the tests.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(program_path());
         command

@@ -1,5 +1,5 @@
 -- Journals that left this file for a sealed one beside it. The stream's row stays, and so do number and hash of its last
--- entry. `cleared` is 0 while some of its entries are still here: they are removed in portions, and nobody reads them.
+-- entry. `cleared` is 0 while some of its entries are still here: they are removed in portions, and no reader asks for them.
 ALTER TABLE streams ADD COLUMN sealed INTEGER NOT NULL DEFAULT 0;
 
 -- Finds the streams that may be sealed, without looking at those that are.

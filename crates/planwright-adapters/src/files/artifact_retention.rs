@@ -1,7 +1,7 @@
 //! Artifacts that are not needed any more, and those that move between stores.
 //!
-//! Several processes may put artifacts while one removes some. Whoever puts holds a lock together
-//! with others while it looks whether the content is there and marks it as asked for; whoever
+//! Several processes may put artifacts while one removes some. A process that puts one holds a lock together
+//! with others while it looks whether the content is there and marks it as asked for; the process that
 //! removes holds it alone while it looks at the mark and removes. The mark is the time at which the
 //! file was last changed.
 

@@ -42,8 +42,8 @@ fn find(connection: &Connection, key: &Digest) -> Result<Option<Row>, rusqlite::
     found.optional()
 }
 
-/// Claims a request inside a write transaction. Whoever claims shows that it is alive, so that
-/// nobody takes the request over before it is gone.
+/// Claims a request inside a write transaction. The claiming process shows that it is alive, so that
+/// no other takes the request over before it is gone.
 pub(super) fn claim(
     (connection, cipher): (&Connection, &Cipher),
     (owners, directory): (&mut Owners, &Path),
@@ -140,7 +140,7 @@ fn read_stream(text: &str) -> Result<Option<StreamName>, Stop<StoreError>> {
         .map_err(|_| Stop::failed("what a request changed was changed on disk".to_owned()))
 }
 
-/// Notes inside a write transaction that a request changes this stream. Refused unless whoever
+/// Notes inside a write transaction that a request changes this stream. Refused unless the process that
 /// writes has claimed the request.
 pub(super) fn note_change(
     connection: &Connection,

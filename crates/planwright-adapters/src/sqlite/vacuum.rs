@@ -63,7 +63,7 @@ impl SqliteStore {
                     };
                 }
             }
-            // If somebody reads at this moment, the next checkpoint shortens the file.
+            // If another process reads at this moment, the next checkpoint shortens the file.
             drop(checkpoint(&connection, "TRUNCATE"));
             Ok(Vacuumed {
                 bytes: (before, sizes()?),

@@ -468,7 +468,7 @@ async fn a_kill_at_any_point_leaves_the_journal_in_one_place_or_both_and_never_i
             same(&store, &expected_away).await;
         }
         whole(&store).await;
-        // Whatever was left behind goes, and everything can be repeated.
+        // What was left behind goes, and everything can be repeated.
         store.remove_unnamed_sealed_files().await.unwrap();
         whole(&store).await;
         if !is_removed {

@@ -34,6 +34,7 @@ pub use document::{
     stored_part_file,
 };
 pub use edit::{Edit, EditError};
+pub(crate) use expression::without_detours;
 pub use expression::{ArgumentUse, Condition, ConditionError, Expectation};
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};

@@ -2,8 +2,7 @@
 
 use super::read::Rule;
 use super::{Mode, Policy, Verdict};
-use crate::plan::ArgumentUse;
-use crate::plan::Step;
+use crate::plan::{ArgumentUse, Condition, Step, without_detours};
 use crate::tool::KnownTool;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -222,6 +221,30 @@ impl Rule {
         if later {
             return Match::Later;
         }
+        // What allows has to hold for the arguments as they are written and for where their paths
+        // lead; what asks or forbids, for one of them.
+        let written = self.decide_on(condition, subject, tool, subject.args);
+        let Some(plain) = without_detours(subject.args) else {
+            return written;
+        };
+        let led = self.decide_on(condition, subject, tool, &plain);
+        let allows = self.then == Verdict::Allow;
+        match (written, led) {
+            (broken @ Match::Broken(_), _) | (_, broken @ Match::Broken(_)) => broken,
+            (Match::Yes, Match::Yes) => Match::Yes,
+            (Match::Yes, _) | (_, Match::Yes) if !allows => Match::Yes,
+            (_, _) => Match::No,
+        }
+    }
+
+    /// Decides the condition on these arguments.
+    fn decide_on(
+        &self,
+        condition: &Condition,
+        subject: &Subject<'_>,
+        tool: &KnownTool,
+        args: &Value,
+    ) -> Match {
         let full_name = json!(tool.name.to_string());
         let server = json!(tool.name.server);
         let step = json!(subject.step_id);
@@ -231,7 +254,7 @@ impl Rule {
         let held = condition.holds([
             ("tool", &full_name),
             ("server", &server),
-            ("args", subject.args),
+            ("args", args),
             ("step", &step),
             ("plan", &plan),
             ("labels", &labels),

@@ -75,6 +75,14 @@ pub enum ReviewRefusal {
     /// The author of a version may not approve it.
     #[error("{0} proposed this version, and another person has to approve it")]
     FourEyes(Principal),
+    /// Rejected too often: a person has to change or approve it.
+    #[error("the plan was rejected three times: a person has to change it or approve it")]
+    NeedsPerson,
+    /// The version alone does not say which sub-plans were looked at.
+    #[error(
+        "the plan runs other plans, which may have changed since: name the digest that was shown"
+    )]
+    DigestNeeded,
     /// Policy may not approve a plan in which it asks about a step.
     #[error("policy asks about step `{0}`, so only a person may approve")]
     PolicyAsks(String),

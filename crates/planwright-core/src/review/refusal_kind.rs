@@ -19,6 +19,8 @@ impl ClassifiedError for ReviewRefusal {
             Self::NothingToRevoke(_) => Conflict.with_code("nothing_to_revoke"),
             Self::NotEnough { .. } => Waiting.with_code("approvals_missing"),
             Self::FourEyes(_) => Forbidden.with_code("four_eyes"),
+            Self::NeedsPerson => Forbidden.with_code("needs_person"),
+            Self::DigestNeeded => Conflict.with_code("digest_needed"),
             Self::PolicyAsks(_) => Forbidden.with_code("policy_asks"),
             Self::Conflict { .. } => Conflict.with_code("version_conflict"),
             Self::Draft => Waiting.with_code("plan_is_draft"),
@@ -66,6 +68,8 @@ impl ClassifiedError for ReviewRefusal {
             | Self::MayNotRevoke { .. }
             | Self::NothingToRevoke(_)
             | Self::FourEyes(_)
+            | Self::NeedsPerson
+            | Self::DigestNeeded
             | Self::PolicyAsks(_)
             | Self::NotADraft(_)
             | Self::TooManyVersions(_)

@@ -1,9 +1,9 @@
 //! Versions of a plan, and the entries that bring them.
 
-use super::{PlanningRecord, Review, ReviewEvent, ReviewRefusal};
+use super::{PlanningRecord, Review, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState};
 use crate::digest::Digest;
 use crate::plan::{Document, PlanDiff};
-use crate::principal::Principal;
+use crate::principal::{Principal, PrincipalKind};
 use crate::time::Timestamp;
 use crate::trace::TraceId;
 use std::sync::Arc;
@@ -95,6 +95,20 @@ impl Review {
             Some(length) if length > Self::MAX_REASON => Err(ReviewRefusal::ReasonTooLong(length)),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// A plan that was rejected too often waits for a person: a new version of a program does not
+    /// take it out of their hands.
+    pub(super) fn check_may_bring_back(&self, by: &Principal) -> Result<(), ReviewRefusal> {
+        let waits = matches!(
+            self.state,
+            ReviewState::Active(ReviewStage::NeedsReview)
+                | ReviewState::Archived(ReviewStage::NeedsReview)
+        );
+        if waits && by.kind != PrincipalKind::Person {
+            return Err(ReviewRefusal::NeedsPerson);
+        }
+        Ok(())
     }
 
     /// The entry of the next version.

@@ -1,4 +1,4 @@
-//! The laws of [`Answers`]: a request changes something at most once, whatever ends in between.
+//! The laws of [`Answers`]: a request changes something at most once, also if the process or the store ends in between.
 
 use super::fixture::Chain;
 use crate::port::{
@@ -17,7 +17,7 @@ pub type Opened = (Arc<dyn Store>, Arc<dyn Answers>);
 pub struct Subject {
     pub store: Arc<dyn Store>,
     pub answers: Arc<dyn Answers>,
-    /// Opens it again as another process would, once nobody holds what is above.
+    /// Opens it again as another process would, once no process holds what is above.
     pub reopen: Box<dyn FnOnce(&OwnerId) -> Opened + Send>,
 }
 

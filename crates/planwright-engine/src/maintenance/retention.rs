@@ -1,4 +1,4 @@
-//! Journals that leave the database once nobody needs them there, and what is removed for good.
+//! Journals that leave the database once no run needs them there, and what is removed for good.
 //!
 //! Each journal is looked at, sealed and taken out by itself, so that runs that go on wait for one
 //! of them at most. The candidates come from an index; only their own journals are read. The rules
@@ -68,7 +68,7 @@ pub struct RetentionReport {
     pub removed: Vec<StreamName>,
     /// The sealed files that went with them.
     pub removed_files: Removed,
-    /// The large values that nobody refers to.
+    /// The large values that no journal refers to.
     pub artifacts: Removed,
     /// The journals that could not be sealed or removed, and why. They are where they were.
     pub failures: Vec<(StreamName, String)>,

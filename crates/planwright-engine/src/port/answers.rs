@@ -94,7 +94,7 @@ pub const ANSWER_LIFE: Duration = Duration::from_hours(24);
 /// How many requests of one principal may be kept.
 pub const MAX_ANSWERS: usize = 10_000;
 
-/// The same for decisions of people, which no quota keeps out: more than anybody makes in a day.
+/// The same for decisions of people, which no quota keeps out: more than a person makes in a day.
 pub const MAX_DECISIONS: usize = 100_000;
 
 /// Returns whether `stream` says better than `noted` what a request changed: the run it started

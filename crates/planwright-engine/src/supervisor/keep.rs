@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_mins(5);
 /// Journals that are looked at for sealing with one look.
 const MAX_SEALED: usize = 1000;
 
-/// Large values that nobody refers to are looked for this often: it reads every journal.
+/// Large values that no journal refers to are looked for this often: it reads every journal.
 const ARTIFACTS_EVERY: Duration = Duration::from_hours(6);
 
 /// Looks again and again, when the next thing is due.
@@ -32,7 +32,7 @@ pub(super) async fn keep(engine: Engine, files: DueFiles, stopping: Cancellation
             if engine.now() >= artifacts_at {
                 artifacts_at = engine.now().plus(ARTIFACTS_EVERY);
                 if let Err(error) = engine.maintenance().remove_unused_artifacts(false).await {
-                    tracing::warn!(%error, "large values that nobody refers to could not be removed");
+                    tracing::warn!(%error, "large values that no journal refers to could not be removed");
                 }
             }
             let next_at = match engine.maintenance().run_maintenance().await {

@@ -52,7 +52,7 @@ pub struct Courier {
     /// Failures since the last success.
     failures: u32,
     rests_until: Option<Duration>,
-    /// The time of day when it began, and what the clock that nobody can set said then. What is due is
+    /// The time of day when it began, and what the clock that cannot be set said then. What is due is
     /// counted from there: a clock that is set neither hurries a notice nor holds it back.
     began: (Timestamp, Duration),
 }
@@ -122,7 +122,7 @@ impl Courier {
         &self.engine.context.ports.store
     }
 
-    /// Returns the time of day, as it would be if nobody had set the clock since it began.
+    /// Returns the time of day, as it would be if the clock had not been set since it began.
     fn now(&self) -> Timestamp {
         let (began_at, uptime) = self.began;
         let passed = self.engine.context.ports.clock.uptime();

@@ -206,7 +206,7 @@ async fn keep(http: &Http, claim: &RequestClaim, response: Response) -> Result<R
     let answers = &http.service.answers;
     if status.is_server_error() {
         if let Err(error) = answers.release(claim).await {
-            // Whoever asks again finds out then whether anything was changed.
+            // A client that asks again finds out then whether anything was changed.
             tracing::warn!(%error, "the claim of a failed request stays");
         }
         return Ok(response);

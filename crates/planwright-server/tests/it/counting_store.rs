@@ -24,7 +24,7 @@ pub(crate) struct CountingStore {
     inner: Arc<MemoryStore>,
     accesses: Mutex<Vec<Access>>,
     probes: AtomicUsize,
-    /// The next append is made, and whoever made it is told that the store failed.
+    /// The next append is made, and its caller is told that the store failed.
     hides_next: AtomicBool,
     /// The next append fails, and nothing is written.
     fails_next: AtomicBool,
@@ -108,7 +108,7 @@ impl Journal for CountingStore {
         }
         Box::pin(async {
             self.inner.append(appends).await?;
-            Err(StoreError::Failed("nobody knows".to_owned()).into())
+            Err(StoreError::Failed("the outcome is unknown".to_owned()).into())
         })
     }
 

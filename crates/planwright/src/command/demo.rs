@@ -90,7 +90,7 @@ impl Stage {
             // Playing the person would be an agent's way to a person's approval.
             self.show_refused(&["approve", PLAN, "--digest", &digest])?;
             self.printer.talk(
-                "\nThis shell belongs to an agent, so nobody here can approve, and the demo ends. Start it in a terminal \
+                "\nThis shell belongs to an agent, so no person can approve here, and the demo ends. Start it in a terminal \
                  of your own to see the run, the crash and the recovery.",
             );
             return Ok(());

@@ -77,7 +77,7 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
 }
 
 /// Commands at which a person may be asked about the folder first: those that make something
-/// happen with a person there. `--yes` means that nobody is to be asked.
+/// happen with a person there. `--yes` means that the person is not to be asked.
 fn offers_trust(command: &Command) -> bool {
     match command {
         Command::Run(args) => !args.flags.yes,

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Less than this would keep no log.
 const MIN_LOGS_BYTES: u64 = 64 << 10;
 
-/// The time of grace of a large value that nobody refers to, where nothing else is said.
+/// The time of grace of a large value that no journal refers to, where nothing else is said.
 const ARTIFACT_GRACE: Duration = Duration::from_hours(24);
 
 /// A span of time, or the word `never`.
@@ -53,7 +53,7 @@ pub(super) struct RetentionTable {
 }
 
 impl RetentionTable {
-    /// Values that contradict each other are refused: nobody can mean both.
+    /// Values that contradict each other are refused: both cannot be meant.
     pub(super) fn check(&self, days: (Option<u32>, Option<u32>)) -> Result<(), Failure> {
         let both = [
             ("archive_after", self.archive_after, days.0),
@@ -85,7 +85,7 @@ impl RetentionTable {
         Ok(())
     }
 
-    /// The time after which large values that nobody refers to are removed.
+    /// The time after which large values that no journal refers to are removed.
     pub(super) fn artifact_grace(&self) -> Option<Duration> {
         let removes = self.remove_after.and_then(After::duration).is_some();
         match self.remove_artifacts_after {

@@ -17,7 +17,7 @@ const SHOWN_CHARACTERS: usize = 300;
 const MAX_TRIES: usize = 5;
 
 /// Asks the user to confirm trust in what was just shown, unless `--yes` was given. An agent cannot
-/// trust, whatever it is given.
+/// trust, with any argument.
 pub(crate) fn confirm_trust(printer: Printer, yes: bool, command: &str) -> Result<(), Failure> {
     refuse_agents("trust anything")?;
     if yes {

@@ -42,7 +42,7 @@ impl fmt::Display for ForeignFile {
             Problem::Owner(uid) => {
                 write!(f, "{path} belongs to {}, not to you", account(uid))
             }
-            Problem::Writable(_) => write!(f, "everybody can write to {path}"),
+            Problem::Writable(_) => write!(f, "every account can write to {path}"),
         }
     }
 }
@@ -68,7 +68,7 @@ impl ForeignFile {
 }
 
 /// Finds what is not the user's in a workspace. Files of an account that `accepted` says yes to
-/// count as the user's, whatever their mode.
+/// count as the user's, with any mode.
 pub(crate) fn find_foreign(workspace: &Path, accepted: &dyn Fn(u32) -> bool) -> Vec<ForeignFile> {
     let look = |name: &&str| {
         let path = if name.is_empty() {

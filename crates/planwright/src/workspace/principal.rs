@@ -63,7 +63,7 @@ pub(crate) fn how_a_person_approves(command: &str) -> String {
     )
 }
 
-/// What helps where nobody could be asked: a person's `--yes`, and never an agent's.
+/// What helps where no person could be asked: a person's `--yes`, and never an agent's.
 pub(crate) fn confirmation_hint(for_a_person: &str) -> String {
     match is_agent() {
         false => for_a_person.to_owned(),

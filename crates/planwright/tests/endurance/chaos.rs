@@ -151,7 +151,7 @@ fn strike(world: &World, dice: &mut Dice, length: Duration, plans: &Mutex<Vec<St
 fn strike_run(world: &World, dice: &mut Dice, length: Duration, id: &str, blows: &mut Blows) {
     let milliseconds = 100 + dice.roll() % 300;
     let plan = world.bench.plan(id, three_effects(id, milliseconds));
-    // It exists whatever happens to the run.
+    // It exists also if the run fails.
     world.bench.run(&["import", &plan]).ends(0);
     let mut command = world.bench.command(&["run", id, "--yes", "--json"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());

@@ -69,7 +69,7 @@ pub(crate) fn working_in(folder: &Path) -> Vec<Process> {
     found
 }
 
-/// Waits until nobody works in this folder: what a service started ends with it.
+/// Waits until no process works in this folder: what a service started ends with it.
 pub(crate) fn expect_no_orphans(folder: &Path) {
     wait_until("the last process of the workspace to end", || {
         working_in(folder).is_empty()

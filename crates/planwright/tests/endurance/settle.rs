@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long the last run may take to end once nobody disturbs it.
+/// How long the last run may take to end once it is not disturbed any more.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What came of it all.
@@ -43,7 +43,7 @@ impl Outcome {
     }
 }
 
-/// Brings every plan to its end, by a service that nobody disturbs any more, and counts.
+/// Brings every plan to its end, by a service that is not disturbed any more, and counts.
 pub(crate) fn settle(world: &World, plans: &[String]) -> Outcome {
     let since = Instant::now();
     let mut outcome = Outcome {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a request may be repeated until somebody answers it.
+/// How long a request may be repeated until the service answers it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How long a test goes on: what the variable says, or else this.
@@ -38,7 +38,7 @@ fn micros() -> u32 {
     now.map_or(0, |now| now.subsec_micros())
 }
 
-/// Says that it is over when the test ends, also by a panic: nobody waits for threads that go on.
+/// Says that it is over when the test ends, also by a panic: threads that go on are not waited for.
 pub(crate) struct OverAtEnd<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for OverAtEnd<'_> {
@@ -69,7 +69,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A workspace with a ledger and nobody's limits, whose service has not been started.
+    /// A workspace with a ledger and no limits, whose service has not been started.
     pub(crate) fn new() -> Self {
         let bench = Bench::new();
         let ledger = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/endurance/ledger.py");
@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// Posts once; `None` if nobody answered.
+    /// Posts once; `None` without an answer.
     pub(crate) fn try_post(&self, path: &str, body: &Value) -> Option<HttpReply> {
         self.client().request("POST", path).json(body).try_send()
     }
@@ -158,7 +158,10 @@ impl World {
             {
                 return answer;
             }
-            assert!(since.elapsed() < PATIENCE, "nobody answers POST {path}");
+            assert!(
+                since.elapsed() < PATIENCE,
+                "the service does not answer POST {path}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -173,7 +176,10 @@ impl World {
             {
                 return answer.json();
             }
-            assert!(since.elapsed() < PATIENCE, "nobody answers GET {path}");
+            assert!(
+                since.elapsed() < PATIENCE,
+                "the service does not answer GET {path}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }

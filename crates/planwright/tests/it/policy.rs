@@ -595,3 +595,97 @@ fn a_policy_is_checked_and_every_mistake_is_named() {
         .run(&["policy", "check", "missing.toml"])
         .complains(2, "cannot read");
 }
+
+#[test]
+fn a_path_rule_is_judged_where_the_path_leads() {
+    let bench = Bench::new();
+    policy(
+        &bench,
+        "[[policy.rules]]\nname = 'notes'\ntool = 'local.write_file'\nif = \"args.path.startsWith('notes/')\"\nthen = 'allow'\n",
+    );
+    let write = |id: &str, path: &str| {
+        let step = call(
+            "w",
+            "local.write_file",
+            json!({"path": path, "content": "x"}),
+            &[],
+        );
+        bench.plan(id, json!([step]))
+    };
+    bench.run(&["run", &write("inside", "notes/a.txt")]).ends(0);
+    for (id, path) in [
+        ("out", "notes/../Makefile"),
+        ("far", "notes/a/../../Makefile"),
+    ] {
+        bench
+            .run(&["run", &write(id, path)])
+            .complains(3, "not approved");
+    }
+    assert!(!bench.path("Makefile").exists());
+    // A constraint of the plan holds for where the path leads as well.
+    let mut step = call(
+        "w",
+        "local.write_file",
+        json!({"path": "notes/../Makefile", "content": "x"}),
+        &[],
+    );
+    step["constraints"] = json!(["args.path.startsWith('notes/')"]);
+    let plan = bench.plan("bound", json!([step]));
+    bench.run(&["run", &plan, "--yes"]).ends(1);
+    assert!(!bench.path("Makefile").exists());
+}
+
+#[test]
+fn an_edit_by_an_agent_does_not_make_it_a_second_pair_of_eyes() {
+    let bench = Bench::new();
+    policy(&bench, "[policy.approval]\nfour_eyes = true\n");
+    let plan = bench.plan("p", json!([effect("a", &[])]));
+    bench.run(&["import", &plan]).ends(0);
+    assert_eq!(
+        as_agent(&bench, &["edit", "p", "--set", "title=Reworded"]).code,
+        0
+    );
+    let digest = bench.digest("p");
+    bench
+        .run(&["approve", "p", "--digest", &digest])
+        .complains(3, "another person has to approve it");
+}
+
+#[test]
+fn a_version_alone_does_not_approve_the_plans_it_runs() {
+    let bench = Bench::new();
+    let child = bench.plan("child", json!([effect("inner", &[])]));
+    let parent = bench.plan("p", json!([{ "id": "sub", "plan": { "id": "child" } }]));
+    bench.run(&["import", &child, &parent]).ends(0);
+    bench
+        .run(&["approve", "p", "--version", "1"])
+        .complains(3, "name the digest that was shown");
+    bench
+        .run(&["approve", "p", "--digest", &bench.digest("p")])
+        .ends(0);
+}
+
+#[test]
+fn what_was_rejected_three_times_is_not_brought_back_by_a_program() {
+    let bench = Bench::new();
+    let plan = bench.plan("p", json!([effect("a", &[])]));
+    bench.run(&["import", &plan]).ends(0);
+    for round in 1..=3 {
+        let digest = bench.digest("p");
+        bench
+            .run(&["reject", "p", "--digest", &digest, "--reason", "no"])
+            .ends(0);
+        let path = format!("steps.a.args.path=e{round}.txt");
+        let said = as_agent(&bench, &["edit", "p", "--set", &path]);
+        if round < 3 {
+            assert_eq!(said.code, 0, "{said:#?}");
+        } else {
+            said.complains(3, "a person has to change it or approve it");
+        }
+    }
+    bench
+        .run(&["edit", "p", "--set", "steps.a.args.path=mine.txt"])
+        .ends(0);
+    let details = bench.run(&["show", "p", "--json"]).ends(0).json();
+    assert_eq!(details["status"], "proposed");
+}

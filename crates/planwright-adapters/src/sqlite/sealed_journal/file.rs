@@ -393,7 +393,7 @@ pub struct SealedFile {
 }
 
 impl SealedFile {
-    /// Reads all of a file. Whatever it says, it is whole and what was written: its digest and its
+    /// Reads all of a file. It is whole and what was written: its digest and its
     /// numbers are checked here, its chain by the caller that can open its entries.
     pub(super) fn read(
         path: &Path,

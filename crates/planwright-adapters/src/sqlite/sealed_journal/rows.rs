@@ -112,7 +112,7 @@ pub(super) fn delete(connection: &Connection, id: i64) -> Result<(), rusqlite::E
     Ok(())
 }
 
-/// The order of commits goes on after this place, whatever is in the table.
+/// The order of commits goes on after this place, also if the table is empty.
 pub(super) fn raise_floor(
     connection: &Connection,
     ordinal: i64,

@@ -3,6 +3,7 @@
 
 use super::evaluate::Scope;
 use super::parse::Expression;
+use super::plain_paths::without_detours;
 use crate::plan::{Plan, StepIx, Values};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -116,6 +117,8 @@ impl Plan {
         if constraints.is_empty() && extra.is_empty() {
             return Ok(());
         }
+        let plain = without_detours(&Value::Object(args.clone()));
+        let plain = plain.as_ref().and_then(Value::as_object);
         for source in constraints.iter().chain(extra) {
             let about = || {
                 format!(
@@ -130,16 +133,19 @@ impl Plan {
             };
             let expression =
                 Expression::parse(source).map_err(|error| undecided(error.to_string()))?;
-            let scope = self.scope(ix, &expression, Some(args), values);
-            match expression.holds(&scope) {
-                Ok(true) => {}
-                Ok(false) => {
-                    return Err(ConditionError::False {
-                        expression: source.clone(),
-                        about: about(),
-                    });
+            // As they are written, and as the paths in them lead.
+            for args in std::iter::once(args).chain(plain) {
+                let scope = self.scope(ix, &expression, Some(args), values);
+                match expression.holds(&scope) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        return Err(ConditionError::False {
+                            expression: source.clone(),
+                            about: about(),
+                        });
+                    }
+                    Err(error) => return Err(undecided(error.to_string())),
                 }
-                Err(error) => return Err(undecided(error.to_string())),
             }
         }
         Ok(())

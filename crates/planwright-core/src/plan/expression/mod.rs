@@ -5,8 +5,10 @@ mod condition;
 mod evaluate;
 mod growth;
 mod parse;
+mod plain_paths;
 mod predicate;
 
 pub use condition::{ConditionError, Expectation};
 pub(super) use parse::Expression;
+pub(crate) use plain_paths::without_detours;
 pub use predicate::{ArgumentUse, Condition};

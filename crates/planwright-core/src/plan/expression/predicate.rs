@@ -5,6 +5,7 @@
 
 use super::evaluate::Scope;
 use super::parse::Expression;
+use super::plain_paths::without_detours;
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -70,9 +71,15 @@ impl Condition {
             .map_err(|error| error.to_string())
     }
 
-    /// Returns whether it is true of a call's arguments: `args.name`, or the bare name of an
-    /// argument.
+    /// Returns whether it is true of a call's arguments, as they are written and as the paths in
+    /// them lead: `args.name`, or the bare name of an argument.
     pub fn holds_for_args(&self, args: &Value) -> Result<bool, String> {
+        let plain = without_detours(args);
+        Ok(self.holds_for_written(args)?
+            && plain.map_or(Ok(true), |plain| self.holds_for_written(&plain))?)
+    }
+
+    fn holds_for_written(&self, args: &Value) -> Result<bool, String> {
         let fields = args
             .as_object()
             .into_iter()

@@ -18,6 +18,10 @@ impl Review {
     ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         self.check_approver(by, offer)?;
         shown.check(self.current().number, digest)?;
+        let runs_others = !self.current().document.subplan_ids().is_empty();
+        if runs_others && matches!(shown, Shown::Version(_)) {
+            return Err(ReviewRefusal::DigestNeeded);
+        }
         self.check_discussed(offer)?;
         self.check_approvable(digest, now)?;
         if self
@@ -72,10 +76,26 @@ impl Review {
             let asks = offer.asks_about.clone();
             return asks.map_or(Ok(()), |step| Err(ReviewRefusal::PolicyAsks(step)));
         }
-        if offer.policy.approval.four_eyes && self.current().by == *by {
+        if offer.policy.approval.four_eyes && self.has_written(by) {
             return Err(ReviewRefusal::FourEyes(by.clone()));
         }
         Ok(())
+    }
+
+    /// Returns whether this principal wrote what is to be approved, or changed it since it was last
+    /// approved and run: an edit by another does not make it theirs alone.
+    fn has_written(&self, by: &Principal) -> bool {
+        let current = self.current().number;
+        let was_used = |version: u32| {
+            let mut approvals = self.approvals.iter();
+            version < current
+                && approvals
+                    .any(|approval| approval.version == version && !approval.spent_by.is_empty())
+        };
+        let since = self.versions.iter().rev();
+        since
+            .take_while(|version| !was_used(version.number))
+            .any(|version| version.by == *by)
     }
 
     /// Checks that everything was discussed, where the policy wants that.

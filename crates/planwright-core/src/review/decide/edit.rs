@@ -46,6 +46,7 @@ impl Review {
             }
             ReviewState::Deleted => return Err(ReviewRefusal::Deleted),
         };
+        self.check_may_bring_back(by)?;
         let current = self.current();
         if *based_on != current.number {
             return Err(ReviewRefusal::Conflict {

@@ -26,6 +26,7 @@ impl Review {
                 | ReviewStage::ChangesRequested,
             ) if same => Ok(Vec::new()),
             ReviewState::Active(_) | ReviewState::Archived(_) | ReviewState::Deleted => {
+                self.check_may_bring_back(by)?;
                 self.next_version(document, digest, by, false)
             }
         }

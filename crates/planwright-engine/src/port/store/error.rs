@@ -92,7 +92,7 @@ pub enum AppendError {
         /// The unique key.
         key: String,
     },
-    /// The request that this append carries out is not claimed by whoever appends: another process
+    /// The request that this append carries out is not claimed by the appending process: another one
     /// has taken it over.
     #[error("another process has taken the request over")]
     Unclaimed,

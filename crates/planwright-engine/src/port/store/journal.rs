@@ -21,8 +21,8 @@ pub struct Append {
     pub status: Option<StreamStatus>,
     /// Messages this append answers: `Ok` or a refusal, as text.
     pub answers: Vec<(MessageId, Result<(), String>)>,
-    /// The requests that this append carries out, each claimed by whoever appends: an append for a
-    /// request that is claimed by another, or by nobody, is refused.
+    /// The requests that this append carries out, each claimed by the appending process: an append for a
+    /// request that is claimed by another, or not at all, is refused.
     pub requests: Vec<RequestClaim>,
 }
 

@@ -22,7 +22,7 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 /// The time a connection is given to make room for a new one.
 const GIVING_WAY: Duration = Duration::from_secs(1);
 
-/// Connections beyond the limit, kept for people who decide something: whatever else is asked on them is
+/// Connections beyond the limit, kept for people who decide something: everything else that is asked on them is
 /// refused.
 const RESERVE: usize = 16;
 

@@ -244,6 +244,8 @@ fn reviews() -> Vec<Instance> {
             required: 2
         },
         review::ReviewRefusal::FourEyes(ann()),
+        review::ReviewRefusal::NeedsPerson,
+        review::ReviewRefusal::DigestNeeded,
         review::ReviewRefusal::PolicyAsks(step()),
         review::ReviewRefusal::Conflict {
             based_on: 1,

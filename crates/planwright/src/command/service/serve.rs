@@ -88,7 +88,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let http = Http::new(service, read_settings(context, args, address)?);
     let watch: Arc<dyn CourierWatch> = Arc::new(WebhookMetrics);
     let couriers = app.start_couriers(&watch, &http.stop)?;
-    // Heard from here on: whoever reads the address may already tell the service to stop.
+    // Heard from here on: the reader of the address may already tell the service to stop.
     let signals = StopSignals::listen()?;
     let signals = tokio::spawn(signals.stop(http.clone()));
     announce_address(&app, &http, args, address)?;

@@ -1,4 +1,4 @@
-//! A clone of somebody's repository, and a place that notices whatever reaches it.
+//! A clone of a stranger's repository, and a place that notices everything that reaches it.
 
 use planwright_testing::workbench::{Bench, Said, said};
 use serde_json::json;

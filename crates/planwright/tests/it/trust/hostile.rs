@@ -18,7 +18,7 @@ fn an_allow_rule_and_run_command_of_a_clone_run_nothing() {
         { "id": "a", "tool": "local.run_command", "args": { "command": "touch", "args": ["pwned"] } },
     ]}));
     clone.is_looked_at(&command, "run_command");
-    // A tool that is there is asked about, whatever the clone's rule says.
+    // A tool that is there is asked about, also against the clone's rule.
     let plan = clone.writing_plan();
     clone.is_looked_at(&plan, "policy setting [[policy.rules]] 1 \"read-only\"");
     clone.run(&["run", &plan]).complains(3, "not approved");

@@ -1,4 +1,4 @@
-//! Folders that nobody trusted: clones that bring their own consent, and agents in people's shells.
+//! Folders that no person trusted: clones that bring their own consent, and agents in people's shells.
 
 mod agents;
 mod asking;

@@ -95,10 +95,10 @@ fn files_that_everybody_can_write_are_not_trusted() {
     let file = clone.bench.path("planwright.toml");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
     let said = clone.run(&["run", &plan]).complains(3, "not approved");
-    assert!(said.err.contains("everybody can write to"), "{said:#?}");
+    assert!(said.err.contains("every account can write to"), "{said:#?}");
     clone
         .run(&["trust", "--yes"])
-        .complains(3, "everybody can write");
+        .complains(3, "every account can write");
     clone.is_unharmed();
     // Some disks have no modes: then the person says whose files these are.
     let owner = std::fs::metadata(&file).unwrap().uid().to_string();
