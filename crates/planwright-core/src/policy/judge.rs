@@ -105,9 +105,17 @@ impl Policy {
         };
         let decided = self.apply_rules(subject, tool, &mut judgement);
         (judgement.verdict, judgement.rule, judgement.reason) = match decided {
+            Some((Verdict::Allow, rule, _)) if subject.step.receives_secrets() => {
+                let reason = format!("the step is given a secret, which {rule} does not hand out");
+                (Verdict::Ask, None, reason)
+            }
             Some((verdict, rule, reason)) => (verdict, Some(rule), reason),
             None if tool.is_read_only() && subject.step.receives_secrets() => {
                 (Verdict::Ask, None, "the step is given a secret".to_owned())
+            }
+            None if tool.is_read_only() && tool.reaches_out() && !subject.unknown.is_empty() => {
+                let reason = "it sends values that are only known later beyond this machine";
+                (Verdict::Ask, None, reason.to_owned())
             }
             None if tool.is_read_only() => {
                 (Verdict::Allow, None, "the tool is read-only".to_owned())

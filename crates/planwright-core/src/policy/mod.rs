@@ -5,8 +5,8 @@
 //! transaction that records its start. The policy decides nothing about runs by itself: that is
 //! `decide`'s.
 
+mod always;
 mod document;
-
 mod grant;
 mod judge;
 mod late;
@@ -17,6 +17,7 @@ mod refusal_kind;
 mod roles;
 mod time_span;
 
+pub use always::AlwaysRule;
 pub use document::{
     AdjustmentConsent, ApprovalRules, Mode, OpenComments, Patterns, PolicyDocument, RolesTable,
     RuleDocument, Verdict,

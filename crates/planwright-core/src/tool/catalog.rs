@@ -77,6 +77,11 @@ impl KnownTool {
         self.trusted && self.definition.annotations.is_read_only()
     }
 
+    /// Returns whether the server says that the tool reaches beyond its own system.
+    pub fn reaches_out(&self) -> bool {
+        self.definition.annotations.open_world_hint == Some(true)
+    }
+
     /// The name as rules compare it with look-alikes. Folded once.
     pub fn folded_name(&self) -> &FoldedName {
         self.folded.get_or_init(|| FoldedName::new(&self.name))

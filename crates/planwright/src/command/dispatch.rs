@@ -43,6 +43,12 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         }) => {
             return policy::check_policy(printer, dir, file.as_deref());
         }
+        Command::Policy(policy::Args {
+            command: PolicyCommand::List,
+        }) => return policy::list_always(printer),
+        Command::Policy(policy::Args {
+            command: PolicyCommand::Remove { names },
+        }) => return policy::remove_always(printer, &names),
         other => other,
     };
     let servers = Servers::new(cli.global.trust_project_servers);
@@ -139,7 +145,8 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
         | Command::Serve(_)
         | Command::Doctor
         | Command::Policy(policy::Args {
-            command: PolicyCommand::Check { .. },
+            command:
+                PolicyCommand::Check { .. } | PolicyCommand::List | PolicyCommand::Remove { .. },
         }) => Ok(Exit::Done),
         Command::New(args) => new::run(&context, &args),
         Command::Create(args) => Box::pin(create::run(&context, &args)).await,

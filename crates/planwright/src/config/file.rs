@@ -3,6 +3,7 @@
 
 mod loosenings;
 
+use crate::config::always;
 use crate::config::executors::{self, AgentTable, ExecutorTable, ScopeMode};
 use crate::config::models::{self, DescribedModels, ModelsTable};
 use crate::config::retention::{After, RetentionTable};
@@ -21,7 +22,7 @@ use planwright_adapters::toolbox::ToolboxOptions;
 use planwright_adapters::webhook::WebhookOptions;
 use planwright_core::digest::Digest;
 use planwright_core::plan::Bounds;
-use planwright_core::policy::{Policy, PolicyDocument, RolesTable, TimeSpan};
+use planwright_core::policy::{Policy, PolicyDocument, RolesTable, RuleDocument, TimeSpan};
 use planwright_core::text::nearest_names;
 use planwright_core::tool::EffectClass;
 use planwright_engine::{AgentSettings, ConcurrencyLimits, Engine, Retention};
@@ -46,6 +47,9 @@ pub(crate) struct Config {
     /// The user's own file.
     #[serde(skip)]
     user: UserFile,
+    /// What the user allows for good in this folder.
+    #[serde(skip)]
+    always: Vec<RuleDocument>,
     bounds: BoundsTable,
     secrets: SecretTable,
     store: StoreTable,
@@ -181,6 +185,13 @@ struct BoundsTable {
     max_resolved_bytes: Option<usize>,
 }
 
+fn read_policy(document: &PolicyDocument) -> Result<Policy, Failure> {
+    Policy::read(document).map_err(|error| {
+        Failure::usage(format!("{FILE}: [policy] {error}"))
+            .hint("docs/policy.md shows what can be written")
+    })
+}
+
 /// Deeper documents could exhaust the stack, so no setting raises this.
 const DEEPEST: usize = 100;
 
@@ -200,6 +211,8 @@ impl Config {
             executors::check(&name, &config.user.executors)?;
             check_marks(&name, &config.user.agent.marks)?;
         }
+        config.always = always::read_rules(workspace)?;
+        config.policy()?;
         // Together: the project's file may name a provider that the user's file describes.
         config.models(workspace, &|_| None)?.check()?;
         Ok(config)
@@ -402,14 +415,17 @@ impl Config {
 
     /// What the operator decided about calls and people.
     pub(crate) fn policy(&self) -> Result<Policy, Failure> {
-        let document = PolicyDocument {
+        let mut document = self.policy_document();
+        // After those of the file: what it asks about or denies comes first.
+        document.rules.extend(self.always.iter().cloned());
+        read_policy(&document)
+    }
+
+    fn policy_document(&self) -> PolicyDocument {
+        PolicyDocument {
             roles: self.roles.clone(),
             ..self.policy.clone()
-        };
-        Policy::read(&document).map_err(|error| {
-            Failure::usage(format!("{FILE}: [policy] {error}"))
-                .hint("docs/policy.md shows what can be written")
-        })
+        }
     }
 
     pub(crate) fn rule_count(&self) -> usize {
@@ -417,8 +433,9 @@ impl Config {
     }
 
     /// What the operator decided is part of what is approved: changing it voids earlier approvals.
+    /// What the user allows for good is not: it makes no approval wider.
     pub(crate) fn policy_version(&self) -> Result<String, Failure> {
-        let policy = self.policy()?;
+        let policy = read_policy(&self.policy_document())?;
         let version = policy
             .version()
             .unwrap_or(Engine::DEFAULT_POLICY)

@@ -1,5 +1,6 @@
 //! `planwright.toml` and what it configures, one table per file.
 
+pub(crate) mod always;
 pub(crate) mod executors;
 pub(crate) mod file;
 pub(crate) mod models;

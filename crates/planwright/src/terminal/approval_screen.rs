@@ -1,7 +1,8 @@
 //! The one question about a plan: what it would do, and what the person says to it.
 
+use crate::config::always::{self, AlwaysEntry};
 use crate::exit::Failure;
-use crate::terminal::approval_prompt::read_answer;
+use crate::terminal::approval_prompt::{YesNo, ask_yes_no, read_answer};
 use crate::terminal::briefing_screen::{screen_options, talk_lines};
 use crate::terminal::diff;
 use crate::terminal::late_bound::LateChoices;
@@ -9,8 +10,9 @@ use crate::terminal::printer::{DIM, Printer};
 use crate::workspace::app::{App, user};
 use planwright_core::briefing::{Briefing, render_briefing};
 use planwright_core::id::StepId;
-use planwright_core::policy::{JudgedPlan, LateChoice};
+use planwright_core::policy::{AlwaysRule, JudgedPlan, LateChoice};
 use planwright_core::review::Review;
+use planwright_core::text::reveal_hidden;
 use planwright_engine::{Candidate, Reapproval};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +60,7 @@ impl ApprovalScreen<'_> {
         }
         talk_late_choices(printer, &late);
         let has_values_to_see = late.values().any(|choice| *choice != LateChoice::Ask);
-        printer.talk(&printer.err(DIM, &self.keys(has_values_to_see)));
+        printer.talk(&printer.err(DIM, &self.keys(app, has_values_to_see)));
         loop {
             let answer = read_answer(printer, self.prompt)?;
             match Answer::read(&answer) {
@@ -70,15 +72,22 @@ impl ApprovalScreen<'_> {
                     return Ok(Decision::Approve { late });
                 }
                 Answer::Edit if self.can_edit => return Ok(Decision::Edit),
+                Answer::Always if !self.always_rules(app).is_empty() => {
+                    if allow_for_good(app, self.always_rules(app))? {
+                        return Ok(Decision::Approve { late });
+                    }
+                }
                 Answer::Details => {
                     let options = screen_options(true, BTreeSet::new());
                     talk_lines(printer, &render_briefing(&briefing, &options));
-                    printer.talk(&printer.err(DIM, &self.keys(has_values_to_see)));
+                    printer.talk(&printer.err(DIM, &self.keys(app, has_values_to_see)));
                 }
                 Answer::No(Some(reason)) => return Ok(Decision::Reject { reason }),
-                Answer::No(None) | Answer::SeeLateValues | Answer::Edit | Answer::Unclear => {
-                    return Ok(Decision::Leave);
-                }
+                Answer::No(None)
+                | Answer::SeeLateValues
+                | Answer::Always
+                | Answer::Edit
+                | Answer::Unclear => return Ok(Decision::Leave),
             }
         }
     }
@@ -115,10 +124,19 @@ impl ApprovalScreen<'_> {
         printer.talk(&printer.err(DIM, &format!("digest {}", self.candidate.digest)));
     }
 
-    fn keys(&self, has_values_to_see: bool) -> String {
+    /// The rules that would let the plan run without a question the next time.
+    fn always_rules(&self, app: &App) -> Vec<AlwaysRule> {
+        let plan = &self.candidate.plan;
+        self.judged.narrowest_rules(plan, &app.engine.catalog())
+    }
+
+    fn keys(&self, app: &App, has_values_to_see: bool) -> String {
         let mut keys = vec!["[y] approve"];
         if has_values_to_see {
             keys.push("[s] see each late value first");
+        }
+        if !self.always_rules(app).is_empty() {
+            keys.push("[a] always allow…");
         }
         if self.can_edit {
             keys.push("[e] edit");
@@ -126,6 +144,31 @@ impl ApprovalScreen<'_> {
         keys.extend(["[d] details", "[n because…] no"]);
         keys.join("  ")
     }
+}
+
+/// Shows the exact lines, and writes them to the person's own file if they say so. Returns whether
+/// they did.
+fn allow_for_good(app: &App, rules: Vec<AlwaysRule>) -> Result<bool, Failure> {
+    let printer = app.printer();
+    let entries = always::entries_for(rules, &app.context.workspace.root)?;
+    for text in entries.iter().flat_map(AlwaysEntry::lines) {
+        printer.talk(&reveal_hidden(&text));
+    }
+    let Some(path) = always::file_path() else {
+        printer.talk("there is no directory for your configuration: set HOME");
+        return Ok(false);
+    };
+    let question = format!("Approve, and add these lines to {}?", path.display());
+    if ask_yes_no(printer, &question)? != YesNo::Yes {
+        return Ok(false);
+    }
+    let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+    always::add_entries(entries)?;
+    printer.talk(&format!(
+        "planwright policy list shows them; planwright policy remove {} takes them back",
+        names.join(" ")
+    ));
+    Ok(true)
 }
 
 /// Says what holds for arguments that are only known later.
@@ -147,6 +190,7 @@ fn talk_late_choices(printer: Printer, late: &BTreeMap<String, LateChoice>) {
 enum Answer {
     Yes,
     SeeLateValues,
+    Always,
     Edit,
     Details,
     No(Option<String>),
@@ -166,6 +210,7 @@ impl Answer {
         match (word.to_ascii_lowercase().as_str(), rest.is_empty()) {
             ("y" | "yes", true) => Self::Yes,
             ("s", true) => Self::SeeLateValues,
+            ("a", true) => Self::Always,
             ("e", true) => Self::Edit,
             ("d", true) => Self::Details,
             ("n" | "no" | "n," | "no,", _) => Self::No(reason.map(str::to_owned)),

@@ -256,3 +256,49 @@ fn a_gate_shows_the_value_that_would_be_sent() {
     terminal.types("n\n");
     assert_eq!(terminal.ends(), Some(1));
 }
+
+#[test]
+fn what_is_always_allowed_is_not_asked_about_again_in_that_folder() {
+    let bench = Bench::new();
+    bench.write("notes/.keep", "");
+    let plan = bench.document(json!({"id": "p", "steps": [
+        {"id": "look", "tool": "read_file", "args": {"path": "notes/.keep"}},
+        {"id": "w", "tool": "write_file", "args": {"path": "notes/a.txt", "content": "x${look}"}},
+    ]}));
+    let mut terminal = Terminal::start(&bench, &["run", &plan]);
+    terminal.wait_for("[a] always allow…");
+    terminal.types("a\n");
+    terminal.wait_for("Approve, and add these lines to");
+    let seen = terminal.seen();
+    for words in [
+        "tool = \"local.write_file\"",
+        "if = \"args.path.startsWith(\\\"notes/\\\")\"",
+    ] {
+        assert!(seen.contains(words), "{words:?} is not in {seen}");
+    }
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), Some(0));
+    assert_eq!(bench.read("notes/a.txt"), "x");
+    // Not asked again, and recorded as policy's word.
+    bench.run(&["run", "p"]).ends(0);
+    // Another file, another folder, another tool: asked.
+    for (id, tool, path) in [
+        ("q", "write_file", "other/a.txt"),
+        ("r", "append_file", "notes/a.txt"),
+        ("s", "write_file", "notes/../a.txt"),
+    ] {
+        let step = json!([{"id": "w", "tool": tool, "args": {"path": path, "content": "x"}}]);
+        let other = bench.plan(id, step);
+        bench.run(&["run", &other]).complains(3, "not approved");
+    }
+    let listed = bench.run(&["policy", "list"]).ends(0).out;
+    assert!(
+        listed.starts_with("always-1  local.write_file  in "),
+        "{listed}"
+    );
+    bench
+        .run(&["policy", "remove", "always-9"])
+        .complains(2, "there is no rule");
+    bench.run(&["policy", "remove", "always-1"]).ends(0);
+    bench.run(&["run", "p"]).complains(3, "not approved");
+}

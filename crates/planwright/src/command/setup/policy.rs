@@ -1,5 +1,6 @@
 //! `policy`: checks what the operator wrote, and says what it means for a plan.
 
+use crate::config::always;
 use crate::config::file::Config;
 use crate::exit::{Exit, Failure};
 use crate::terminal::late_bound::LateFlags;
@@ -28,6 +29,13 @@ pub(crate) enum PolicyCommand {
     Check {
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
+    },
+    /// List what you always allow, and where.
+    List,
+    /// Remove rules of `list` by their names.
+    Remove {
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
     },
     /// Explain for every step of a plan which rule decides, and why.
     Explain(ExplainArgs),
@@ -72,6 +80,51 @@ pub(crate) fn check_policy(
             printer
                 .hint("there is no [policy]: read-only tools run, everything else is asked about");
         }
+    }
+    Ok(Exit::Done)
+}
+
+/// Lists what the user allows for good.
+pub(crate) fn list_always(printer: Printer) -> Result<Exit, Failure> {
+    let entries = always::read_entries()?;
+    if printer.json {
+        printer.document(&json!({ "always": entries }))?;
+        return Ok(Exit::Done);
+    }
+    for entry in &entries {
+        let condition = entry
+            .condition
+            .as_ref()
+            .map(|text| format!("  if {}", line(text)));
+        printer.data(&format!(
+            "{}  {}  in {}{}",
+            line(&entry.name),
+            line(&entry.tool),
+            line(&entry.folder.to_string_lossy()),
+            condition.unwrap_or_default()
+        ))?;
+    }
+    if entries.is_empty() {
+        printer.hint("nothing is always allowed; `a` at the question before a run adds a rule");
+    }
+    Ok(Exit::Done)
+}
+
+/// Removes rules of the user; all of them or none.
+pub(crate) fn remove_always(printer: Printer, names: &[String]) -> Result<Exit, Failure> {
+    let entries = always::read_entries()?;
+    let is_known = |name: &&String| entries.iter().any(|entry| entry.name == **name);
+    if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+        let failure = Failure::usage(format!("there is no rule `{}`", line(unknown)));
+        return Err(failure.hint("planwright policy list shows them"));
+    }
+    for name in names {
+        always::remove_entry(name)?;
+    }
+    if printer.json {
+        printer.document(&json!({ "removed": names }))?;
+    } else {
+        printer.data(&format!("removed {}", line(&names.join(", "))))?;
     }
     Ok(Exit::Done)
 }
