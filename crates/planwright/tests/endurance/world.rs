@@ -77,7 +77,7 @@ impl World {
             "[local]\nrun_command = true\n\n[serve]\nrequests_per_second = 100000\nburst = 100000\n\n\
              [servers.ledger]\ncommand = \"python3\"\nargs = [{ledger:?}, \"effects.txt\"]\n"
         );
-        bench.write("planwright.toml", &config);
+        bench.configure(&config);
         let args = "token create --role admin --kind person --name ada --json";
         let args: Vec<&str> = args.split(' ').collect();
         let made = bench.run(&args).ends(0).json();
