@@ -43,7 +43,6 @@ pub struct FileChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<String>,
     /// The lines that differ, with some around them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diff: Vec<DiffLine>,
 }
 

@@ -29,7 +29,6 @@ pub struct Briefing {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_by_model: Option<String>,
     /// Risks that the author sees.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub risks: Vec<String>,
     /// How many steps there are, and of what kind.
     pub counts: StepCounts,
@@ -70,10 +69,8 @@ pub struct StepBriefing {
     /// The reason of the policy.
     pub reason: String,
     /// Rules of the policy that only warn.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The steps it waits for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
     /// The condition under which it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +81,6 @@ pub struct StepBriefing {
     /// True if the plan asks for an approval right before this step.
     pub gate: bool,
     /// Predicates that must hold for the arguments that are sent.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<String>,
     /// The predicate that must hold for the result.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,13 +91,11 @@ pub struct StepBriefing {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
     /// Names of the secrets that it is given.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
     /// The call that takes it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<CallBriefing>,
     /// The steps of the plan it runs.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Self>,
 }
 
@@ -172,7 +166,6 @@ pub struct CallBriefing {
     /// The arguments. What is only known later is named by its source.
     pub args: Value,
     /// JSON pointers of the arguments that are only known later, as a whole or in part.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<String>,
     /// The command as one would type it, if the call runs one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,7 +185,6 @@ pub struct LoopBriefing {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<usize>,
     /// The arguments for the first elements.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Value>,
 }
 

@@ -73,15 +73,15 @@ pub enum ReviewRefusal {
         required: u32,
     },
     /// The author of a version may not approve it.
-    #[error("{0} proposed this version, and another person has to approve it")]
+    #[error(
+        "{0} wrote it or changed it since it was last approved, and another person has to approve it"
+    )]
     FourEyes(Principal),
     /// Rejected too often: a person has to change or approve it.
     #[error("the plan was rejected three times: a person has to change it or approve it")]
     NeedsPerson,
     /// The version alone does not say which sub-plans were looked at.
-    #[error(
-        "the plan runs other plans, which may have changed since: name the digest that was shown"
-    )]
+    #[error("the plans that it runs changed since it was proposed: name the digest that was shown")]
     DigestNeeded,
     /// Policy may not approve a plan in which it asks about a step.
     #[error("policy asks about step `{0}`, so only a person may approve")]

@@ -5,7 +5,7 @@ use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName, decode, encode};
 use planwright_core::plan::Document;
-use planwright_core::principal::{Assurance, Principal};
+use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
     BuildsOn, Review, ReviewCommand, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState,
     Revision, Revocation, Terms,
@@ -102,8 +102,17 @@ impl Life {
             digest: digest(title, 0),
             by: by.clone(),
         };
-        let made = self.give(&command).unwrap();
         let new = title != self.title || deleted;
+        let waits_for_person = self.review.state() == ReviewState::Active(ReviewStage::NeedsReview);
+        if new && waits_for_person && by.kind != PrincipalKind::Person {
+            assert_eq!(
+                self.give(&command).unwrap_err(),
+                ReviewRefusal::NeedsPerson,
+                "a program brought back what was rejected three times"
+            );
+            return;
+        }
+        let made = self.give(&command).unwrap();
         assert_eq!(
             made.len(),
             usize::from(new),

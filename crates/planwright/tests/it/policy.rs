@@ -657,6 +657,9 @@ fn a_version_alone_does_not_approve_the_plans_it_runs() {
     let child = bench.plan("child", json!([effect("inner", &[])]));
     let parent = bench.plan("p", json!([{ "id": "sub", "plan": { "id": "child" } }]));
     bench.run(&["import", &child, &parent]).ends(0);
+    // Swapped after it was shown; the version of the plan that runs it stays.
+    bench.plan("child", json!([effect("other", &[])]));
+    bench.run(&["import", "child.json"]).ends(0);
     bench
         .run(&["approve", "p", "--version", "1"])
         .complains(3, "name the digest that was shown");

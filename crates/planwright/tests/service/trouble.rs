@@ -6,6 +6,8 @@ use planwright_testing::steps::{effect, sleep};
 use planwright_testing::wait::wait_until;
 use planwright_testing::workbench::{Bench, said};
 use serde_json::json;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -52,6 +54,16 @@ fn is_not_ready(service: &Service, reason: &str) {
     });
     assert_eq!(said["ready"], false, "{said}");
     assert!(said["reasons"].to_string().contains(reason), "{said}");
+}
+
+/// Removes a folder in which a process may make a file at the same moment.
+fn remove_folder(path: &Path) {
+    wait_until("the end of the folder", || {
+        match std::fs::remove_dir_all(path) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => false,
+            removed => removed.is_ok(),
+        }
+    });
 }
 
 #[test]
@@ -109,7 +121,7 @@ fn a_removed_store_ends_the_service_before_the_next_call() {
     service.approve("p");
     service.run("p");
     service.bench.wait_for("p", "attempt_started", "a");
-    std::fs::remove_dir_all(service.bench.path(".plans")).unwrap();
+    remove_folder(&service.bench.path(".plans"));
     let removed = Instant::now();
     assert_eq!(service.ends(), 5);
     assert!(removed.elapsed() < NOTICED, "{:?}", removed.elapsed());
@@ -124,7 +136,7 @@ fn a_removed_store_ends_a_run_at_the_command_line_before_the_next_call() {
     let plan = bench.plan("p", json!([sleep("a", 3_000, &[]), effect("b", &["a"])]));
     let running = bench.start(&["run", &plan, "--yes"]);
     bench.wait_for("p", "attempt_started", "a");
-    std::fs::remove_dir_all(bench.path(".plans")).unwrap();
+    remove_folder(&bench.path(".plans"));
     let removed = Instant::now();
     let said = running.wait();
     assert!(removed.elapsed() < NOTICED, "{:?}", removed.elapsed());

@@ -18,10 +18,7 @@ impl Review {
     ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         self.check_approver(by, offer)?;
         shown.check(self.current().number, digest)?;
-        let runs_others = !self.current().document.subplan_ids().is_empty();
-        if runs_others && matches!(shown, Shown::Version(_)) {
-            return Err(ReviewRefusal::DigestNeeded);
-        }
+        self.check_subplans_shown(shown, digest)?;
         self.check_discussed(offer)?;
         self.check_approvable(digest, now)?;
         if self
@@ -78,6 +75,17 @@ impl Review {
         }
         if offer.policy.approval.four_eyes && self.has_written(by) {
             return Err(ReviewRefusal::FourEyes(by.clone()));
+        }
+        Ok(())
+    }
+
+    /// A version does not change with the plans that it runs. Once they are others than when it was
+    /// proposed, only the digest says what was shown.
+    fn check_subplans_shown(&self, shown: Shown, digest: Digest) -> Result<(), ReviewRefusal> {
+        let current = self.current();
+        let runs_others = !current.document.subplan_ids().is_empty();
+        if runs_others && matches!(shown, Shown::Version(_)) && digest != current.digest {
+            return Err(ReviewRefusal::DigestNeeded);
         }
         Ok(())
     }

@@ -46,7 +46,6 @@ impl Review {
             }
             ReviewState::Deleted => return Err(ReviewRefusal::Deleted),
         };
-        self.check_may_bring_back(by)?;
         let current = self.current();
         if *based_on != current.number {
             return Err(ReviewRefusal::Conflict {
@@ -58,6 +57,7 @@ impl Review {
         if *current.document == **document {
             return Ok(Vec::new());
         }
+        self.check_may_bring_back(by)?;
         let mut events = self.next_version(document, *digest, by, draft)?;
         for event in &mut events {
             if let ReviewEvent::PlanProposed {
