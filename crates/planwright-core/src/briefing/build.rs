@@ -1,12 +1,13 @@
 //! Makes a briefing from a plan as it would run.
 
-use super::call::{BriefedCall, describe_call, written_path};
+use super::call::{BriefedCall, describe_call, late_pointers, written_path};
 use super::effect::{Effect, EffectKind};
 use super::file_change::CurrentFile;
 use super::model::{
     ActionBriefing, Briefing, CallBriefing, LoopBriefing, ScopedTool, StepBriefing, StepCounts,
 };
 use crate::digest::Digest;
+use crate::json::pointer_token;
 use crate::plan::{Action, Agent, KnownValues, Plan, StepIx};
 use crate::policy::{JudgedStep, Policy, UnenforcedRule};
 use crate::principal::Principal;
@@ -130,7 +131,8 @@ fn collect_files(
             }
             Some(Action::Plan(_)) => {
                 if let Some(child) = plan.subplan_of(ix) {
-                    let inputs = as_object(args);
+                    let late = late_pointers(&values.late_parts(ix));
+                    let inputs = known_inputs(&args, &late);
                     let values = KnownValues::of(&child.plan).with_inputs(&inputs);
                     collect_files(&child.plan, values, catalog, paths);
                 }
@@ -303,19 +305,22 @@ impl Briefer<'_> {
         values: KnownValues<'_>,
         id: &str,
     ) -> BriefedAction {
-        let inputs = as_object(values.args(ix));
+        let inputs = values.args(ix);
+        let late = late_pointers(&values.late_parts(ix));
         let Some(child) = plan.subplan_of(ix) else {
             return BriefedAction {
                 action: ActionBriefing::Plan {
                     plan: name.to_owned(),
                     version: None,
-                    inputs: Value::Object(inputs),
+                    inputs,
+                    late,
                 },
                 effect: Effect::new(EffectKind::Unknown, "runs a plan that is not known here"),
                 steps: Vec::new(),
             };
         };
-        let below = KnownValues::of(&child.plan).with_inputs(&inputs);
+        let known = known_inputs(&inputs, &late);
+        let below = KnownValues::of(&child.plan).with_inputs(&known);
         let steps = self.brief_steps(&child.plan, below, &format!("{id}/"));
         let worst = steps.iter().map(|step| step.effect.kind).min();
         let mut counts = StepCounts::default();
@@ -330,7 +335,8 @@ impl Briefer<'_> {
             action: ActionBriefing::Plan {
                 plan: name.to_owned(),
                 version: Some(child.version),
-                inputs: Value::Object(inputs),
+                inputs,
+                late,
             },
             steps,
         }
@@ -396,8 +402,10 @@ fn brief_loop(plan: &Plan, ix: StepIx, values: KnownValues<'_>) -> Option<LoopBr
             over: source,
             count: None,
             items: Vec::new(),
+            late: Vec::new(),
         });
     };
+    let late = late_pointers(&values.late_element_parts(ix, &list));
     let items = if plan.step(ix).tool.is_some() {
         values.element_args(ix, &list, MAX_ITEMS)
     } else {
@@ -407,6 +415,7 @@ fn brief_loop(plan: &Plan, ix: StepIx, values: KnownValues<'_>) -> Option<LoopBr
         over: "a list that is known".to_owned(),
         count: Some(list.len()),
         items,
+        late,
     })
 }
 
@@ -449,11 +458,16 @@ impl StepCounts {
     }
 }
 
-fn as_object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Map::new()
-        }
-    }
+/// The inputs of a sub-plan that are known: to its steps the others are inputs that come later.
+fn known_inputs(inputs: &Value, late: &[String]) -> Map<String, Value> {
+    let is_late = |name: &str| {
+        let at = format!("/{}", pointer_token(name));
+        late.iter()
+            .any(|pointer| *pointer == at || pointer.starts_with(&format!("{at}/")))
+    };
+    let inputs = inputs.as_object().into_iter().flatten();
+    let known = inputs.filter(|(name, _)| !is_late(name));
+    known
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }

@@ -3,8 +3,9 @@
 use super::effect::{Effect, EffectKind};
 use super::file_change::{CurrentFile, FileChange};
 use super::model::CallBriefing;
+use crate::json::pointer_token;
 use crate::plan::LatePart;
-use crate::text::{reveal_around_words, reveal_hidden};
+use crate::text::{reveal_around_words, reveal_hidden, spell_brackets};
 use crate::tool::KnownTool;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -81,7 +82,7 @@ pub(super) fn describe_call(
             effect
         }
         Meaning::RunsCommand => {
-            call.command = args.as_object().map(typed_command);
+            call.command = args.as_object().map(|args| typed_command(args, &call.late));
             let words = "runs a program on this machine, which can do everything you can";
             Effect::new(EffectKind::Destroys, words)
         }
@@ -178,7 +179,7 @@ fn is_within(pointer: &str, key: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn late_pointers(late: &[LatePart]) -> Vec<String> {
+pub(super) fn late_pointers(late: &[LatePart]) -> Vec<String> {
     let mut pointers: Vec<String> = late.iter().map(|part| part.pointer.clone()).collect();
     pointers.dedup();
     pointers
@@ -196,33 +197,36 @@ fn written_text(content: &Value) -> String {
     }
 }
 
-/// The command as one would type it into a shell.
-fn typed_command(args: &Map<String, Value>) -> String {
+/// The command as one would type it into a shell. Our brackets stand only around words that are
+/// known later: in the plan's own words they are spelt out.
+fn typed_command(args: &Map<String, Value>, late: &[String]) -> String {
+    let word = |text: &str, pointer: String| {
+        if late.contains(&pointer) {
+            quote(text)
+        } else {
+            quote(&spell_brackets(text))
+        }
+    };
     let mut words = Vec::new();
     if let Some(directory) = args.get("cwd").and_then(Value::as_str) {
-        words.push(format!("cd {} &&", quote(directory)));
+        words.push(format!("cd {} &&", word(directory, "/cwd".to_owned())));
     }
-    for (name, value) in args
-        .get("env")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        words.push(format!(
-            "{name}={}",
-            quote(value.as_str().unwrap_or_default())
-        ));
+    let variables = args.get("env").and_then(Value::as_object);
+    for (name, value) in variables.into_iter().flatten() {
+        let pointer = format!("/env/{}", pointer_token(name));
+        let value = word(value.as_str().unwrap_or_default(), pointer);
+        words.push(format!("{}={value}", spell_brackets(name)));
     }
-    words.extend(args.get("command").and_then(Value::as_str).map(quote));
-    let typed = args
-        .get("args")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    words.extend(typed.map(|word| match word.as_str() {
-        Some(word) => quote(word),
-        None => quote(&word.to_string()),
-    }));
+    let command = args.get("command").and_then(Value::as_str);
+    words.extend(command.map(|command| word(command, "/command".to_owned())));
+    let typed = args.get("args").and_then(Value::as_array);
+    for (index, argument) in typed.into_iter().flatten().enumerate() {
+        let pointer = format!("/args/{index}");
+        words.push(match argument.as_str() {
+            Some(text) => word(text, pointer),
+            None => word(&argument.to_string(), pointer),
+        });
+    }
     if args.contains_key("stdin") {
         words.push("< stdin".to_owned());
     }
@@ -258,7 +262,8 @@ mod tests {
 
     #[test]
     fn commands_are_shown_as_one_would_type_them() {
-        let typed = |args: Value| typed_command(args.as_object().unwrap());
+        let late = ["/args/1".to_owned()];
+        let typed = |args: Value| typed_command(args.as_object().unwrap(), &late);
         assert_eq!(
             typed(
                 json!({"command": "sh", "args": ["-c", "echo 'a b' > x; rm -rf y"], "cwd": "sub dir", "env": {"A": "1 2"}})

@@ -152,6 +152,8 @@ pub enum ActionBriefing {
         version: Option<u32>,
         /// Values for its inputs.
         inputs: Value,
+        /// JSON pointers of the inputs that are only known later, as a whole or in part.
+        late: Vec<String>,
     },
     /// Does nothing: the step is left out.
     Nothing,
@@ -186,6 +188,8 @@ pub struct LoopBriefing {
     pub count: Option<usize>,
     /// The arguments for the first elements.
     pub items: Vec<Value>,
+    /// JSON pointers into them of what is only known later.
+    pub late: Vec<String>,
 }
 
 /// A tool that an executor may call.

@@ -221,9 +221,9 @@ impl Renderer<'_> {
                 }
                 self.values(&[]).write(indent, "for", schema, "");
             }
-            ActionBriefing::Plan { inputs, .. } => {
+            ActionBriefing::Plan { inputs, late, .. } => {
                 if inputs.as_object().is_some_and(|inputs| !inputs.is_empty()) {
-                    self.values(&[]).write(indent, "inputs", inputs, "");
+                    self.values(late).write(indent, "inputs", inputs, "");
                 }
             }
             ActionBriefing::Nothing => {}
@@ -311,7 +311,7 @@ impl Renderer<'_> {
 
     fn conditions(&mut self, step: &StepBriefing, indent: &str) {
         if let Some(loops) = &step.for_each {
-            self.loops(loops, step, indent);
+            self.loops(loops, indent);
         }
         let mut say = |words: String| self.lines.wrapped(Tone::Faint, indent, &words);
         if let Some(when) = &step.when {
@@ -361,7 +361,7 @@ impl Renderer<'_> {
         }
     }
 
-    fn loops(&mut self, loops: &LoopBriefing, step: &StepBriefing, indent: &str) {
+    fn loops(&mut self, loops: &LoopBriefing, indent: &str) {
         let Some(count) = loops.count else {
             let words = format!(
                 "once for each element of {}; how many is only known later",
@@ -376,17 +376,9 @@ impl Renderer<'_> {
             format!("{count} times, once for each element")
         };
         self.lines.wrapped(Tone::Warning, indent, &times);
-        let late: &[String] = match &step.action {
-            ActionBriefing::Call(call) => &call.late,
-            ActionBriefing::Think { .. }
-            | ActionBriefing::Agent { .. }
-            | ActionBriefing::Input { .. }
-            | ActionBriefing::Plan { .. }
-            | ActionBriefing::Nothing => &[],
-        };
         for (index, item) in loops.items.iter().enumerate() {
             // The pointers are those of one element.
-            self.values(late)
+            self.values(&loops.late)
                 .write(indent, &format!("[{index}]"), item, "");
         }
         if count > loops.items.len() {

@@ -132,6 +132,16 @@ impl<'a> KnownValues<'a> {
             .collect()
     }
 
+    /// The parts of the arguments that are late for every element of a list that is known.
+    pub fn late_element_parts(&self, ix: StepIx, list: &[Value]) -> Vec<LatePart> {
+        let index = Value::from(0);
+        let element = list.first().map(|item| Element {
+            item,
+            index: &index,
+        });
+        KnownValues { element, ..*self }.late_parts(ix)
+    }
+
     /// The question that an `input` step asks.
     pub fn message(&self, ix: StepIx) -> Option<String> {
         let written = self.plan.step(ix).input.as_deref()?.message.clone()?;

@@ -583,18 +583,32 @@ fn delegated_work() -> Vec<Deception> {
 
 /// A plan that another plan runs.
 fn subplans() -> Vec<Deception> {
+    let late = json!({"id": "p", "title": "Release", "steps": [
+        {"id": "look", "tool": "read_file", "args": {"path": "a"}},
+        {"id": "deploy", "plan": {"id": "child", "inputs": {"to": "${look.from}"}}},
+    ]});
     let parent = json!({"id": "p", "title": "Release", "steps": [
         {"id": "deploy", "title": "Check the changelog", "plan": {"id": "child", "inputs": {"to": "evil@example.net"}}},
     ]});
-    vec![Deception {
-        name: "harm in a sub-plan",
-        plan: parent,
-        expected: vec![
-            expect("deploy", "plan child", &["runs the plan child (version 3)"]),
-            expect("deploy/m", "mail.send", &["to: evil@example.net"]),
-            expect("deploy/w", "local.write_file", &["creates x.txt", NO_UNDO]),
-        ],
-    }]
+    vec![
+        Deception {
+            name: "harm in a sub-plan",
+            plan: parent,
+            expected: vec![
+                expect("deploy", "plan child", &["runs the plan child (version 3)"]),
+                expect("deploy/m", "mail.send", &["to: evil@example.net"]),
+                expect("deploy/w", "local.write_file", &["creates x.txt", NO_UNDO]),
+            ],
+        },
+        Deception {
+            name: "late input of a sub-plan",
+            plan: late,
+            expected: vec![
+                expect("deploy", "plan child", &["to: ‹from of step look›"]),
+                expect("deploy/m", "mail.send", &["to: ‹input to›"]),
+            ],
+        },
+    ]
 }
 
 fn child() -> Document {
