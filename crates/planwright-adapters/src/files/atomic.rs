@@ -53,8 +53,11 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<(), WriteFileError> {
 }
 
 fn replace(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // What was computed is not thrown away because no descriptor is free at this moment.
-    let temporary = wait_for_room_blocking(|| Temporary::create(directory))?;
+    let (temporary, file) = create_temporary(directory)?;
+    let temporary = Temporary {
+        path: temporary,
+        file,
+    };
     (&temporary.file).write_all(bytes)?;
     temporary.file.sync_all()?;
     crash::point("file: after the temporary file");
@@ -69,18 +72,16 @@ struct Temporary {
     file: File,
 }
 
-impl Temporary {
-    fn create(directory: &Path) -> io::Result<Self> {
-        let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
-        let path = directory.join(format!(".tmp-{random:016x}"));
-        // `create_new` is O_EXCL: it fails on anything that is there already, also on a link.
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)?;
-        Ok(Self { path, file })
-    }
+/// Makes a file that is to be renamed, under a name that no other process knows. What was computed
+/// is not thrown away because no descriptor is free at this moment.
+pub(crate) fn create_temporary(directory: &Path) -> io::Result<(PathBuf, File)> {
+    let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+    let path = directory.join(format!(".tmp-{random:016x}"));
+    // `create_new` is O_EXCL: it fails on anything that is there already, also on a link.
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let file = wait_for_room_blocking(|| options.open(&path))?;
+    Ok((path, file))
 }
 
 impl Drop for Temporary {

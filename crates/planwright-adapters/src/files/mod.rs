@@ -8,6 +8,7 @@ mod projection;
 mod snapshot;
 
 pub use artifacts::FileArtifacts;
+pub(crate) use atomic::create_temporary;
 pub use atomic::{WriteFileError, atomic_write};
 pub use projection::{Draft, Projection};
 pub use snapshot::WorkspaceSurroundings;

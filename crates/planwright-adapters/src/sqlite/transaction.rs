@@ -8,11 +8,12 @@ use super::fault::{Stop, of_stream};
 use super::lease;
 use super::owner::Owners;
 use super::sealed_journal::{SealedRow, find_row};
-use super::sealing::{self, KeptEntry, LabelRow, mask_head, open_entry, seal_entry, unopened};
+use super::sealing::{self, LabelRow, mask_head, open_entry, seal_entry, unopened};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::time::Timestamp;
 use planwright_engine::port::{
     Append, AppendError, LeaseRule, MessageId, StoreError, StreamStatus,
 };
@@ -146,7 +147,16 @@ pub(super) fn append(session: Session<'_>, append: &Append, name: &str) -> Resul
         let position = position(id, record.seq);
         match index.place(connection, position, kept.key.as_deref())? {
             Placement::At(ordinal) => {
-                insert_record(connection, (position, ordinal), record, &kept)?;
+                let row = EntryRow {
+                    position,
+                    ordinal,
+                    at: record.at,
+                    epoch: record.epoch,
+                    hash: &kept.hash,
+                    key: kept.key.as_deref(),
+                    body: &kept.body,
+                };
+                insert_row(connection, &row)?;
             }
             Placement::DuplicateKey => {
                 return Err(Stop::Refused(AppendError::Duplicate {
@@ -238,22 +248,31 @@ fn follows(append: &Append) -> Result<(), Stopped> {
     Ok(())
 }
 
-fn insert_record(
+/// An entry as the table has it.
+pub(super) struct EntryRow<'a> {
+    pub(super) position: i64,
+    pub(super) ordinal: i64,
+    pub(super) at: Timestamp,
+    pub(super) epoch: u64,
+    pub(super) hash: &'a Digest,
+    pub(super) key: Option<&'a str>,
+    pub(super) body: &'a [u8],
+}
+
+pub(super) fn insert_row(
     connection: &Connection,
-    (position, ordinal): (i64, i64),
-    record: &Record,
-    kept: &KeptEntry<'_>,
+    row: &EntryRow<'_>,
 ) -> Result<(), rusqlite::Error> {
     let sql = "INSERT INTO entries (position, at, epoch, ordinal, hash, key, body)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     connection.prepare_cached(sql)?.execute(params![
-        position,
-        record.at.as_millis(),
-        record.epoch,
-        ordinal,
-        kept.hash.as_bytes(),
-        kept.key,
-        kept.body
+        row.position,
+        row.at.as_millis(),
+        row.epoch,
+        row.ordinal,
+        row.hash.as_bytes(),
+        row.key,
+        row.body
     ])?;
     Ok(())
 }

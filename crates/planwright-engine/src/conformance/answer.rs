@@ -300,16 +300,21 @@ pub async fn a_refused_commit_carries_nothing_out(subject: Subject) {
     assert_eq!(claim, Claim::Fresh);
 }
 
-pub async fn a_commit_for_an_unknown_request_is_refused(subject: Subject) {
-    let mut plan = Chain::of("plan/p");
-    let append = carrying_out(asking("k").claim(), plan.grow(&["a"]));
+/// Appends for a request that is not the caller's to carry out: refused, and nothing is written.
+async fn expect_unclaimed(subject: &Subject, append: Append, stream: &StreamName) {
     let refused = subject.store.append(vec![append]).await;
     assert!(
         matches!(refused, Err(AppendError::Unclaimed)),
         "{refused:?}"
     );
-    let head = subject.store.head(&plan.stream).await.unwrap();
+    let head = subject.store.head(stream).await.unwrap();
     assert_eq!(head.seq, 0, "nothing was written");
+}
+
+pub async fn a_commit_for_an_unknown_request_is_refused(subject: Subject) {
+    let mut plan = Chain::of("plan/p");
+    let append = carrying_out(asking("k").claim(), plan.grow(&["a"]));
+    expect_unclaimed(&subject, append, &plan.stream).await;
 }
 
 pub async fn a_commit_for_a_request_of_another_is_refused(subject: Subject) {
@@ -317,13 +322,7 @@ pub async fn a_commit_for_a_request_of_another_is_refused(subject: Subject) {
     subject.claim(&asking).await;
     let mut plan = Chain::of("plan/p");
     let append = carrying_out(elsewhere(&asking).claim(), plan.grow(&["a"]));
-    let refused = subject.store.append(vec![append]).await;
-    assert!(
-        matches!(refused, Err(AppendError::Unclaimed)),
-        "{refused:?}"
-    );
-    let head = subject.store.head(&plan.stream).await.unwrap();
-    assert_eq!(head.seq, 0, "nothing was written");
+    expect_unclaimed(&subject, append, &plan.stream).await;
 }
 
 pub async fn a_commit_after_the_answer_is_refused(subject: Subject) {

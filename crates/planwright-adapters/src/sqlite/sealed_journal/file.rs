@@ -5,7 +5,7 @@
 //! digest of everything before it is. Entries stand there as the database has them: in an encrypted
 //! store they stay encrypted.
 
-use crate::files::WriteFileError;
+use crate::files::{WriteFileError, create_temporary};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use planwright_core::digest::Digest;
@@ -205,13 +205,7 @@ impl Draft {
             .recursive(true)
             .mode(0o700)
             .create(directory)?;
-        let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
-        let path = directory.join(format!(".tmp-{random:016x}"));
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)?;
+        let (path, file) = create_temporary(directory)?;
         let mut draft = Self {
             directory: directory.to_owned(),
             path,

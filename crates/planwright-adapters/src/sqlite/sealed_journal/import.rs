@@ -2,14 +2,13 @@
 
 use super::file::{Draft, ReadSealedError, SealedArtifact, SealedEntry, SealedFile};
 use super::rows;
-use super::seal::{check_file, kept_entries, read_header};
+use super::seal::{check_file, in_snapshot, kept_entries, read_header};
 use crate::files::{FileArtifacts, WriteFileError};
-use crate::sqlite::fault::{Stop, failed, of_stream};
+use crate::sqlite::fault::{Stop, of_stream};
 use crate::sqlite::reader::Reader;
 use crate::sqlite::sealed_journal::file::After;
 use crate::sqlite::sealing::{LabelRow, mask_head, open_entry};
 use crate::sqlite::store::SqliteStore;
-use crate::sqlite::transaction::stream_id;
 use crate::sqlite::writer::Writer;
 use crate::vault::Cipher;
 use planwright_core::journal::{Head, StreamName};
@@ -260,24 +259,17 @@ fn export(
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or_else(|| Path::new("."));
     let mut named = HashSet::new();
-    let drafted = reader.with(|connection| {
-        reader.anchor().check(connection, stream, &name)?;
-        let snapshot = connection
-            .unchecked_transaction()
-            .map_err(|error| failed(&error))?;
+    let drafted = in_snapshot(reader, stream, |snapshot, id| {
         let lost = |error: rusqlite::Error| of_stream(stream, &error);
-        let Some(id) = stream_id(&snapshot, &name).map_err(lost)? else {
-            return Ok(None);
-        };
-        let sealed = rows::find_row(&snapshot, id).map_err(lost)?;
-        let header = read_header(&snapshot, stream, id, reader.cipher()).map_err(lost)?;
+        let sealed = rows::find_row(snapshot, id).map_err(lost)?;
+        let header = read_header(snapshot, stream, id, reader.cipher()).map_err(lost)?;
         let written = |error: io::Error| super::seal::of_io(&error);
         let mut draft = Draft::begin(directory, &header).map_err(written)?;
         let mut head = Head::EMPTY;
         loop {
             let page: Vec<SealedEntry> = match &sealed {
                 Some(row) => reader.sealed_page(stream, row, After::Seq(head.seq), PAGE)?,
-                None => kept_entries(&snapshot, id, head.seq).map_err(lost)?,
+                None => kept_entries(snapshot, id, head.seq).map_err(lost)?,
             };
             let Some(last) = page.last() else { break };
             head = last.kept.head();

@@ -5,7 +5,7 @@ use super::rows::{self, SealedRow};
 use super::seal::check_file;
 use crate::sqlite::fault::{Stop, failed};
 use crate::sqlite::store::SqliteStore;
-use crate::sqlite::transaction::{position, stream_id};
+use crate::sqlite::transaction::{EntryRow, insert_row, position, stream_id};
 use crate::sqlite::writer::Writer;
 use planwright_core::journal::StreamName;
 use planwright_engine::crash;
@@ -111,17 +111,16 @@ fn insert_entry(
 ) -> Result<(), rusqlite::Error> {
     let SealedEntry { ordinal, kept } = entry;
     let at = position(id, kept.seq);
-    let sql = "INSERT INTO entries (position, at, epoch, ordinal, hash, key, body)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    connection.prepare_cached(sql)?.execute(params![
-        at,
-        kept.at.as_millis(),
-        kept.epoch,
-        ordinal,
-        kept.hash.as_bytes(),
-        kept.key,
-        kept.body
-    ])?;
+    let row = EntryRow {
+        position: at,
+        ordinal: *ordinal,
+        at: kept.at,
+        epoch: kept.epoch,
+        hash: &kept.hash,
+        key: kept.key.as_deref(),
+        body: &kept.body,
+    };
+    insert_row(connection, &row)?;
     connection
         .prepare_cached("INSERT INTO entry_places (ordinal, position) VALUES (?1, ?2)")?
         .execute([*ordinal, at])?;

@@ -87,28 +87,38 @@ struct Sealed {
     written: Written,
 }
 
-/// Writes the journal of one moment to a sealed file, and reads that back.
-fn write_file(reader: &Reader, stream: &StreamName, expected: Head) -> Result<Sealed, RetainError> {
-    let directory = reader.sealed_files().directory();
+/// Works on a stream as it is at one moment. Nothing if there is no such stream.
+pub(super) fn in_snapshot<T>(
+    reader: &Reader,
+    stream: &StreamName,
+    work: impl FnOnce(&Connection, i64) -> Result<Option<T>, StoreError>,
+) -> Result<Option<T>, StoreError> {
     let name = stream.to_string();
-    let sealed = reader.with(|connection| {
+    reader.with(|connection| {
         reader.anchor().check(connection, stream, &name)?;
         let snapshot = connection
             .unchecked_transaction()
             .map_err(|error| failed(&error))?;
+        let id = stream_id(&snapshot, &name).map_err(|error| of_stream(stream, &error))?;
+        id.map_or(Ok(None), |id| work(&snapshot, id))
+    })
+}
+
+/// Writes the journal of one moment to a sealed file, and reads that back.
+fn write_file(reader: &Reader, stream: &StreamName, expected: Head) -> Result<Sealed, RetainError> {
+    let directory = reader.sealed_files().directory();
+    let name = stream.to_string();
+    let sealed = in_snapshot(reader, stream, |snapshot, id| {
         let lost = |error: rusqlite::Error| of_stream(stream, &error);
-        let Some(id) = stream_id(&snapshot, &name).map_err(lost)? else {
-            return Ok(None);
-        };
-        let head = head_of(&snapshot, id).map_err(lost)?;
+        let head = head_of(snapshot, id).map_err(lost)?;
         if head.seq == 0 || mask_head(reader.cipher(), &name, head) != expected {
             return Ok(None);
         }
-        let header = read_header(&snapshot, stream, id, reader.cipher()).map_err(lost)?;
+        let header = read_header(snapshot, stream, id, reader.cipher()).map_err(lost)?;
         let mut draft = Draft::begin(directory, &header).map_err(|error| of_io(&error))?;
         let (mut first_ordinal, mut last_ordinal, mut after) = (0, 0, 0);
         loop {
-            let page = kept_entries(&snapshot, id, after).map_err(lost)?;
+            let page = kept_entries(snapshot, id, after).map_err(lost)?;
             let Some(last) = page.last() else { break };
             if after == 0 {
                 first_ordinal = page[0].ordinal;
