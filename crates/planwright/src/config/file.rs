@@ -2,7 +2,12 @@
 //! nothing.
 
 mod loosenings;
+mod policy;
+mod tables;
 
+use self::tables::{
+    BoundsTable, ChatTable, LimitsTable, Local, PlansTable, StoreTable, Tool, UserFile,
+};
 use crate::config::always;
 use crate::config::executors::{self, AgentTable, ExecutorTable, ScopeMode};
 use crate::config::models::{self, DescribedModels, ModelsTable};
@@ -20,18 +25,17 @@ use planwright_adapters::process::Children;
 use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_adapters::toolbox::ToolboxOptions;
 use planwright_adapters::webhook::WebhookOptions;
-use planwright_core::digest::Digest;
 use planwright_core::plan::Bounds;
-use planwright_core::policy::{Policy, PolicyDocument, RolesTable, RuleDocument, TimeSpan};
+use planwright_core::policy::{PolicyDocument, RolesTable, RuleDocument, TimeSpan};
 use planwright_core::text::nearest_names;
-use planwright_core::tool::EffectClass;
-use planwright_engine::{AgentSettings, ConcurrencyLimits, Engine, Retention};
+use planwright_engine::{AgentSettings, ConcurrencyLimits, Retention};
 use serde::Deserialize;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+pub(crate) use self::tables::ServeTable;
 
 /// The name of the file, in the workspace.
 pub(crate) const FILE: &str = "planwright.toml";
@@ -77,119 +81,6 @@ pub(crate) struct Config {
     executors: BTreeMap<String, ExecutorTable>,
     /// What holds for every executor.
     agent: AgentTable,
-}
-
-/// `[chat]`: one budget for the calls and tokens of a conversation and of the plans that are run
-/// from it.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct ChatTable {
-    max_calls: Option<u64>,
-    max_tokens: Option<u64>,
-}
-
-/// How long plans are waited for and kept. 0 days mean: for ever.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct PlansTable {
-    stale_after_days: Option<u32>,
-    stalled_after: Option<TimeSpan>,
-    archive_after_days: Option<u32>,
-    delete_after_days: Option<u32>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct StoreTable {
-    /// A file that holds the passphrase of an encrypted store and that only its owner can read.
-    passphrase_file: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Local {
-    run_command: bool,
-    http_get: HttpGet,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct HttpGet {
-    enabled: bool,
-    allow: Vec<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Tool {
-    class: Option<EffectClass>,
-    key_argument: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct LimitsTable {
-    global: Option<usize>,
-    per_server: BTreeMap<String, usize>,
-    per_tool: BTreeMap<String, usize>,
-}
-
-/// `[serve]`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct ServeTable {
-    /// `/metrics` needs no token.
-    pub(crate) metrics_public: bool,
-    /// Names and addresses that the service answers to, besides those of its machine.
-    pub(crate) allow_hosts: Vec<String>,
-    /// Web origins whose pages may use the service, besides its own.
-    pub(crate) allow_origins: Vec<String>,
-    pub(crate) max_connections: Option<usize>,
-    pub(crate) max_idle_per_address: Option<usize>,
-    pub(crate) idle_timeout_seconds: Option<u64>,
-    /// Requests that are worked on at once.
-    pub(crate) max_in_flight: Option<usize>,
-    /// Runs that are executed at once; others wait for their turn.
-    pub(crate) max_runs: Option<usize>,
-    /// Requests of one principal per second, over time.
-    pub(crate) requests_per_second: Option<u32>,
-    /// Requests of one principal at once.
-    pub(crate) burst: Option<u32>,
-}
-
-/// `planwright.toml` in the user's directory.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct UserFile {
-    servers: BTreeMap<String, ServerTable>,
-    models: ModelsTable,
-    executors: BTreeMap<String, ExecutorTable>,
-    agent: UserAgentTable,
-}
-
-/// `[agent]` of the user's file.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct UserAgentTable {
-    marks: Vec<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct BoundsTable {
-    max_document_bytes: Option<usize>,
-    max_steps: Option<usize>,
-    max_edges: Option<usize>,
-    max_depth: Option<usize>,
-    max_text: Option<usize>,
-    max_resolved_bytes: Option<usize>,
-}
-
-fn read_policy(document: &PolicyDocument) -> Result<Policy, Failure> {
-    Policy::read(document).map_err(|error| {
-        Failure::usage(format!("{FILE}: [policy] {error}"))
-            .hint("docs/policy.md shows what can be written")
-    })
 }
 
 /// Deeper documents could exhaust the stack, so no setting raises this.
@@ -413,54 +304,6 @@ impl Config {
         }
     }
 
-    /// What the operator decided about calls and people.
-    pub(crate) fn policy(&self) -> Result<Policy, Failure> {
-        let mut document = self.policy_document();
-        // After those of the file: what it asks about or denies comes first.
-        document.rules.extend(self.always.iter().cloned());
-        read_policy(&document)
-    }
-
-    fn policy_document(&self) -> PolicyDocument {
-        PolicyDocument {
-            roles: self.roles.clone(),
-            ..self.policy.clone()
-        }
-    }
-
-    pub(crate) fn rule_count(&self) -> usize {
-        self.policy.rules.len()
-    }
-
-    /// What the operator decided is part of what is approved: changing it voids earlier approvals.
-    /// What the user allows for good is not: it makes no approval wider.
-    pub(crate) fn policy_version(&self) -> Result<String, Failure> {
-        let policy = read_policy(&self.policy_document())?;
-        let version = policy
-            .version()
-            .unwrap_or(Engine::DEFAULT_POLICY)
-            .to_owned();
-        // A program that works on steps is part of what is agreed to, as the policy is.
-        let executors = [&self.executors, &self.user.executors];
-        let version = match executors.iter().all(|tables| tables.is_empty()) {
-            true => version,
-            false => format!("{version}+{}", Digest::of_json(&json!(executors)).short()),
-        };
-        if self.tools.is_empty() {
-            return Ok(version);
-        }
-        let decided = |tool: &Tool| json!([tool.class.map(EffectClass::as_str), tool.key_argument]);
-        let tools: BTreeMap<&String, Value> = self
-            .tools
-            .iter()
-            .map(|(name, tool)| (name, decided(tool)))
-            .collect();
-        Ok(format!(
-            "{version}+{}",
-            Digest::of_json(&json!(tools)).short()
-        ))
-    }
-
     /// The most bytes that logs of servers may take, if they are limited.
     pub(crate) fn max_logs_bytes(&self) -> Option<u64> {
         self.retention.max_logs_bytes
@@ -555,6 +398,7 @@ fn explain(file: &str, text: &str, error: &toml::de::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use planwright_core::tool::EffectClass;
 
     #[test]
     fn an_unknown_key_is_named_with_its_line_and_the_nearest_one() {
@@ -756,33 +600,6 @@ mod tests {
                 failure.message
             );
         }
-    }
-
-    #[test]
-    fn a_policy_is_part_of_the_version_and_every_mistake_in_it_is_named() {
-        assert_eq!(
-            Config::default().policy_version().unwrap(),
-            Engine::DEFAULT_POLICY
-        );
-        let version = |text: &str| Config::parse(text).unwrap().policy_version().unwrap();
-        let one = version("[[policy.rules]]\ntool = 'a.*'\nthen = 'deny'");
-        assert!(one.starts_with("policy-"));
-        assert_ne!(one, version("[[policy.rules]]\ntool = 'a.*'\nthen = 'ask'"));
-        assert_ne!(one, version("[roles]\nadmin = ['person:ada']"));
-        let failure = Config::parse(
-            "[policy]\nlate_bound = 'args.x == 1'\n[[policy.rules]]\nif = 'nobody == 1'\nthen = 'deny'\n\
-             [[policy.rules]]\nthen = 'allow'\n[policy.approval]\nuses = 2",
-        )
-        .unwrap_err();
-        for words in ["late_bound", "rule 1: `nobody`", "rule 2", "expires_after"] {
-            assert!(
-                failure.message.contains(words),
-                "{words}: {}",
-                failure.message
-            );
-        }
-        let failure = Config::parse("[[policy.rules]]\ntol = 'x'\nthen = 'deny'").unwrap_err();
-        assert_eq!(failure.hint.as_deref(), Some("did you mean `tool`?"));
     }
 
     #[test]

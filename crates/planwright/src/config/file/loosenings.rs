@@ -4,7 +4,8 @@
 //! Loosening is what lets something happen that the defaults ask about or forbid, or what sends
 //! something elsewhere. Limits, bounds and patience only change how much is done at once.
 
-use super::{Config, FILE, Tool};
+use super::tables::{HttpGet, Tool};
+use super::{Config, FILE};
 use crate::config::executors::ScopeMode;
 use crate::trust::{Loosening, Subject};
 use planwright_core::policy::{
@@ -61,7 +62,7 @@ impl Config {
             self.local.run_command = false;
         }
         if is_ignored(Subject::HttpGet) {
-            self.local.http_get = super::HttpGet::default();
+            self.local.http_get = HttpGet::default();
         }
         if is_ignored(Subject::AgentScope) {
             self.agent.scope = ScopeMode::Enforce;
@@ -367,7 +368,7 @@ mod tests {
             [tools."git.push"]
             class = "safe"
             [secrets]
-            KEY = { file = "/root/.ssh/id" }
+            KEY = { file = "/home/ada/.ssh/id" }
             [store]
             passphrase_file = "p"
             [[webhooks]]
@@ -406,7 +407,7 @@ mod tests {
             "one approval is good for 3 runs",
             "service:ci as admin",
             "10.0.0.1",
-            "/root/.ssh/id",
+            "/home/ada/.ssh/id",
             "with the arguments and results",
         ] {
             assert!(shown.contains(words), "{words} is not in {shown}");

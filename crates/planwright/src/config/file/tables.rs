@@ -1,0 +1,116 @@
+//! The tables of `planwright.toml` that have no file of their own, as they are written.
+
+use crate::config::executors::ExecutorTable;
+use crate::config::models::ModelsTable;
+use crate::workspace::servers::ServerTable;
+use planwright_core::policy::TimeSpan;
+use planwright_core::tool::EffectClass;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// `[chat]`: one budget for the calls and tokens of a conversation and of the plans that are run
+/// from it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ChatTable {
+    pub(super) max_calls: Option<u64>,
+    pub(super) max_tokens: Option<u64>,
+}
+
+/// How long plans are waited for and kept. 0 days mean: for ever.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct PlansTable {
+    pub(super) stale_after_days: Option<u32>,
+    pub(super) stalled_after: Option<TimeSpan>,
+    pub(super) archive_after_days: Option<u32>,
+    pub(super) delete_after_days: Option<u32>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct StoreTable {
+    /// A file that holds the passphrase of an encrypted store and that only its owner can read.
+    pub(super) passphrase_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Local {
+    pub(super) run_command: bool,
+    pub(super) http_get: HttpGet,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct HttpGet {
+    pub(super) enabled: bool,
+    pub(super) allow: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Tool {
+    pub(super) class: Option<EffectClass>,
+    pub(super) key_argument: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct LimitsTable {
+    pub(super) global: Option<usize>,
+    pub(super) per_server: BTreeMap<String, usize>,
+    pub(super) per_tool: BTreeMap<String, usize>,
+}
+
+/// `[serve]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServeTable {
+    /// `/metrics` needs no token.
+    pub(crate) metrics_public: bool,
+    /// Names and addresses that the service answers to, besides those of its machine.
+    pub(crate) allow_hosts: Vec<String>,
+    /// Web origins whose pages may use the service, besides its own.
+    pub(crate) allow_origins: Vec<String>,
+    pub(crate) max_connections: Option<usize>,
+    pub(crate) max_idle_per_address: Option<usize>,
+    pub(crate) idle_timeout_seconds: Option<u64>,
+    /// Requests that are worked on at once.
+    pub(crate) max_in_flight: Option<usize>,
+    /// Runs that are executed at once; others wait for their turn.
+    pub(crate) max_runs: Option<usize>,
+    /// Requests of one principal per second, over time.
+    pub(crate) requests_per_second: Option<u32>,
+    /// Requests of one principal at once.
+    pub(crate) burst: Option<u32>,
+}
+
+/// `planwright.toml` in the user's directory.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct UserFile {
+    pub(super) servers: BTreeMap<String, ServerTable>,
+    pub(super) models: ModelsTable,
+    pub(super) executors: BTreeMap<String, ExecutorTable>,
+    pub(super) agent: UserAgentTable,
+}
+
+/// `[agent]` of the user's file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct UserAgentTable {
+    pub(super) marks: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct BoundsTable {
+    pub(super) max_document_bytes: Option<usize>,
+    pub(super) max_steps: Option<usize>,
+    pub(super) max_edges: Option<usize>,
+    pub(super) max_depth: Option<usize>,
+    pub(super) max_text: Option<usize>,
+    pub(super) max_resolved_bytes: Option<usize>,
+}
