@@ -2,6 +2,7 @@
 //! and by `planwright policy remove`.
 
 use crate::exit::{Exit, Failure};
+use crate::terminal::printer::line;
 use crate::trust::{home, is_inside};
 use planwright_adapters::files::atomic_write;
 use planwright_core::policy::{AlwaysRule, RuleDocument};
@@ -119,16 +120,18 @@ pub(crate) fn add_entries(added: Vec<AlwaysEntry>) -> Result<(), Failure> {
     write_entries(entries)
 }
 
-/// Removes the rule of this name. Returns whether there was one.
-pub(crate) fn remove_entry(name: &str) -> Result<bool, Failure> {
+/// Removes the rules of these names; all of them or none.
+pub(crate) fn remove_entries(names: &[String]) -> Result<(), Failure> {
     let mut entries = read_entries()?;
-    let count = entries.len();
-    entries.retain(|entry| entry.name != name);
-    let found = entries.len() < count;
-    if found {
-        write_entries(entries)?;
+    let is_known = |name: &&String| entries.iter().any(|entry| entry.name == **name);
+    if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+        return Err(
+            Failure::usage(format!("there is no rule `{}`", line(unknown)))
+                .hint("planwright policy list shows them"),
+        );
     }
-    Ok(found)
+    entries.retain(|entry| !names.contains(&entry.name));
+    write_entries(entries)
 }
 
 fn write_entries(always: Vec<AlwaysEntry>) -> Result<(), Failure> {

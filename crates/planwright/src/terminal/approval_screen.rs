@@ -60,7 +60,11 @@ impl ApprovalScreen<'_> {
         }
         talk_late_choices(printer, &late);
         let has_values_to_see = late.values().any(|choice| *choice != LateChoice::Ask);
-        printer.talk(&printer.err(DIM, &self.keys(app, has_values_to_see)));
+        let rules = self
+            .judged
+            .narrowest_rules(&self.candidate.plan, &app.engine.catalog());
+        let keys = self.keys(has_values_to_see, !rules.is_empty());
+        printer.talk(&printer.err(DIM, &keys));
         loop {
             let answer = read_answer(printer, self.prompt)?;
             match Answer::read(&answer) {
@@ -72,15 +76,15 @@ impl ApprovalScreen<'_> {
                     return Ok(Decision::Approve { late });
                 }
                 Answer::Edit if self.can_edit => return Ok(Decision::Edit),
-                Answer::Always if !self.always_rules(app).is_empty() => {
-                    if allow_for_good(app, self.always_rules(app))? {
+                Answer::Always if !rules.is_empty() => {
+                    if allow_for_good(app, rules.clone())? {
                         return Ok(Decision::Approve { late });
                     }
                 }
                 Answer::Details => {
                     let options = screen_options(true, BTreeSet::new());
                     talk_lines(printer, &render_briefing(&briefing, &options));
-                    printer.talk(&printer.err(DIM, &self.keys(app, has_values_to_see)));
+                    printer.talk(&printer.err(DIM, &keys));
                 }
                 Answer::No(Some(reason)) => return Ok(Decision::Reject { reason }),
                 Answer::No(None)
@@ -103,14 +107,14 @@ impl ApprovalScreen<'_> {
             .flat_map(|since| &since.agreed)
             .map(StepId::to_string)
             .collect();
-        let all_agreed = agreed.is_empty();
+        let is_shown_whole = agreed.is_empty();
         let options = screen_options(false, agreed);
         talk_lines(printer, &render_briefing(briefing, &options));
         printer.talk("");
         if let Some(since) = since {
             diff::talk_changes(printer, since);
         }
-        if !all_agreed {
+        if !is_shown_whole {
             let id = self.review.id();
             printer.talk(&format!("planwright show {id} shows the whole plan"));
         }
@@ -124,18 +128,12 @@ impl ApprovalScreen<'_> {
         printer.talk(&printer.err(DIM, &format!("digest {}", self.candidate.digest)));
     }
 
-    /// The rules that would let the plan run without a question the next time.
-    fn always_rules(&self, app: &App) -> Vec<AlwaysRule> {
-        let plan = &self.candidate.plan;
-        self.judged.narrowest_rules(plan, &app.engine.catalog())
-    }
-
-    fn keys(&self, app: &App, has_values_to_see: bool) -> String {
+    fn keys(&self, has_values_to_see: bool, has_rules: bool) -> String {
         let mut keys = vec!["[y] approve"];
         if has_values_to_see {
             keys.push("[s] see each late value first");
         }
-        if !self.always_rules(app).is_empty() {
+        if has_rules {
             keys.push("[a] always allow…");
         }
         if self.can_edit {

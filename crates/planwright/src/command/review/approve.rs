@@ -14,14 +14,13 @@ use crate::workspace::servers::Need;
 use crate::workspace::variables::{VariableFlags, quote_word};
 use planwright_core::digest::Digest;
 use planwright_core::journal::Head;
-use planwright_core::policy::{JudgedPlan, LateChoice};
+use planwright_core::policy::JudgedPlan;
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
 use planwright_core::run::{RunState, Shown, StepState};
 use planwright_core::status::{PlanStatus, StepStatus};
 use planwright_engine::{Candidate, GivenApproval, RunCommand, ShownPlan};
 use serde_json::json;
-use std::collections::BTreeMap;
 
 /// Flags that name the reviewed version or digest.
 #[derive(Debug, clap::Args)]
@@ -113,22 +112,21 @@ async fn approve_plan(app: &App, review: Review, head: Head, args: &Args) -> Res
         && app.printer().can_ask()
         && !app.printer().json
         && by.kind == PrincipalKind::Person;
-    let answer = if is_asked {
-        ask_approval(app, &review, (&candidate, &judged), &late).await?
+    let given = if is_asked {
+        match ask_approval(app, &review, (&candidate, &judged), &late).await? {
+            Some(given) => given,
+            None => return Ok(()),
+        }
     } else {
         let current = (review.current().number, digest);
         let shown = args.shown.read("approve", review.id().as_str(), current)?;
         talk_changes(app, &review, &candidate).await?;
-        Some((shown, Assurance::CommandLine, late.choices_for(&judged)))
-    };
-    let Some((shown, assurance, late)) = answer else {
-        return Ok(());
-    };
-    let given = GivenApproval {
-        shown,
-        by,
-        assurance,
-        late,
+        GivenApproval {
+            shown,
+            by,
+            assurance: Assurance::CommandLine,
+            late: late.choices_for(&judged),
+        }
     };
     let shown_plan = ShownPlan {
         review,
@@ -191,7 +189,7 @@ async fn ask_approval(
     review: &Review,
     (candidate, judged): (&Candidate, &JudgedPlan),
     late: &LateChoices,
-) -> Result<Option<(Shown, Assurance, BTreeMap<String, LateChoice>)>, Failure> {
+) -> Result<Option<GivenApproval>, Failure> {
     let screen = ApprovalScreen {
         review,
         candidate,
@@ -201,10 +199,12 @@ async fn ask_approval(
         prompt: "Approve?",
     };
     match screen.ask(app).await? {
-        Decision::Approve { late } => {
-            let shown = Shown::Digest(candidate.digest);
-            Ok(Some((shown, Assurance::Terminal, late)))
-        }
+        Decision::Approve { late } => Ok(Some(GivenApproval {
+            shown: Shown::Digest(candidate.digest),
+            by: user(),
+            assurance: Assurance::Terminal,
+            late,
+        })),
         Decision::Reject { reason } => {
             let rejected = reject_plan(app, review, candidate, &reason).await?;
             let status = rejected.state().status();

@@ -110,17 +110,9 @@ pub(crate) fn list_always(printer: Printer) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Removes rules of the user; all of them or none.
+/// Removes rules of the user.
 pub(crate) fn remove_always(printer: Printer, names: &[String]) -> Result<Exit, Failure> {
-    let entries = always::read_entries()?;
-    let is_known = |name: &&String| entries.iter().any(|entry| entry.name == **name);
-    if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
-        let failure = Failure::usage(format!("there is no rule `{}`", line(unknown)));
-        return Err(failure.hint("planwright policy list shows them"));
-    }
-    for name in names {
-        always::remove_entry(name)?;
-    }
+    always::remove_entries(names)?;
     if printer.json {
         printer.document(&json!({ "removed": names }))?;
     } else {
