@@ -38,7 +38,8 @@ fn see(bench: &Bench, args: &[&str], keys: Keys<'_>, columns: u16) -> String {
     let seen = terminal.seen().replace('\r', "");
     let folder = bench.path("");
     let folder = folder.to_str().unwrap().trim_end_matches('/');
-    let seen = seen.replace(folder, "<folder>");
+    let home = bench.home().to_str().unwrap();
+    let seen = seen.replace(folder, "<folder>").replace(home, "<home>");
     format!(
         "$ planwright {}\n{}\n--- exit {}",
         args.join(" "),
@@ -230,4 +231,87 @@ fn reports_about_runs() {
     shows("verify", ended, &["verify"], &[]);
     shows("show_waiting", waiting, &["show", "p"], &[]);
     shows("approvals", waiting, &["list"], &[]);
+}
+
+/// A command as it is typed and everything it shows, in a folder that could be anybody's.
+fn transcript(bench: &Bench, args: &[&str], keys: Keys<'_>) -> String {
+    let seen = see(bench, args, keys, 80);
+    seen.replace("<home>", "/home/ada")
+        .replace("<folder>", "/home/ada/notes")
+        .replace("<user>", "ada")
+}
+
+#[test]
+fn what_one_developer_is_asked() {
+    let bench = Bench::new();
+    bench.write("notes.txt", "milk\nbread\n");
+    let plan = bench.document(json!({
+        "id": "copy",
+        "title": "Keep a copy of the notes",
+        "steps": [
+            { "id": "read", "tool": "local.read_file", "args": { "path": "notes.txt" } },
+            { "id": "write", "tool": "local.write_file",
+              "args": { "path": "notes/copy.txt", "content": "${read}" } },
+        ],
+    }));
+    let keys = [
+        ("Approve and run?", "a\n"),
+        ("Approve, and add these lines to", "y\n"),
+    ];
+    let first = transcript(&bench, &["run", &plan], &keys);
+    let second = transcript(&bench, &["run", &plan], &[]);
+
+    let clone = Bench::new();
+    let servers: serde_json::Map<String, Value> = ["calendar", "git", "mail", "search", "tickets"]
+        .into_iter()
+        .map(|name| {
+            let launch =
+                json!({ "command": "npx", "args": ["-y", format!("@example/{name}-server")] });
+            (name.to_owned(), launch)
+        })
+        .collect();
+    clone.write(".mcp.json", &json!({ "mcpServers": servers }).to_string());
+    clone.write("notes.txt", "milk\nbread\n");
+    let hello = clone.document(json!({
+        "id": "look",
+        "title": "Look at the notes",
+        "steps": [{ "id": "read", "tool": "local.read_file", "args": { "path": "notes.txt" } }],
+    }));
+    let trust = transcript(&clone, &["run", &hello], &[("Trust them?", "y\n")]);
+    let trusted = transcript(&clone, &["run", &hello], &[]);
+    for unasked in [&second, &trusted] {
+        assert!(!unasked.contains('?'), "{unasked}");
+    }
+    compare_with_docs("docs/one-developer.md", &[first, second, trust, trusted]);
+}
+
+/// Compares the transcripts of a page, one after the other, with what was seen; writes them with
+/// UPDATE_DOCS=1.
+fn compare_with_docs(page: &str, seen: &[String]) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(page);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut parts = text.split("```console\n");
+    let mut page = parts.next().unwrap().to_owned();
+    let mut seen = seen.iter();
+    for part in parts {
+        let (_, rest) = part.split_once("```\n").unwrap();
+        let shown = seen
+            .next()
+            .expect("the page has more transcripts than were seen");
+        let shown = shown.replace("--- exit 0", "");
+        page.push_str("```console\n");
+        page.push_str(shown.trim_end());
+        page.push_str("\n```\n");
+        page.push_str(rest);
+    }
+    assert!(seen.next().is_none(), "the page lacks a transcript");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    assert_eq!(
+        text, page,
+        "run again with UPDATE_DOCS=1 if the change is meant"
+    );
 }
