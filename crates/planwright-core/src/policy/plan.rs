@@ -178,6 +178,11 @@ impl Policy {
                             format!("plan `{}`, step `{step}`: {because}", child.plan.id());
                         (Verdict::Ask, None, reason)
                     }
+                    (None, None) if child.needs_person.is_some() => {
+                        let why = child.needs_person.as_deref().unwrap_or_default();
+                        let reason = format!("plan `{}`: {why}", child.plan.id());
+                        (Verdict::Ask, None, reason)
+                    }
                     (None, None) if plan.step(ix).approval_required => (
                         Verdict::Ask,
                         None,

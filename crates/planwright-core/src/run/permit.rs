@@ -1,12 +1,16 @@
 //! Which commands to a run a principal may give.
 
-use super::{Command, Refusal};
+use super::{Command, Refusal, Run};
 use crate::policy::{Permission, Policy};
+use crate::principal::Principal;
 
 impl Policy {
     /// Refuses what this policy does not let its giver do. What the engine orders by itself has no
     /// giver.
-    pub fn permit_command(&self, command: &Command) -> Result<(), Refusal> {
+    pub fn permit_command(&self, run: &Run, command: &Command) -> Result<(), Refusal> {
+        if let Command::LeaveOut { step, by, .. } = command {
+            self.permit_leaving_out(run, step, by)?;
+        }
         let (by, action) = match command {
             Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Permission::Approve),
             Command::Resolve { by, .. }
@@ -55,5 +59,18 @@ impl Policy {
                 action,
             }),
         }
+    }
+
+    /// What waits for a step was agreed to with the step before it: that it goes on without is for
+    /// those who may agree to it.
+    fn permit_leaving_out(&self, run: &Run, step: &str, by: &Principal) -> Result<(), Refusal> {
+        let is_waited_for = run.find(step).is_some_and(|ix| run.is_waited_for(ix));
+        if is_waited_for && !self.roles.permits(by, Permission::Approve) {
+            return Err(Refusal::MayNotSkip {
+                step: step.to_owned(),
+                by: by.clone(),
+            });
+        }
+        Ok(())
     }
 }

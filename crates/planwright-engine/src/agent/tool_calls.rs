@@ -291,9 +291,11 @@ impl ToolCalls {
             subplan: Subplan {
                 version: order.version,
                 plan: Arc::new(plan),
+                needs_person: None,
             },
             variables: Map::new(),
             by: order.by.clone(),
+            resumed: order.resumed.clone(),
             guards: order.guards,
             linger,
             consent: order.consent.clone(),

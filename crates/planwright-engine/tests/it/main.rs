@@ -29,6 +29,7 @@ mod policy;
 mod recall;
 mod reflection;
 mod revocations;
+mod safeguards;
 mod secrets;
 mod store_trouble;
 mod subplans;
