@@ -279,6 +279,9 @@ impl<'a> Life<'a> {
             9..=11 => {
                 let narrower = self.dice.below(8) == 0;
                 self.open(narrower);
+                if self.dice.below(5) == 0 {
+                    self.leave_out();
+                }
                 self.work();
                 if self.dice.below(4) == 0 {
                     let tool = self.dice.below(self.tools.len());
@@ -456,8 +459,10 @@ impl<'a> Life<'a> {
         let by = self.dice.pick(&people());
         let Some(live) = &self.run else { return };
         if *live.run.state() != RunState::Paused || self.dice.below(4) == 0 {
-            for event in self.command(&Command::Pause { by: by.clone() }) {
-                assert!(matches!(event, RunEvent::RunPaused { .. }), "{event:?}");
+            self.command(&Command::Pause { by: by.clone() });
+            // Everybody here may pause: what was said counts, whether it had to be written or not.
+            let stands = |live: &Live| *live.run.state() == RunState::Paused;
+            if self.run.as_ref().is_some_and(stands) {
                 self.oracle.paused(&by);
             }
             return;
@@ -474,7 +479,10 @@ impl<'a> Life<'a> {
 
     /// Somebody wants a step left out.
     fn leave_out(&mut self) {
-        let by = self.dice.pick(&people());
+        let by = match self.dice.below(3) {
+            0 => self.review.current().by.clone(),
+            _ => self.dice.pick(&people()),
+        };
         let step = self.dice.pick(&["a", "a", "b", "c"]).to_owned();
         let Some(live) = &self.run else { return };
         let Some(ix) = live.run.find(&step) else {
@@ -858,11 +866,15 @@ impl<'a> Life<'a> {
             }
         }
         let now = at(self.now);
-        let ready: Vec<StepIx> = self
-            .run
-            .iter()
-            .flat_map(|live| live.run.schedule().startable(now))
-            .collect();
+        // A process may be late: what it wants to start by then is not for it to say.
+        let is_late = self.dice.below(6) == 0;
+        let live = self.run.iter();
+        let ready: Vec<StepIx> = match is_late {
+            true => live.flat_map(|live| live.run.plan().indices()).collect(),
+            false => live
+                .flat_map(|live| live.run.schedule().startable(now))
+                .collect(),
+        };
         for ix in ready {
             self.start(ix);
         }
