@@ -79,6 +79,7 @@ impl Policy {
                     step,
                     step_id: plan.step_id(ix).as_str(),
                     plan: plan.id().as_str(),
+                    chosen_by_model: false,
                 })
             }
             Some(Action::Input(_)) => {
@@ -101,6 +102,7 @@ impl Policy {
                 step,
                 step_id: plan.step_id(ix).as_str(),
                 plan: plan.id().as_str(),
+                chosen_by_model: false,
             })
         });
         JudgedStep {
@@ -140,6 +142,7 @@ impl Policy {
                 step,
                 step_id: plan.step_id(ix).as_str(),
                 plan: plan.id().as_str(),
+                chosen_by_model: true,
             };
             if self.looks_at_args() || self.judge_call(&subject).verdict != Verdict::Allow {
                 return judge_without_rule(

@@ -9,7 +9,8 @@ impl Policy {
     /// giver.
     pub fn permit_command(&self, run: &Run, command: &Command) -> Result<(), Refusal> {
         if let Command::LeaveOut { step, by, .. } = command {
-            self.permit_leaving_out(run, step, by)?;
+            let may_approve = self.roles.permits(by, Permission::Approve);
+            run.check_may_leave_out(step, by, may_approve)?;
         }
         let (by, action) = match command {
             Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Permission::Approve),
@@ -60,12 +61,19 @@ impl Policy {
             }),
         }
     }
+}
 
-    /// What waits for a step was agreed to with the step before it: that it goes on without is for
-    /// those who may agree to it.
-    fn permit_leaving_out(&self, run: &Run, step: &str, by: &Principal) -> Result<(), Refusal> {
-        let is_waited_for = run.find(step).is_some_and(|ix| run.is_waited_for(ix));
-        if is_waited_for && !self.roles.permits(by, Permission::Approve) {
+impl Run {
+    /// Checks that this principal may leave a step out. What waits for it was agreed to with the
+    /// step before it: that it goes on without is for those who may approve.
+    pub fn check_may_leave_out(
+        &self,
+        step: &str,
+        by: &Principal,
+        may_approve: bool,
+    ) -> Result<(), Refusal> {
+        let is_waited_for = self.find(step).is_some_and(|ix| self.is_waited_for(ix));
+        if is_waited_for && !may_approve {
             return Err(Refusal::MayNotSkip {
                 step: step.to_owned(),
                 by: by.clone(),

@@ -900,6 +900,7 @@ impl<'a> Life<'a> {
             step: plan.step(ix),
             step_id: plan.step_id(ix).as_str(),
             plan: "p",
+            chosen_by_model: false,
         };
         let late = !late_arguments(&plan, ix).is_empty();
         let facts = CallFacts::new(&policy, tool, Arc::clone(&args), late, &subject);

@@ -200,6 +200,7 @@ impl ToolCalls {
             step: &step,
             step_id: self.order.step.as_str(),
             plan: self.order.plan.as_str(),
+            chosen_by_model: true,
         };
         let context = &self.runs.context;
         let mut facts = CallFacts::new(

@@ -21,6 +21,7 @@ mod limits;
 mod looks;
 mod notices;
 mod one_writer;
+mod open_world;
 mod outbox;
 mod ownership;
 mod plan_tools;

@@ -44,8 +44,9 @@ struct Folder {
     trusted: Option<usize>,
     always: bool,
     plan: Written,
-    /// What a person agreed to and no run used, with the rules of then.
-    approved: Vec<(Written, Rules)>,
+    /// What a person agreed to and no run used, with the file that counted then. What a person
+    /// always allows is no part of it.
+    approved: Vec<(Written, usize)>,
     /// A limit is gone since a person last agreed.
     lost: bool,
     effects: usize,
@@ -169,7 +170,7 @@ impl Folder {
             assert_ne!(done.code, 0, "an agent approved: {done:#?}");
             self.tally[1] += 1;
         } else if done.code == 0 {
-            self.approved.push((self.plan, self.rules()));
+            self.approved.push((self.plan, self.rules().0));
             self.lost = false;
         }
     }
@@ -189,7 +190,7 @@ impl Folder {
         self.effects = written;
         let (file, always) = self.rules();
         let allowed = (LOOSENS.contains(&file) || always) && !self.lost;
-        let about = (self.plan, self.rules());
+        let about = (self.plan, self.rules().0);
         let agreed = self.approved.contains(&about);
         let by_person = yes && !agent;
         let covered = file != DENIES && (allowed || agreed || by_person);
