@@ -494,6 +494,7 @@ impl Story {
             document: None,
             trace: None,
             reflection: None,
+            call_timeout_ms: None,
         };
         let mut fork = History::begin_with(&plan, "run_fork".parse().unwrap(), started);
         for result in reused {

@@ -2,12 +2,14 @@
 //! said so, for exactly those bytes. What they tighten counts always.
 
 mod folder;
+mod hints;
 mod loosening;
 mod ownership;
 mod programs;
 mod record;
 
 pub(crate) use folder::{FolderTrust, JudgedLoosening};
+pub(crate) use hints::{forget_hints, hint_directory};
 pub(crate) use loosening::{Loosening, Subject};
 pub(crate) use ownership::{ForeignFile, account, foreign_owner};
 pub(crate) use programs::{executor_loosening, server_loosening};

@@ -26,6 +26,7 @@ mod models;
 mod planning;
 mod policy;
 mod processes;
+mod questions;
 mod reflection;
 mod repair;
 mod resume;
