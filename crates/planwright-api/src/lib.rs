@@ -40,4 +40,4 @@ pub use template::{TemplateInput, TemplateLine};
 pub use token::{NewTokenWire, TokenLine};
 pub use undo::{KeptStep, UndoPreview, UndoStep};
 pub use validation::ValidationResult;
-pub use version::{ChangesSince, DiffResult, EditedPlan, VersionLine};
+pub use version::{ChangesSince, DiffResult, EditedPlan, LostSafeguardsLine, VersionLine};

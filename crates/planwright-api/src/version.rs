@@ -2,9 +2,9 @@
 
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, StepId};
-use planwright_core::plan::PlanDiff;
+use planwright_core::plan::{PlanDiff, SafeguardLoss};
 use planwright_core::principal::Principal;
-use planwright_core::review::{BuildsOn, Review};
+use planwright_core::review::{BuildsOn, LostSafeguards, Review};
 use serde::Serialize;
 
 /// What `edit`, `restore` and `propose` print with `--json`.
@@ -88,6 +88,23 @@ impl DiffResult {
             to,
             executable: diff.is_executable(),
             diff,
+        }
+    }
+}
+
+/// Safeguards that are gone or hold back less than in an earlier version.
+#[derive(Debug, Clone, Serialize)]
+pub struct LostSafeguardsLine {
+    /// The version that had them.
+    pub since: u32,
+    pub losses: Vec<SafeguardLoss>,
+}
+
+impl From<LostSafeguards> for LostSafeguardsLine {
+    fn from(lost: LostSafeguards) -> Self {
+        Self {
+            since: lost.since,
+            losses: lost.losses,
         }
     }
 }

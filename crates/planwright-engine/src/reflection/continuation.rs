@@ -111,7 +111,8 @@ impl Runs {
             .filter(|step| !again.contains(step))
             .collect();
         let untouched = untouched(&candidate, &agreed);
-        let by_policy = self.may_policy_agree(&candidate, &untouched);
+        let by_policy =
+            review.lost_safeguards().is_none() && self.may_policy_agree(&candidate, &untouched);
         Ok(Some(Continuation {
             review,
             candidate,

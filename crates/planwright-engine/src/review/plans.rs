@@ -483,7 +483,15 @@ impl Plans {
             let version = review.current().number;
             let document = Arc::clone(&review.current().document);
             left.extend(document.subplan_ids().into_iter().cloned());
-            known.insert(id, KnownPlan { version, document });
+            let needs_person = review.lost_safeguards().map(|lost| lost.to_string());
+            known.insert(
+                id,
+                KnownPlan {
+                    version,
+                    document,
+                    needs_person,
+                },
+            );
         }
         Ok(known)
     }

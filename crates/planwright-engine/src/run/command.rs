@@ -253,7 +253,6 @@ impl Runs {
         message: Option<MessageId>,
     ) -> Result<(), CommandError> {
         let given = command.into_command();
-        self.context.settings.policy.permit_command(&given)?;
         let commands = [
             (Command::Recover, Cause::Recovery),
             (given, Cause::Command),
@@ -320,6 +319,9 @@ impl Runs {
         let epoch = lease.epoch;
         let mut journal = JournalWriter::new(&self.context.redaction, stream, head, epoch);
         for &(ref command, cause) in commands {
+            if cause == Cause::Command {
+                self.context.settings.policy.permit_command(&run, command)?;
+            }
             let now = self.context.ports.clock.now();
             journal
                 .write(&mut run, command, cause, now)
