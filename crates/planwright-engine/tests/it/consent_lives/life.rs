@@ -309,7 +309,7 @@ impl Life {
         let waited = handle.wait();
         tokio::pin!(waited);
         loop {
-            let meddling = meddles.unwrap_or(u64::from(u32::MAX));
+            let meddling = meddles.unwrap_or_else(|| u64::from(u32::MAX));
             tokio::select! {
                 biased;
                 ended = &mut waited => {
