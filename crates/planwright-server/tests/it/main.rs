@@ -21,4 +21,5 @@ mod repeat;
 mod revocations;
 mod route_access;
 mod service;
+mod strangers;
 mod tools;

@@ -1,7 +1,6 @@
 //! Limits on requests: at once for the whole service, and per second for each principal. Decisions of
 //! people are always admitted: approve, reject, answer, resolve, pause and cancel.
 
-use super::connections::OnReserve;
 use crate::http::auth::{Caller, is_always_admitted};
 use crate::http::problem::Problem;
 use crate::http::settings::Settings;
@@ -10,20 +9,31 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
-use http::header::CONNECTION;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Principals whose rate is remembered. Those who were not heard of longest are forgotten first.
 const MAX_PRINCIPALS: usize = 10_000;
+
+/// A principal, as limits count them.
+type PrincipalKey = (&'static str, String);
+
+fn principal_key(caller: &Caller) -> PrincipalKey {
+    (
+        caller.principal.kind.as_str(),
+        caller.principal.name.clone(),
+    )
+}
 
 /// What is under way, and how fast everybody asks.
 #[derive(Debug)]
 pub(crate) struct Limits {
     in_flight: Arc<Semaphore>,
-    rates: Mutex<HashMap<(&'static str, String), Bucket>>,
+    each_in_flight: Arc<Mutex<HashMap<PrincipalKey, usize>>>,
+    most_in_flight_each: usize,
+    rates: Mutex<HashMap<PrincipalKey, Bucket>>,
     per_second: f64,
     burst: f64,
 }
@@ -39,19 +49,41 @@ impl Limits {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             in_flight: Arc::new(Semaphore::new(settings.max_in_flight)),
+            each_in_flight: Arc::default(),
+            most_in_flight_each: settings.max_in_flight_per_principal.max(1),
             rates: Mutex::default(),
             per_second: f64::from(settings.requests_per_second.max(1)),
             burst: f64::from(settings.burst.max(1)),
         }
     }
 
+    /// Counts a request of this principal until what is returned is dropped.
+    fn begin(&self, principal: PrincipalKey, always: bool) -> Result<InFlight, Problem> {
+        let busy = |status, words| Problem::later(status, words, 1);
+        let permit = Arc::clone(&self.in_flight).try_acquire_owned().ok();
+        if permit.is_none() && !always {
+            let words = "the service has too much to do at this moment";
+            return Err(busy(StatusCode::SERVICE_UNAVAILABLE, words));
+        }
+        let mut each = lock(&self.each_in_flight);
+        let own = each.entry(principal.clone()).or_default();
+        if *own >= self.most_in_flight_each && !always {
+            let words = "too many requests of this principal are under way";
+            return Err(busy(StatusCode::TOO_MANY_REQUESTS, words));
+        }
+        *own += 1;
+        drop(each);
+        Ok(InFlight {
+            each: Arc::clone(&self.each_in_flight),
+            principal,
+            _permit: permit,
+        })
+    }
+
     /// Counts a request; says after how many seconds it may come again if there were too many.
     fn take(&self, caller: &Caller, now: Instant) -> Result<(), u64> {
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (
-            caller.principal.kind.as_str(),
-            caller.principal.name.clone(),
-        );
+        let mut rates = lock(&self.rates);
+        let key = principal_key(caller);
         if rates.len() >= MAX_PRINCIPALS && !rates.contains_key(&key) {
             let oldest = rates
                 .iter()
@@ -75,6 +107,31 @@ impl Limits {
     }
 }
 
+/// A request that is worked on. Dropping it makes room.
+#[derive(Debug)]
+struct InFlight {
+    each: Arc<Mutex<HashMap<PrincipalKey, usize>>>,
+    principal: PrincipalKey,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let mut each = lock(&self.each);
+        if let Some(own) = each.get_mut(&self.principal) {
+            *own = own.saturating_sub(1);
+            if *own == 0 {
+                each.remove(&self.principal);
+            }
+        }
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Counts are whole after every statement that changes them.
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Sheds load: beyond what can be worked on at once, requests are told to come again.
 pub(crate) async fn limit_in_flight(
     State(http): State<Http>,
@@ -82,23 +139,15 @@ pub(crate) async fn limit_in_flight(
     next: Next,
 ) -> Response {
     let always = is_always_admitted(&http, &request);
-    if !always && request.extensions().get::<OnReserve>().is_some() {
-        let words = "the service has too many connections at this moment";
-        let refused = Problem::later(StatusCode::SERVICE_UNAVAILABLE, words, 1);
-        // The next one finds room if there is some by then.
-        return ([(CONNECTION, "close")], refused).into_response();
-    }
-    let permit = match Arc::clone(&http.limits.in_flight).try_acquire_owned() {
-        Ok(permit) => Some(permit),
-        Err(_) if always => None,
-        Err(_) => {
-            let words = "the service has too much to do at this moment";
-            return Problem::later(StatusCode::SERVICE_UNAVAILABLE, words, 1).into_response();
-        }
+    // Routes that need no token have nothing to wait for, and limits of their own.
+    let Some(principal) = request.extensions().get::<Caller>().map(principal_key) else {
+        return next.run(request).await;
     };
-    let response = next.run(request).await;
-    drop(permit);
-    response
+    let admitted = http.limits.begin(principal, always);
+    match admitted {
+        Ok(_in_flight) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
 }
 
 /// Keeps one principal from taking the service for themselves.
