@@ -1,5 +1,6 @@
 //! Limits on connections and requests: one client cannot take the service for itself.
 
+mod answer_bytes;
 mod connections;
 mod crowd;
 mod open_connections;

@@ -1,10 +1,12 @@
 //! Limits on requests: at once for the whole service, and per second for each principal. Decisions of
 //! people are always admitted: approve, reject, answer, resolve, pause and cancel.
 
+use super::answer_bytes::{AnswerBytes, Held, HeldAnswer, SMALL};
 use crate::http::auth::{Caller, is_always_admitted};
 use crate::http::problem::Problem;
 use crate::http::settings::Settings;
 use crate::http::state::Http;
+use axum::body::HttpBody as _;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -18,7 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const MAX_PRINCIPALS: usize = 10_000;
 
 /// A principal, as limits count them.
-type PrincipalKey = (&'static str, String);
+pub(super) type PrincipalKey = (&'static str, String);
 
 fn principal_key(caller: &Caller) -> PrincipalKey {
     (
@@ -33,6 +35,7 @@ pub(crate) struct Limits {
     in_flight: Arc<Semaphore>,
     each_in_flight: Arc<Mutex<HashMap<PrincipalKey, usize>>>,
     most_in_flight_each: usize,
+    answers: AnswerBytes,
     rates: Mutex<HashMap<PrincipalKey, Bucket>>,
     per_second: f64,
     burst: f64,
@@ -51,6 +54,7 @@ impl Limits {
             in_flight: Arc::new(Semaphore::new(settings.max_in_flight)),
             each_in_flight: Arc::default(),
             most_in_flight_each: settings.max_in_flight_per_principal.max(1),
+            answers: AnswerBytes::default(),
             rates: Mutex::default(),
             per_second: f64::from(settings.requests_per_second.max(1)),
             burst: f64::from(settings.burst.max(1)),
@@ -78,6 +82,24 @@ impl Limits {
             principal,
             _permit: permit,
         })
+    }
+
+    /// Counts the bytes of an answer before they are read, until they were sent.
+    pub(crate) fn hold_answer(&self, caller: &Caller, bytes: usize) -> Result<HeldAnswer, Problem> {
+        self.answers.hold(principal_key(caller), bytes)
+    }
+
+    /// Counts the bytes of an answer until they were sent, unless they are few or counted already.
+    fn count_answer(&self, principal: PrincipalKey, response: Response) -> Response {
+        let bytes = response.body().size_hint().exact().unwrap_or_default();
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if bytes < SMALL || response.extensions().get::<Held>().is_some() {
+            return response;
+        }
+        match self.answers.hold(principal, bytes) {
+            Ok(held) => held.keep_until_sent(response),
+            Err(problem) => problem.into_response(),
+        }
     }
 
     /// Counts a request; says after how many seconds it may come again if there were too many.
@@ -127,7 +149,7 @@ impl Drop for InFlight {
     }
 }
 
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     // Counts are whole after every statement that changes them.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -143,11 +165,16 @@ pub(crate) async fn limit_in_flight(
     let Some(principal) = request.extensions().get::<Caller>().map(principal_key) else {
         return next.run(request).await;
     };
-    let admitted = http.limits.begin(principal, always);
-    match admitted {
-        Ok(_in_flight) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+    let in_flight = match http.limits.begin(principal.clone(), always) {
+        Ok(in_flight) => in_flight,
+        Err(problem) => return problem.into_response(),
+    };
+    let response = next.run(request).await;
+    drop(in_flight);
+    if always {
+        return response;
     }
+    http.limits.count_answer(principal, response)
 }
 
 /// Keeps one principal from taking the service for themselves.
