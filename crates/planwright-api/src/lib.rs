@@ -32,7 +32,8 @@ pub use planning::{CreateResult, ModelCostLine, PlanningLine, PromptResult};
 pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};
 pub use reflection::{CriteriaResult, CriterionWire, ReflectionWire};
 pub use run::{
-    AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepResult, dry_run_result,
+    AskedCallWire, DryRunStep, ErrorWire, ItemResult, LargeValue, RunResult, StepResult,
+    dry_run_result,
 };
 pub use schema::{FindingShape, PrincipalShape};
 pub use stats::{ApprovalStats, Prediction, StatsResult, ToolGap, ToolLatency};

@@ -51,6 +51,7 @@ pub use reference::{
     literal,
 };
 pub use render::{Glyph, render};
+pub(crate) use safeguard::names_safeguards;
 pub use safeguard::{LossKind, SafeguardLoss};
 pub use subplans::{KnownPlan, KnownPlans, Subplan, Subplans};
 pub use validate::{ValidationReport, validate, validate_with};

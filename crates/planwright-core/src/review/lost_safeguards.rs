@@ -1,9 +1,14 @@
 //! Safeguards that a plan had when people last agreed to it, or since then.
 
-use super::{Approval, Review};
-use crate::plan::SafeguardLoss;
+use super::{Approval, Review, Version};
+use crate::plan::{LossKind, SafeguardLoss, names_safeguards};
 use crate::principal::PrincipalKind;
 use std::fmt;
+use std::sync::Arc;
+
+/// The number of earlier versions whose content is kept. Before them a plan that names safeguards is
+/// taken to have lost some.
+const MAX_KEPT: usize = 8;
 
 /// What the current version lacks, and since when.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +47,20 @@ impl Review {
             |approval: &&Approval| approval.by.kind == PrincipalKind::Person && !approval.is_void();
         let agreed = self.approvals.iter().filter(by_person);
         let first = agreed.map(|approval| approval.version).max().unwrap_or(1);
-        let earlier = self.versions.iter().filter(|version| {
+        if self.forgotten >= first {
+            let unknown = SafeguardLoss {
+                step: None,
+                path: format!("what versions up to {} had", self.forgotten),
+                kind: LossKind::Replaced,
+                before: None,
+                after: None,
+            };
+            return Some(LostSafeguards {
+                since: self.forgotten,
+                losses: vec![unknown],
+            });
+        }
+        let earlier = self.earlier.iter().filter(|version| {
             (first..current.number).contains(&version.number)
                 && version.document != current.document
         });
@@ -52,5 +70,18 @@ impl Review {
                 losses: SafeguardLoss::between(&version.document, &current.document),
             })
             .find(|lost| !lost.losses.is_empty())
+    }
+
+    /// Keeps the content of a version that another one has taken the place of.
+    pub(super) fn keep_for_comparison(&mut self, version: Option<Arc<Version>>) {
+        self.earlier.extend(version);
+        while self.earlier.len() > MAX_KEPT {
+            let Some(oldest) = self.earlier.pop_front() else {
+                break;
+            };
+            if names_safeguards(&oldest.document) {
+                self.forgotten = oldest.number;
+            }
+        }
     }
 }

@@ -37,4 +37,4 @@ pub use refusal::{CommentRefusal, ReviewRefusal};
 pub use revocation::{Access, Revocation, Revoked, access_holds};
 pub use state::{ApprovalState, ReviewStage, ReviewState};
 pub use terms::{BuildsOn, Offer, Pin, Terms};
-pub use version::Version;
+pub use version::{Version, VersionSummary};

@@ -89,9 +89,8 @@ impl Runs {
             version: run.start().version,
             digest: run.start().digest,
         };
-        let before = review
-            .version(since.version)
-            .unwrap_or_else(|| review.current());
+        let before = self.plans().load_version(&review, since.version).await?;
+        let before = before.unwrap_or_else(|| review.current().clone());
         let diff = PlanDiff::between(&before.document, &review.current().document);
         let is_other = |step: &StepId| {
             diff.steps

@@ -75,7 +75,7 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         });
     }
     block_on_one_thread(async move {
-        let done = run_in_workspace(command, context).await;
+        let done = Box::pin(run_in_workspace(command, context)).await;
         servers.close().await;
         children.end().await;
         done

@@ -3,7 +3,7 @@
 use super::gate::{guards_before, guards_others};
 use super::plan_loss::losses_of_plan;
 use crate::id::StepId;
-use crate::plan::{Document, Step};
+use crate::plan::{Document, Limits, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,6 +67,29 @@ impl fmt::Display for SafeguardLoss {
         }
         write!(f, "{path} {}", kind.as_str())
     }
+}
+
+/// Returns whether the document names a safeguard, besides those that hold unless they are taken
+/// back.
+pub(crate) fn names_safeguards(document: &Document) -> bool {
+    let of_step = |step: &Step| {
+        step.skip
+            || step.approval_required
+            || step.asks_person()
+            || !step.constraints.is_empty()
+            || !step.labels.is_empty()
+            || step.expect.is_some()
+            || step.when.is_some()
+            || step.undo.is_some()
+            || step.capability.is_some()
+            || step.timeout_seconds.is_some()
+            || step.retry.is_some()
+            || step.max_parallel.is_some()
+            || step.agent.is_some()
+    };
+    !document.tools_required.is_empty()
+        || document.limits != Limits::default()
+        || document.steps.iter().any(of_step)
 }
 
 impl SafeguardLoss {

@@ -6,4 +6,5 @@ mod keep;
 mod loss;
 mod plan_loss;
 
+pub(crate) use loss::names_safeguards;
 pub use loss::{LossKind, SafeguardLoss};
