@@ -8,6 +8,7 @@ use super::{
 use crate::id::{AttemptNo, RunId, StepId};
 use crate::journal::{Cause, Entry};
 use crate::plan::{Plan, StepIx};
+use crate::principal::PrincipalKind;
 use crate::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -89,6 +90,7 @@ impl Run {
             checks: Vec::new(),
             agents: BTreeMap::new(),
             queued: None,
+            held: false,
             crashes: BTreeMap::new(),
             isolated: None,
             plan,
@@ -311,8 +313,14 @@ impl Run {
                 replies,
                 &format!("{by} declined to answer"),
             ),
-            E::RunPaused { .. } => self.signal(entry, "run_paused", RunSignal::Paused),
-            E::RunResumed { .. } => self.signal(entry, "run_resumed", RunSignal::Resumed),
+            E::RunPaused { by } => {
+                self.held = by.kind == PrincipalKind::Policy;
+                self.signal(entry, "run_paused", RunSignal::Paused)
+            }
+            E::RunResumed { .. } => {
+                self.held = false;
+                self.signal(entry, "run_resumed", RunSignal::Resumed)
+            }
             E::RunStalled { since } => {
                 self.signal(entry, "run_stalled", RunSignal::Stalled(*since))
             }

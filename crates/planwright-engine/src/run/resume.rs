@@ -84,6 +84,10 @@ impl Runs {
             });
         }
         self.plans().permit(&options.by, Permission::Run)?;
+        // A rule holds it, and only a person speaks for people.
+        if run.is_held() {
+            self.plans().permit(&options.by, Permission::Resolve)?;
+        }
         let Taken {
             run,
             head,
