@@ -2,6 +2,7 @@
 
 use super::{Command, Refusal};
 use crate::policy::{Permission, Policy};
+use crate::principal::PrincipalKind;
 
 impl Policy {
     /// Refuses what this policy does not let its giver do. What the engine orders by itself has no
@@ -12,6 +13,8 @@ impl Policy {
             Command::Resolve { by, .. }
             | Command::GiveInput { by, .. }
             | Command::LeaveOut { by, .. } => (by, Permission::Resolve),
+            // A rule may hold a run. It never lets one go on.
+            Command::Pause { by } if by.kind == PrincipalKind::Policy => return Ok(()),
             Command::Pause { by } | Command::Resume { by } => (by, Permission::Run),
             Command::Cancel { by } | Command::GiveUp { by, .. } => (by, Permission::Cancel),
             // A principal who takes a run back agrees to the calls that do it.

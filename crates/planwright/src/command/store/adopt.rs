@@ -13,6 +13,7 @@ use crate::workspace::principal::{confirmation_hint, refuse_agents};
 use planwright_adapters::sqlite::{Adopted, Belongings, SqliteStore};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::review::Review;
+use planwright_core::run::Refusal;
 use planwright_core::status::RunStatus;
 use planwright_engine::{CommandError, RunCommand, Sweep, Swept, adoption_rule, with_causes};
 use serde_json::{Value, json};
@@ -169,7 +170,7 @@ async fn hold_runs(app: &App, pending: &Pending) -> Result<(), Failure> {
             .await;
         match paused {
             // One that is stopping starts nothing any more.
-            Ok(()) | Err(CommandError::Refused(_)) => {}
+            Ok(()) | Err(CommandError::Refused(Refusal::CannotPause { .. })) => {}
             Err(error) => return Err(error.into()),
         }
     }
