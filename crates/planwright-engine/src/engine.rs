@@ -50,6 +50,7 @@ pub struct EngineBuilder {
     executors: Option<Arc<dyn Executors>>,
     leftovers: Option<Arc<dyn Leftovers>>,
     agents: AgentSettings,
+    call_timeout: Duration,
     redaction: Redaction,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn Ids>>,
@@ -66,6 +67,9 @@ impl Engine {
     /// The version of the built-in policy: read-only tools may run, everything else is asked about.
     pub const DEFAULT_POLICY: &'static str = "default-1";
 
+    /// The time limit of calls whose step names none, unless the operator chose another.
+    pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(600);
+
     /// Begins to build an engine over these tools.
     pub fn builder(tools: Arc<dyn Tools>) -> EngineBuilder {
         EngineBuilder {
@@ -81,6 +85,7 @@ impl Engine {
             executors: None,
             leftovers: None,
             agents: AgentSettings::default(),
+            call_timeout: Self::DEFAULT_CALL_TIMEOUT,
             redaction: Redaction::default(),
             clock: None,
             ids: None,
@@ -272,6 +277,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets the time limit of calls whose step names none.
+    #[must_use]
+    pub fn call_timeout(mut self, limit: Duration) -> Self {
+        self.call_timeout = limit;
+        self
+    }
+
     /// Sets the clock. Without one the engine uses the time of the system.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
@@ -381,6 +393,7 @@ impl EngineBuilder {
             lease_ttl: self.lease_ttl,
             retention: self.retention,
             agents: self.agents,
+            call_timeout: self.call_timeout,
             prompts: self.prompts,
         };
         Engine {

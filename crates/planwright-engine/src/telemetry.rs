@@ -105,7 +105,10 @@ pub(crate) fn run_span(run: &Run) -> Span {
 /// Notes how a run was left.
 pub(crate) fn run_left(span: &Span, run: &Run) {
     span.record("planwright.run.status", run.status().as_str());
-    if run.status() == RunStatus::Failed {
+    if matches!(
+        run.status(),
+        RunStatus::Failed | RunStatus::CompletedWithFailures
+    ) {
         span.record("otel.status_code", "ERROR");
     }
     tracing::info!(parent: span, status = run.status().as_str(), "the run was left");

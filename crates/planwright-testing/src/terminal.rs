@@ -6,6 +6,9 @@ use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+/// The width of a terminal, unless a test says otherwise.
+const COLUMNS: u16 = 160;
+
 /// A command at a terminal: a person can see its stderr and type.
 #[derive(Debug)]
 pub struct Terminal {
@@ -20,22 +23,27 @@ impl Terminal {
     }
 
     pub fn of(command: Command) -> Self {
-        Self::opened(command, false)
+        Self::opened(command, false, COLUMNS)
     }
 
     /// A command whose stdout the person sees too: it may move the cursor, and asks where it is.
     pub fn whole(command: Command) -> Self {
-        Self::opened(command, true)
+        Self::opened(command, true, COLUMNS)
     }
 
-    fn opened(mut command: Command, whole: bool) -> Self {
+    /// The same, in a terminal of this width.
+    pub fn wide(command: Command, columns: u16) -> Self {
+        Self::opened(command, true, columns)
+    }
+
+    fn opened(mut command: Command, whole: bool, columns: u16) -> Self {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let size = rustix::termios::Winsize {
             ws_row: 40,
-            ws_col: 160,
+            ws_col: columns,
             ws_xpixel: 0,
             ws_ypixel: 0,
         };

@@ -34,6 +34,23 @@ impl Said {
         self
     }
 
+    /// The arguments of a command that stderr hints at: `planwright VERB …`, up to the word with
+    /// which the sentence goes on, or to the end of the line.
+    #[track_caller]
+    pub fn hinted(&self, verb: &str, then: &str) -> Vec<String> {
+        let begin = format!("planwright {verb}");
+        let (_, rest) = self
+            .err
+            .split_once(&begin)
+            .unwrap_or_else(|| panic!("no hint at `{begin}` in {self:#?}"));
+        let line = rest.lines().next().unwrap_or_default();
+        let words = line.split_whitespace().take_while(|word| *word != then);
+        std::iter::once(verb)
+            .chain(words)
+            .map(str::to_owned)
+            .collect()
+    }
+
     /// One clear error on stderr, nothing on stdout.
     #[track_caller]
     pub fn complains(self, code: i32, words: &str) -> Self {

@@ -7,6 +7,7 @@ use planwright_core::plan::Finding;
 use planwright_core::policy::PolicyDenial;
 use planwright_core::review::{CommentRefusal, ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
+use planwright_core::status::RunStatus;
 use planwright_engine::access::GrantError;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, RetainError, StoreError};
 use planwright_engine::{
@@ -60,6 +61,9 @@ impl Exit {
     /// Returns the exit of a command that executed this run.
     pub(crate) fn of_run(run: &Run) -> Self {
         match run.state() {
+            RunState::Completed if run.status() == RunStatus::CompletedWithFailures => {
+                Self::RunFailed
+            }
             RunState::Completed => Self::Done,
             RunState::Failed { .. }
             | RunState::GivenUp

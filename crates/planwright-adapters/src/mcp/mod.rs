@@ -15,6 +15,7 @@ mod connection;
 mod era_memory;
 mod exchange;
 pub mod fuzzing;
+mod hint_memory;
 mod http;
 mod lines;
 mod listing;
@@ -32,6 +33,7 @@ mod stderr_log;
 mod wire;
 
 pub use all_tools::AllTools;
+pub use hint_memory::hint_file;
 pub use options::McpOptions;
 pub use report::{Connected, Era, RefusedTool, ServerState, ServerStatus};
 pub use servers::McpServers;

@@ -26,6 +26,9 @@ pub struct McpOptions {
     pub redaction: Redaction,
     /// Where servers that are programs are started.
     pub children: Children,
+    /// The directory in which the hints of tools are remembered, outside every workspace; `None`:
+    /// they are believed as they come.
+    pub hints: Option<PathBuf>,
 }
 
 impl McpOptions {
@@ -38,6 +41,7 @@ impl McpOptions {
             workspace: None,
             redaction: Redaction::default(),
             children: Children::default(),
+            hints: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::connection::{self, Connection, Peer};
 use super::era_memory::EraMemory;
+use super::hint_memory::HintMemory;
 use super::listing::{self, Listed};
 use super::own_connections::OwnConnections;
 use super::stderr_log::StderrLog;
@@ -213,6 +214,8 @@ impl Server {
     fn decide(&self, mut listed: Listed) -> Table {
         let origin = self.spec.origin();
         let mut tools = BTreeMap::new();
+        let hints = HintMemory::new(self.options.hints.as_deref(), &origin);
+        let mut doubts = hints.compare(&listed.definitions);
         for definition in std::mem::take(&mut listed.definitions) {
             let name = definition.tool_name();
             let full = name.to_string();
@@ -226,7 +229,15 @@ impl Server {
                 listed.refuse(&self.spec.name, &name.tool, reason);
                 continue;
             }
-            let mut tool = KnownTool::from_server(definition, &origin, self.spec.believed);
+            let doubt = doubts.remove(&name.tool);
+            let believed = self.spec.believed && doubt.is_none();
+            let mut tool = KnownTool::from_server(definition, &origin, believed);
+            tool.doubt = doubt.map(|change| {
+                format!(
+                    "{change} (planwright servers trust {} accepts that)",
+                    self.spec.name
+                )
+            });
             tool.key_argument = key_argument;
             if let Some(class) = self.options.tools.classes.get(&full) {
                 tool.class = *class;

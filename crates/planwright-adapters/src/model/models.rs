@@ -62,6 +62,7 @@ impl Models {
                 obstacle: None,
                 source: provider.key.clone()?,
                 tools: None,
+                hosts: None,
             };
             Some((key_name(name)?, spec))
         };

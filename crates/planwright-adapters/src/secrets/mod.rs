@@ -46,6 +46,8 @@ pub struct SecretSpec {
     pub source: SecretSource,
     /// Patterns of the tools that may have it; `None` for every tool.
     pub tools: Option<Vec<String>>,
+    /// The hosts it may be sent to; `None` for every host.
+    pub hosts: Option<Vec<String>>,
     /// Why it must not be read.
     pub obstacle: Option<String>,
 }
@@ -67,6 +69,7 @@ impl ConfiguredSecrets {
         let fallback = || SecretSpec {
             source: SecretSource::Environment(default_variable(name)),
             tools: None,
+            hosts: None,
             obstacle: None,
         };
         self.specs.get(name).cloned().unwrap_or_else(fallback)
@@ -105,6 +108,10 @@ impl Secrets for ConfiguredSecrets {
             Some(tools) => tools.iter().any(|pattern| matches_tool(pattern, tool)),
             None => true,
         }
+    }
+
+    fn hosts(&self, name: &SecretName) -> Option<Vec<String>> {
+        self.spec(name).hosts
     }
 }
 

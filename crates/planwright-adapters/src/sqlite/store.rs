@@ -272,6 +272,9 @@ fn open_heads(options: &Options) -> Result<(Heads, HashMap<String, Head>), OpenS
                     source: error,
                 });
             }
+            Err(_) if Instant::now() >= deadline && options.adopt => {
+                return Err(OpenStoreError::Locked);
+            }
             Err(_) if Instant::now() >= deadline => return Err(OpenStoreError::Rewriting),
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
         }

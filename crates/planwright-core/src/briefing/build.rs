@@ -75,6 +75,7 @@ pub fn brief_plan(
             .and_then(|author| author.model.clone())
             .or_else(|| document.planner_model.clone()),
         risks: document.risks.clone(),
+        call_timeout_seconds: facts.default_timeout.map(|limit| limit.as_secs_f64()),
         counts,
         steps,
     }
@@ -208,9 +209,7 @@ impl Briefer<'_> {
             constraints: step.constraints.clone(),
             expect: step.expect.clone(),
             retries: step.retry.as_deref().map_or(0, |retry| retry.max),
-            timeout_seconds: step
-                .timeout_seconds
-                .or_else(|| self.facts.default_timeout.map(|limit| limit.as_secs_f64())),
+            timeout_seconds: step.timeout_seconds,
             secrets: plan.secrets(ix).iter().map(ToString::to_string).collect(),
             undo,
             steps,

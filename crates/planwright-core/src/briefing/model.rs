@@ -30,6 +30,9 @@ pub struct Briefing {
     pub written_by_model: Option<String>,
     /// Risks that the author sees.
     pub risks: Vec<String>,
+    /// The time limit of calls whose step names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_timeout_seconds: Option<f64>,
     /// How many steps there are, and of what kind.
     pub counts: StepCounts,
     /// Every step: those that change something first, each group in the order of the plan.

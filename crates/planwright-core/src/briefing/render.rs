@@ -110,6 +110,10 @@ impl Renderer<'_> {
             Tone::Plain
         };
         self.lines.wrapped(tone, "", &counts);
+        if let Some(seconds) = briefing.call_timeout_seconds {
+            let words = format!("a call may take {seconds} s, unless its step says otherwise");
+            self.lines.wrapped(Tone::Faint, "", &words);
+        }
     }
 
     fn steps(&mut self, steps: &[StepBriefing], indent: &str) {

@@ -14,7 +14,7 @@ use crate::run::{
     CallFate, Corrupt, Run, RunEvent, StepError, StepErrorCode, StepState, priorities,
     unit_estimate,
 };
-use crate::status::StepStatus;
+use crate::status::{RunStatus, StepStatus};
 use crate::trace::TraceId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -294,7 +294,21 @@ fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
                 ..told
             })
         }
-        RunEvent::RunCompleted { .. } => story(N::RunCompleted, format!("{id} completed")),
+        RunEvent::RunCompleted { failures, .. } => {
+            let without = match failures {
+                0 => String::new(),
+                1 => " with 1 failed step".to_owned(),
+                more => format!(" with {more} failed steps"),
+            };
+            let story = Story::new(N::RunCompleted, format!("{id} completed{without}"));
+            let error = (*failures > 0).then(|| ErrorSummary {
+                code: RunStatus::CompletedWithFailures.to_string(),
+                message: format!(
+                    "the plan says to go on without steps that fail, and {failures} did"
+                ),
+            });
+            Some(Story { error, ..story })
+        }
         RunEvent::RunFailed { .. } => story(N::RunFailed, format!("{id} failed")),
         RunEvent::RunCancelled { .. } => story(N::RunCancelled, format!("{id} was cancelled")),
         RunEvent::RunStarted { .. }

@@ -120,7 +120,11 @@ impl Policy {
             None if tool.is_read_only() => {
                 (Verdict::Allow, None, "the tool is read-only".to_owned())
             }
-            None => (Verdict::Ask, None, "the tool is not read-only".to_owned()),
+            None => {
+                let doubt = tool.doubt.clone();
+                let reason = doubt.unwrap_or_else(|| "the tool is not read-only".to_owned());
+                (Verdict::Ask, None, reason)
+            }
         };
         if judgement.verdict == Verdict::Allow {
             let guarded = self
@@ -231,6 +235,9 @@ impl Rule {
         }
         // What allows has to hold for the arguments as they are written and for where their paths
         // lead; what asks or forbids, for one of them.
+        if self.then == Verdict::Allow && condition.mistakes_host(subject.args) {
+            return Match::No;
+        }
         let written = self.decide_on(condition, subject, tool, subject.args);
         let Some(plain) = without_detours(subject.args) else {
             return written;

@@ -107,6 +107,12 @@ impl AgentWork {
         self.tokens
     }
 
+    /// Returns whether a call was made for it.
+    pub fn made_calls(&self) -> bool {
+        let mut calls = self.turns.iter().flat_map(|turn| &turn.calls);
+        calls.any(|call| matches!(call.fate, CallFate::Run(_)))
+    }
+
     /// Everything that was wanted, refused or not.
     pub fn calls(&self) -> u32 {
         self.calls

@@ -12,6 +12,7 @@ use crate::principal::PrincipalKind;
 use crate::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Run {
     /// Begins a run from its first entry. `priority` orders ready steps; it is not part of the
@@ -37,6 +38,7 @@ impl Run {
             document: _,
             trace,
             reflection,
+            call_timeout_ms,
         } = &first.event
         else {
             return Err(Corrupt::NoStart);
@@ -61,6 +63,7 @@ impl Run {
             parent: parent.as_deref().cloned(),
             trace: trace.as_deref().copied(),
             reflection: reflection.as_deref().cloned(),
+            call_timeout: call_timeout_ms.map(Duration::from_millis),
         };
         let steps = plan.indices().map(|ix| initial_state(&plan, ix)).collect();
         let mut run = Self {
@@ -71,6 +74,7 @@ impl Run {
             seq: 1,
             updated_at: first.at,
             ended_at: None,
+            failures: 0,
             index: Index {
                 priority,
                 ..Index::default()
@@ -145,10 +149,7 @@ impl Run {
                 ..
             } => {
                 let ix = self.locate(entry.seq, step)?;
-                let deadline = self
-                    .definition(ix)
-                    .timeout()
-                    .map(|timeout| at.plus(timeout));
+                let deadline = self.time_limit(ix).map(|limit| at.plus(limit));
                 self.note(
                     entry,
                     step,
@@ -343,7 +344,15 @@ impl Run {
             E::CancelRequested { .. } => {
                 self.signal(entry, "cancel_requested", RunSignal::CancelRequested)
             }
-            E::RunCompleted { steps_digest } => {
+            E::RunCompleted {
+                steps_digest,
+                failures,
+            } => {
+                // Journals from before failures were counted say 0.
+                if *failures != 0 && *failures != self.count_failures() {
+                    return Err(self.cannot_follow(entry, "run_completed"));
+                }
+                self.failures = *failures;
                 self.end(entry, "run_completed", RunSignal::Completed, *steps_digest)
             }
             E::RunFailed { steps_digest } => {

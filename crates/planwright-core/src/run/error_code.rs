@@ -103,6 +103,8 @@ step_error_codes! {
     NoModelKey = "no_model_key",
     /// The value to loop over is no list.
     NotAList = "not_a_list",
+    /// An agent said that it was done, and called nothing.
+    NothingDone = "nothing_done",
     /// The call cannot be shown to a person.
     NotShown = "not_shown",
     /// The connection broke during the call.

@@ -8,6 +8,7 @@ use crate::adjust::{Adjustment, Assessment};
 use crate::digest::Digest;
 use crate::id::{AttemptNo, PlanId, RunId, StepId};
 use crate::journal::Journaled;
+use crate::json::is_default;
 use crate::model::ModelUse;
 use crate::plan::Document;
 use crate::principal::{Assurance, Principal};
@@ -60,6 +61,10 @@ pub enum RunEvent {
         /// It is looked at before it ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reflection: Option<Box<Reflection>>,
+        /// The time limit of calls whose step names none, in milliseconds. Absent in runs from
+        /// before there was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_timeout_ms: Option<u64>,
     },
     /// A fork takes this value over from another run.
     ResultReused {
@@ -320,10 +325,14 @@ pub enum RunEvent {
         /// The principal who did it.
         by: Principal,
     },
-    /// Every step ended, and none that matters failed.
+    /// Every step ended, and no failure ended the run.
     RunCompleted {
         /// The digest of where every step ended.
         steps_digest: Digest,
+        /// The number of critical steps that did not succeed, where the plan says to go on without
+        /// them.
+        #[serde(default, skip_serializing_if = "is_default")]
+        failures: u32,
     },
     /// A critical step failed.
     RunFailed {

@@ -59,7 +59,7 @@ use crate::digest::{Digest, DigestWriter};
 use crate::id::RunId;
 use crate::plan::{OnFailure, Plan, StepIx, Subplans};
 use crate::principal::Principal;
-use crate::status::RunStatus;
+use crate::status::{RunStatus, StepStatus};
 use crate::time::Timestamp;
 use crate::trace::TraceId;
 use guard::Usage;
@@ -83,6 +83,8 @@ pub struct Run {
     /// When the last entry was written.
     updated_at: Timestamp,
     ended_at: Option<Timestamp>,
+    /// The number of critical steps that did not succeed, once the run completed without them.
+    failures: u32,
     index: Index,
     usage: Usage,
     /// The first critical step that a person denied: the run goes on, but cannot succeed.
@@ -150,6 +152,8 @@ pub struct Start {
     pub trace: Option<TraceId>,
     /// The run is looked at before it ends.
     pub reflection: Option<Reflection>,
+    /// The time limit of calls whose step names none.
+    pub call_timeout: Option<Duration>,
 }
 
 /// Sets of steps by what can happen to them next. Derived from the states; kept so that no decision
@@ -308,6 +312,7 @@ impl Run {
             }
             RunState::Paused => RunStatus::Paused,
             RunState::Stalled { .. } => RunStatus::Stalled,
+            RunState::Completed if self.failures > 0 => RunStatus::CompletedWithFailures,
             RunState::Completed => RunStatus::Completed,
             RunState::Failed { .. } | RunState::GivenUp => RunStatus::Failed,
             RunState::Adjusted { .. } => RunStatus::Adjusted,
@@ -347,6 +352,25 @@ impl Run {
             | RunState::Adjusted { .. }
             | RunState::Cancelled => None,
         }
+    }
+
+    /// Returns the time limit of one attempt of a step.
+    fn time_limit(&self, ix: StepIx) -> Option<Duration> {
+        let step = self.definition(ix);
+        let default = self.start.call_timeout.filter(|_| step.tool.is_some());
+        step.timeout().or(default)
+    }
+
+    /// Returns the number of critical steps that did not succeed.
+    fn count_failures(&self) -> u32 {
+        let failed = self.plan.indices().filter(|&ix| {
+            let is_lost = matches!(
+                self.step(ix).status(),
+                StepStatus::Failed | StepStatus::Denied
+            );
+            is_lost && self.plan.step(ix).is_critical()
+        });
+        u32::try_from(failed.count()).unwrap_or(u32::MAX)
     }
 
     /// Returns whether the failure of this step ends the run.

@@ -1,6 +1,6 @@
 //! What a run came to, as data.
 
-use super::{Run, RunState, StepError, StepErrorCode, StepState, StoredValue};
+use super::{Run, StepError, StepErrorCode, StepState, StoredValue};
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId, StepId};
 use crate::plan::StepIx;
@@ -80,7 +80,7 @@ impl RunReport {
             version: run.start.version,
             digest: run.start.digest,
             status: run.status(),
-            success: run.state == RunState::Completed,
+            success: run.status() == RunStatus::Completed,
             duration: run.ended_at.unwrap_or(now).since(run.start.at),
             steps: run
                 .plan

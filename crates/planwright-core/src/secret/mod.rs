@@ -7,12 +7,14 @@
 //! it.
 
 mod forms;
+mod hosts;
 mod name;
 mod redact;
 mod stream;
 mod text;
 mod view;
 
+pub use hosts::{HostError, check_hosts};
 pub use name::{SecretName, matches_tool};
 pub use redact::Redactor;
 pub use stream::RedactedStream;

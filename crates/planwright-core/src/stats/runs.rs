@@ -97,8 +97,8 @@ impl RunTally {
             }
             E::RunPaused { .. } | E::RunStalled { .. } => self.stopped = true,
             E::RunResumed { .. } => self.stopped = false,
-            E::RunCompleted { .. } => {
-                self.completed = true;
+            E::RunCompleted { failures, .. } => {
+                self.completed = *failures == 0;
                 self.ended_at = Some(entry.at);
             }
             E::RunFailed { .. } | E::RunCancelled { .. } | E::RunGivenUp { .. } => {

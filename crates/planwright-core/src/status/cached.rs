@@ -100,6 +100,7 @@ impl From<PlanStatus> for CachedStatus {
             PlanStatus::Paused => Self::Run(RunStatus::Paused),
             PlanStatus::Stalled => Self::Run(RunStatus::Stalled),
             PlanStatus::Completed => Self::Run(RunStatus::Completed),
+            PlanStatus::CompletedWithFailures => Self::Run(RunStatus::CompletedWithFailures),
             PlanStatus::Failed => Self::Run(RunStatus::Failed),
             PlanStatus::Cancelled => Self::Run(RunStatus::Cancelled),
         }

@@ -31,6 +31,8 @@ status_words! {
         Stalled = "stalled",
         /// Its latest run completed.
         Completed = "completed",
+        /// Its latest run completed, without steps that matter.
+        CompletedWithFailures = "completed_with_failures",
         /// Its latest run failed.
         Failed = "failed",
         /// Its latest run was cancelled.
@@ -47,6 +49,7 @@ impl PlanStatus {
     pub const fn is_over(self) -> bool {
         match self {
             Self::Completed
+            | Self::CompletedWithFailures
             | Self::Failed
             | Self::Cancelled
             | Self::Rejected
@@ -77,6 +80,7 @@ impl PlanStatus {
             | Self::ChangesRequested
             | Self::Expired
             | Self::Completed
+            | Self::CompletedWithFailures
             | Self::Failed
             | Self::Cancelled
             | Self::Archived
@@ -92,6 +96,7 @@ impl PlanStatus {
             Self::Paused => Some(RunStatus::Paused),
             Self::Stalled => Some(RunStatus::Stalled),
             Self::Completed => Some(RunStatus::Completed),
+            Self::CompletedWithFailures => Some(RunStatus::CompletedWithFailures),
             Self::Failed => Some(RunStatus::Failed),
             Self::Cancelled => Some(RunStatus::Cancelled),
             Self::Draft
@@ -115,6 +120,7 @@ impl PlanStatus {
             RunStatus::Paused => Some(Self::Paused),
             RunStatus::Stalled => Some(Self::Stalled),
             RunStatus::Completed => Some(Self::Completed),
+            RunStatus::CompletedWithFailures => Some(Self::CompletedWithFailures),
             RunStatus::Failed => Some(Self::Failed),
             RunStatus::Cancelled => Some(Self::Cancelled),
             RunStatus::Adjusted => None,

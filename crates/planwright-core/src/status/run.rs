@@ -15,6 +15,8 @@ status_words! {
         Stalled = "stalled",
         /// Every step came to a good end.
         Completed = "completed",
+        /// Every step ended, and some that matter failed: the plan said to go on without them.
+        CompletedWithFailures = "completed_with_failures",
         /// A step failed, or a person declared the run failed.
         Failed = "failed",
         /// The plan was adjusted: the work continues in another run.
@@ -28,7 +30,11 @@ impl RunStatus {
     /// Returns whether the run has ended.
     pub const fn is_terminal(self) -> bool {
         match self {
-            Self::Completed | Self::Failed | Self::Adjusted | Self::Cancelled => true,
+            Self::Completed
+            | Self::CompletedWithFailures
+            | Self::Failed
+            | Self::Adjusted
+            | Self::Cancelled => true,
             Self::Executing | Self::Waiting | Self::Paused | Self::Stalled => false,
         }
     }

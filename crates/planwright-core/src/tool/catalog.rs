@@ -22,6 +22,8 @@ pub struct KnownTool {
     pub trusted: bool,
     /// The argument for the idempotency key, for `keyed` tools that take one.
     pub key_argument: Option<String>,
+    /// Why its server's word about it is not taken, although that of its other tools is.
+    pub doubt: Option<String>,
     input_validator: OnceLock<Result<CompiledSchema, String>>,
     output_validator: OnceLock<Result<CompiledSchema, String>>,
     folded: OnceLock<FoldedName>,
@@ -45,6 +47,7 @@ impl KnownTool {
             class,
             trusted: true,
             key_argument: None,
+            doubt: None,
             input_validator: OnceLock::new(),
             output_validator: OnceLock::new(),
             folded: OnceLock::new(),

@@ -103,6 +103,21 @@ impl Annotations {
         !self.is_read_only() && self.destructive_hint != Some(false)
     }
 
+    /// Returns what these hints make less careful than those before, if they do.
+    pub fn loosened_since(&self, before: &Self) -> Option<&'static str> {
+        if self.is_read_only() && !before.is_read_only() {
+            Some("its server says now that it only reads, and did not before")
+        } else if self.is_idempotent() && !before.is_idempotent() && !before.is_read_only() {
+            Some("its server says now that it can be repeated, and did not before")
+        } else if !self.is_destructive() && before.is_destructive() {
+            Some("its server says now that it destroys nothing, and did not before")
+        } else if before.open_world_hint == Some(true) && self.open_world_hint != Some(true) {
+            Some("its server no longer says that it reaches beyond its own system")
+        } else {
+            None
+        }
+    }
+
     /// Returns whether calls may be repeated.
     pub fn is_idempotent(&self) -> bool {
         self.idempotent_hint == Some(true)

@@ -556,6 +556,7 @@ impl<'a> Life<'a> {
             consent: Some(Box::new(consent)),
             trace: None,
             reflection: None,
+            call_timeout_ms: None,
         };
         // Written down and read back: what is not in the journal does not count.
         let record = encode(

@@ -69,6 +69,7 @@ fn begin(plan: &Arc<Plan>, consent: Consent) -> History {
         consent: Some(Box::new(consent)),
         trace: None,
         reflection: None,
+        call_timeout_ms: None,
     };
     History::begin_with(plan, "run_golden".parse().unwrap(), started)
 }

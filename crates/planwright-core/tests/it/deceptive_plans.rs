@@ -5,7 +5,7 @@
 //! find stand beside each plan, written by hand.
 
 use planwright_core::briefing::{
-    BriefingFacts, CurrentContent, CurrentFile, PlanAuthor, RenderOptions, brief_plan,
+    Briefing, BriefingFacts, CurrentContent, CurrentFile, PlanAuthor, RenderOptions, brief_plan,
     render_briefing,
 };
 use planwright_core::plan::{Bounds, Document, KnownPlan, KnownPlans, Plan, validate_with};
@@ -14,6 +14,7 @@ use planwright_core::principal::Principal;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// A plan, and what its reader has to find: step, tool, and texts that must stand with it.
 struct Deception {
@@ -646,6 +647,16 @@ fn compile(document: Document, catalog: &Catalog) -> Plan {
 }
 
 fn render(document: Value, width: usize) -> String {
+    let options = RenderOptions {
+        width,
+        ..RenderOptions::default()
+    };
+    let lines = render_briefing(&brief(document), &options);
+    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    texts.join("\n")
+}
+
+fn brief(document: Value) -> Briefing {
     let catalog = catalog();
     let plan = compile(serde_json::from_value(document).unwrap(), &catalog);
     let missing = |path: &String| {
@@ -667,14 +678,7 @@ fn render(document: Value, width: usize) -> String {
         default_model: Some("default".to_owned()),
         default_timeout: None,
     };
-    let briefing = brief_plan(&plan, &catalog, &Policy::default(), &facts);
-    let options = RenderOptions {
-        width,
-        ..RenderOptions::default()
-    };
-    let lines = render_briefing(&briefing, &options);
-    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-    texts.join("\n")
+    brief_plan(&plan, &catalog, &Policy::default(), &facts)
 }
 
 /// What the reader sees of one step.
@@ -791,6 +795,141 @@ fn a_reader_of_the_screen_can_name_tool_target_and_effect() {
                 "{}: a line of {widest:?}",
                 deception.name
             );
+        }
+    }
+    assert!(
+        misses.is_empty(),
+        "{} misses:\n{}",
+        misses.len(),
+        misses.join("\n----\n")
+    );
+}
+
+/// Reads a briefing that came as JSON: a program that shows it to a person has nothing else.
+fn read_document(steps: &Value, seen: &mut BTreeMap<String, SeenStep>) {
+    for step in steps.as_array().unwrap() {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let action = &step["action"];
+        let tool = match action["kind"].as_str().unwrap() {
+            "call" => text(&action["tool"]),
+            "plan" => format!("plan {}", text(&action["plan"])),
+            kind => kind.to_owned(),
+        };
+        let kind = text(&step["effect"]["kind"]);
+        let mut lines = String::new();
+        let mut own = step.clone();
+        own.as_object_mut().unwrap().remove("steps");
+        // A mark of ours counts where the document says that something is late, and nowhere else.
+        let late: Vec<String> = serde_json::from_value(action["late"].clone()).unwrap_or_default();
+        if let Some(args) = own["action"]["args"].take().as_object() {
+            for (name, value) in args {
+                let is_late = late
+                    .iter()
+                    .any(|place| place.split('/').nth(1) == Some(name.as_str()));
+                write_lines(name, value, is_late, &mut lines);
+            }
+        }
+        write_lines("", &own, true, &mut lines);
+        let seen_step = SeenStep {
+            tool,
+            changes: !["nothing", "reads"].contains(&kind.as_str()),
+            text: lines,
+        };
+        seen.insert(text(&step["id"]), seen_step);
+        read_document(&step["steps"], seen);
+    }
+}
+
+/// Every text of a document with the name it stands under, as it is and with every letter beyond
+/// ASCII spelt out.
+fn write_lines(name: &str, value: &Value, has_marks: bool, lines: &mut String) {
+    let spell = |text: &str| -> String {
+        let letters = text.chars().map(|letter| match letter {
+            ' '..='~' | '“' | '”' | '…' => letter.to_string(),
+            '‹' | '›' if has_marks => letter.to_string(),
+            '\n' => "\\n".to_owned(),
+            other => format!("\\u{{{:x}}}", u32::from(other)),
+        });
+        letters.collect()
+    };
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .for_each(|(name, value)| write_lines(name, value, has_marks, lines)),
+        Value::Array(list) => list
+            .iter()
+            .for_each(|value| write_lines(name, value, has_marks, lines)),
+        Value::String(text) => {
+            let (name, spelt) = (spell(name), spell(text));
+            let text = if has_marks { text } else { &spelt };
+            writeln!(lines, "{name}: {text}\n{name}: {spelt}").unwrap();
+        }
+        other => writeln!(lines, "{name}: {other}").unwrap(),
+    }
+}
+
+/// What the screen says in a sentence is a field of the document.
+fn in_document(words: &str) -> Vec<String> {
+    let field = |name: &str, value: &str| vec![format!("{name}: {value}")];
+    if let Some(secret) = words.strip_prefix("is given the secret ") {
+        field("secrets", secret)
+    } else if let Some(condition) = words.strip_prefix("only when ") {
+        field("when", condition)
+    } else if let Some(list) = words.strip_prefix("for each element of ") {
+        field("over", list)
+    } else if let Some(count) = words.strip_suffix(" times") {
+        field("count", count)
+    } else if let Some(tool) = words.strip_prefix("undo: ") {
+        field("tool", tool)
+    } else if let Some(count) = words.strip_prefix("at most ") {
+        field("maxCalls", count.trim_end_matches(" calls"))
+    } else if let Some(own) = words.strip_prefix("│ ") {
+        vec![own.to_owned()]
+    } else if let Some((tool, effect)) = words.split_once(": may overwrite") {
+        vec![format!(": {tool}"), format!("may overwrite{effect}")]
+    } else if let Some(tool) = words.strip_suffix(": is not known here") {
+        vec![format!(": {tool}"), "is not known here".to_owned()]
+    } else if ["lines with", "only known later"].contains(&words) {
+        // The document has values in full, and a count where it is known.
+        Vec::new()
+    } else {
+        vec![words.to_owned()]
+    }
+}
+
+#[test]
+fn a_reader_of_the_json_can_name_tool_target_and_effect() {
+    let mut misses = Vec::new();
+    for deception in corpus() {
+        let text = serde_json::to_string(&brief(deception.plan.clone())).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let mut seen = BTreeMap::new();
+        read_document(&document["steps"], &mut seen);
+        for expected in &deception.expected {
+            let Some(step) = seen.get(expected.step) else {
+                misses.push(format!("{}: no step {}", deception.name, expected.step));
+                continue;
+            };
+            let missing: Vec<&String> = expected
+                .words
+                .iter()
+                .filter(|word| {
+                    !in_document(word)
+                        .iter()
+                        .all(|part| step.text.contains(part))
+                })
+                .collect();
+            if step.tool != expected.tool || !step.changes || !missing.is_empty() {
+                misses.push(format!(
+                    "{}: step {} is {} (wanted {}), changes: {}, not seen: {missing:?}\n{}",
+                    deception.name,
+                    expected.step,
+                    step.tool,
+                    expected.tool,
+                    step.changes,
+                    step.text
+                ));
+            }
         }
     }
     assert!(

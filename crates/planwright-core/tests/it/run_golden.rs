@@ -519,6 +519,7 @@ fn write_undo_run() -> (Document, History) {
         document: Some(Arc::new(undo.document.clone())),
         trace: None,
         reflection: None,
+        call_timeout_ms: None,
     };
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     for ix in plan.indices() {
@@ -586,6 +587,7 @@ fn write_reflected_run() -> (Document, History) {
         document: None,
         trace: None,
         reflection: Some(Box::new(reflection)),
+        call_timeout_ms: None,
     };
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     let answers = [

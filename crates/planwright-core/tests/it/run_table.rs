@@ -760,7 +760,10 @@ fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
         RunEvent::RunPaused { by: by.clone() },
         RunEvent::RunResumed { by: by.clone() },
         RunEvent::CancelRequested { by },
-        RunEvent::RunCompleted { steps_digest },
+        RunEvent::RunCompleted {
+            steps_digest,
+            failures: 0,
+        },
         RunEvent::RunFailed { steps_digest },
         RunEvent::RunCancelled { steps_digest },
     ]
@@ -896,7 +899,10 @@ fn a_run_ends_only_when_nothing_is_left_to_do() {
     let mut world = World::new(&spec, 1);
     for in_flight in [false, true] {
         let steps_digest = history.run.steps_digest();
-        let completed = RunEvent::RunCompleted { steps_digest };
+        let completed = RunEvent::RunCompleted {
+            steps_digest,
+            failures: 0,
+        };
         assert!(
             apply_next(&history, completed).0.is_err(),
             "completed with open steps"
@@ -933,9 +939,15 @@ fn a_run_with_a_denied_critical_step_cannot_have_completed() {
     history.give(&deny, Cause::Command).unwrap();
     let steps_digest = history.run.steps_digest();
     assert!(
-        apply_next(&history, RunEvent::RunCompleted { steps_digest })
-            .0
-            .is_err()
+        apply_next(
+            &history,
+            RunEvent::RunCompleted {
+                steps_digest,
+                failures: 0
+            }
+        )
+        .0
+        .is_err()
     );
     assert_eq!(
         apply_next(&history, RunEvent::RunFailed { steps_digest }).0,
@@ -963,6 +975,7 @@ fn an_end_with_another_digest_is_corrupt() {
         &history,
         RunEvent::RunCompleted {
             steps_digest: Digest::ZERO,
+            failures: 0,
         },
     );
     assert!(matches!(applied, Err(Corrupt::StateMismatch { .. })));

@@ -417,6 +417,7 @@ impl History {
             document: None,
             trace: None,
             reflection: None,
+            call_timeout_ms: None,
         };
         Self::begin_with(plan, "run_paper".parse().unwrap(), started)
     }

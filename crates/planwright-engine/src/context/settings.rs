@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) lease_ttl: Duration,
     pub(crate) retention: Retention,
     pub(crate) agents: AgentSettings,
+    /// The time limit of calls whose step names none.
+    pub(crate) call_timeout: Duration,
     /// Prompts that replace those of this program.
     pub(crate) prompts: Arc<Prompts>,
 }

@@ -24,4 +24,9 @@ impl Context {
     pub(crate) fn catalog(&self) -> Catalog {
         self.ports.tools.catalog()
     }
+
+    /// The time limit of calls whose step names none, as a run keeps it.
+    pub(crate) fn call_timeout_ms(&self) -> u64 {
+        u64::try_from(self.settings.call_timeout.as_millis()).unwrap_or(u64::MAX)
+    }
 }

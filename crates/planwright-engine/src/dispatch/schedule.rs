@@ -215,7 +215,9 @@ impl RunLoop {
             return Ok(None);
         }
         let context = Arc::clone(&self.context);
-        let secrets = context.unseal(&names, &tool.name).await?;
+        let shown = self.resolved(step, tool, &SecretValues::placeholders(&names))?;
+        let shown = Value::Object(shown);
+        let secrets = context.unseal(&names, &tool.name, &shown).await?;
         let args = self.resolved(step, tool, &secrets)?;
         check_args(tool, args, ErrorDetail::Redacted).map(Some)
     }

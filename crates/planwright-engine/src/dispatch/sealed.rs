@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::redaction::learning::{learn_secrets, read_secret};
 use planwright_core::plan::Plan;
 use planwright_core::run::{StepError, StepErrorCode};
-use planwright_core::secret::SecretName;
+use planwright_core::secret::{SecretName, check_hosts};
 use planwright_core::tool::ToolName;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -44,18 +44,25 @@ impl Context {
         learn_secrets(&*self.ports.secrets, &self.redaction, plan.all_secrets()).await;
     }
 
-    /// The values for one call, or why it cannot be made. From here on they are masked wherever
+    /// The values for one call with these arguments, or why it cannot be made. From here on they are masked wherever
     /// they come back.
     pub(super) async fn unseal(
         &self,
         names: &[SecretName],
         tool: &ToolName,
+        args: &Value,
     ) -> Result<SecretValues, StepError> {
         let mut values = BTreeMap::new();
         for name in names {
             if !self.ports.secrets.allows(name, tool) {
                 let message = format!("the tool `{tool}` may not have the secret `{name}`");
                 return Err(StepError::new(StepErrorCode::SecretNotAllowed, message));
+            }
+            if let Some(hosts) = self.ports.secrets.hosts(name) {
+                check_hosts(args, &hosts).map_err(|error| {
+                    let message = format!("the call may not have the secret `{name}`: {error}");
+                    StepError::new(StepErrorCode::SecretNotAllowed, message)
+                })?;
             }
             let secret = read_secret(&*self.ports.secrets, &self.redaction, name)
                 .await

@@ -32,8 +32,9 @@ const PAGE: usize = 50;
 /// Journals that are sealed along with a command that shows plans.
 const ALONG: usize = 8;
 
-const ENDED: [CachedStatus; 4] = [
+const ENDED: [CachedStatus; 5] = [
     CachedStatus::Run(RunStatus::Completed),
+    CachedStatus::Run(RunStatus::CompletedWithFailures),
     CachedStatus::Run(RunStatus::Failed),
     CachedStatus::Run(RunStatus::Adjusted),
     CachedStatus::Run(RunStatus::Cancelled),

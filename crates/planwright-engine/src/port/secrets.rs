@@ -43,4 +43,9 @@ pub trait Secrets: Send + Sync + fmt::Debug {
     fn allows(&self, _name: &SecretName, _tool: &ToolName) -> bool {
         true
     }
+
+    /// Returns the hosts to which the operator lets the secret go; `None` for every host.
+    fn hosts(&self, _name: &SecretName) -> Option<Vec<String>> {
+        None
+    }
 }

@@ -52,7 +52,7 @@ impl Plans {
             author,
             files,
             default_model: model.ok().map(|model| model.name),
-            default_timeout: None,
+            default_timeout: Some(self.context.settings.call_timeout),
         };
         brief_plan(plan, &catalog, &self.context.settings.policy, &facts)
     }

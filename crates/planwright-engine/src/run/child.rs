@@ -22,6 +22,7 @@ use planwright_core::run::{
     CallReport, Consent, Parent, Run, RunEvent, RunState, StepError, StepErrorCode, StepReport,
     StepState, StoredValue,
 };
+use planwright_core::status::RunStatus;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -279,6 +280,7 @@ impl Runs {
             document: order.wanted.is_some().then(|| Arc::clone(plan.document())),
             trace: None,
             reflection: None,
+            call_timeout_ms: Some(self.context.call_timeout_ms()),
         };
         let opened = self
             .open_run(id, &plan, started, Vec::new(), None, options(order))
@@ -300,6 +302,9 @@ impl Runs {
         let id = run.id();
         let plan = run.plan().id();
         match run.state() {
+            RunState::Completed if run.status() == RunStatus::CompletedWithFailures => {
+                failed(format!("plan `{plan}` completed with failed steps ({id})"))
+            }
             RunState::Completed => match self.results(run).await {
                 Ok(answer) => answer,
                 Err(error) => (CallReport::Failed(error), None),

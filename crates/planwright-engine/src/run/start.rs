@@ -424,6 +424,7 @@ impl Runs {
             document: None,
             trace: options.trace.map(Box::new),
             reflection: reflection.map(Box::new),
+            call_timeout_ms: Some(self.context.call_timeout_ms()),
         };
         let priority = self.priority(&plan, previous.as_ref()).await;
         let mut taken_over = taken_over;

@@ -205,6 +205,7 @@ impl Runs {
             document: Some(Arc::clone(plan.document())),
             trace: options.trace.map(Box::new),
             reflection: None,
+            call_timeout_ms: Some(self.context.call_timeout_ms()),
         };
         let opening = self.open_run(
             &undo_id,

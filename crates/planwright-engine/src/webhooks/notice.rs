@@ -95,6 +95,8 @@ pub enum NoticeStatus {
     Commented,
     /// The run completed.
     Completed,
+    /// The run completed without steps that matter.
+    CompletedWithFailures,
     /// The plan was deleted.
     Deleted,
     /// The plan, an approval or a step expired.
@@ -383,7 +385,8 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
         | E::StepFailed { step: id, .. } => ("step.failed", step(id, NoticeStatus::Failed)),
         E::RunPaused { .. } => ("run.paused", run(NoticeStatus::Paused)),
         E::RunResumed { .. } => ("run.resumed", run(NoticeStatus::Resumed)),
-        E::RunCompleted { .. } => ("run.ended", run(NoticeStatus::Completed)),
+        E::RunCompleted { failures: 0, .. } => ("run.ended", run(NoticeStatus::Completed)),
+        E::RunCompleted { .. } => ("run.ended", run(NoticeStatus::CompletedWithFailures)),
         E::RunStalled { .. } => ("run.stalled", run(NoticeStatus::Stalled)),
         E::RunFailed { .. } | E::RunGivenUp { .. } => ("run.ended", run(NoticeStatus::Failed)),
         E::RunCancelled { .. } => ("run.ended", run(NoticeStatus::Cancelled)),

@@ -5,7 +5,10 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::model::{Message, ModelRole, ModelUse, TokenUsage, WantedCall};
 use planwright_core::policy::{LateChoice, Policy};
 use planwright_core::principal::Assurance;
-use planwright_core::run::{CallFate, Reply, Run, RunEvent, Shown, StepState, StoredValue};
+use planwright_core::run::{
+    CallFate, Reply, Run, RunEvent, Shown, StepErrorCode, StepState, StoredValue,
+};
+use planwright_core::status::RunStatus;
 use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::{ModelAnswer, ModelError};
 use planwright_engine::{
@@ -283,6 +286,27 @@ async fn an_agent_that_fails_sees_the_error_and_corrects_its_arguments() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_model_that_calls_nothing_does_not_complete_an_agent_step_on_its_word() {
+    let world = World::new();
+    let model = ScriptedModel::default().says("I have tidied everything up");
+    let told = run(&engine(&world, &model), agent_plan(&["r.read"])).await;
+    assert_eq!(told.status(), RunStatus::Failed);
+    let report = report_of(&told, "work");
+    let error = report.error.expect("it failed");
+    assert_eq!(error.code, StepErrorCode::NothingDone);
+    assert!(error.message.contains("no tool was called"), "{error:?}");
+
+    // A step that may call nothing is done when it has answered.
+    let model = ScriptedModel::default().says("seven");
+    let mut answers = agent_plan(&["r.read"]);
+    answers["id"] = json!("q");
+    answers["steps"][1]["agent"]["maxCalls"] = json!(0);
+    let told = run(&engine(&world, &model), answers).await;
+    assert_eq!(told.status(), RunStatus::Completed);
+    assert_eq!(value_of(&told, "work"), json!("seven"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_outside_the_scope_is_refused_with_the_list_and_never_called() {
     let world = World::new();
     let model = ScriptedModel::default()
@@ -290,9 +314,10 @@ async fn what_is_outside_the_scope_is_refused_with_the_list_and_never_called() {
         .wants(wants("nonsense", json!({})))
         .says("could not");
     let run = run_any(&engine(&world, &model), agent_plan(&["r.read", "r.look"])).await;
+    // What was refused is no work.
     assert_eq!(
         (run.status().as_str(), world.calls_of("call")),
-        ("completed", 0)
+        ("failed", 0)
     );
     let expected = |name| {
         format!("Tool {name} not available in plan scope. Only [r.read, r.look] are available.")
@@ -750,6 +775,7 @@ async fn an_answer_that_was_cut_off_is_no_turn_and_its_tokens_count() {
     let model = ScriptedModel::default().then(Ok(cut)).says("done");
     let mut plan = agent_plan(&["r.read"]);
     plan["steps"][1]["retry"] = json!({"max": 1});
+    plan["steps"][1]["agent"]["maxCalls"] = json!(0);
     let run = run(&engine(&world, &model), plan).await;
     assert_eq!(
         (run.status().as_str(), value_of(&run, "work")),

@@ -372,6 +372,8 @@ impl World {
             .clock(clock)
             .ids(Arc::new(ids))
             .owner(OwnerId(name.to_owned()))
+            // Calls of these tests take hours of virtual time.
+            .call_timeout(Duration::from_secs(48 * 3600))
     }
 
     pub(crate) fn engine(&self, name: &str) -> Engine {

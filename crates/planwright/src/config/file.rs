@@ -28,7 +28,7 @@ use planwright_adapters::webhook::WebhookOptions;
 use planwright_core::plan::Bounds;
 use planwright_core::policy::{PolicyDocument, RolesTable, RuleDocument, TimeSpan};
 use planwright_core::text::nearest_names;
-use planwright_engine::{AgentSettings, ConcurrencyLimits, Retention};
+use planwright_engine::{AgentSettings, ConcurrencyLimits, Engine, Retention};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -85,6 +85,9 @@ pub(crate) struct Config {
 
 /// Deeper documents could exhaust the stack, so no setting raises this.
 const DEEPEST: usize = 100;
+
+/// The longest time limit of calls.
+const LONGEST_CALL: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Config {
     /// Reads the workspace's file and the user's; no file means the defaults.
@@ -187,6 +190,14 @@ impl Config {
             ))
             .hint("use 1 or more, or leave it out"));
         }
+        let longest = LONGEST_CALL.as_secs();
+        if let Some(seconds) = limits.call_timeout_seconds
+            && !(1..=longest).contains(&seconds)
+        {
+            return Err(Failure::usage(format!(
+                "{FILE}: `call_timeout_seconds` is {seconds}; it can be 1 to {longest}"
+            )));
+        }
         if self.bounds.max_depth.is_some_and(|depth| depth > DEEPEST) {
             return Err(Failure::usage(format!(
                 "{FILE}: `max_depth` is at most {DEEPEST}"
@@ -286,12 +297,18 @@ impl Config {
             global,
             per_server,
             per_tool,
+            call_timeout_seconds: _,
         } = self.limits.clone();
         ConcurrencyLimits {
             global: global.unwrap_or_else(|| ConcurrencyLimits::default().global),
             per_server,
             per_tool,
         }
+    }
+
+    pub(crate) fn call_timeout(&self) -> Duration {
+        let seconds = self.limits.call_timeout_seconds;
+        seconds.map_or(Engine::DEFAULT_CALL_TIMEOUT, Duration::from_secs)
     }
 
     pub(crate) fn bounds(&self) -> Bounds {

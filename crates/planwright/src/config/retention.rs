@@ -14,13 +14,13 @@ const ARTIFACT_GRACE: Duration = Duration::from_hours(24);
 
 /// A span of time, or the word `never`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum After {
+pub(crate) enum After {
     Never,
     Span(TimeSpan),
 }
 
 impl After {
-    pub(super) fn duration(self) -> Option<Duration> {
+    pub(crate) fn duration(self) -> Option<Duration> {
         match self {
             Self::Never => None,
             Self::Span(span) => Some(span.as_duration()),

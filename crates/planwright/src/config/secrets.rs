@@ -21,13 +21,34 @@ pub(crate) struct Secret {
     file: Option<PathBuf>,
     keyring: Option<String>,
     tools: Option<Vec<String>>,
+    only_for: Option<OnlyFor>,
     /// The user does not trust the file that says where it is. It stays known, so that it is not
     /// looked for elsewhere, where no list of tools would hold.
     #[serde(skip)]
     withheld: bool,
 }
 
+/// `only_for`: what a secret is bound to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct OnlyFor {
+    tools: Option<Vec<String>>,
+    hosts: Option<Vec<String>>,
+}
+
 impl Secret {
+    /// The patterns of the tools that may have it. `tools` is the older place for them.
+    fn tools(&self) -> Option<&Vec<String>> {
+        let bound = self.only_for.as_ref();
+        bound
+            .and_then(|bound| bound.tools.as_ref())
+            .or(self.tools.as_ref())
+    }
+
+    fn hosts(&self) -> Option<&Vec<String>> {
+        self.only_for.as_ref()?.hosts.as_ref()
+    }
+
     /// From here on it is not read.
     pub(crate) fn withhold(&mut self) {
         self.withheld = true;
@@ -41,9 +62,13 @@ impl Secret {
             (None, None, Some(entry)) => format!("the keyring's {entry}"),
             (None, None, None) => "nowhere".to_owned(),
         };
-        let tools = match &self.tools {
+        let tools = match self.tools() {
             Some(tools) => tools.join(", "),
             None => "every tool".to_owned(),
+        };
+        let tools = match self.hosts() {
+            Some(hosts) => format!("{tools}, for {}", hosts.join(", ")),
+            None => tools,
         };
         Loosening::new(
             Subject::Secret(name.to_owned()),
@@ -78,6 +103,9 @@ pub(crate) fn read_secrets(
         let (Some(source), None) = (given.next(), given.next()) else {
             return Err(wrong("needs exactly one of `env`, `file` and `keyring`"));
         };
+        if let Some(bound) = &secret.only_for {
+            check_bounds(secret, bound).map_err(|problem| wrong(&problem))?;
+        }
         match &source {
             SecretSource::Environment(name) if name.is_empty() || name.contains(['=', '\0']) => {
                 return Err(wrong("names no variable"));
@@ -92,7 +120,8 @@ pub(crate) fn read_secrets(
             valid,
             SecretSpec {
                 source,
-                tools: secret.tools.clone(),
+                tools: secret.tools().cloned(),
+                hosts: secret.hosts().cloned(),
                 obstacle: secret.withheld.then(|| {
                     format!("{FILE} says where it is, and is not trusted (planwright trust)")
                 }),
@@ -102,6 +131,30 @@ pub(crate) fn read_secrets(
     Ok(ConfiguredSecrets::new(
         table.iter().map(spec).collect::<Result<_, _>>()?,
     ))
+}
+
+/// A list that can match nothing is a mistake, and one that says two things is another.
+fn check_bounds(secret: &Secret, bound: &OnlyFor) -> Result<(), String> {
+    if secret.tools.is_some() && bound.tools.is_some() {
+        return Err("has `tools` twice: keep those of `only_for`".to_owned());
+    }
+    if bound.tools.is_none() && bound.hosts.is_none() {
+        return Err("has an `only_for` without `tools` and `hosts`".to_owned());
+    }
+    let is_host = |host: &String| {
+        let name = host.strip_prefix("*.").unwrap_or(host);
+        let (name, port) = name.rsplit_once(':').unwrap_or((name, "443"));
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
+        !name.is_empty() && name.chars().all(plain) && port.parse::<u16>().is_ok()
+    };
+    let mut hosts = bound.hosts.iter().flatten();
+    match hosts.find(|host| !is_host(host)) {
+        Some(host) => Err(format!(
+            "is bound to `{host}`, which is no host: write `api.example.com`, with a port if you \
+             like, or `*.example.com`"
+        )),
+        None => Ok(()),
+    }
 }
 
 fn keyring_entry(text: &str) -> SecretSource {

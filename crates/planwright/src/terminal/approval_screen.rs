@@ -140,8 +140,27 @@ impl ApprovalScreen<'_> {
             keys.push("[e] edit");
         }
         keys.extend(["[d] details", "[n because…] no"]);
-        keys.join("  ")
+        fill_lines(&keys, screen_options(false, BTreeSet::new()).width)
     }
+}
+
+/// Sets words side by side in as few lines as the screen takes. No word is broken.
+fn fill_lines(words: &[&str], width: usize) -> String {
+    let mut text = String::new();
+    let mut used = 0;
+    for word in words {
+        let length = word.chars().count();
+        if used > 0 && used + 2 + length > width {
+            text.push('\n');
+            used = 0;
+        } else if used > 0 {
+            text.push_str("  ");
+            used += 2;
+        }
+        text.push_str(word);
+        used += length;
+    }
+    text
 }
 
 /// Shows the exact lines, and writes them to the person's own file if they say so. Returns whether

@@ -1,8 +1,10 @@
 //! The status of a plan for lists and details, with a note when no process executes its run.
 
 use crate::exit::Failure;
+use crate::terminal::printer::{GREEN, RED, YELLOW};
 use crate::workspace::app::App;
 use crate::workspace::maintenance::stalled_hint;
+use anstyle::Style;
 use planwright_core::review::Review;
 use planwright_core::status::PlanStatus;
 
@@ -41,6 +43,35 @@ impl StatusNote {
                 format!("{short}: the service executes {slots} runs at once (max_runs in [serve])")
             }
         }
+    }
+}
+
+/// The style of the status of a plan or a run.
+pub(crate) fn status_style(word: &str) -> Style {
+    match word.parse() {
+        Ok(PlanStatus::Completed | PlanStatus::Approved) => GREEN,
+        Ok(
+            PlanStatus::CompletedWithFailures
+            | PlanStatus::Failed
+            | PlanStatus::Cancelled
+            | PlanStatus::Rejected
+            | PlanStatus::NeedsReview,
+        ) => RED,
+        Ok(
+            PlanStatus::Proposed
+            | PlanStatus::ChangesRequested
+            | PlanStatus::Waiting
+            | PlanStatus::Paused
+            | PlanStatus::Stalled,
+        ) => YELLOW,
+        Ok(
+            PlanStatus::Draft
+            | PlanStatus::Expired
+            | PlanStatus::Executing
+            | PlanStatus::Archived
+            | PlanStatus::Deleted,
+        )
+        | Err(_) => Style::new(),
     }
 }
 

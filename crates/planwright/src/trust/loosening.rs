@@ -22,6 +22,8 @@ pub(crate) enum Subject {
     Webhook(String),
     Telemetry,
     Service,
+    /// Removing for good what was put away.
+    Removal,
 }
 
 impl Subject {
@@ -44,6 +46,7 @@ impl Subject {
             Self::Webhook(name) => format!("webhook {name}"),
             Self::Telemetry => "telemetry export".to_owned(),
             Self::Service => "service access".to_owned(),
+            Self::Removal => "retention removal".to_owned(),
         }
     }
 
@@ -65,6 +68,7 @@ impl Subject {
             Self::Webhook(_) => ("webhook", "webhooks"),
             Self::Telemetry => ("telemetry export", "telemetry exports"),
             Self::Service => ("service access", "service access"),
+            Self::Removal => ("removal", "removal"),
         }
     }
 
@@ -85,7 +89,8 @@ impl Subject {
             | Self::AgentScope
             | Self::PassphraseFile
             | Self::Telemetry
-            | Self::Service => None,
+            | Self::Service
+            | Self::Removal => None,
         }
     }
 }

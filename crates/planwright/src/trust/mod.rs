@@ -2,6 +2,7 @@
 //! said so, for exactly those bytes. What they tighten counts always.
 
 mod folder;
+mod hints;
 mod loosening;
 mod ownership;
 mod programs;
@@ -9,6 +10,7 @@ mod record;
 mod store_key;
 
 pub(crate) use folder::{FolderTrust, JudgedLoosening};
+pub(crate) use hints::{forget_hints, hint_directory};
 pub(crate) use loosening::{Loosening, Subject};
 pub(crate) use ownership::{ForeignFile, account, foreign_owner};
 pub(crate) use programs::{executor_loosening, server_loosening};

@@ -11,7 +11,9 @@ use crate::exit::{Exit, Failure};
 use crate::telemetry;
 use crate::terminal::printer::Printer;
 use crate::terminal::quiet_panics;
-use crate::trust::{FolderTrust, ForeignFile, KeyUse, Trust, find_store_owner, foreign_owner};
+use crate::trust::{
+    FolderTrust, ForeignFile, KeyUse, Trust, find_store_owner, foreign_owner, hint_directory,
+};
 pub(crate) use crate::workspace::principal::user;
 use crate::workspace::principal::{add_agent_marks, confirmation_hint, is_agent};
 use crate::workspace::projections::WorkspaceFiles;
@@ -347,6 +349,7 @@ impl CommandContext {
         options.tools = self.config.toolbox();
         options.children = self.children.clone();
         options.workspace = Some(self.workspace.root.clone());
+        options.hints = hint_directory();
         let specs = roster.ready().cloned().collect();
         let wrong = |error| Failure::usage(format!("{}: {error}", crate::config::file::FILE));
         let remote = McpServers::new(specs, options).map_err(wrong)?;
@@ -436,6 +439,7 @@ impl CommandContext {
             )))
             .leftovers(Arc::new(self.children.clone()))
             .agents(self.config.agents())
+            .call_timeout(self.config.call_timeout())
             .prompts(self.folder.prompts()?)
             .surroundings(Arc::new(WorkspaceSurroundings::new(&self.workspace.root)))
             .store(store, artifacts)

@@ -201,7 +201,12 @@ pub(crate) async fn render_markdown(
     let ended = info.filter(|info| {
         matches!(
             info.status.status.run_status(),
-            Some(RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled)
+            Some(
+                RunStatus::Completed
+                    | RunStatus::CompletedWithFailures
+                    | RunStatus::Failed
+                    | RunStatus::Cancelled
+            )
         )
     });
     let status = engine

@@ -27,6 +27,7 @@ mod models;
 mod planning;
 mod policy;
 mod processes;
+mod questions;
 mod receipts;
 mod reflection;
 mod repair;

@@ -24,7 +24,7 @@ fn screen(bench: &Bench, args: &[&str]) -> String {
 }
 
 /// Replaces what differs from run to run, word by word.
-fn mask(text: &str) -> String {
+pub(crate) fn mask(text: &str) -> String {
     let mut masked = String::new();
     let mut word = String::new();
     let mut before = String::new();
@@ -50,11 +50,30 @@ fn mask_word(before: &str, word: &str) -> String {
         _ if word.starts_with("sha256:") => {
             format!("sha256:<digest>{}", &word[word.len().min(71)..])
         }
-        _ if word.starts_with("run_") => format!("run_<id>{colon}"),
+        _ if is_run_id(word.trim_end_matches(':')) => format!("run_<id>{colon}"),
+        _ if word.starts_with("consent=") => "consent=<consent>".to_owned(),
+        _ if is_short_digest(word) => {
+            format!("{}=<digest>", word.split('=').next().unwrap_or_default())
+        }
         _ if is_time => "<time>".to_owned(),
-        _ if before == "person" => format!("<user>{colon}"),
+        _ if before.ends_with("person") => format!("<user>{colon}"),
         _ => word.to_owned(),
     }
+}
+
+fn is_run_id(word: &str) -> bool {
+    word.strip_prefix("run_").is_some_and(|id| {
+        id.len() == 12
+            && id
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    })
+}
+
+/// `call=0b4c54f88624`.
+fn is_short_digest(word: &str) -> bool {
+    word.split_once('=')
+        .is_some_and(|(_, value)| value.len() == 12 && value.chars().all(|c| c.is_ascii_hexdigit()))
 }
 
 /// `12 ms` becomes `<n> ms`.
@@ -175,6 +194,7 @@ fn a_proposed_plan_shows_its_steps_and_risks() {
     ○ write. Write the report                [local.write_file]  ← after: read
 
     2 steps, 1 changes something and has no undo
+    a call may take 600 s, unless its step says otherwise
 
     Changes something:
       write  local.write_file  “Write the report”
@@ -212,6 +232,7 @@ fn a_dry_run_shows_every_call() {
     goal: Put the notes into a report.
 
     2 steps, 1 changes something and has no undo
+    a call may take 600 s, unless its step says otherwise
 
     Changes something:
       write  local.write_file  “Write the report”

@@ -487,6 +487,57 @@ fn a_secret_goes_only_to_the_tools_it_is_for() {
 }
 
 #[test]
+fn a_secret_goes_only_to_the_hosts_it_is_for() {
+    let bench = Bench::new();
+    bench.configure(
+        "[local.http_get]\nenabled = true\nallow = [\"127.0.0.1\", \"localhost\"]\n\
+         [secrets]\nK = { env = \"K\", only_for = { hosts = [\"api.example.com\"] } }\n",
+    );
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for (id, url) in [
+        ("plain", format!("http://127.0.0.1:{port}/${{secret.K}}")),
+        (
+            "named",
+            format!("http://api.example.com@127.0.0.1:{port}/${{secret.K}}"),
+        ),
+    ] {
+        let plan = bench.plan(
+            id,
+            json!([call("a", "http_get", json!({ "url": url }), &[])]),
+        );
+        let output = bench
+            .command(&["run", &plan, "--yes", "--json"])
+            .env("K", TOKEN)
+            .output()
+            .unwrap();
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let error = &step(&result, "a")["error"];
+        assert_eq!(error["code"], "secret_not_allowed", "{result:#}");
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains("the secret is not for the host `127.0.0.1`"),
+            "{message}"
+        );
+    }
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "nobody connected");
+
+    for wrong in [
+        "only_for = {}",
+        "only_for = { hosts = [\"https://api.example.com/\"] }",
+        "tools = [\"a\"], only_for = { tools = [\"b\"] }",
+    ] {
+        bench.write(
+            "planwright.toml",
+            &format!("[secrets]\nK = {{ env = \"K\", {wrong} }}\n"),
+        );
+        let refused = bench.run(&["secrets", "list"]).ends(2);
+        assert!(refused.err.contains("the secret `K`"), "{}", refused.err);
+    }
+}
+
+#[test]
 fn a_file_that_others_can_read_is_no_secret() {
     let bench = bench("127.0.0.1");
     std::fs::set_permissions(

@@ -2,6 +2,7 @@
 //! `expect` about what came back. What cannot be decided is an error, never a yes.
 
 use super::evaluate::Scope;
+use super::hosts::HostPrefixes;
 use super::parse::Expression;
 use super::plain_paths::without_detours;
 use crate::plan::{Plan, StepIx, Values};
@@ -133,7 +134,13 @@ impl Plan {
             };
             let expression =
                 Expression::parse(source).map_err(|error| undecided(error.to_string()))?;
-            // As they are written, and as the paths in them lead.
+            if HostPrefixes::of(expression.tree()).mistake(&Value::Object(args.clone())) {
+                return Err(ConditionError::False {
+                    expression: source.clone(),
+                    about: about(),
+                });
+            }
+            // As they are written, and as the paths and addresses in them lead.
             for args in std::iter::once(args).chain(plain) {
                 let scope = self.scope(ix, &expression, Some(args), values);
                 match expression.holds(&scope) {

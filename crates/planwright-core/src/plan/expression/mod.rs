@@ -4,6 +4,7 @@
 mod condition;
 mod evaluate;
 mod growth;
+mod hosts;
 mod parse;
 mod plain_paths;
 mod predicate;

@@ -1,15 +1,19 @@
-//! Paths without detours, for predicates that decide what is allowed.
+//! Paths and addresses without detours, for predicates that decide what is allowed.
 //!
 //! A predicate sees arguments as text, and the tool that gets them resolves them: `notes/../Makefile`
 //! begins with `notes/` and is not under it. So what allows something has to hold for the argument
 //! as it is written and for the path it leads to; what forbids something, for one of them.
 
 use serde_json::Value;
+use url::Url;
 
-/// Returns the value with every path in it resolved by its words alone, if that makes a difference.
+/// Returns the value with every path and address in it resolved by its words alone, if that makes a
+/// difference.
 pub(crate) fn without_detours(value: &Value) -> Option<Value> {
     match value {
-        Value::String(text) => plain_path(text).map(Value::String),
+        Value::String(text) => plain_address(text)
+            .or_else(|| plain_path(text))
+            .map(Value::String),
         Value::Array(list) => {
             let plain: Vec<Option<Value>> = list.iter().map(without_detours).collect();
             plain.iter().any(Option::is_some).then(|| {
@@ -33,6 +37,19 @@ pub(crate) fn without_detours(value: &Value) -> Option<Value> {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
+}
+
+/// The address as a client reads it, without names and passwords in it; nothing if it is written so.
+fn plain_address(text: &str) -> Option<String> {
+    if !text.contains(':') {
+        return None;
+    }
+    let mut url = Url::parse(text).ok().filter(Url::has_host)?;
+    let named = url.set_username("").and_then(|()| url.set_password(None));
+    named.ok()?;
+    let plain = String::from(url);
+    let differs = plain != text && plain.strip_suffix('/') != Some(text);
+    differs.then_some(plain)
 }
 
 /// The path without `.`, `..` and empty segments; nothing if it has none of them. What `..` leads
@@ -90,10 +107,25 @@ mod tests {
             ("..", Some("..")),
             ("notes/a.txt", None),
             ("notes/", None),
-            ("https://a.example/../b", None),
             ("a sentence.. and a half", None),
         ] {
             assert_eq!(plain_path(path).as_deref(), plain, "{path}");
+        }
+        for (address, plain) in [
+            ("https://a.example/../b", Some("https://a.example/b")),
+            ("https://a.example@b.example/c", Some("https://b.example/c")),
+            (
+                "https://a.example\\@b.example",
+                Some("https://a.example/@b.example"),
+            ),
+            ("http:/\tb.example/", Some("http://b.example/")),
+            ("https://A.example:443/x", Some("https://a.example/x")),
+            ("https://a.example", None),
+            ("https://a.example/x?y#z", None),
+            ("mailto:ada@a.example", None),
+            ("note: see below", None),
+        ] {
+            assert_eq!(plain_address(address).as_deref(), plain, "{address}");
         }
         assert_eq!(
             without_detours(&json!({"a": ["x/../y", 1], "b": "c"})),

@@ -4,6 +4,7 @@
 //! must not take it for a yes.
 
 use super::evaluate::Scope;
+use super::hosts::HostPrefixes;
 use super::parse::Expression;
 use super::plain_paths::without_detours;
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
@@ -17,6 +18,7 @@ pub struct Condition {
     source: String,
     expression: Expression,
     arguments: ArgumentUse,
+    hosts: HostPrefixes,
 }
 
 /// The arguments of a call that a predicate looks at.
@@ -33,10 +35,12 @@ impl Condition {
     pub fn parse(source: &str) -> Result<Self, String> {
         let expression = Expression::parse(source).map_err(|error| error.to_string())?;
         let arguments = argument_use(expression.tree());
+        let hosts = HostPrefixes::of(expression.tree());
         Ok(Self {
             source: source.to_owned(),
             expression,
             arguments,
+            hosts,
         })
     }
 
@@ -71,11 +75,17 @@ impl Condition {
             .map_err(|error| error.to_string())
     }
 
-    /// Returns whether it is true of a call's arguments, as they are written and as the paths in
-    /// them lead: `args.name`, or the bare name of an argument.
+    /// Returns whether an argument only looks like an address that the predicate is about.
+    pub(crate) fn mistakes_host(&self, args: &Value) -> bool {
+        self.hosts.mistake(args)
+    }
+
+    /// Returns whether it is true of a call's arguments, as they are written and as the paths and
+    /// addresses in them lead: `args.name`, or the bare name of an argument.
     pub fn holds_for_args(&self, args: &Value) -> Result<bool, String> {
         let plain = without_detours(args);
-        Ok(self.holds_for_written(args)?
+        Ok(!self.mistakes_host(args)
+            && self.holds_for_written(args)?
             && plain.map_or(Ok(true), |plain| self.holds_for_written(&plain))?)
     }
 

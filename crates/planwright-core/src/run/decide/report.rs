@@ -5,7 +5,8 @@ use crate::digest::Digest;
 use crate::id::AttemptNo;
 use crate::plan::StepIx;
 use crate::run::{
-    CallEffect, Refusal, Run, RunEvent, RunState, StepError, StepErrorCode, StepState, Tally,
+    AgentWork, CallEffect, Refusal, Run, RunEvent, RunState, StepError, StepErrorCode, StepState,
+    Tally,
 };
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
@@ -29,6 +30,9 @@ impl Run {
             });
         };
         let event = match answer {
+            CallReport::Succeeded(_) if self.is_only_a_word(ix) => {
+                self.failed(ix, tally, nothing_done(), now)
+            }
             CallReport::Succeeded(value) => RunEvent::AttemptSucceeded {
                 step,
                 attempt,
@@ -64,6 +68,20 @@ impl Run {
             CallReport::Lost { reason } => self.interrupted(ix, tally, class, reason),
         };
         Ok(vec![event])
+    }
+
+    /// Returns whether a model says that the work of an agent step is done and no call was made
+    /// for it, although it could have made some.
+    fn is_only_a_word(&self, ix: StepIx) -> bool {
+        let Some(agent) = self.definition(ix).agent.as_deref() else {
+            return false;
+        };
+        let could_call = agent.max_calls() > 0 && !self.plan.document().agent_tools().is_empty();
+        // What a program of the operator's does besides its calls cannot be seen.
+        let by_model = agent.executor.is_none();
+        let made_calls = self.agent_work(ix).is_some_and(AgentWork::made_calls);
+        // In a conversation an answer is the work.
+        by_model && !agent.converse && could_call && !made_calls
     }
 
     pub(super) fn in_flight(&self, ix: StepIx) -> Option<(Tally, EffectClass)> {
@@ -208,4 +226,14 @@ impl Run {
             },
         }
     }
+}
+
+/// What an agent step says that ended without a call.
+fn nothing_done() -> StepError {
+    StepError::new(
+        StepErrorCode::NothingDone,
+        "the model said that it was done, and no tool was called: a step that only answers is a \
+         `think` step, or has `maxCalls: 0`",
+    )
+    .retryable(true)
 }

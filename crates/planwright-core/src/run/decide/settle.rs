@@ -21,7 +21,10 @@ impl Run {
                 let steps_digest = self.steps_digest();
                 match self.failed_step() {
                     Some(_) => vec![RunEvent::RunFailed { steps_digest }],
-                    None => vec![RunEvent::RunCompleted { steps_digest }],
+                    None => vec![RunEvent::RunCompleted {
+                        steps_digest,
+                        failures: self.count_failures(),
+                    }],
                 }
             }
             RunState::Running

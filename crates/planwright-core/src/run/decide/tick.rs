@@ -27,8 +27,13 @@ impl Run {
             let StepState::Running { tally, class, .. } = self.step(ix) else {
                 return None;
             };
-            let seconds = self.definition(ix).timeout_seconds.unwrap_or_default();
-            let message = format!("timeout: no answer within {seconds} s");
+            let seconds = self.time_limit(ix).unwrap_or_default().as_secs_f64();
+            let default = if self.definition(ix).timeout_seconds.is_none() {
+                ", the time limit of calls whose step names none"
+            } else {
+                ""
+            };
+            let message = format!("timeout: no answer within {seconds} s{default}");
             Some(match class {
                 EffectClass::Safe | EffectClass::Keyed => self.failed(
                     ix,

@@ -82,6 +82,7 @@ fn print_event(printer: Printer, event: &PlanEvent) -> Result<(), Failure> {
                 | StepStatus::OutcomeUnknown,
             ),
         ) => RED,
+        (EventName::RunCompleted, _) if event.error.is_some() => RED,
         (EventName::RunCompleted, _) | (_, Some(StepStatus::Completed)) => GREEN,
         (
             _,

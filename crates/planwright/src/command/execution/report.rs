@@ -5,12 +5,13 @@ use crate::command::execution::reflection::{criterion_lines, reflection_lines};
 use crate::exit::Failure;
 use crate::terminal::dag;
 use crate::terminal::pending_calls::waiting_calls;
+use crate::terminal::plan_status::status_style;
 use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use crate::workspace::app::App;
 use crate::workspace::run_selector::{resume_command, selector_of};
 use crate::workspace::variables::quote_word;
 use planwright_core::run::{Run, RunReport, RunState, StepState};
-use planwright_core::status::{RunStatus, StepStatus};
+use planwright_core::status::StepStatus;
 use planwright_server::documents::read_run_result;
 
 /// Prints the outcome of the run and the next commands.
@@ -84,12 +85,8 @@ fn print_summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> 
     {
         printer.data(&text)?;
     }
-    let style = match report.status {
-        RunStatus::Completed => GREEN,
-        RunStatus::Failed | RunStatus::Cancelled => RED,
-        _ => YELLOW,
-    };
-    let word = printer.out(style, report.status.as_str());
+    let word = report.status.as_str();
+    let word = printer.out(status_style(word), word);
     let done = format!(
         "{} of {} steps in {}",
         run.completed_steps(),

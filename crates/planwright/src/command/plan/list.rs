@@ -1,7 +1,7 @@
 //! `list`: the plans, most recently changed first.
 
 use crate::exit::{Exit, Failure};
-use crate::terminal::plan_status::{StatusNote, load_status_line};
+use crate::terminal::plan_status::{StatusNote, load_status_line, status_style};
 use crate::terminal::printer::{DIM, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::maintenance::run_due_maintenance;
@@ -77,14 +77,18 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         lines.extend(unreadable);
         printer.document(&lines)?;
     } else {
+        let width = lines.iter().map(|plan| plan.status.len()).max();
+        let width = width.unwrap_or_default().max(12);
         for (plan, note) in lines.iter().zip(notes) {
+            let status = format!("{:width$}", plan.status);
+            let status = printer.out(status_style(&plan.status), &status);
             let title = line(&plan.title);
             let note = note
                 .map(|note: StatusNote| printer.out(DIM, &format!("  ({})", note.short())))
                 .unwrap_or_default();
             printer.data(&format!(
-                "{:24}  {:12}  v{:<3} {:>5} steps  {title}{note}",
-                plan.id, plan.status, plan.version, plan.steps
+                "{:24}  {status}  v{:<3} {:>5} steps  {title}{note}",
+                plan.id, plan.version, plan.steps
             ))?;
         }
         if lines.is_empty() && !damaged {

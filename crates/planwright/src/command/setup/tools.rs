@@ -171,7 +171,11 @@ fn print_tool_line(printer: Printer, tool: &KnownTool) -> Result<(), Failure> {
     let digest = tool.digest.short();
     printer.data(&format!(
         "{name}  {class:6}  {reads:9}  {digest}  {short}{more}"
-    ))
+    ))?;
+    match &tool.doubt {
+        Some(doubt) => printer.data(&format!("    {} {doubt}", printer.out(YELLOW, "!"))),
+        None => Ok(()),
+    }
 }
 
 fn tool_document(tool: &Arc<KnownTool>) -> Value {
@@ -183,6 +187,7 @@ fn tool_document(tool: &Arc<KnownTool>) -> Value {
         "class": tool.class.as_str(),
         "readOnly": tool.is_read_only(),
         "believed": tool.trusted,
+        "doubt": tool.doubt,
         "title": definition.title,
         "description": definition.description,
         "digest": tool.digest,

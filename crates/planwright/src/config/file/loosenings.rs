@@ -7,6 +7,7 @@
 use super::tables::{HttpGet, Tool};
 use super::{Config, FILE};
 use crate::config::executors::ScopeMode;
+use crate::config::retention::After;
 use crate::trust::{Loosening, Subject};
 use planwright_core::policy::{
     AdjustmentConsent, LateChoice, Mode, Patterns, RolesTable, RuleDocument, Verdict,
@@ -35,6 +36,7 @@ impl Config {
         found.extend(self.secret_loosenings());
         found.extend(self.sending_loosenings());
         found.extend(self.service_loosenings());
+        found.extend(self.removal_loosening());
         found
     }
 
@@ -92,6 +94,10 @@ impl Config {
             self.serve.metrics_public = false;
             self.serve.allow_hosts.clear();
             self.serve.allow_origins.clear();
+        }
+        if is_ignored(Subject::Removal) {
+            self.retention.remove_after = None;
+            self.retention.remove_artifacts_after = None;
         }
         self
     }
@@ -286,6 +292,25 @@ impl Config {
     }
 }
 
+impl Config {
+    /// What is removed for good cannot be brought back by the user who trusts the folder later.
+    fn removal_loosening(&self) -> Option<Loosening> {
+        let seconds =
+            |after: Option<After>| after.and_then(After::duration).map(|span| span.as_secs());
+        let plans = seconds(self.retention.remove_after);
+        let artifacts = seconds(self.retention.remove_artifacts_after);
+        (plans.is_some() || artifacts.is_some()).then(|| {
+            Loosening::new(
+                Subject::Removal,
+                FILE,
+                "[retention]",
+                "plans that were put away, or large values without a journal, are removed for good",
+                &json!([plans, artifacts]),
+            )
+        })
+    }
+}
+
 /// Returns whether a rule lets calls through. One that only warns decides nothing.
 fn allows(rule: &RuleDocument, mode: Option<Mode>) -> bool {
     let mode = rule.mode.or(mode).unwrap_or(Mode::Enforce);
@@ -380,6 +405,8 @@ mod tests {
             content = true
             [serve]
             allow_origins = ["https://evil.example"]
+            [retention]
+            remove_after = "30d"
         "#;
         let expected = [
             "policy rules",
@@ -393,6 +420,7 @@ mod tests {
             "webhook ops",
             "telemetry export",
             "service access",
+            "retention removal",
         ];
         assert_eq!(subjects(text), expected);
         let config = Config::parse(text).unwrap();

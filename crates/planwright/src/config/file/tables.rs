@@ -60,6 +60,8 @@ pub(super) struct Tool {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LimitsTable {
     pub(super) global: Option<usize>,
+    /// The time limit of calls whose step names none.
+    pub(super) call_timeout_seconds: Option<u64>,
     pub(super) per_server: BTreeMap<String, usize>,
     pub(super) per_tool: BTreeMap<String, usize>,
 }

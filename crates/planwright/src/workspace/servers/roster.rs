@@ -48,7 +48,7 @@ pub(crate) struct ListedServer {
     shadowed_by: Option<Source>,
     /// Its own word about its tools is taken.
     believed: bool,
-    spec: Result<ServerSpec, String>,
+    pub(crate) spec: Result<ServerSpec, String>,
 }
 
 /// What stands between a server and its use.

@@ -4,7 +4,7 @@ use super::find_server;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::line;
 use crate::terminal::trust_prompt::{self, Detail};
-use crate::trust::{TrustState, server_loosening};
+use crate::trust::{TrustState, forget_hints, server_loosening};
 use crate::workspace::app::CommandContext;
 use crate::workspace::principal::refuse_agents;
 use crate::workspace::servers::{ListedServer, Source};
@@ -29,7 +29,12 @@ pub(crate) fn trust_server(context: &CommandContext, args: &TrustArgs) -> Result
     let printer = context.printer;
     let server = find_server(&roster, &args.name)?;
     if is_own(server) {
-        printer.talk("it is in your own planwright.toml, so it is trusted already");
+        refuse_agents("trust servers")?;
+        printer.talk(
+            "it is in your own planwright.toml, so it is trusted already; from now on what its \
+             tools say about themselves counts again",
+        );
+        forget_server(server)?;
         return trust_prompt::print_trusted(printer, &server.name, server.digest);
     }
     server.launch.check().map_err(|problem| {
@@ -44,6 +49,7 @@ pub(crate) fn trust_server(context: &CommandContext, args: &TrustArgs) -> Result
     roster
         .trust
         .grant(&server.name, server.digest, &server.launch.line())?;
+    forget_server(server)?;
     trust_prompt::print_trusted(printer, &server.name, server.digest)
 }
 
@@ -63,6 +69,11 @@ pub(crate) fn untrust_server(
         );
     }
     trust_prompt::print_untrusted(printer, &args.name, found)
+}
+
+/// Who trusts a server trusts what its tools say about themselves from now on.
+fn forget_server(server: &ListedServer) -> Result<(), Failure> {
+    server.spec.as_ref().map_or(Ok(()), forget_hints)
 }
 
 /// Returns whether it is trusted because the user wrote it down.
