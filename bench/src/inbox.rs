@@ -5,7 +5,8 @@ use crate::client::Served;
 use anyhow::{Result, ensure};
 use planwright_adapters::demo::Demo;
 use planwright_adapters::files::FileArtifacts;
-use planwright_adapters::sqlite::SqliteStore;
+use planwright_adapters::signing::{KeyOrigin, SigningKey};
+use planwright_adapters::sqlite::{Options, SqliteStore, StoreOwner};
 use planwright_adapters::toolbox::{InProcessServer, Toolbox, ToolboxOptions};
 use planwright_core::plan::{Bounds, Document};
 use planwright_core::principal::{Assurance, Principal};
@@ -90,7 +91,14 @@ fn looks(binary: &Path, workspace: &Path, over: usize) -> Result<Looks> {
 }
 
 fn engine(database: &Path) -> Result<Engine> {
-    let store = Arc::new(SqliteStore::open(database)?);
+    // The program that is measured has its home in the workspace, and finds the key there.
+    let workspace = database.ancestors().nth(2).unwrap_or(database);
+    let key = workspace.join(".config/planwright/store.key");
+    let key = SigningKey::read_or_create(&key, KeyOrigin::MadeHere)?;
+    let store = Arc::new(SqliteStore::open_with(Options {
+        owner: StoreOwner::Key(Arc::new(key)),
+        ..Options::new(database)
+    })?);
     let artifacts = PathBuf::from(format!("{}-artifacts", database.display()));
     let servers: [Arc<dyn InProcessServer>; 1] = [Arc::new(Demo)];
     let tools = Arc::new(Toolbox::new(servers, ToolboxOptions::default())?);

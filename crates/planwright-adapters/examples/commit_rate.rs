@@ -3,7 +3,8 @@
 //!
 //! `cargo run --release -p planwright-adapters --example commit_rate [directory]`
 
-use planwright_adapters::sqlite::{IdleStore, Options, Protection, SqliteStore};
+use planwright_adapters::signing::SigningKey;
+use planwright_adapters::sqlite::{IdleStore, Options, Protection, SqliteStore, StoreOwner};
 use planwright_adapters::vault::{Passphrase, StretchCost};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
@@ -33,11 +34,13 @@ async fn main() -> Result<(), Failure> {
     let bare = bare(&directory.path().join("bare.db"))?;
     let store = Arc::new(SqliteStore::open(&directory.path().join("store.db"))?);
     let store_with_keys = SqliteStore::open(&directory.path().join("keyed.db"))?;
+    let owned_store = SqliteStore::open_with(owned(&directory.path().join("owned.db"))?)?;
     let sealed_store = SqliteStore::open_with(sealed(&directory.path().join("sealed.db"))?)?;
     let mut plain = Chain::new("run/plain", false)?;
     let mut keyed = Chain::new("run/keyed", true)?;
+    let mut owned_chain = Chain::new("run/owned", true)?;
     let mut sealed_chain = Chain::new("run/sealed", true)?;
-    let mut times = [const { Vec::new() }; 4];
+    let mut times = [const { Vec::new() }; 5];
     for _ in 0..ROUNDS {
         let started = Instant::now();
         commit_bare(&bare)?;
@@ -49,16 +52,20 @@ async fn main() -> Result<(), Failure> {
         keyed.grow(&store_with_keys, COMMITS_PER_ROUND).await?;
         times[2].push(started.elapsed());
         let started = Instant::now();
-        sealed_chain.grow(&sealed_store, COMMITS_PER_ROUND).await?;
+        owned_chain.grow(&owned_store, COMMITS_PER_ROUND).await?;
         times[3].push(started.elapsed());
+        let started = Instant::now();
+        sealed_chain.grow(&sealed_store, COMMITS_PER_ROUND).await?;
+        times[4].push(started.elapsed());
     }
     for (name, at) in [("median", ROUNDS / 2), ("best", 0)] {
-        let [bare, plain, keyed, sealed] =
+        let [bare, plain, keyed, owned, sealed] =
             times.each_mut().map(|times| rate_of(times, at as usize));
         println!("{name} round");
         println!("  bare                {bare:>7.0}/s");
         println!("  store               {plain:>7.0}/s  {:.2}", plain / bare);
         println!("  store, with keys    {keyed:>7.0}/s  {:.2}", keyed / bare);
+        println!("  the same, marked    {owned:>7.0}/s  {:.2}", owned / bare);
         println!(
             "  the same, encrypted {sealed:>7.0}/s  {:.2}",
             sealed / bare
@@ -73,6 +80,15 @@ async fn main() -> Result<(), Failure> {
     let took = encrypt(&directory.path().join("store.db"))?;
     println!("encrypting {entries} entries: {:.2} s", took.as_secs_f64());
     Ok(())
+}
+
+/// A store whose owner marks what is written, as every store of the program.
+fn owned(path: &Path) -> Result<Options, Failure> {
+    let key = SigningKey::random().map_err(|error| error.to_string())?;
+    Ok(Options {
+        owner: StoreOwner::Key(Arc::new(key)),
+        ..Options::new(path)
+    })
 }
 
 fn sealed(path: &Path) -> Result<Options, Failure> {

@@ -10,6 +10,7 @@ mod outbound;
 pub mod process;
 mod scarcity;
 pub mod secrets;
+pub mod signing;
 pub mod sqlite;
 mod tls;
 pub mod toolbox;

@@ -13,6 +13,7 @@ mod log;
 mod plan;
 mod planning;
 mod policy;
+mod receipt;
 mod reflection;
 mod run;
 mod schema;
@@ -30,6 +31,10 @@ pub use log::LogLine;
 pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
 pub use planning::{CreateResult, ModelCostLine, PlanningLine, PromptResult};
 pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};
+pub use receipt::{
+    ReceiptApproval, ReceiptCall, ReceiptHead, ReceiptOutcome, ReceiptPlan, ReceiptRun,
+    ReceiptStatement,
+};
 pub use reflection::{CriteriaResult, CriterionWire, ReflectionWire};
 pub use run::{
     AskedCallWire, DryRunStep, ErrorWire, ItemResult, LargeValue, RunResult, StepResult,

@@ -118,7 +118,7 @@ pub use review::given_approval::GivenApproval;
 pub use review::inbox::{AwaitingPeople, Inbox};
 pub use review::missing_executor::MissingExecutor;
 pub use review::plans::{Candidate, Plans, ReviewError, ShownPlan, StoreOptions};
-pub use review::revocation::{Sweep, Swept};
+pub use review::revocation::{LostApprovals, Sweep, Swept, adoption_rule};
 pub use run::command::CommandError;
 pub use run::handle::RunHandle;
 pub use run::options::RunOptions;

@@ -7,6 +7,7 @@
 
 use super::anchor::Anchor;
 use super::heads::{Heads, Share};
+use super::identity;
 use super::open::{self, OpenStoreError, Options, checkpoint};
 use super::recode::{self, Recoded};
 use super::{schema, vault};
@@ -110,7 +111,8 @@ impl IdleStore {
             return Err(RewriteStoreError::NoStore(options.path));
         }
         let (heads, promises) = lock_alone(&options)?;
-        let (connection, cipher) = open::writer(&options)?;
+        let (mut connection, cipher) = open::writer(&options)?;
+        identity::refuse_foreign(&mut connection, &options)?;
         options.passphrase = None;
         let anchor = Anchor::new(promises, &connection)?;
         if let Some(loss) = anchor.losses(&connection)?.first() {

@@ -5,6 +5,7 @@
 //! a second file, so that a lost tail of the write-ahead log is noticed and reported instead of
 //! passing for a shorter journal.
 
+mod adoption;
 mod anchor;
 mod answers;
 mod backup;
@@ -14,6 +15,7 @@ mod fault;
 mod feed;
 mod fence;
 mod heads;
+mod identity;
 mod idle;
 mod inspect;
 mod lease;
@@ -36,8 +38,10 @@ mod vacuum;
 mod vault;
 mod writer;
 
+pub use adoption::{Adopted, Belongings};
 pub use anchor::Loss;
 pub use backup::{BackedFile, Manifest};
+pub use identity::{ForeignStore, StoreOwner};
 pub use idle::{IdleStore, Protection, RewriteProgress, RewriteStoreError, Rewritten, Tell};
 pub use lock_holder::{LockHolder, find_lock_holder};
 pub use open::{OpenStoreError, Options, is_encrypted, is_missing};

@@ -2,6 +2,7 @@
 //! set up.
 
 use super::fault::describe;
+use super::identity::{ForeignStore, StoreOwner};
 use super::{schema, vault};
 use crate::vault::{Cipher, Passphrase, ReadPassphraseError, StretchCost, UnlockError};
 use planwright_core::journal::Head;
@@ -33,6 +34,10 @@ pub struct Options {
     pub passphrase: Option<Passphrase>,
     /// The cost of trying a passphrase, for a store that is created.
     pub cost: StretchCost,
+    /// Whose store it has to be for anything to be written.
+    pub owner: StoreOwner,
+    /// `true` to make a store the owner's that is not: nobody else may have it open.
+    pub adopt: bool,
 }
 
 impl Options {
@@ -44,6 +49,8 @@ impl Options {
             max_heads_bytes: 4 * 1024 * 1024,
             passphrase: None,
             cost: StretchCost::DEFAULT,
+            owner: StoreOwner::Unchecked,
+            adopt: false,
         }
     }
 
@@ -91,6 +98,8 @@ pub enum OpenStoreError {
     Passphrase(#[from] ReadPassphraseError),
     #[error("another process is rewriting the store")]
     Rewriting,
+    #[error("the store was not adopted: {0}")]
+    Foreign(ForeignStore),
     #[error("{}", describe(.0))]
     Sqlite(rusqlite::Error),
     #[error("cannot start the writer thread")]

@@ -6,7 +6,7 @@ use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 
 impl ClassifiedError for OpenStoreError {
     fn class(&self) -> ErrorClass {
-        use ErrorKind::{Damaged, Invalid, Locked, Unavailable};
+        use ErrorKind::{Damaged, Forbidden, Invalid, Locked, Unavailable};
         match self {
             Self::Encrypted => Locked.with_code("store_encrypted"),
             Self::NotEncrypted => Locked.with_code("store_not_encrypted"),
@@ -18,6 +18,7 @@ impl ClassifiedError for OpenStoreError {
             Self::Passphrase(_) => Invalid.with_code("passphrase_unusable"),
             Self::NotADatabase => Damaged.with_code("not_a_store"),
             Self::Missing(_) => Damaged.with_code("store_missing"),
+            Self::Foreign(_) => Forbidden.with_code("store_not_adopted"),
             Self::NewerSchema { .. } => Unavailable.with_code("store_too_new"),
             Self::Locked | Self::Rewriting => Unavailable.with_code("store_busy"),
             Self::UnsafeSqlite(_)
@@ -40,6 +41,7 @@ impl ClassifiedError for OpenStoreError {
             )),
             Self::Passphrase(_) => None,
             Self::Full => Some(Hint::FreeSpace),
+            Self::Foreign(_) => Some(Hint::AdoptStore),
             Self::Locked => Some(Hint::FindStoreHolder),
             Self::Missing(_) => Some(Hint::Text(
                 "planwright store restore BACKUP --replace brings a backup back; to begin afresh, remove the files beside it too"

@@ -3,6 +3,7 @@
 use super::anchor::Anchor;
 use super::fault::{failed, of_stream};
 use super::feed;
+use super::identity::Belonging;
 use super::lease;
 use super::open::{self, Options};
 use super::owner::is_alive;
@@ -10,7 +11,7 @@ use super::sealed_journal::{
     After, ReadSealedError, SealedEntry, SealedFiles, SealedRow, find_row, unsealed_sql,
 };
 use super::sealing::{self, LabelRow, open_entry, unopened};
-use super::transaction::{head_of, message_hash, records_of, stream_id};
+use super::transaction::{entry_mark, head_of, message_hash, records_of, stream_id};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
@@ -40,19 +41,25 @@ pub(super) struct Reader {
     options: Arc<Options>,
     owners_directory: PathBuf,
     anchor: Arc<Anchor>,
+    belonging: Arc<Belonging>,
     cipher: Arc<Cipher>,
     sealed: SealedFiles,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Reader {
-    pub(super) fn new(options: Arc<Options>, anchor: Arc<Anchor>, cipher: Arc<Cipher>) -> Self {
+    pub(super) fn new(
+        options: Arc<Options>,
+        (anchor, belonging): (Arc<Anchor>, Arc<Belonging>),
+        cipher: Arc<Cipher>,
+    ) -> Self {
         let owners_directory = options.beside(".owners");
         Self {
             sealed: SealedFiles::new(options.beside("-sealed")),
             options,
             owners_directory,
             anchor,
+            belonging,
             cipher,
             idle: Mutex::default(),
         }
@@ -131,9 +138,8 @@ impl Reader {
                     .map_err(|error| failed(&error))?;
                 let (records, is_cut) = self.read_remains(&snapshot, stream, after, limit)?;
                 if records.len() < limit && !is_cut {
-                    check_end(
+                    self.check_end(
                         &snapshot,
-                        &self.cipher,
                         stream,
                         records.last().map_or(after, |record| record.seq),
                     )?;
@@ -227,6 +233,37 @@ impl Reader {
             }
         }
         Ok((records, bytes >= MAX_PAGE_BYTES))
+    }
+
+    /// Checks that a read which stopped at `last` stopped at the end, and that the owner of the store
+    /// wrote that end: in a damaged tree a walk can end too early, and who has only the file can
+    /// make up a chain of hashes.
+    fn check_end(
+        &self,
+        connection: &Connection,
+        stream: &StreamName,
+        last: u64,
+    ) -> Result<(), StoreError> {
+        let (end, mark) = find_marked_head(connection, &self.cipher, stream)?;
+        let damaged = |reason: String| StoreError::Damaged {
+            stream: stream.clone(),
+            reason,
+        };
+        if last < end.seq {
+            let end = end.seq;
+            return Err(damaged(format!(
+                "entry {end} is there, but reading ends at {last}"
+            )));
+        }
+        if let Some(marker) = self.belonging.expects()
+            && !marker.is_marked(&stream.to_string(), end, mark.as_deref())
+        {
+            return Err(damaged(format!(
+                "entry {} was not written with the key of this store: the journal was changed",
+                end.seq
+            )));
+        }
+        Ok(())
     }
 
     pub(super) fn head(&self, stream: &StreamName) -> Result<Head, StoreError> {
@@ -428,37 +465,41 @@ fn find_head(
     cipher: &Cipher,
     stream: &StreamName,
 ) -> Result<Head, StoreError> {
-    let name = stream.to_string();
-    let head = || -> Result<Head, rusqlite::Error> {
-        let Some(id) = stream_id(connection, &name)? else {
-            return Ok(Head::EMPTY);
-        };
-        let head = match find_row(connection, id)? {
-            Some(sealed) => sealed.head,
-            None => head_of(connection, id)?,
-        };
-        Ok(sealing::mask_head(cipher, &name, head))
-    };
-    head().map_err(|error| of_stream(stream, &error))
+    let (head, _) = find_kept_head(connection, stream, false)?;
+    Ok(sealing::mask_head(cipher, &stream.to_string(), head))
 }
 
-/// Checks that a read which stopped at `last` stopped at the end: in a damaged tree a walk can end
-/// too early.
-fn check_end(
+/// The last entry of a stream, with its mark.
+pub(super) fn find_marked_head(
     connection: &Connection,
     cipher: &Cipher,
     stream: &StreamName,
-    last: u64,
-) -> Result<(), StoreError> {
-    let end = find_head(connection, cipher, stream)?.seq;
-    if last < end {
-        let reason = format!("entry {end} is there, but reading ends at {last}");
-        return Err(StoreError::Damaged {
-            stream: stream.clone(),
-            reason,
-        });
-    }
-    Ok(())
+) -> Result<(Head, Option<Vec<u8>>), StoreError> {
+    let (head, mark) = find_kept_head(connection, stream, true)?;
+    Ok((sealing::mask_head(cipher, &stream.to_string(), head), mark))
+}
+
+/// The last entry as the database has it. A mark stands behind the body, so it is read on demand.
+fn find_kept_head(
+    connection: &Connection,
+    stream: &StreamName,
+    with_mark: bool,
+) -> Result<(Head, Option<Vec<u8>>), StoreError> {
+    let head = || -> Result<(Head, Option<Vec<u8>>), rusqlite::Error> {
+        let Some(id) = stream_id(connection, &stream.to_string())? else {
+            return Ok((Head::EMPTY, None));
+        };
+        if let Some(sealed) = find_row(connection, id)? {
+            return Ok((sealed.head, sealed.mark));
+        }
+        let head = head_of(connection, id)?;
+        let mark = match with_mark {
+            true => entry_mark(connection, id, head.seq)?,
+            false => None,
+        };
+        Ok((head, mark))
+    };
+    head().map_err(|error| of_stream(stream, &error))
 }
 
 const COUNTS: &str =

@@ -9,6 +9,7 @@ use super::backup::{
     ARTIFACTS, BackedFile, DATABASE, FORMAT, MANIFEST, Manifest, SEALED, check_copy, copy_file,
     create_directory, failed, hash_file, sync_directory,
 };
+use super::identity;
 use super::idle::{RewriteProgress, RewriteStoreError, Tell, lock_alone, replace};
 use super::open::{self, Options};
 use super::sealed_journal::is_sealed_name;
@@ -132,6 +133,7 @@ pub fn restore(restore: &Restore, tell: Tell<'_>) -> Result<Restored, RewriteSto
     crash::point("restore: old values removed");
     let connection = open::connect(to)?;
     vault::finish(&connection)?;
+    identity::follow_restore(&connection, to)?;
     open::checkpoint(&connection, "TRUNCATE")?;
     let (tokens_revoked, commands_refused) = settled;
     Ok(Restored {
@@ -161,7 +163,17 @@ fn write_beside(
         Err(RewriteStoreError::Damaged(_)) if !manifest.damage.is_empty() => {}
         Err(error) => return Err(error),
     }
-    let settled = settle(&mut new, &cipher, restore.keep_tokens, restore.now)?;
+    let transaction = new.transaction()?;
+    let settled = settle(
+        &transaction,
+        &cipher,
+        (restore.keep_tokens, REFUSAL),
+        restore.now,
+    )?;
+    if cipher.is_sealed() {
+        transaction.execute("UPDATE vault SET unfinished = 1", [])?;
+    }
+    transaction.commit()?;
     drop(new);
     std::fs::File::open(path)
         .and_then(|file| file.sync_all())
@@ -215,25 +227,25 @@ fn copy_database(
     Ok((new, cipher))
 }
 
-/// Fences off owners, answers commands, revokes tokens. Returns how many tokens and commands.
-fn settle(
-    new: &mut Connection,
+/// Fences off owners, answers commands, revokes tokens, inside a transaction. Returns how many
+/// tokens and commands.
+pub(super) fn settle(
+    transaction: &Connection,
     cipher: &Cipher,
-    keep_tokens: bool,
+    (keep_tokens, refusal): (bool, &str),
     now: Timestamp,
 ) -> Result<(u64, u64), RewriteStoreError> {
-    let transaction = new.transaction()?;
     transaction.execute("UPDATE leases SET epoch = epoch + 1, owner = NULL", [])?;
     let waiting: Vec<i64> = transaction
         .prepare("SELECT id FROM messages WHERE answered = 0")?
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for id in &waiting {
-        let refusal = seal_refusal(cipher, *id, REFUSAL).map_err(StoreError::from)?;
+        let refusal = seal_refusal(cipher, *id, refusal).map_err(StoreError::from)?;
         let sql = "UPDATE messages SET answered = 1, refusal = ?2 WHERE id = ?1";
         transaction.execute(sql, params![id, refusal])?;
     }
-    let valid: Vec<Token> = all_tokens(&transaction, cipher)?
+    let valid: Vec<Token> = all_tokens(transaction, cipher)?
         .into_iter()
         .filter(|token| token.is_valid(now))
         .collect();
@@ -247,10 +259,6 @@ fn settle(
         let sql = "UPDATE tokens SET revoked_at = ?2, mark = ?3 WHERE id = ?1";
         transaction.execute(sql, params![token.id.0, now.as_millis(), mark])?;
     }
-    if cipher.is_sealed() {
-        transaction.execute("UPDATE vault SET unfinished = 1", [])?;
-    }
-    transaction.commit()?;
     Ok((revoked.len() as u64, waiting.len() as u64))
 }
 

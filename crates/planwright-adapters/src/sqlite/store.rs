@@ -5,6 +5,7 @@ use super::changes::{ChangeWatch, Source};
 use super::fault::{Stop, is_io_failure};
 use super::fence::{Fence, FenceWatch, PanicGuard};
 use super::heads::{Heads, Share};
+use super::identity::{self, Belonging, ForeignStore};
 use super::open::{self, OpenStoreError, Options};
 use super::probe;
 use super::reader::Reader;
@@ -42,6 +43,7 @@ pub struct SqliteStore {
     options: Arc<Options>,
     reader: Arc<Reader>,
     cipher: Arc<Cipher>,
+    belonging: Arc<Belonging>,
     changes: ChangeWatch,
     mail: ChangeWatch,
     fence: Arc<Fence>,
@@ -72,8 +74,9 @@ impl SqliteStore {
         // our looks.
         let (heads, promises) = open_heads(&options)?;
         open::refuse_missing(&options, &promises)?;
-        let (connection, cipher) =
+        let (mut connection, cipher) =
             open::writer(&options).map_err(|error| name_cause(&options, error))?;
+        let belonging = Arc::new(identity::claim(&mut connection, &options)?);
         let options = Arc::new(Options {
             passphrase: None,
             ..options
@@ -89,7 +92,7 @@ impl SqliteStore {
             (connection, Arc::clone(&cipher)),
             (Arc::clone(&options), Arc::clone(&fence)),
             heads,
-            Arc::clone(&anchor),
+            (Arc::clone(&anchor), Arc::clone(&belonging)),
             count,
         );
         let writer = Arc::new(Mutex::new(writer));
@@ -105,10 +108,11 @@ impl SqliteStore {
         Ok(Self {
             reader: Arc::new(Reader::new(
                 Arc::clone(&options),
-                anchor,
+                (anchor, Arc::clone(&belonging)),
                 Arc::clone(&cipher),
             )),
             cipher,
+            belonging,
             options,
             changes,
             mail,
@@ -119,6 +123,15 @@ impl SqliteStore {
             writer,
             thread: Some(thread),
         })
+    }
+
+    /// Returns why the store can only be read, if that is so: it is not its opener's.
+    pub fn foreign(&self) -> Option<&ForeignStore> {
+        self.belonging.foreign()
+    }
+
+    pub(super) fn belonging(&self) -> &Arc<Belonging> {
+        &self.belonging
     }
 
     pub fn path(&self) -> &Path {
@@ -244,15 +257,23 @@ fn name_cause(options: &Options, error: OpenStoreError) -> OpenStoreError {
 fn open_heads(options: &Options) -> Result<(Heads, HashMap<String, Head>), OpenStoreError> {
     open::create_directory(&options.path)?;
     let path = options.beside("-heads");
+    // Owners of runs from before a store was adopted must not go on in it meanwhile.
+    let share = match options.adopt {
+        true => Share::Alone,
+        false => Share::Shared,
+    };
     let deadline = Instant::now() + options.busy_timeout;
     loop {
-        match Heads::open(&path, Share::Shared) {
+        match Heads::open(&path, share) {
             Ok(opened) => return Ok(opened),
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
                 return Err(OpenStoreError::File {
                     path,
                     source: error,
                 });
+            }
+            Err(_) if Instant::now() >= deadline && options.adopt => {
+                return Err(OpenStoreError::Locked);
             }
             Err(_) if Instant::now() >= deadline => return Err(OpenStoreError::Rewriting),
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
@@ -485,6 +506,10 @@ impl StoreHealth for SqliteStore {
             let options = Arc::clone(&self.options);
             self.look(move |_| probe::take_space(&options)).await
         })
+    }
+
+    fn adopted_at(&self) -> Option<Timestamp> {
+        self.belonging.writes()?.adopted_at
     }
 
     fn failure(&self) -> watch::Receiver<Option<String>> {

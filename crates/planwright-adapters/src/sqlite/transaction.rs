@@ -5,6 +5,7 @@ use super::anchor::Anchor;
 use super::answers;
 use super::entry_index::{EntryIndex, Placement};
 use super::fault::{Stop, of_stream};
+use super::identity::Belonging;
 use super::lease;
 use super::owner::Owners;
 use super::sealed_journal::{SealedRow, find_row};
@@ -51,6 +52,18 @@ pub(super) fn head_of(connection: &Connection, id: i64) -> Result<Head, rusqlite
         })
     });
     Ok(head.optional()?.unwrap_or(Head::EMPTY))
+}
+
+/// The mark on an entry.
+pub(super) fn entry_mark(
+    connection: &Connection,
+    id: i64,
+    seq: u64,
+) -> Result<Option<Vec<u8>>, rusqlite::Error> {
+    let mut statement =
+        connection.prepare_cached("SELECT mark FROM entries WHERE position = ?1")?;
+    let mark = statement.query_row([position(id, seq)], |row| row.get(0));
+    Ok(mark.optional()?.flatten())
 }
 
 pub(super) fn entry_hash(
@@ -111,6 +124,7 @@ pub(super) struct Session<'a> {
     pub(super) connection: &'a Connection,
     pub(super) cipher: &'a Cipher,
     pub(super) anchor: &'a Anchor,
+    pub(super) belonging: &'a Belonging,
     pub(super) owners: &'a mut Owners,
     pub(super) index: &'a mut EntryIndex,
 }
@@ -121,6 +135,7 @@ pub(super) fn append(session: Session<'_>, append: &Append, name: &str) -> Resul
         connection,
         cipher,
         anchor,
+        belonging,
         owners,
         index,
     } = session;
@@ -152,6 +167,11 @@ pub(super) fn append(session: Session<'_>, append: &Append, name: &str) -> Resul
         }
         None => insert_stream((connection, cipher), append, name)?,
     };
+    // One mark per append: it covers the entries before it by their hashes.
+    let last = append.records.last().map(Record::head);
+    let mark = belonging
+        .writes()
+        .and_then(|marker| Some(marker.mark(name, last?)));
     for record in &append.records {
         let kept = seal_entry(cipher, name, record).map_err(unsealed)?;
         let position = position(id, record.seq);
@@ -165,6 +185,10 @@ pub(super) fn append(session: Session<'_>, append: &Append, name: &str) -> Resul
                     hash: &kept.hash,
                     key: kept.key.as_deref(),
                     body: &kept.body,
+                    mark: mark
+                        .as_ref()
+                        .filter(|_| last == Some(record.head()))
+                        .map(|mark| &mark[..]),
                 };
                 insert_row(connection, &row)?;
             }
@@ -267,14 +291,16 @@ pub(super) struct EntryRow<'a> {
     pub(super) hash: &'a Digest,
     pub(super) key: Option<&'a str>,
     pub(super) body: &'a [u8],
+    /// The mark of the owner, on the last entry of an append.
+    pub(super) mark: Option<&'a [u8]>,
 }
 
 pub(super) fn insert_row(
     connection: &Connection,
     row: &EntryRow<'_>,
 ) -> Result<(), rusqlite::Error> {
-    let sql = "INSERT INTO entries (position, at, epoch, ordinal, hash, key, body)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let sql = "INSERT INTO entries (position, at, epoch, ordinal, hash, key, body, mark)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     connection.prepare_cached(sql)?.execute(params![
         row.position,
         row.at.as_millis(),
@@ -282,7 +308,8 @@ pub(super) fn insert_row(
         row.ordinal,
         row.hash.as_bytes(),
         row.key,
-        row.body
+        row.body,
+        row.mark
     ])?;
     Ok(())
 }

@@ -13,6 +13,7 @@ use super::entry_index::EntryIndex;
 use super::fault::{Stop, describe, failed, is_io_failure};
 use super::fence::Fence;
 use super::heads::Heads;
+use super::identity::Belonging;
 use super::lease;
 use super::lock_holder::find_lock_holder;
 use super::open::{Options, checkpoint};
@@ -182,6 +183,7 @@ pub(super) struct Writer {
     owners_directory: PathBuf,
     heads: Heads,
     anchor: Arc<Anchor>,
+    belonging: Arc<Belonging>,
     owners: Owners,
     changes: Arc<watch::Sender<u64>>,
     index: EntryIndex,
@@ -222,7 +224,7 @@ impl Writer {
         (connection, cipher): (Connection, Arc<Cipher>),
         (options, fence): (Arc<Options>, Arc<Fence>),
         heads: Heads,
-        anchor: Arc<Anchor>,
+        (anchor, belonging): (Arc<Anchor>, Arc<Belonging>),
         changes: Arc<watch::Sender<u64>>,
     ) -> Self {
         let owners_directory = options.beside(".owners");
@@ -231,6 +233,7 @@ impl Writer {
             cipher,
             heads,
             anchor,
+            belonging,
             owners: Owners::new(owners_directory.clone()),
             owners_directory,
             changes,
@@ -285,6 +288,7 @@ impl Writer {
             return Err(request);
         };
         if writer.fence.is_down()
+            || writer.belonging.foreign().is_some()
             || writer.last_commit_took > MAX_BLOCKED
             || !writer.begin_without_waiting()
         {
@@ -299,9 +303,11 @@ impl Writer {
 
     /// Commits a group and answers it. A request that is refused does not spoil the others.
     fn commit(&mut self, group: &mut Vec<Request>) {
-        let begun = match self.fence.reason() {
-            Some(reason) => Err(StoreError::Lost(reason)),
-            None => self.begin().inspect_err(|error| self.note_busy(error)),
+        // The one door that everything which is written goes through.
+        let begun = match (self.fence.reason(), self.belonging.foreign()) {
+            (Some(reason), _) => Err(StoreError::Lost(reason)),
+            (None, Some(why)) => Err(StoreError::NotAdopted(why.to_string())),
+            (None, None) => self.begin().inspect_err(|error| self.note_busy(error)),
         };
         self.commit_begun(group, begun);
     }
@@ -580,6 +586,7 @@ impl Writer {
                 connection: &self.connection,
                 cipher: &self.cipher,
                 anchor: &self.anchor,
+                belonging: &self.belonging,
                 owners: &mut self.owners,
                 index: &mut self.index,
             };
@@ -642,7 +649,7 @@ impl Writer {
     /// Keeps the log and the heads file short, after the answers were given.
     fn maintain(&mut self) {
         self.maintenance_asked = false;
-        if self.fence.is_down() {
+        if self.fence.is_down() || self.belonging.foreign().is_some() {
             return;
         }
         if self.logged_pages >= CHECKPOINT_PAGES {

@@ -12,3 +12,18 @@ fn make() -> (Arc<dyn Store>, TempDir) {
 }
 
 planwright_engine::store_laws!(make);
+
+/// A store that marks what is written as its owner's.
+mod when_signed {
+    use super::*;
+    use crate::scene::{new_key, signed};
+
+    fn make_signed() -> (Arc<dyn Store>, TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let options = signed(directory.path().join("planwright.db"), &new_key());
+        let store = SqliteStore::open_with(options).unwrap();
+        (Arc::new(store), directory)
+    }
+
+    planwright_engine::store_laws!(make_signed);
+}

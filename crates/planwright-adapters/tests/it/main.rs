@@ -17,6 +17,8 @@ mod feed;
 #[cfg(test)]
 mod health;
 #[cfg(test)]
+mod identity;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod opening;

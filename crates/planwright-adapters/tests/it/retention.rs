@@ -51,6 +51,20 @@ mod laws_when_encrypted {
     planwright_engine::retention_laws!(make_sealed);
 }
 
+mod laws_when_signed {
+    use super::*;
+    use crate::scene::{new_key, signed};
+
+    fn make_signed() -> (Arc<dyn BoundedStore>, TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let options = signed(directory.path().join("planwright.db"), &new_key());
+        let store = SqliteStore::open_with(options).unwrap();
+        (Arc::new(store), directory)
+    }
+
+    planwright_engine::retention_laws!(make_signed);
+}
+
 const NOW: Timestamp = Timestamp::from_millis(5_000);
 const SIGKILL: i32 = 9;
 

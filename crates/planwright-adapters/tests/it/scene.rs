@@ -1,12 +1,14 @@
 //! What the tests of the SQLite store play with: a directory, and streams that know their head.
 
-use planwright_adapters::sqlite::{Options, SqliteStore};
+use planwright_adapters::signing::SigningKey;
+use planwright_adapters::sqlite::{Options, SqliteStore, StoreOwner};
 use planwright_adapters::vault::{Passphrase, StretchCost};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{Append, AppendError, Journal as _, LeaseRule, OwnerId};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -58,6 +60,19 @@ pub(crate) fn sealed(path: PathBuf) -> Options {
     Options {
         passphrase: Some(passphrase("correct horse")),
         cost: StretchCost::FLOOR,
+        ..Options::new(path)
+    }
+}
+
+/// The key of a user.
+pub(crate) fn new_key() -> Arc<SigningKey> {
+    Arc::new(SigningKey::random().unwrap())
+}
+
+/// Options of a store that this user opens.
+pub(crate) fn signed(path: PathBuf, key: &Arc<SigningKey>) -> Options {
+    Options {
+        owner: StoreOwner::Key(Arc::clone(key)),
         ..Options::new(path)
     }
 }

@@ -23,6 +23,8 @@ pub enum Hint {
     DiagnoseStore,
     /// Give the passphrase of the store.
     GivePassphrase,
+    /// Look at the store that came from elsewhere, and adopt it.
+    AdoptStore,
     /// Encrypt the store, or leave the passphrase out.
     EncryptStore,
     /// Look at the plan as it is after the change of another caller, and repeat the request.

@@ -8,6 +8,7 @@ use super::{
 use crate::id::{AttemptNo, RunId, StepId};
 use crate::journal::{Cause, Entry};
 use crate::plan::{Plan, StepIx};
+use crate::principal::PrincipalKind;
 use crate::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -93,6 +94,7 @@ impl Run {
             checks: Vec::new(),
             agents: BTreeMap::new(),
             queued: None,
+            held: false,
             crashes: BTreeMap::new(),
             isolated: None,
             paused: None,
@@ -316,11 +318,13 @@ impl Run {
             ),
             E::RunPaused { by } => {
                 self.signal(entry, "run_paused", RunSignal::Paused)?;
+                self.held |= by.kind == PrincipalKind::Policy;
                 self.paused = Some(PauseOrder::new(by, entry.at));
                 Ok(())
             }
             E::RunResumed { by } => {
                 self.signal(entry, "run_resumed", RunSignal::Resumed)?;
+                self.held = false;
                 self.paused = None;
                 self.resumed = Some(PauseOrder::new(by, entry.at));
                 Ok(())

@@ -115,6 +115,8 @@ pub struct Run {
     agents: BTreeMap<StepIx, AgentWork>,
     /// The last entry says that the run waits for one of so many others to end.
     queued: Option<u32>,
+    /// It was paused by a rule, and only a person lets it go on.
+    held: bool,
     /// How often the process died while a call of the step was in flight.
     crashes: BTreeMap<StepIx, Crashes>,
     /// The step whose call is made alone.
@@ -205,6 +207,11 @@ struct Index {
 }
 
 impl Run {
+    /// Returns true if a rule paused it, and only a person lets it go on.
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
     /// The most calls of one step that may be lost, and the most that may be alone in flight when
     /// the process dies, before the run stops calling it.
     pub const MAX_INTERRUPTIONS: u16 = 5;

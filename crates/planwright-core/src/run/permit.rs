@@ -2,7 +2,7 @@
 
 use super::{Command, Refusal, Run};
 use crate::policy::{Permission, Policy};
-use crate::principal::Principal;
+use crate::principal::{Principal, PrincipalKind};
 
 impl Policy {
     /// Refuses what this policy does not let its giver do. What the engine orders by itself has no
@@ -17,6 +17,8 @@ impl Policy {
             Command::Resolve { by, .. }
             | Command::GiveInput { by, .. }
             | Command::LeaveOut { by, .. } => (by, Permission::Resolve),
+            // A rule may hold a run. It never lets one go on.
+            Command::Pause { by } if by.kind == PrincipalKind::Policy => return Ok(()),
             Command::Pause { by } | Command::Resume { by } => (by, Permission::Run),
             Command::Cancel { by } | Command::GiveUp { by, .. } => (by, Permission::Cancel),
             // A principal who takes a run back agrees to the calls that do it.

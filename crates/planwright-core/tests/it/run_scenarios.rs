@@ -25,7 +25,7 @@ use crate::run_world::{History, asked, person};
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::{Bounds, Document, Input, OnFailure, Plan, Retry, Step, StepIx, Undo};
-use planwright_core::principal::{Assurance, Principal};
+use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::run::{
     CallEffect, CallReport, Command, Fork, Refusal, Reply, Resolution, RunEvent, RunReport, Shown,
     StepError, StepErrorCode, StepState, StoredValue, reusable_results,
@@ -190,6 +190,7 @@ impl Story {
     fn command(&mut self, words: &[&str]) -> Option<Command> {
         let (words, by) = match words {
             [rest @ .., "as", "agent"] => (rest, Principal::agent("planner")),
+            [rest @ .., "as", "rule"] => (rest, held_by()),
             _ => (words, person()),
         };
         let (words, shown) = match words {
@@ -608,6 +609,14 @@ fn values(number: &str) -> Reply {
         .parse::<u32>()
         .map_or_else(|_| json!(number), |number| json!(number));
     Reply::Values(Map::from_iter([("n".to_owned(), number)]))
+}
+
+/// The rule that holds what came with a store from elsewhere.
+fn held_by() -> Principal {
+    Principal {
+        kind: PrincipalKind::Policy,
+        name: "adoption".to_owned(),
+    }
 }
 
 fn value_of(step: &str) -> StoredValue {

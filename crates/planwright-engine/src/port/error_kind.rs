@@ -15,6 +15,7 @@ impl ClassifiedError for StoreError {
             Self::Busy(_) => ErrorKind::Unavailable.with_code("store_busy"),
             Self::Full => ErrorKind::Unavailable.with_code("store_full"),
             Self::ReadOnly => ErrorKind::Unavailable.with_code("store_read_only"),
+            Self::NotAdopted(_) => ErrorKind::Forbidden.with_code("store_not_adopted"),
             Self::Lost(_) => ErrorKind::Unavailable.with_code("store_lost"),
             Self::Failed(_) => ErrorKind::Unavailable.with_code("store_failed"),
         }
@@ -31,6 +32,7 @@ impl ClassifiedError for StoreError {
             Self::Busy(_) => Some(Hint::FindStoreHolder),
             Self::Full => Some(Hint::FreeSpace),
             Self::ReadOnly => Some(Hint::DiagnoseStore),
+            Self::NotAdopted(_) => Some(Hint::AdoptStore),
             Self::Lost(_) | Self::Failed(_) => Some(Hint::CheckStore),
         }
     }

@@ -37,6 +37,17 @@ pub struct Sweep {
     pub by: Principal,
     /// The reason that is stored with each revocation.
     pub reason: String,
+    /// Which approvals are lost.
+    pub lost: LostApprovals,
+}
+
+/// Which approvals a sweep looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostApprovals {
+    /// Those whose token was taken away from their giver.
+    WithToken,
+    /// All that no run has used.
+    All,
 }
 
 /// What a sweep came to.
@@ -57,6 +68,17 @@ impl Sweep {
             of: Some(of),
             by,
             reason: NO_ACCESS.to_owned(),
+            lost: LostApprovals::WithToken,
+        }
+    }
+
+    /// While a store from elsewhere is adopted: what was agreed to there is no consent here.
+    pub fn on_adoption() -> Self {
+        Self {
+            of: None,
+            by: adoption_rule(),
+            reason: "the store came from elsewhere and was adopted".to_owned(),
+            lost: LostApprovals::All,
         }
     }
 
@@ -67,8 +89,14 @@ impl Sweep {
             of: None,
             by: rule("restore"),
             reason,
+            lost: LostApprovals::WithToken,
         }
     }
+}
+
+/// The rule that holds what came with a store from elsewhere until a person lets it go on.
+pub fn adoption_rule() -> Principal {
+    rule("adoption")
 }
 
 /// A rule that takes consent away by itself.
@@ -188,6 +216,7 @@ impl Plans {
             of: None,
             by: rule("access"),
             reason: NO_ACCESS.to_owned(),
+            lost: LostApprovals::WithToken,
         };
         let events = self.revocations(&review, &tokens, &sweep, now)?;
         if events.is_empty() {
@@ -214,17 +243,22 @@ impl Plans {
         sweep: &Sweep,
         now: Timestamp,
     ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
+        let given = match sweep.lost {
+            LostApprovals::WithToken => Some(Assurance::Token),
+            LostApprovals::All => None,
+        };
         let mut whose: Vec<&Principal> = Vec::new();
-        for approval in review.revocable(Some(Assurance::Token), now) {
+        for approval in review.revocable(given, now) {
             let is_meant = sweep.of.as_ref().is_none_or(|of| approval.by == *of);
-            if is_meant && is_lost(approval, tokens) && !whose.contains(&&approval.by) {
+            let is_lost = sweep.lost == LostApprovals::All || is_lost(approval, tokens);
+            if is_meant && is_lost && !whose.contains(&&approval.by) {
                 whose.push(&approval.by);
             }
         }
         let mut events = Vec::new();
         for of in whose {
             let reason = Some(sweep.reason.clone());
-            let command = self.revocation(of, &sweep.by, Some(Assurance::Token), reason);
+            let command = self.revocation(of, &sweep.by, given, reason);
             events.extend(review.decide(&command, now)?);
         }
         Ok(events)
@@ -263,6 +297,10 @@ impl Plans {
         run: &Run,
         review: &Review,
     ) -> Result<bool, LoadError> {
+        let adopted_at = self.context.ports.store.adopted_at();
+        if adopted_at.is_some_and(|at| run.start().at <= at) {
+            return Ok(true);
+        }
         let with_token = |approval: &&Approval| approval.assurance == Assurance::Token;
         let given: Vec<&Approval> = review.approvals().iter().filter(with_token).collect();
         if given.is_empty() {

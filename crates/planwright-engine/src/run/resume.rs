@@ -86,6 +86,10 @@ impl Runs {
         self.plans().permit(&options.by, Permission::Run)?;
         run.check_may_lift_pause(&options.by)
             .map_err(ReviewRefusal::from)?;
+        // A rule holds it, and only a person speaks for people.
+        if run.is_held() {
+            self.plans().permit(&options.by, Permission::Resolve)?;
+        }
         let Taken {
             run,
             head,

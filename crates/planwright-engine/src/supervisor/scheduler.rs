@@ -464,7 +464,7 @@ fn is_hopeless(error: &StartRunError) -> bool {
             Load::NoSuchPlan(_) | Load::NoSuchRun(_) | Load::Damaged { .. } | Load::Plan(_),
         )
         | StartRunError::Load(Load::Store(
-            StoreError::Damaged { .. } | StoreError::Sealed { .. },
+            StoreError::Damaged { .. } | StoreError::Sealed { .. } | StoreError::NotAdopted(_),
         ))
         | StartRunError::Acquire(AcquireError::NoSuchRun(_)) => true,
         StartRunError::Load(Load::Store(

@@ -144,10 +144,9 @@ async fn a_step_that_is_regenerated_is_still_asked_about_at_its_gate() {
     };
     let done = engine.planner().regenerate(&id, order).await.unwrap();
     let current = &done.review.current().document;
-    let (old, new) = (
-        &done.review.version(1).unwrap().document.steps[1],
-        &current.steps[1],
-    );
+    let first = engine.plans().load_version(&done.review, 1).await;
+    let first = first.unwrap().unwrap();
+    let (old, new) = (&first.document.steps[1], &current.steps[1]);
     assert_eq!(new.tool.as_deref(), Some("w.erase"));
     assert_eq!(done.diff.safeguards, []);
     assert_eq!(

@@ -124,6 +124,8 @@ pub(crate) enum Command {
     Watch(command::audit::watch::Args),
     /// Verify that no journal entry is missing or changed.
     Verify(command::audit::verify::Args),
+    /// Write a signed receipt of a run: what was approved, sent and returned. Or verify one.
+    Receipt(command::audit::receipt::Args),
     /// Archive plans that have ended: they are kept, and left out of lists.
     Archive(command::plan::archive::Args),
     /// Take a plan out of the archive.

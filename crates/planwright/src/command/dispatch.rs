@@ -1,7 +1,7 @@
 //! Runs the command that was named, on the runtime it needs.
 
 use crate::command::args::{Cli, Command};
-use crate::command::audit::{log, replay, stats, verify, watch};
+use crate::command::audit::{log, receipt, replay, stats, verify, watch};
 use crate::command::execution::{
     cancel, chat, check, fail, fork, input, pause, repair, resolve, resume, run, undo,
 };
@@ -111,6 +111,7 @@ fn depends_on_trust(command: &Command) -> bool {
             | Command::Watch(_)
             | Command::Replay(_)
             | Command::Verify(_)
+            | Command::Receipt(_)
             | Command::Stats(_)
             | Command::Store(_)
             | Command::Token(_)
@@ -187,6 +188,7 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
         Command::Log(args) => log::run(&context, &args).await,
         Command::Watch(args) => watch::run(&context, &args).await,
         Command::Verify(args) => verify::run(&context, &args).await,
+        Command::Receipt(args) => receipt::run(&context, &args).await,
         Command::Delete(args) => delete::run(&context, &args).await,
         Command::Secrets(args) => secrets::run(&context, &args).await,
         Command::Executors(args) => executors::run(&context, &args),

@@ -223,6 +223,13 @@ impl Config {
             .map(|path| workspace.join(path))
     }
 
+    /// The file with the key of the user's stores, as their own file names it. Relative paths start
+    /// beside that file.
+    pub(crate) fn store_key_file(&self) -> Option<PathBuf> {
+        let named = self.user.store.key_file.as_ref()?;
+        Some(home()?.join(named))
+    }
+
     /// The models of both files, given the variables of the environment.
     pub(crate) fn models(
         &self,

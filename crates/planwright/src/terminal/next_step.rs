@@ -61,6 +61,7 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
             "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml"
         }
         Hint::EncryptStore => "planwright store encrypt encrypts it; else leave the passphrase out",
+        Hint::AdoptStore => "planwright store adopt shows what it holds, and asks",
         Hint::Repeat => "check the plan again, then repeat the command",
         Hint::FollowRun => "planwright log ID --follow shows its progress",
         Hint::Unarchive => "planwright unarchive ID restores it",

@@ -7,6 +7,7 @@ mod loosening;
 mod ownership;
 mod programs;
 mod record;
+mod store_key;
 
 pub(crate) use folder::{FolderTrust, JudgedLoosening};
 pub(crate) use hints::{forget_hints, hint_directory};
@@ -14,3 +15,4 @@ pub(crate) use loosening::{Loosening, Subject};
 pub(crate) use ownership::{ForeignFile, account, foreign_owner};
 pub(crate) use programs::{executor_loosening, server_loosening};
 pub(crate) use record::{Trust, TrustEntry, TrustState, home, is_inside};
+pub(crate) use store_key::{KeyUse, find_store_owner, read_store_key};

@@ -11,9 +11,11 @@ use crate::exit::{Exit, Failure};
 use crate::telemetry;
 use crate::terminal::printer::Printer;
 use crate::terminal::quiet_panics;
-use crate::trust::{FolderTrust, ForeignFile, Trust, foreign_owner, hint_directory};
+use crate::trust::{
+    FolderTrust, ForeignFile, KeyUse, Trust, find_store_owner, foreign_owner, hint_directory,
+};
 pub(crate) use crate::workspace::principal::user;
-use crate::workspace::principal::{add_agent_marks, is_agent};
+use crate::workspace::principal::{add_agent_marks, confirmation_hint, is_agent};
 use crate::workspace::projections::WorkspaceFiles;
 use crate::workspace::servers::{Roster, Servers};
 use planwright_adapters::demo::Demo;
@@ -23,7 +25,7 @@ use planwright_adapters::mcp::{AllTools, McpOptions, McpServers};
 use planwright_adapters::model::Models;
 use planwright_adapters::process::Children;
 use planwright_adapters::sqlite::{
-    OpenStoreError, Options, SqliteStore, find_lock_holder, is_missing,
+    ForeignStore, OpenStoreError, Options, SqliteStore, StoreOwner, find_lock_holder, is_missing,
 };
 use planwright_adapters::toolbox::{InProcessServer, Toolbox};
 use planwright_adapters::vault::Cipher;
@@ -155,6 +157,8 @@ pub(crate) enum Access {
     /// Nothing is created.
     Read,
     Write,
+    /// A store that is not the user's is made theirs.
+    Adopt,
 }
 
 /// The context of a command: workspace, configuration, printer and servers.
@@ -228,8 +232,12 @@ impl CommandContext {
     }
 
     /// Opens the store. A person is asked for a passphrase only when there is something to open.
-    fn open_store(&self) -> Result<SqliteStore, Failure> {
+    fn open_store(&self, access: Access) -> Result<SqliteStore, Failure> {
         let path = &self.workspace.database;
+        let owner = self.store_owner(match access {
+            Access::Read => KeyUse::Read,
+            Access::Write | Access::Adopt => KeyUse::Write,
+        })?;
         let place = |error: OpenStoreError| {
             let holder = match &error {
                 OpenStoreError::Locked => find_lock_holder(path),
@@ -245,10 +253,12 @@ impl CommandContext {
         let open = |passphrase| {
             SqliteStore::open_with(Options {
                 passphrase,
+                owner: owner.clone(),
+                adopt: access == Access::Adopt,
                 ..Options::new(path)
             })
         };
-        match self.unlock.read_passphrase(self)? {
+        let store = match self.unlock.read_passphrase(self)? {
             Some(passphrase) => open(Some(passphrase)).map_err(place),
             None => match open(None) {
                 Err(OpenStoreError::Encrypted) if self.printer.can_ask() => {
@@ -256,6 +266,32 @@ impl CommandContext {
                 }
                 opened => opened.map_err(place),
             },
+        }?;
+        if let Some(why) = store.foreign() {
+            self.meet_foreign_store(why, access)?;
+        }
+        Ok(store)
+    }
+
+    /// Whose stores this command may write to.
+    pub(crate) fn store_owner(&self, needed: KeyUse) -> Result<StoreOwner, Failure> {
+        find_store_owner((&self.config, &self.workspace.root), needed, self.printer)
+    }
+
+    /// A store from elsewhere can be looked at. Its approvals and runs are another person's word.
+    fn meet_foreign_store(&self, why: &ForeignStore, access: Access) -> Result<(), Failure> {
+        let path = self.workspace.database.display();
+        let hint = confirmation_hint("planwright store adopt shows what it holds, and asks");
+        match access {
+            Access::Read => {
+                self.printer
+                    .warn(&format!("{path} can only be read: {why}; {hint}"));
+                Ok(())
+            }
+            Access::Write | Access::Adopt => Err(Failure::refused(format!(
+                "{path} is not adopted: {why}. Its approvals and runs count for nothing here"
+            ))
+            .hint(hint)),
         }
     }
 
@@ -366,7 +402,7 @@ impl CommandContext {
             if access == Access::Write {
                 self.workspace.create()?;
             }
-            Some(Arc::new(self.open_store()?))
+            Some(Arc::new(self.open_store(access)?))
         };
         let cipher = sqlite.as_ref().map_or_else(
             || Arc::new(Cipher::Plain),

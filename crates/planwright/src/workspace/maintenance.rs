@@ -7,6 +7,14 @@ use planwright_engine::MaintenanceNotice;
 /// Runs the maintenance that is due and reports it. A failure is a warning: the plans can be shown
 /// all the same.
 pub(crate) async fn run_due_maintenance(app: &App) {
+    // Nothing is due in a store that can only be read.
+    if app
+        .sqlite
+        .as_ref()
+        .is_some_and(|store| store.foreign().is_some())
+    {
+        return;
+    }
     let report = match app.engine.maintenance().run_maintenance().await {
         Ok(report) => report,
         Err(error) => {

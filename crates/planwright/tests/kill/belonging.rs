@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
 
 /// A workspace with one plan `killed` and perhaps another one that it runs.
-struct Place(TempDir);
+/// Its second half is the home of its user.
+struct Place(TempDir, TempDir);
 
 impl Place {
     fn new(plans: &[Value]) -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
+        let place = Self(tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for plan in plans {
             let name = format!("{}.json", plan["id"].as_str().unwrap());
             std::fs::write(place.path().join(name), plan.to_string()).unwrap();
@@ -33,6 +34,7 @@ impl Place {
             .args(args)
             .current_dir(self.path())
             .env_clear()
+            .env("HOME", self.1.path())
             .env("PLANWRIGHT_DIR", self.path());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         if let Some(at) = crash_at {

@@ -120,7 +120,7 @@ impl Reader {
                 connection
                     .prepare_cached(&sql)?
                     .query_map(params![until.as_millis(), time, id, limit], |found| {
-                        Ok((row(found)?, found.get(10)?))
+                        Ok((row(found)?, found.get(11)?))
                     })?
                     .collect()
             };

@@ -83,7 +83,7 @@ fn put_back(writer: &mut Writer, row: &SealedRow, path: &Path) -> Result<bool, S
     let read = SealedFile::read(
         path,
         |entry| {
-            let inserted = insert_entry(connection, row.id, &entry);
+            let inserted = insert_entry(connection, row, &entry);
             inserted.map_err(|error| {
                 stop = Some(error);
                 ReadSealedError::Changed
@@ -106,11 +106,14 @@ fn put_back(writer: &mut Writer, row: &SealedRow, path: &Path) -> Result<bool, S
 /// Writes an entry at its old place, with its place in the order of commits and its key.
 fn insert_entry(
     connection: &Connection,
-    id: i64,
+    sealed: &SealedRow,
     entry: &SealedEntry,
 ) -> Result<(), rusqlite::Error> {
     let SealedEntry { ordinal, kept } = entry;
+    let id = sealed.id;
     let at = position(id, kept.seq);
+    // The mark comes back to where it was.
+    let mark = sealed.mark.as_deref();
     let row = EntryRow {
         position: at,
         ordinal: *ordinal,
@@ -119,6 +122,7 @@ fn insert_entry(
         hash: &kept.hash,
         key: kept.key.as_deref(),
         body: &kept.body,
+        mark: mark.filter(|_| kept.seq == sealed.head.seq),
     };
     insert_row(connection, &row)?;
     connection

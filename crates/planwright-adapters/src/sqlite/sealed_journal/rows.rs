@@ -18,10 +18,12 @@ pub(in crate::sqlite) struct SealedRow {
     pub(in crate::sqlite) bytes: u64,
     pub(in crate::sqlite) sealed_at: i64,
     pub(in crate::sqlite) is_cleared: bool,
+    /// The mark that the last entry had.
+    pub(in crate::sqlite) mark: Option<Vec<u8>>,
 }
 
 pub(super) const COLUMNS: &str =
-    "stream, seq, hash, first_ordinal, last_ordinal, file, digest, bytes, sealed_at, cleared";
+    "stream, seq, hash, first_ordinal, last_ordinal, file, digest, bytes, sealed_at, cleared, mark";
 
 pub(super) fn row(row: &Row<'_>) -> Result<SealedRow, rusqlite::Error> {
     Ok(SealedRow {
@@ -37,6 +39,7 @@ pub(super) fn row(row: &Row<'_>) -> Result<SealedRow, rusqlite::Error> {
         bytes: row.get(7)?,
         sealed_at: row.get(8)?,
         is_cleared: row.get(9)?,
+        mark: row.get(10)?,
     })
 }
 
@@ -71,11 +74,11 @@ pub(in crate::sqlite) fn rows_after(
 pub(super) fn all(connection: &Connection) -> Result<Vec<(String, SealedRow)>, rusqlite::Error> {
     let sql =
         "SELECT j.stream, seq, hash, first_ordinal, last_ordinal, file, digest, bytes, sealed_at,
-                      cleared, name
+                      cleared, mark, name
                FROM sealed_journals AS j JOIN streams ON streams.id = j.stream ORDER BY j.stream";
     let mut statement = connection.prepare(sql)?;
     statement
-        .query_map([], |found| Ok((found.get(10)?, row(found)?)))?
+        .query_map([], |found| Ok((found.get(11)?, row(found)?)))?
         .collect()
 }
 
@@ -85,8 +88,8 @@ pub(super) fn insert(
     sealed: &SealedRow,
 ) -> Result<(), rusqlite::Error> {
     let sql = "INSERT INTO sealed_journals
-               (stream, seq, hash, first_ordinal, last_ordinal, file, digest, bytes, sealed_at, kind, cleared)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0)";
+               (stream, seq, hash, first_ordinal, last_ordinal, file, digest, bytes, sealed_at, kind, mark, cleared)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)";
     connection.execute(
         sql,
         params![
@@ -99,7 +102,8 @@ pub(super) fn insert(
             sealed.digest.as_bytes(),
             sealed.bytes,
             sealed.sealed_at,
-            kind
+            kind,
+            sealed.mark
         ],
     )?;
     connection.execute("UPDATE streams SET sealed = 1 WHERE id = ?1", [sealed.id])?;

@@ -7,7 +7,7 @@ use crate::sqlite::open::Options;
 use crate::sqlite::reader::Reader;
 use crate::sqlite::sealing::{mask_head, open_entry};
 use crate::sqlite::store::SqliteStore;
-use crate::sqlite::transaction::{SEQ_BITS, head_of, position, stream_id};
+use crate::sqlite::transaction::{SEQ_BITS, entry_mark, head_of, position, stream_id};
 use crate::sqlite::writer::Writer;
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
@@ -82,6 +82,7 @@ struct Sealed {
     id: i64,
     /// As the database has it.
     head: Head,
+    mark: Option<Vec<u8>>,
     first_ordinal: i64,
     last_ordinal: i64,
     written: Written,
@@ -114,6 +115,7 @@ fn write_file(reader: &Reader, stream: &StreamName, expected: Head) -> Result<Se
         if head.seq == 0 || mask_head(reader.cipher(), &name, head) != expected {
             return Ok(None);
         }
+        let mark = entry_mark(snapshot, id, head.seq).map_err(lost)?;
         let header = read_header(snapshot, stream, id, reader.cipher()).map_err(lost)?;
         let mut draft = Draft::begin(directory, &header).map_err(|error| of_io(&error))?;
         let (mut first_ordinal, mut last_ordinal, mut after) = (0, 0, 0);
@@ -133,6 +135,7 @@ fn write_file(reader: &Reader, stream: &StreamName, expected: Head) -> Result<Se
         Ok(Some(Sealed {
             id,
             head,
+            mark,
             first_ordinal,
             last_ordinal,
             written,
@@ -224,6 +227,7 @@ impl SqliteStore {
             bytes: sealed.written.bytes,
             sealed_at: now.as_millis(),
             is_cleared: false,
+            mark: sealed.mark,
         };
         let inserted = row.clone();
         let named = stream.clone();

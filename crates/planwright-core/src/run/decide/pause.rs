@@ -1,5 +1,6 @@
 //! Pausing and resuming.
 
+use crate::policy::Permission;
 use crate::principal::{Principal, PrincipalKind};
 use crate::run::{PauseOrder, Refusal, Run, RunEvent, RunState};
 
@@ -31,6 +32,14 @@ impl Run {
             RunState::Paused if by.kind == PrincipalKind::Person && !self.is_paused_by_person() => {
                 Ok(vec![RunEvent::RunPaused { by: by.clone() }])
             }
+            // A rule that holds the run does so also where a person or a program has paused it.
+            RunState::Paused if by.kind == PrincipalKind::Policy && !self.held => {
+                Ok(vec![RunEvent::RunPaused { by: by.clone() }])
+            }
+            RunState::Stalled { .. } if by.kind == PrincipalKind::Policy => Ok(vec![
+                RunEvent::RunResumed { by: by.clone() },
+                RunEvent::RunPaused { by: by.clone() },
+            ]),
             RunState::Paused => Ok(Vec::new()),
             RunState::Stalled { .. }
             | RunState::Stopping { .. }
@@ -47,6 +56,13 @@ impl Run {
 
     pub(super) fn decide_resume(&self, by: &Principal) -> Result<Vec<RunEvent>, Refusal> {
         match self.state {
+            // What came with a store from elsewhere was agreed to there, and not here.
+            RunState::Paused if self.held && by.kind != PrincipalKind::Person => {
+                Err(Refusal::MayNot {
+                    by: by.clone(),
+                    action: Permission::Resolve,
+                })
+            }
             RunState::Paused | RunState::Stalled { .. } => {
                 self.check_may_lift_pause(by)?;
                 Ok(vec![RunEvent::RunResumed { by: by.clone() }])

@@ -33,6 +33,10 @@ pub enum StoreError {
     /// Nothing may be written where the store is.
     #[error("the store is read-only")]
     ReadOnly,
+    /// The store was made by another user, on another machine, or is a copy: it can be read, and
+    /// nothing is written into it before a person adopts it.
+    #[error("the store was not adopted: {0}")]
+    NotAdopted(String),
     /// The store failed for good, and with it this process: what the disk holds is unknown, or is
     /// not this store any more. Nothing helps but to open the store again.
     #[error("the store can no longer be used: {0}")]
@@ -48,7 +52,11 @@ impl StoreError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Busy(_) | Self::Full | Self::ReadOnly => true,
-            Self::Damaged { .. } | Self::Sealed { .. } | Self::Lost(_) | Self::Failed(_) => false,
+            Self::Damaged { .. }
+            | Self::Sealed { .. }
+            | Self::NotAdopted(_)
+            | Self::Lost(_)
+            | Self::Failed(_) => false,
         }
     }
 

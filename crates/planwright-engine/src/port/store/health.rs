@@ -2,6 +2,7 @@
 
 use super::StoreError;
 use crate::port::BoxFuture;
+use planwright_core::time::Timestamp;
 use std::fmt;
 use tokio::sync::watch;
 
@@ -10,6 +11,12 @@ pub trait StoreHealth: Send + Sync + fmt::Debug {
     /// Makes a small write that means nothing, durable on return. It fails where any other write
     /// would.
     fn probe(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// The time at which the store was adopted from elsewhere, if it was. What was agreed to before
+    /// that was agreed to in another place, and is no consent here.
+    fn adopted_at(&self) -> Option<Timestamp> {
+        None
+    }
 
     /// Holds the reason once the store has failed for good ([`StoreError::Lost`]); it does not
     /// change any more then. While a caller holds the receiver the store looks after itself: a

@@ -47,6 +47,7 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
         | Hint::DiagnoseStore
         | Hint::GivePassphrase
         | Hint::EncryptStore
+        | Hint::AdoptStore
         | Hint::FollowRun
         | Hint::Unarchive
         | Hint::ResolveComments

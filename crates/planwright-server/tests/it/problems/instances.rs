@@ -119,6 +119,7 @@ fn store() -> Vec<Instance> {
         StoreError::Busy("another process holds its lock".to_owned()),
         StoreError::Full,
         StoreError::ReadOnly,
+        StoreError::NotAdopted("it is a copy".to_owned()),
         StoreError::Lost("its disk failed".to_owned()),
         ArtifactError::Full,
         ArtifactError::Missing(Digest::ZERO),

@@ -1,15 +1,18 @@
 //! `verify`: that nothing which was recorded is lost or changed.
 
+use super::heads::{check_against, export_heads};
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{DIM, GREEN, RED, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_adapters::files::Projection;
+use planwright_adapters::signing::PublicKey;
 use planwright_adapters::sqlite::{ReadSealedError, SealedFile, SqliteStore};
 use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
 use planwright_core::review::{Review, ReviewEvent};
 use planwright_core::run::{Resolution, RunEvent, StoredValue};
+use planwright_core::time::Timestamp;
 use planwright_engine::with_causes;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,6 +28,16 @@ pub(crate) struct Args {
     /// A sealed or exported file, which needs no store unless it is encrypted.
     #[arg(long, value_name = "FILE", conflicts_with = "plan")]
     file: Option<PathBuf>,
+    /// Write where every journal stands, signed, to this file. Keep it elsewhere.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "file", "against"])]
+    export_heads: Option<PathBuf>,
+    /// Compare with a file that `--export-heads` wrote: notice a store that was rolled back or
+    /// written anew since.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "file"])]
+    against: Option<PathBuf>,
+    /// With `--against`: the public key that must have signed the file; default: yours.
+    #[arg(long, value_name = "PUBKEY", requires = "against")]
+    key: Option<PublicKey>,
 }
 
 /// What `verify --json` prints.
@@ -41,6 +54,12 @@ pub(crate) struct Verification {
     /// Damage that a person has accepted: it is named, and is no finding any more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) written_off: Vec<Damage>,
+    /// The journals whose heads were exported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exported_heads: Option<usize>,
+    /// When the heads were exported that it was compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) against: Option<Timestamp>,
 }
 
 /// A journal that is in a sealed file.
@@ -73,7 +92,14 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     } else if let Some(plan) = &args.plan {
         load_plan_for_reading(&app, plan).await?;
     }
+    if let Some(file) = &args.against {
+        let compared = (file.as_path(), args.key.as_ref());
+        verification.against = Some(check_against(&mut verification, &app, compared).await?);
+    }
     verification.ok = verification.findings.is_empty();
+    if let (Some(file), Some(sqlite), true) = (&args.export_heads, &app.sqlite, verification.ok) {
+        verification.exported_heads = Some(export_heads(&app, sqlite, file).await?);
+    }
     let printer = context.printer;
     let Verification {
         ok,
@@ -82,6 +108,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         findings,
         written_off,
         sealed,
+        exported_heads,
+        against,
     } = &verification;
     if printer.json {
         printer.document(&verification)?;
@@ -113,6 +141,16 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             printer.data(&format!(
                 "{sign} {streams} streams, {entries} entries: nothing is lost or changed"
             ))?;
+            if let Some(at) = against {
+                printer.data(&format!("every head of {at} is there as it was"))?;
+            }
+            if let (Some(count), Some(file)) = (exported_heads, &args.export_heads) {
+                let file = line(&file.display().to_string());
+                printer.data(&format!("{count} heads were written to {file}"))?;
+                printer.hint(&format!(
+                    "keep it elsewhere; planwright verify --against {file} compares with it"
+                ));
+            }
         }
     }
     if *ok {

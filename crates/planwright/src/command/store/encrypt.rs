@@ -35,7 +35,7 @@ pub(crate) async fn encrypt(context: &CommandContext, args: &Args) -> Result<Exi
         passphrase,
         cost: StretchCost::DEFAULT,
     };
-    let from = open_options(context, None);
+    let from = open_options(context, None)?;
     let artifacts = context.workspace.artifacts.clone();
     let written = run_with_progress(context.printer, move |tell| {
         let (idle, written) = IdleStore::open(from)?.rewrite(&protection, &artifacts, tell)?;
@@ -57,7 +57,7 @@ pub(crate) async fn encrypt(context: &CommandContext, args: &Args) -> Result<Exi
 /// Goes on with what was broken off after the new store was in place.
 async fn finish_encryption(context: &CommandContext, plain: &PlainFiles) -> Result<Exit, Failure> {
     let passphrase = context.unlock.existing(context)?;
-    let idle = IdleStore::open(open_options(context, Some(passphrase)))?;
+    let idle = IdleStore::open(open_options(context, Some(passphrase))?)?;
     let artifacts = &context.workspace.artifacts;
     if !idle.is_unfinished(artifacts)? && plain.ours.is_empty() {
         return Err(Failure::refused("the store is encrypted already")
@@ -86,7 +86,7 @@ pub(crate) async fn decrypt(context: &CommandContext, args: &Args) -> Result<Exi
         "Decrypt the store? Then every user who can read its files can read it.",
     )?;
     let passphrase = context.unlock.existing(context)?;
-    let from = open_options(context, Some(passphrase));
+    let from = open_options(context, Some(passphrase))?;
     let artifacts = context.workspace.artifacts.clone();
     let written = run_with_progress(context.printer, move |tell| {
         let (idle, written) =

@@ -1,5 +1,6 @@
 //! `store`: how the store is kept.
 
+mod adopt;
 mod backup;
 mod check;
 mod compact;
@@ -12,6 +13,7 @@ mod restore_run;
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::Printer;
+use crate::trust::KeyUse;
 use crate::workspace::app::CommandContext;
 use indicatif::{ProgressBar, ProgressStyle};
 use planwright_adapters::sqlite::{ImportError, Options, RewriteProgress, RewriteStoreError};
@@ -20,6 +22,8 @@ use planwright_engine::with_causes;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum StoreCommand {
+    /// Make a store that came from elsewhere yours: what was approved in it becomes void.
+    Adopt(adopt::Args),
     /// Encrypt the store under a passphrase, and remove the plain files beside it.
     Encrypt(encrypt::Args),
     /// Decrypt the store.
@@ -42,6 +46,7 @@ pub(crate) enum StoreCommand {
 
 pub(crate) async fn run(context: &CommandContext, command: &StoreCommand) -> Result<Exit, Failure> {
     match command {
+        StoreCommand::Adopt(args) => adopt::run(context, args).await,
         StoreCommand::Encrypt(args) => encrypt::encrypt(context, args).await,
         StoreCommand::Decrypt(args) => encrypt::decrypt(context, args).await,
         StoreCommand::Rekey(args) => rekey::run(context, args).await,
@@ -103,11 +108,15 @@ impl From<ImportError> for Failure {
 }
 
 /// How the store of this workspace is opened with this passphrase.
-fn open_options(context: &CommandContext, passphrase: Option<Passphrase>) -> Options {
-    Options {
+fn open_options(
+    context: &CommandContext,
+    passphrase: Option<Passphrase>,
+) -> Result<Options, Failure> {
+    Ok(Options {
         passphrase,
+        owner: context.store_owner(KeyUse::Write)?,
         ..Options::new(&context.workspace.database)
-    }
+    })
 }
 
 /// Does work that takes long on a thread of its own, and shows how far it has come.

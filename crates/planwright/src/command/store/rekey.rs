@@ -37,7 +37,7 @@ impl Args {
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let old = context.unlock.existing(context)?;
     // Opened before the new passphrase is asked for: the old one may be wrong.
-    let idle = IdleStore::open(open_options(context, Some(old.clone())))?;
+    let idle = IdleStore::open(open_options(context, Some(old.clone()))?)?;
     let new = args.new_passphrase(context)?;
     if args.data_key {
         let artifacts = context.workspace.artifacts.clone();

@@ -6,7 +6,8 @@ use crate::command::review::revoke;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::line;
 use crate::workspace::app::{Access, App, CommandContext, Workspace, user};
-use planwright_adapters::sqlite::{Options, Restore, Restored, read_manifest, restore};
+use crate::workspace::principal::refuse_agents;
+use planwright_adapters::sqlite::{Restore, Restored, read_manifest, restore};
 use planwright_core::status::RunStatus;
 use planwright_engine::memory::SystemClock;
 use planwright_engine::port::Clock as _;
@@ -31,6 +32,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    // A second copy of a store is a second copy of its approvals.
+    refuse_agents("restore a store")?;
     let context = target_context(context, args)?;
     let manifest = read_manifest(&args.from)?;
     let passphrase = match context.unlock.read_passphrase(&context)? {
@@ -40,18 +43,24 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     };
     let what = Restore {
         from: args.from.clone(),
-        to: Options {
-            ..open_options(&context, passphrase)
-        },
+        to: open_options(&context, passphrase)?,
         artifacts: context.workspace.artifacts.clone(),
         replace: args.replace,
         keep_tokens: args.keep_tokens,
         now: SystemClock::default().now(),
     };
     let restored = run_with_progress(context.printer, move |tell| restore(&what, tell)).await?;
-    let app = context.open(Access::Write)?;
-    let paused = pause_runs(&app).await?;
-    let swept = match args.keep_tokens {
+    let app = context.open(Access::Read)?;
+    // A backup of another user is theirs until it is adopted, and nothing in it goes on before.
+    let is_foreign = app
+        .sqlite
+        .as_ref()
+        .is_some_and(|store| store.foreign().is_some());
+    let paused = match is_foreign {
+        true => Vec::new(),
+        false => pause_runs(&app).await?,
+    };
+    let swept = match args.keep_tokens || is_foreign {
         true => Swept::default(),
         false => revoke::sweep_approvals(&app, &Sweep::after_restore()).await?,
     };

@@ -99,6 +99,15 @@ pub(super) struct UserFile {
     pub(super) models: ModelsTable,
     pub(super) executors: BTreeMap<String, ExecutorTable>,
     pub(super) agent: UserAgentTable,
+    pub(super) store: UserStoreTable,
+}
+
+/// `[store]` of the user's file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct UserStoreTable {
+    /// The key that stores are the user's by. No workspace can name it.
+    pub(super) key_file: Option<PathBuf>,
 }
 
 /// `[agent]` of the user's file.
