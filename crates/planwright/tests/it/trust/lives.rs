@@ -72,7 +72,7 @@ impl Folder {
             tally: [0; 7],
         };
         folder.write_plan();
-        folder.bench.run(&["propose", "p.json"]);
+        folder.bench.run(&["import", "p.json"]).ends(0);
         folder
     }
 
@@ -154,7 +154,7 @@ impl Folder {
         };
         let file = self.write_plan();
         let agent = self.dice.chance(70);
-        self.say(agent, &["propose", &file]).ends(0);
+        self.say(agent, &["import", &file]).ends(0);
         self.lost |= before.limited && !self.plan.limited;
         // With the limit back nothing is lost.
         self.lost &= !self.plan.limited;
