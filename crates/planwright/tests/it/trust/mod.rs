@@ -4,5 +4,4 @@ mod agents;
 mod asking;
 mod clone;
 mod hostile;
-mod lives;
 mod owners;
