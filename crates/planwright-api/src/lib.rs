@@ -37,7 +37,8 @@ pub use receipt::{
 };
 pub use reflection::{CriteriaResult, CriterionWire, ReflectionWire};
 pub use run::{
-    AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepResult, dry_run_result,
+    AskedCallWire, DryRunStep, ErrorWire, ItemResult, LargeValue, RunResult, StepResult,
+    dry_run_result,
 };
 pub use schema::{FindingShape, PrincipalShape};
 pub use stats::{ApprovalStats, Prediction, StatsResult, ToolGap, ToolLatency};
@@ -45,4 +46,4 @@ pub use template::{TemplateInput, TemplateLine};
 pub use token::{NewTokenWire, TokenLine};
 pub use undo::{KeptStep, UndoPreview, UndoStep};
 pub use validation::ValidationResult;
-pub use version::{ChangesSince, DiffResult, EditedPlan, VersionLine};
+pub use version::{ChangesSince, DiffResult, EditedPlan, LostSafeguardsLine, VersionLine};

@@ -36,6 +36,9 @@ pub struct PlanDetails<'a> {
     /// What changed since it was last agreed to, if an edit voided that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<crate::ChangesSince>,
+    /// What earlier versions had and this one lacks, which only a person may agree to.
+    #[serde(rename = "lostSafeguards", skip_serializing_if = "Option::is_none")]
+    pub lost_safeguards: Option<crate::LostSafeguardsLine>,
     /// How the current version was written, if a model or a rule of thumb wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planning: Option<crate::PlanningLine>,

@@ -23,8 +23,11 @@ pub struct RunResult<S = StepResult> {
     pub status: String,
     pub success: bool,
     pub duration_ms: u64,
-    /// In plan order, every step present.
+    /// In plan order, every step present. Over HTTP, those of one page.
     pub steps: Vec<S>,
+    /// Present if there are more steps than these: `?cursor=` of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
     #[schema(value_type = Object)]
     pub variables: Map<String, Value>,
     /// The remaining work was planned anew, in this run or one that it goes on from.
@@ -60,13 +63,17 @@ pub struct StepResult {
     pub status: String,
     pub attempts: u32,
     pub duration_ms: u64,
-    /// What its latest call was sent, secrets by name, if that has at most 16 KiB. `log --json` has all of it.
+    /// What its latest call was sent, secrets by name, if that has at most 16 KiB. `log --json` has all of it,
+    /// and over HTTP `…/runs/{run}/steps/{step}/arguments`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub args: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub value: Option<Value>,
+    /// Stands in for a value that is too large for this answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub large_value: Option<LargeValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorWire>,
     /// The run of a sub-plan that waits for a person.
@@ -91,8 +98,23 @@ pub struct ItemResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub value: Option<Value>,
+    /// Stands in for a value that is too large for this answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub large_value: Option<LargeValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorWire>,
+}
+
+/// A value that is somewhere else, because it is large.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LargeValue {
+    /// The length of its JSON.
+    pub bytes: u64,
+    /// How its JSON begins; absent if many values are large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// Where all of it is.
+    pub href: String,
 }
 
 /// A call that waits for a person: its digest is what an approval of it names.
@@ -100,11 +122,28 @@ pub struct ItemResult {
 pub struct AskedCallWire {
     pub digest: String,
     pub tool: String,
+    /// What would be sent. If that is too large for this answer, a text that says so, and `largeArgs` says
+    /// where all of it is.
     pub args: Value,
     pub reason: String,
+    /// Present if `args` are not here.
+    #[serde(rename = "largeArgs", skip_serializing_if = "Option::is_none")]
+    pub large_args: Option<LargeValue>,
 }
 
 impl AskedCallWire {
+    /// Describes the call without its arguments, which are at `large.href`.
+    pub fn without_args(asked: &AskedCall, large: LargeValue) -> Self {
+        let words = format!(
+            "NOT SHOWN: the arguments have {} bytes. GET {} shows all of them.",
+            large.bytes, large.href
+        );
+        Self {
+            large_args: Some(large),
+            ..Self::new(asked, Value::String(words))
+        }
+    }
+
     /// Describes the call; `args` are its arguments, read back from where the run keeps them.
     pub fn new(asked: &AskedCall, args: Value) -> Self {
         Self {
@@ -112,6 +151,7 @@ impl AskedCallWire {
             tool: asked.tool.to_string(),
             args,
             reason: asked.reason.clone(),
+            large_args: None,
         }
     }
 }
@@ -149,21 +189,26 @@ pub struct DryRunStep {
     pub item_args: Option<Vec<Value>>,
 }
 
-/// Larger arguments are left out of results.
-const MAX_ARGS: usize = 16 << 10;
-
 impl RunResult {
+    /// Larger arguments are left out of results.
+    pub const MAX_ARGS: usize = 16 << 10;
+
     /// Adds what the steps' latest calls were sent.
     pub fn add_sent_arguments(&mut self, mut sent: BTreeMap<StepId, Value>) {
         for step in &mut self.steps {
             let args = step.id.parse().ok().and_then(|id: StepId| sent.remove(&id));
-            step.args = args.filter(|args| args.to_string().len() <= MAX_ARGS);
+            step.args = args.filter(|args| args.to_string().len() <= Self::MAX_ARGS);
         }
     }
 
     /// Describes a run. `steps` are the results of the steps of `report`, in the same order, with
     /// their values read back: reading them needs a store, which this crate does not know.
     pub fn new(run: &Run, report: &RunReport, steps: Vec<StepResult>) -> Self {
+        Self::page(run, report, (0, steps))
+    }
+
+    /// Describes a run with some of its steps: those from the one with this number on.
+    pub fn page(run: &Run, report: &RunReport, (first, steps): (usize, Vec<StepResult>)) -> Self {
         let reflection = run.start().reflection.as_ref();
         Self {
             plan_id: report.plan.to_string(),
@@ -173,8 +218,9 @@ impl RunResult {
             status: report.status.to_string(),
             success: report.success,
             duration_ms: millis(report.duration),
-            variables: variables(run.plan(), &steps),
+            variables: variables(run.plan(), first, &steps),
             steps,
+            next_cursor: None,
             replanned: run.reflection().was_replanned()
                 || reflection.is_some_and(|reflection| reflection.replanned),
             continues: reflection
@@ -212,6 +258,7 @@ impl StepResult {
             duration_ms: millis(duration),
             args: None,
             value,
+            large_value: None,
             error: error.map(ErrorWire::from),
             items,
             call: None,
@@ -237,15 +284,17 @@ impl ItemResult {
             attempts,
             duration_ms: millis(duration),
             value,
+            large_value: None,
             error: error.map(ErrorWire::from),
         }
     }
 }
 
 /// The plan's variables, and every value under the name its step gave it.
-fn variables(plan: &Plan, results: &[StepResult]) -> Map<String, Value> {
+fn variables(plan: &Plan, first: usize, results: &[StepResult]) -> Map<String, Value> {
     let mut variables = plan.document().variables.clone();
-    for (step, result) in plan.document().steps.iter().zip(results) {
+    let steps = plan.document().steps.iter().skip(first);
+    for (step, result) in steps.zip(results) {
         if let (Some(name), Some(value)) = (&step.result, &result.value) {
             variables.insert(name.clone(), value.clone());
         }
@@ -273,6 +322,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
                 duration_ms: 0,
                 args: None,
                 value: None,
+                large_value: None,
                 error: None,
                 waits_for: None,
                 items: None,
@@ -300,6 +350,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
         success: true,
         duration_ms: 0,
         steps: steps.collect(),
+        next_cursor: None,
         variables: plan.document().variables.clone(),
         replanned: false,
         continues: None,

@@ -2,9 +2,9 @@
 
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, StepId};
-use planwright_core::plan::PlanDiff;
+use planwright_core::plan::{PlanDiff, SafeguardLoss};
 use planwright_core::principal::Principal;
-use planwright_core::review::{BuildsOn, Review};
+use planwright_core::review::{BuildsOn, LostSafeguards, Review, VersionSummary};
 use serde::Serialize;
 
 /// What `edit`, `restore` and `propose` print with `--json`.
@@ -46,7 +46,7 @@ pub struct VersionLine {
 impl VersionLine {
     /// All versions of a plan, the first one first.
     pub fn all(review: &Review) -> Vec<Self> {
-        let line = |version: &planwright_core::review::Version| Self {
+        let line = |version: &VersionSummary| Self {
             version: version.number,
             digest: version.digest,
             by: version.by.clone(),
@@ -54,8 +54,8 @@ impl VersionLine {
             reason: version.reason.clone(),
             restored_from: version.restored_from,
             planning: version.planning.as_deref().map(crate::PlanningLine::from),
-            title: version.document.title.clone().unwrap_or_default(),
-            steps: version.document.steps.len(),
+            title: version.title.clone().unwrap_or_default(),
+            steps: version.steps,
             approved: review
                 .approvals()
                 .iter()
@@ -88,6 +88,23 @@ impl DiffResult {
             to,
             executable: diff.is_executable(),
             diff,
+        }
+    }
+}
+
+/// Safeguards that are gone or hold back less than in an earlier version.
+#[derive(Debug, Clone, Serialize)]
+pub struct LostSafeguardsLine {
+    /// The version that had them.
+    pub since: u32,
+    pub losses: Vec<SafeguardLoss>,
+}
+
+impl From<LostSafeguards> for LostSafeguardsLine {
+    fn from(lost: LostSafeguards) -> Self {
+        Self {
+            since: lost.since,
+            losses: lost.losses,
         }
     }
 }

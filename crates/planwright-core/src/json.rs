@@ -253,6 +253,23 @@ impl<'de> Visitor<'de> for Strict {
 const MAX_SCHEMA_DEPTH: usize = 64;
 const MAX_SCHEMA_VALUES: usize = 50_000;
 
+/// The length of a value as JSON, without writing it anywhere.
+pub fn length(value: &Value) -> usize {
+    struct Counted(usize);
+    impl std::io::Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counted = Counted(0);
+    serde_json::to_writer(&mut counted, value).map_or(usize::MAX, |()| counted.0)
+}
+
 /// Checks a value against a schema, and returns the first thing that does not fit.
 pub fn check_against_schema(schema: &Value, value: &Value) -> Result<(), String> {
     let validator =

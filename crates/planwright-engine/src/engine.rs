@@ -1,8 +1,8 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
 use crate::context::{
-    ActiveRuns, AgentSettings, ConcurrencyLimits, Context, Limiter, Observer, Ports, Retention,
-    RetentionPorts, RunFamilies, Settings,
+    ActiveRuns, AgentSettings, ConcurrencyLimits, Context, Limiter, Observer, Ports, RecentReviews,
+    Retention, RetentionPorts, RunFamilies, Settings,
 };
 use crate::journal::journals::Journals;
 use crate::maintenance::Maintenance;
@@ -404,6 +404,7 @@ impl EngineBuilder {
                 limiter: Limiter::new(self.limits),
                 active: ActiveRuns::default(),
                 families: RunFamilies::default(),
+                reviews: RecentReviews::default(),
             }),
         }
     }

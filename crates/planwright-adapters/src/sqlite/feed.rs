@@ -119,7 +119,7 @@ fn add_sealed(
         }
         found.truncate(wanted);
         let stream = stream_name(connection, row.id)?;
-        let page = reader.sealed_page(&stream, row, After::Ordinal(after), wanted)?;
+        let page = reader.sealed_page(&stream, row, After::Ordinal(after), (wanted, usize::MAX))?;
         let entries = page.into_iter().filter(|entry| entry.ordinal <= until);
         found.extend(entries.map(|entry| Found {
             position: Position(entry.ordinal.unsigned_abs()),

@@ -125,7 +125,9 @@ impl SqliteStore {
     ) -> Result<Vec<Record>, StoreError> {
         let stream = stream.clone();
         self.look(move |reader| {
-            reader.with(|connection| reader.read_remains(connection, &stream, after, limit))
+            let read =
+                reader.with(|connection| reader.read_remains(connection, &stream, after, limit));
+            read.map(|(records, _)| records)
         })
         .await
     }

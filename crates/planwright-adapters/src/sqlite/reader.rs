@@ -18,8 +18,8 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
-    FeedOf, Lease, MailboxMessage, MessageId, OwnerId, Placed, Position, StoreError, StreamCounts,
-    StreamInfo, StreamStatus,
+    FeedOf, Lease, MAX_PAGE_BYTES, MailboxMessage, MessageId, OwnerId, Placed, Position,
+    StoreError, StreamCounts, StreamInfo, StreamStatus,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, ToSql, params, params_from_iter};
@@ -136,8 +136,8 @@ impl Reader {
                 let snapshot = connection
                     .unchecked_transaction()
                     .map_err(|error| failed(&error))?;
-                let records = self.read_remains(&snapshot, stream, after, limit)?;
-                if records.len() < limit {
+                let (records, is_cut) = self.read_remains(&snapshot, stream, after, limit)?;
+                if records.len() < limit && !is_cut {
                     self.check_end(
                         &snapshot,
                         stream,
@@ -178,13 +178,13 @@ impl Reader {
         stream: &StreamName,
         sealed: &SealedRow,
         after: After,
-        limit: usize,
+        (limit, max_bytes): (usize, usize),
     ) -> Result<Vec<SealedEntry>, StoreError> {
         let damaged = |reason: String| StoreError::Damaged {
             stream: stream.clone(),
             reason: format!("its sealed file {}: {reason}", sealed.file),
         };
-        let page = self.sealed.page(&sealed.file, after, limit);
+        let page = self.sealed.page(&sealed.file, after, (limit, max_bytes));
         let page = page.map_err(|error| damaged(error.to_string()))?;
         // The chain shows changes of everything but the end.
         let last = page.last().filter(|last| last.kept.seq >= sealed.head.seq);
@@ -194,28 +194,45 @@ impl Reader {
         Ok(page)
     }
 
-    /// Reads all that is left of a stream, even if its tail is lost.
+    /// Reads all that is left of a stream, even if its tail is lost. Returns whether the page ended early
+    /// because it is large.
     pub(super) fn read_remains(
         &self,
         connection: &Connection,
         stream: &StreamName,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Record>, StoreError> {
+    ) -> Result<(Vec<Record>, bool), StoreError> {
+        let most = (limit, MAX_PAGE_BYTES);
         let name = stream.to_string();
         let lost = |error: rusqlite::Error| of_stream(stream, &error);
         let Some(id) = stream_id(connection, &name).map_err(lost)? else {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), false));
         };
         let Some(sealed) = find_row(connection, id).map_err(lost)? else {
-            return records_of(connection, &self.cipher, &name, id, after, limit).map_err(lost);
+            let records = records_of(connection, &self.cipher, &name, id, after, most);
+            let records = records.map_err(lost)?;
+            let bytes: usize = records.iter().map(|record| record.body.len()).sum();
+            return Ok((records, bytes >= MAX_PAGE_BYTES));
         };
-        let page = self.sealed_page(stream, &sealed, After::Seq(after), limit)?;
-        let open = |entry: SealedEntry| {
-            open_entry(&self.cipher, &name, entry.kept)
-                .map_err(|error| of_stream(stream, &unopened(4)(error)))
-        };
-        page.into_iter().map(open).collect()
+        // A body is shorter than it is when sealed, so that a page may have to be filled up.
+        let mut bytes = 0;
+        let mut records: Vec<Record> = Vec::new();
+        while records.len() < limit && bytes < MAX_PAGE_BYTES {
+            let after = records.last().map_or(after, |record| record.seq);
+            let most = (limit - records.len(), MAX_PAGE_BYTES - bytes);
+            let page = self.sealed_page(stream, &sealed, After::Seq(after), most)?;
+            if page.is_empty() {
+                break;
+            }
+            for entry in page {
+                let record = open_entry(&self.cipher, &name, entry.kept)
+                    .map_err(|error| of_stream(stream, &unopened(4)(error)))?;
+                bytes += record.body.len();
+                records.push(record);
+            }
+        }
+        Ok((records, bytes >= MAX_PAGE_BYTES))
     }
 
     /// Checks that a read which stopped at `last` stopped at the end, and that the owner of the store

@@ -365,8 +365,8 @@ pub(super) fn compare(
             .map_err(|_| RewriteStoreError::Damaged(format!("{name:?} cannot be a stream")))?;
         let mut head = Head::EMPTY;
         loop {
-            let one = records_of(old, from, &name, id, head.seq, PAGE)?;
-            let two = records_of(new, to, &name, id, head.seq, PAGE)?;
+            let one = records_of(old, from, &name, id, head.seq, (PAGE, usize::MAX))?;
+            let two = records_of(new, to, &name, id, head.seq, (PAGE, usize::MAX))?;
             if one != two {
                 return Err(RewriteStoreError::Differs(name));
             }
@@ -414,7 +414,7 @@ pub(super) fn verify_journal(
             .map_err(|_| damaged("it cannot be a stream".to_owned()))?;
         let mut head = Head::EMPTY;
         loop {
-            let page = records_of(connection, cipher, name, *id, head.seq, PAGE)
+            let page = records_of(connection, cipher, name, *id, head.seq, (PAGE, usize::MAX))
                 .map_err(|error| damaged(describe(&error)))?;
             head = check_chain(head, &stream, &page).map_err(|error| damaged(error.to_string()))?;
             done += page.len() as u64;

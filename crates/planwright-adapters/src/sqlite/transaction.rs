@@ -86,7 +86,7 @@ pub(super) fn records_of(
     name: &str,
     id: i64,
     after: u64,
-    limit: usize,
+    (limit, max_bytes): (usize, usize),
 ) -> Result<Vec<Record>, rusqlite::Error> {
     let sql = "SELECT position, at, epoch, key, body, hash FROM entries
                WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT ?3";
@@ -106,7 +106,17 @@ pub(super) fn records_of(
         };
         open_entry(cipher, name, kept).map_err(unopened(4))
     })?;
-    rows.collect()
+    let mut bytes = 0;
+    let mut records = Vec::new();
+    for row in rows {
+        let record = row?;
+        bytes += record.body.len();
+        records.push(record);
+        if bytes >= max_bytes {
+            break;
+        }
+    }
+    Ok(records)
 }
 
 /// The parts of the writer that an append needs, inside a write transaction.

@@ -229,10 +229,10 @@ fn set_args(step: &mut Step, args: &Map<String, Value>) {
     step.args.clone_from(args);
 }
 
-/// The new step under the id of the old one. What it waited for it still waits for, and what others
-/// call its value stays the same.
+/// The new step under the id of the old one. What it waited for it still waits for, what narrowed it
+/// still does, and what others call its value stays the same.
 fn replacement(old: &Step, new: &Step) -> Step {
-    let mut step = new.clone();
+    let mut step = new.clone().keeping_safeguards_of(old);
     step.id.clone_from(&old.id);
     for dependency in &old.depends_on {
         if !step.depends_on.contains(dependency) {

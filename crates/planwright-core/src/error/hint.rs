@@ -58,6 +58,10 @@ pub enum Hint {
     AskAnotherApprover,
     /// Have a person decide, where no program can.
     AskPerson,
+    /// Have a person resume the run, which a person paused.
+    AskPersonToResume,
+    /// Have an approver leave the step out.
+    AskApproverToSkip,
     /// Approve what the plan does now.
     ApproveCurrent,
     /// Cancel the run, then approve what the plan does now.

@@ -19,6 +19,7 @@ mod known_values;
 mod markdown;
 mod reference;
 mod render;
+mod safeguard;
 
 mod subplans;
 mod validate;
@@ -50,6 +51,8 @@ pub use reference::{
     literal,
 };
 pub use render::{Glyph, render};
+pub(crate) use safeguard::names_safeguards;
+pub use safeguard::{LossKind, SafeguardLoss};
 pub use subplans::{KnownPlan, KnownPlans, Subplan, Subplans};
 pub use validate::{ValidationReport, validate, validate_with};
 pub(crate) use validate::{bare_name, is_type_name};

@@ -17,6 +17,8 @@ pub struct KnownPlan {
     pub version: u32,
     /// Document of that version.
     pub document: Arc<Document>,
+    /// Why only a person may agree to this version, if policy may not.
+    pub needs_person: Option<String>,
 }
 
 impl KnownPlans {
@@ -74,6 +76,8 @@ pub struct Subplan {
     pub version: u32,
     /// The compiled plan.
     pub plan: Arc<Plan>,
+    /// Why only a person may agree to this version, if policy may not.
+    pub needs_person: Option<String>,
 }
 
 impl FromIterator<(PlanId, Subplan)> for Subplans {

@@ -3,7 +3,7 @@
 
 use super::schema::StepSlot;
 use crate::id::StepId;
-use crate::plan::{Code, Document, Finding, Plan};
+use crate::plan::{Code, Document, Finding, Plan, Step};
 use crate::status::StepStatus;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ pub enum StepFate {
 }
 
 /// The plan with the steps that were asked about taken from the answer, and all others as they
-/// were.
+/// were. What narrowed a step narrows it still: a planner is not told of it, and cannot lift it.
 pub fn merge_steps(
     old: &Document,
     chosen: &[StepId],
@@ -55,7 +55,7 @@ pub fn merge_steps(
             .iter()
             .find(|step| step.id.as_ref() == Some(id));
         match (place, new) {
-            (Some(place), Some(new)) => *place = new.clone(),
+            (Some(place), Some(new)) => *place = rewritten(old, place, new),
             (Some(_), None) => {
                 let message = format!("the answer has no step `{id}`, which was asked for");
                 findings.push(Finding::new(Code::Shape, "/steps", message));
@@ -74,10 +74,22 @@ pub fn merge_steps(
     }
 }
 
+/// The step as it was written anew, with the safeguards of the one before it.
+fn rewritten(plan: &Document, before: &Step, new: &Step) -> Step {
+    let mut step = new.clone().keeping_safeguards_of(before);
+    let guards = plan.guards_named_by(before);
+    let lost: Vec<StepId> = guards
+        .filter(|guard| !step.depends_on.contains(guard))
+        .cloned()
+        .collect();
+    step.depends_on.extend(lost);
+    step
+}
+
 /// The answer as a new version of a plan: what it does is the answer's, everything people decided
 /// about it stays.
 pub fn merge_whole(old: &Document, answer: Document) -> Document {
-    Document {
+    let mut merged = Document {
         title: answer.title,
         steps: answer.steps,
         success_criteria: answer.success_criteria,
@@ -85,7 +97,9 @@ pub fn merge_whole(old: &Document, answer: Document) -> Document {
         estimated_duration: answer.estimated_duration,
         planner_model: answer.planner_model,
         ..old.clone()
-    }
+    };
+    merged.keep_safeguards_of(old);
+    merged
 }
 
 /// The plan with the steps that have run as they were, and the answer for the rest.
@@ -99,11 +113,13 @@ pub fn merge_remaining(old: &Document, kept: &BTreeSet<StepId>, answer: Document
         .collect();
     steps.extend(answer.steps.into_iter().filter(|step| !is_kept(&step.id)));
     let planner_model = answer.planner_model;
-    Document {
+    let mut merged = Document {
         steps,
         planner_model,
         ..old.clone()
-    }
+    };
+    merged.keep_safeguards_of(old);
+    merged
 }
 
 /// The places of steps that are written anew among others that stay. Each may depend on every step

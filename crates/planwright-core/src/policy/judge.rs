@@ -33,6 +33,8 @@ pub struct Subject<'a> {
     pub step_id: &'a str,
     /// Id of its plan.
     pub plan: &'a str,
+    /// An executor chose the arguments, which no approver of the plan has seen.
+    pub chosen_by_model: bool,
 }
 
 /// The policy's verdict on a call, with its reason.
@@ -115,6 +117,10 @@ impl Policy {
             }
             None if tool.is_read_only() && tool.reaches_out() && !subject.unknown.is_empty() => {
                 let reason = "it sends values that are only known later beyond this machine";
+                (Verdict::Ask, None, reason.to_owned())
+            }
+            None if tool.is_read_only() && tool.reaches_out() && subject.chosen_by_model => {
+                let reason = "it sends what an executor chose beyond this machine";
                 (Verdict::Ask, None, reason.to_owned())
             }
             None if tool.is_read_only() => {

@@ -79,6 +79,7 @@ impl Policy {
                     step,
                     step_id: plan.step_id(ix).as_str(),
                     plan: plan.id().as_str(),
+                    chosen_by_model: false,
                 })
             }
             Some(Action::Input(_)) => {
@@ -101,6 +102,7 @@ impl Policy {
                 step,
                 step_id: plan.step_id(ix).as_str(),
                 plan: plan.id().as_str(),
+                chosen_by_model: false,
             })
         });
         JudgedStep {
@@ -140,6 +142,7 @@ impl Policy {
                 step,
                 step_id: plan.step_id(ix).as_str(),
                 plan: plan.id().as_str(),
+                chosen_by_model: true,
             };
             if self.looks_at_args() || self.judge_call(&subject).verdict != Verdict::Allow {
                 return judge_without_rule(
@@ -176,6 +179,11 @@ impl Policy {
                     (None, Some((step, because))) => {
                         let reason =
                             format!("plan `{}`, step `{step}`: {because}", child.plan.id());
+                        (Verdict::Ask, None, reason)
+                    }
+                    (None, None) if child.needs_person.is_some() => {
+                        let why = child.needs_person.as_deref().unwrap_or_default();
+                        let reason = format!("plan `{}`: {why}", child.plan.id());
                         (Verdict::Ask, None, reason)
                     }
                     (None, None) if plan.step(ix).approval_required => (

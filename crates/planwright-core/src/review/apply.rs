@@ -3,7 +3,7 @@
 use super::state::{ApprovalSignal, ReviewSignal};
 use super::{
     Approval, ApprovalState, Comment, OpenedRun, Rejection, Resolved, Review, ReviewEvent,
-    ReviewStage, ReviewState, Revoked, Version, WrittenOffRun,
+    ReviewStage, ReviewState, Revoked, Version, VersionSummary, WrittenOffRun,
 };
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
@@ -11,6 +11,8 @@ use crate::journal::Entry;
 use crate::principal::Principal;
 use crate::run::Corrupt;
 use crate::time::Timestamp;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 impl Review {
     /// Begins a plan's life from its first entry.
@@ -28,6 +30,11 @@ impl Review {
             id,
             seq: 0,
             versions: Vec::new(),
+            current: None,
+            earlier: std::collections::VecDeque::new(),
+            forgotten: 0,
+            secret_names: BTreeSet::new(),
+            stored_parts: BTreeSet::new(),
             state: ReviewState::Active(ReviewStage::Proposed),
             approvals: Vec::new(),
             rejections: Vec::new(),
@@ -75,15 +82,20 @@ impl Review {
                 trace: _,
                 planning,
             } => self.note_version(Version {
-                number: *version,
+                summary: VersionSummary {
+                    number: *version,
+                    seq: self.seq + 1,
+                    title: document.title.clone(),
+                    steps: document.steps.len(),
+                    digest: *digest,
+                    by: by.clone(),
+                    at,
+                    reason: reason.clone(),
+                    restored_from: *restored_from,
+                    draft: *draft,
+                    planning: planning.clone(),
+                },
                 document: document.clone(),
-                digest: *digest,
-                by: by.clone(),
-                at,
-                reason: reason.clone(),
-                restored_from: *restored_from,
-                draft: *draft,
-                planning: planning.clone(),
             }),
             ReviewEvent::DraftProposed { version, by: _ } => {
                 self.note_of_current(*version, ReviewSignal::DraftProposed)
@@ -197,14 +209,14 @@ impl Review {
     }
 
     fn note_version(&mut self, version: Version) -> Option<()> {
-        let Version {
+        let VersionSummary {
             number,
             digest,
             at,
             draft,
             restored_from,
             ..
-        } = version;
+        } = version.summary;
         let restores = restored_from.is_none_or(|earlier| (1..number).contains(&earlier));
         if number as usize != self.versions.len() + 1 || !restores {
             return None;
@@ -214,7 +226,12 @@ impl Review {
         } else {
             ReviewSignal::VersionProposed
         })?;
-        self.versions.push(version);
+        self.versions.push(version.summary.clone());
+        self.secret_names.extend(version.document.secret_names());
+        let stored = version.document.context.stored.keys();
+        self.stored_parts.extend(stored.cloned());
+        let before = self.current.replace(Arc::new(version));
+        self.keep_for_comparison(before);
         // Consent is bound to a digest, not to words.
         for approval in &mut self.approvals {
             if draft || approval.digest != digest {

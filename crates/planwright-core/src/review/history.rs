@@ -1,17 +1,31 @@
 //! A plan and all that was said about it, folded from its journal.
 
 use super::{
-    Approval, OpenedRun, Rejection, ReviewStage, ReviewState, Thread, Version, WrittenOffRun,
+    Approval, OpenedRun, Rejection, ReviewStage, ReviewState, Thread, Version, VersionSummary,
+    WrittenOffRun,
 };
 use crate::id::{PlanId, RunId};
+use crate::secret::SecretName;
 use crate::time::Timestamp;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// A plan and all that was said about it, folded from its journal.
 #[derive(Debug, Clone)]
 pub struct Review {
     pub(super) id: PlanId,
     pub(super) seq: u64,
-    pub(super) versions: Vec<Version>,
+    pub(super) versions: Vec<VersionSummary>,
+    /// The last of them, with its content.
+    pub(super) current: Option<Arc<Version>>,
+    /// The versions before it, as far as they are kept to be compared with it.
+    pub(super) earlier: VecDeque<Arc<Version>>,
+    /// The last version with safeguards that is not kept any more; 0 if there is none.
+    pub(super) forgotten: u32,
+    /// Secrets that any version refers to.
+    pub(super) secret_names: BTreeSet<SecretName>,
+    /// Parts of the context that any version keeps beside the journal.
+    pub(super) stored_parts: BTreeSet<String>,
     pub(super) state: ReviewState,
     pub(super) approvals: Vec<Approval>,
     pub(super) rejections: Vec<Rejection>,
@@ -53,21 +67,31 @@ impl Review {
 
     /// The version that is current.
     pub fn current(&self) -> &Version {
-        self.versions
-            .last()
+        self.current
+            .as_deref()
             .expect("a plan's journal begins with its first version")
     }
 
-    /// The version with this number.
-    pub fn version(&self, number: u32) -> Option<&Version> {
+    /// The version with this number, without its content.
+    pub fn version(&self, number: u32) -> Option<&VersionSummary> {
         self.versions
             .iter()
             .find(|version| version.number == number)
     }
 
-    /// Every version, oldest first.
-    pub fn versions(&self) -> &[Version] {
+    /// Every version without its content, oldest first.
+    pub fn versions(&self) -> &[VersionSummary] {
         &self.versions
+    }
+
+    /// The names of the secrets that any version refers to.
+    pub fn secret_names(&self) -> &BTreeSet<SecretName> {
+        &self.secret_names
+    }
+
+    /// The names of the parts of the context that any version keeps beside the journal.
+    pub fn stored_parts(&self) -> &BTreeSet<String> {
+        &self.stored_parts
     }
 
     /// Every approval that was ever given, oldest first.

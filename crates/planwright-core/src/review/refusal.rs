@@ -86,6 +86,9 @@ pub enum ReviewRefusal {
     /// Policy may not approve a plan in which it asks about a step.
     #[error("policy asks about step `{0}`, so only a person may approve")]
     PolicyAsks(String),
+    /// Policy may not approve a plan that lost a safeguard since a person last agreed to it.
+    #[error("{0}, so only a person may approve")]
+    SafeguardLost(String),
     /// The plan has moved on since the version that was edited.
     #[error("the plan is at version {current}, the edit was made to version {based_on}")]
     Conflict {

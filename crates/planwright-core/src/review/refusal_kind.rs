@@ -22,6 +22,7 @@ impl ClassifiedError for ReviewRefusal {
             Self::NeedsPerson => Forbidden.with_code("needs_person"),
             Self::DigestNeeded => Conflict.with_code("digest_needed"),
             Self::PolicyAsks(_) => Forbidden.with_code("policy_asks"),
+            Self::SafeguardLost(_) => Forbidden.with_code("safeguard_lost"),
             Self::Conflict { .. } => Conflict.with_code("version_conflict"),
             Self::Draft => Waiting.with_code("plan_is_draft"),
             Self::NotADraft(_) => Conflict.with_code("not_a_draft"),
@@ -49,6 +50,7 @@ impl ClassifiedError for ReviewRefusal {
             Self::Expired { .. } => Some(Hint::RenewApproval),
             Self::Revoked { .. } => Some(Hint::ReplaceRevokedApproval),
             Self::NotEnough { .. } => Some(Hint::AskAnotherApprover),
+            Self::SafeguardLost(_) => Some(Hint::AskPerson),
             Self::Conflict { based_on, .. } => Some(Hint::CompareVersions {
                 based_on: *based_on,
             }),

@@ -2,7 +2,7 @@
 //! approver's access.
 
 use super::state::{ApprovalSignal, ReviewSignal};
-use super::{Approval, ApprovalState, Review, Version};
+use super::{Approval, ApprovalState, Review, VersionSummary};
 use crate::digest::Digest;
 use crate::policy::{Permission, Policy};
 use crate::principal::{Assurance, Principal, PrincipalKind};
@@ -137,7 +137,7 @@ impl Review {
     pub(super) fn last_revoked(&self, digest: Digest) -> Option<(&Principal, &Principal)> {
         let mut approvals = self.approvals.iter().rev();
         let last = approvals.find(|approval| approval.digest == digest)?;
-        let keeps_content = |version: &Version| version.digest == digest && !version.draft;
+        let keeps_content = |version: &VersionSummary| version.digest == digest && !version.draft;
         let mut later = self.versions.iter().skip(last.version as usize);
         match &last.state {
             ApprovalState::Revoked(revoked) if later.all(keeps_content) => {

@@ -2,19 +2,34 @@
 
 use super::{PlanningRecord, Review, ReviewEvent, ReviewRefusal, ReviewStage, ReviewState};
 use crate::digest::Digest;
-use crate::plan::{Document, PlanDiff};
+use crate::plan::Document;
 use crate::principal::{Principal, PrincipalKind};
 use crate::time::Timestamp;
 use crate::trace::TraceId;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// One immutable version of the document.
 #[derive(Debug, Clone)]
 pub struct Version {
-    /// Counted from 1.
-    pub number: u32,
+    /// What is known of it without its content.
+    pub summary: VersionSummary,
     /// The content.
     pub document: Arc<Document>,
+}
+
+/// What a review remembers of every version. The content of the earlier ones stays in the journal: a
+/// plan may have thousands of them, and few are ever looked at again.
+#[derive(Debug, Clone)]
+pub struct VersionSummary {
+    /// Counted from 1.
+    pub number: u32,
+    /// The number of the entry that holds the content.
+    pub seq: u64,
+    /// The title of the plan in this version.
+    pub title: Option<String>,
+    /// How many steps it has.
+    pub steps: usize,
     /// The digest of what would run, with the tools known when it was written.
     pub digest: Digest,
     /// The author.
@@ -31,7 +46,15 @@ pub struct Version {
     pub planning: Option<Box<PlanningRecord>>,
 }
 
-impl Version {
+impl Deref for Version {
+    type Target = VersionSummary;
+
+    fn deref(&self) -> &VersionSummary {
+        &self.summary
+    }
+}
+
+impl VersionSummary {
     /// Returns true if neither a model nor a person wrote it: a draft that was put together from
     /// the words of its goal.
     pub fn is_fallback(&self) -> bool {
@@ -75,18 +98,6 @@ impl Review {
     /// The first entry of the life of a plan that is worked on before it is put forward.
     pub fn draft_first(document: Arc<Document>, digest: Digest, by: Principal) -> ReviewEvent {
         first_version(document, digest, by, true)
-    }
-
-    /// Compares two versions.
-    pub fn diff(&self, from: u32, to: u32) -> Result<PlanDiff, ReviewRefusal> {
-        let version = |number| {
-            self.version(number)
-                .ok_or(ReviewRefusal::NoSuchVersion(number))
-        };
-        Ok(PlanDiff::between(
-            &version(from)?.document,
-            &version(to)?.document,
-        ))
     }
 
     /// Checks that a reason is short enough to be kept.

@@ -2,8 +2,8 @@
 
 use super::state::RunSignal;
 use super::{
-    AgentTurn, Answered, Corrupt, Index, LookedAt, Loops, Reply, Resolution, Run, RunEvent,
-    RunState, Start, StepEvent, StepState, StoredValue, Tally,
+    AgentTurn, Answered, Corrupt, Index, LookedAt, Loops, PauseOrder, Reply, Resolution, Run,
+    RunEvent, RunState, Start, StepEvent, StepState, StoredValue, Tally,
 };
 use crate::id::{AttemptNo, RunId, StepId};
 use crate::journal::{Cause, Entry};
@@ -97,6 +97,8 @@ impl Run {
             held: false,
             crashes: BTreeMap::new(),
             isolated: None,
+            paused: None,
+            resumed: None,
             plan,
         };
         for ix in run.plan.indices() {
@@ -315,12 +317,17 @@ impl Run {
                 &format!("{by} declined to answer"),
             ),
             E::RunPaused { by } => {
+                self.signal(entry, "run_paused", RunSignal::Paused)?;
                 self.held = by.kind == PrincipalKind::Policy;
-                self.signal(entry, "run_paused", RunSignal::Paused)
+                self.paused = Some(PauseOrder::new(by, entry.at));
+                Ok(())
             }
-            E::RunResumed { .. } => {
+            E::RunResumed { by } => {
+                self.signal(entry, "run_resumed", RunSignal::Resumed)?;
                 self.held = false;
-                self.signal(entry, "run_resumed", RunSignal::Resumed)
+                self.paused = None;
+                self.resumed = Some(PauseOrder::new(by, entry.at));
+                Ok(())
             }
             E::RunStalled { since } => {
                 self.signal(entry, "run_stalled", RunSignal::Stalled(*since))

@@ -121,6 +121,26 @@ pub struct Run {
     crashes: BTreeMap<StepIx, Crashes>,
     /// The step whose call is made alone.
     isolated: Option<StepIx>,
+    /// The order by which it stands still.
+    paused: Option<PauseOrder>,
+    /// The last order by which it went on.
+    resumed: Option<PauseOrder>,
+}
+
+/// An order to stand still, or to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PauseOrder {
+    /// The principal who gave it.
+    pub by: Principal,
+    /// The time at which it was given.
+    pub at: Timestamp,
+}
+
+impl PauseOrder {
+    /// An order that this principal gave.
+    pub fn new(by: &Principal, at: Timestamp) -> Self {
+        Self { by: by.clone(), at }
+    }
 }
 
 /// What the first entry of a run says.
@@ -273,6 +293,21 @@ impl Run {
     /// Returns how many steps of the plan are completed.
     pub fn completed_steps(&self) -> usize {
         self.index.completed
+    }
+
+    /// The order by which it stands still, if somebody gave one.
+    pub fn paused(&self) -> Option<&PauseOrder> {
+        self.paused.as_ref()
+    }
+
+    /// The last order by which it went on.
+    pub fn resumed(&self) -> Option<&PauseOrder> {
+        self.resumed.as_ref()
+    }
+
+    /// Returns whether other steps wait for a step, or for the loop that it is an element of.
+    pub fn is_waited_for(&self, ix: StepIx) -> bool {
+        !self.plan.graph().dependants(self.plan_step(ix)).is_empty()
     }
 
     /// Nothing is in flight and nothing can start without a person: approval, input, an unknown

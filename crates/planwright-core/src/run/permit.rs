@@ -1,13 +1,17 @@
 //! Which commands to a run a principal may give.
 
-use super::{Command, Refusal};
+use super::{Command, Refusal, Run};
 use crate::policy::{Permission, Policy};
-use crate::principal::PrincipalKind;
+use crate::principal::{Principal, PrincipalKind};
 
 impl Policy {
     /// Refuses what this policy does not let its giver do. What the engine orders by itself has no
     /// giver.
-    pub fn permit_command(&self, command: &Command) -> Result<(), Refusal> {
+    pub fn permit_command(&self, run: &Run, command: &Command) -> Result<(), Refusal> {
+        if let Command::LeaveOut { step, by, .. } = command {
+            let may_approve = self.roles.permits(by, Permission::Approve);
+            run.check_may_leave_out(step, by, may_approve)?;
+        }
         let (by, action) = match command {
             Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Permission::Approve),
             Command::Resolve { by, .. }
@@ -58,5 +62,25 @@ impl Policy {
                 action,
             }),
         }
+    }
+}
+
+impl Run {
+    /// Checks that this principal may leave a step out. What waits for it was agreed to with the
+    /// step before it: that it goes on without is for those who may approve.
+    pub fn check_may_leave_out(
+        &self,
+        step: &str,
+        by: &Principal,
+        may_approve: bool,
+    ) -> Result<(), Refusal> {
+        let is_waited_for = self.find(step).is_some_and(|ix| self.is_waited_for(ix));
+        if is_waited_for && !may_approve {
+            return Err(Refusal::MayNotSkip {
+                step: step.to_owned(),
+                by: by.clone(),
+            });
+        }
+        Ok(())
     }
 }

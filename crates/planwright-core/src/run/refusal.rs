@@ -130,6 +130,24 @@ pub enum Refusal {
     /// Agents and services may not approve.
     #[error("{0} may not approve: agents and services propose, people approve")]
     MayNotApprove(Principal),
+    /// Others wait for the step, and the principal may not agree to them.
+    #[error(
+        "{by} may not leave out step `{step}`: other steps wait for it, so only those who may approve decide that they go on without it"
+    )]
+    MayNotSkip {
+        /// The step or element.
+        step: String,
+        /// The principal who wanted to.
+        by: Principal,
+    },
+    /// Only people lift the pause of a person.
+    #[error("{paused_by} paused the run, and {by} may not resume it: a person has to")]
+    PausedByPerson {
+        /// The person who paused it.
+        paused_by: Principal,
+        /// The principal who wanted to resume it.
+        by: Principal,
+    },
     /// The principal lacks the permission.
     #[error("{by} may not {action}")]
     MayNot {

@@ -27,6 +27,8 @@ impl ClassifiedError for Refusal {
             Self::NothingToUndo => Conflict.with_code("nothing_to_undo"),
             Self::AlreadyUndone { .. } => Conflict.with_code("already_undone"),
             Self::MayNotApprove(_) => Forbidden.with_code("may_not_approve"),
+            Self::MayNotSkip { .. } => Forbidden.with_code("may_not_skip"),
+            Self::PausedByPerson { .. } => Forbidden.with_code("paused_by_person"),
             Self::MayNot { .. } => Forbidden.with_code("not_permitted"),
             Self::FourEyes(_) => Forbidden.with_code("four_eyes"),
             Self::NothingToReflectOn { .. } => Conflict.with_code("nothing_to_reflect_on"),
@@ -35,7 +37,34 @@ impl ClassifiedError for Refusal {
     }
 
     fn hint(&self) -> Option<Hint> {
-        matches!(self, Self::MayNotApprove(_)).then_some(Hint::AskPerson)
+        match self {
+            Self::MayNotApprove(_) => Some(Hint::AskPerson),
+            Self::MayNotSkip { .. } => Some(Hint::AskApproverToSkip),
+            Self::PausedByPerson { .. } => Some(Hint::AskPersonToResume),
+            Self::RunEnded { .. }
+            | Self::NotExecuting
+            | Self::NotPaused
+            | Self::CannotPause { .. }
+            | Self::InFlight { .. }
+            | Self::UnknownStep(_)
+            | Self::NothingToApprove { .. }
+            | Self::NothingToResolve { .. }
+            | Self::NothingToAnswer { .. }
+            | Self::OtherQuestion { .. }
+            | Self::BadInput { .. }
+            | Self::MayNotAnswer(_)
+            | Self::CannotStart { .. }
+            | Self::CannotSkip { .. }
+            | Self::NotInFlight { .. }
+            | Self::Stale { .. }
+            | Self::NotEnded { .. }
+            | Self::NothingToUndo
+            | Self::AlreadyUndone { .. }
+            | Self::MayNot { .. }
+            | Self::FourEyes(_)
+            | Self::NothingToReflectOn { .. }
+            | Self::ApprovalExpired { .. } => None,
+        }
     }
 }
 

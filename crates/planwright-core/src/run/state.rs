@@ -77,7 +77,7 @@ impl RunState {
     pub(super) fn after(&self, signal: RunSignal) -> Option<Self> {
         use RunSignal as S;
         Some(match (self, signal) {
-            (Self::Running, S::Paused) => Self::Paused,
+            (Self::Running | Self::Paused, S::Paused) => Self::Paused,
             (Self::Running, S::Stalled(since)) => Self::Stalled { since },
             (Self::Paused | Self::Stalled { .. }, S::Resumed) => Self::Running,
             (

@@ -87,6 +87,7 @@ fn start(plan: &Plan, policy: &Policy, step: &str, tool: &str, args: Value) -> C
         step: plan.step(ix),
         step_id: step,
         plan: "p",
+        chosen_by_model: false,
     };
     let late = !planwright_core::policy::late_arguments(plan, ix).is_empty();
     let facts = CallFacts::new(policy, tool, Arc::clone(&args), late, &subject);

@@ -638,6 +638,7 @@ fn compile(document: Document, catalog: &Catalog) -> Plan {
         KnownPlan {
             document: std::sync::Arc::new(child()),
             version: 3,
+            needs_person: None,
         },
     );
     let report = validate_with(document, catalog, &known, &Bounds::default());

@@ -336,7 +336,8 @@ fn a_diff_speaks_of_steps_and_fields_and_says_what_is_only_words() {
          ~ step a  Other  [fs.read_file]\n    ~ title: \"A\" → \"Other\"  (only words)\n    ~ args.path: \"x\" → \"other\"\n\
          ~ step b  B  [stat]\n    - retry: {\"max\":1,\"backoff\":1.0,\"factor\":2.0,\"jitter\":0.0}\n\
          + step n  New  [stat]\n    args: {\"path\":\"p\"}\n\
-         - step c  [stat]\n    dependsOn: [\"b\"]\n    args: {\"path\":\"y\"}\n",
+         - step c  [stat]\n    dependsOn: [\"b\"]\n    args: {\"path\":\"y\"}\n\
+         ! safeguard: step b: retry removed (was {\"max\":1,\"backoff\":1.0,\"factor\":2.0,\"jitter\":0.0})\n",
         "{text}"
     );
     let wire = serde_json::to_value(&diff).unwrap();

@@ -17,6 +17,7 @@ fn known(plans: &[Value]) -> KnownPlans {
             KnownPlan {
                 version: 1,
                 document: Arc::new(document),
+                needs_person: None,
             },
         );
     }

@@ -87,6 +87,7 @@ fn judge(policy: &Policy, catalog: &Catalog, name: &str) -> Verdict {
         step: &step,
         step_id: "a",
         plan: "p",
+        chosen_by_model: false,
     };
     policy.judge_call(&subject).verdict
 }

@@ -18,7 +18,7 @@ use planwright_core::id::{AttemptNo, PlanId, StepId};
 use planwright_core::plan::{Step, StepIx};
 use planwright_core::policy::LateChoice;
 use planwright_core::principal::Principal;
-use planwright_core::run::{AgentTurn, Answered, Consent, Parent};
+use planwright_core::run::{AgentTurn, Answered, Consent, Parent, PauseOrder};
 use tokio::sync::{mpsc, watch};
 
 /// One attempt at an agent step.
@@ -41,6 +41,8 @@ pub(crate) struct AgentOrder {
     /// What people answered to a step that converses.
     pub(crate) answered: Vec<Answered>,
     pub(crate) by: Principal,
+    /// The last order by which the run went on.
+    pub(crate) resumed: Option<PauseOrder>,
     pub(crate) guards: bool,
     pub(crate) linger: bool,
     pub(crate) consent: Option<Box<Consent>>,

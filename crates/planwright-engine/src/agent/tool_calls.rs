@@ -200,6 +200,7 @@ impl ToolCalls {
             step: &step,
             step_id: self.order.step.as_str(),
             plan: self.order.plan.as_str(),
+            chosen_by_model: true,
         };
         let context = &self.runs.context;
         let mut facts = CallFacts::new(
@@ -291,9 +292,11 @@ impl ToolCalls {
             subplan: Subplan {
                 version: order.version,
                 plan: Arc::new(plan),
+                needs_person: None,
             },
             variables: Map::new(),
             by: order.by.clone(),
+            resumed: order.resumed.clone(),
             guards: order.guards,
             linger,
             consent: order.consent.clone(),

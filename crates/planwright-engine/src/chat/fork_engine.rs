@@ -1,7 +1,7 @@
 //! A second engine over the same store.
 
 use crate::context::{
-    ActiveRuns, ConcurrencyLimits, Context, Limiter, Ports, RunFamilies, Settings,
+    ActiveRuns, ConcurrencyLimits, Context, Limiter, Ports, RecentReviews, RunFamilies, Settings,
 };
 use crate::engine::Engine;
 use crate::port::{Model, OwnerId, Tools};
@@ -34,6 +34,7 @@ impl Engine {
                 limiter: Limiter::new(limits),
                 active: ActiveRuns::default(),
                 families: RunFamilies::default(),
+                reviews: RecentReviews::default(),
             }),
         }
     }

@@ -1,7 +1,7 @@
 //! The store never looks inside: every byte comes back.
 
 use super::fixture::{Chain, Subject};
-use crate::port::Append;
+use crate::port::{Append, LeaseRule, MAX_PAGE_BYTES, is_last_page};
 use planwright_core::journal::Record;
 use planwright_core::time::Timestamp;
 
@@ -38,6 +38,32 @@ pub async fn a_mebibyte_is_kept(store: Subject) {
     comes_back(&store, record.clone(), &chain).await;
     chain.head = record.head();
     comes_back(&store, chain.record(None, b"small"), &chain).await;
+}
+
+pub async fn large_records_come_in_pages_of_a_bounded_size(store: Subject) {
+    const RECORDS: u64 = 12;
+    let mut chain = Chain::of("run/r");
+    let large = "x".repeat(MAX_PAGE_BYTES / 5);
+    for _ in 0..RECORDS {
+        chain.put(&store, &large, LeaseRule::None).await;
+    }
+    let mut after = 0;
+    loop {
+        let page = store.read(&chain.stream, after, 100).await.unwrap();
+        let bytes: usize = page.iter().map(|record| record.body.len()).sum();
+        assert!(
+            bytes < MAX_PAGE_BYTES + large.len(),
+            "{bytes} bytes at once"
+        );
+        after += page.len() as u64;
+        assert_eq!(page.last().map(|record| record.seq), Some(after));
+        if is_last_page(&page, 100) {
+            break;
+        }
+    }
+    assert_eq!(after, RECORDS);
+    let exactly = store.read(&chain.stream, RECORDS - 2, 2).await.unwrap();
+    assert!(exactly.len() == 2 && !is_last_page(&exactly, 2));
 }
 
 pub async fn an_empty_body_is_kept(store: Subject) {

@@ -155,6 +155,7 @@ macro_rules! store_laws {
             bytes: [
                 nul_and_invalid_utf8_are_kept,
                 a_mebibyte_is_kept,
+                large_records_come_in_pages_of_a_bounded_size,
                 an_empty_body_is_kept,
                 every_byte_value_is_kept,
                 odd_keys_are_kept,

@@ -1,6 +1,6 @@
 //! The one value that every facade points to.
 
-use super::{ActiveRuns, Limiter, Ports, RunFamilies, Settings};
+use super::{ActiveRuns, Limiter, Ports, RecentReviews, RunFamilies, Settings};
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::tool::Catalog;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ pub(crate) struct Context {
     pub(crate) limiter: Arc<Limiter>,
     pub(crate) active: ActiveRuns,
     pub(crate) families: RunFamilies,
+    /// Plans that were folded lately.
+    pub(crate) reviews: RecentReviews,
 }
 
 impl Context {

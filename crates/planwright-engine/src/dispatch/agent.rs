@@ -182,6 +182,7 @@ impl RunLoop {
                 .unwrap_or_default(),
             answered: run.answered(step).to_vec(),
             by: run.start().by.clone(),
+            resumed: self.last_resumed().cloned(),
             guards: run.start().guards,
             linger: self.linger,
             late: late.cloned().unwrap_or_default(),

@@ -31,6 +31,7 @@ impl RunLoop {
             step: self.run.definition(step),
             step_id: plan.step_id(own).as_str(),
             plan: plan.id().as_str(),
+            chosen_by_model: self.run.is_agent_call(),
         };
         let late = !late_arguments(plan, own).is_empty();
         let mut facts = CallFacts::new(

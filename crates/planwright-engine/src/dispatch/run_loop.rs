@@ -35,7 +35,7 @@ use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::principal::Principal;
 use planwright_core::run::{
-    CallReport, Command, Corrupt, Run, RunEvent, RunState, StepErrorCode, StoredValue,
+    CallReport, Command, Corrupt, PauseOrder, Run, RunEvent, RunState, StepErrorCode, StoredValue,
 };
 use planwright_core::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,20 +53,34 @@ const STORE_PATIENCE: Duration = Duration::from_mins(10);
 #[derive(Debug)]
 pub(crate) enum First {
     Nothing,
-    /// It stood still, and this principal says that it goes on.
+    /// This principal says that it goes on, and what it waits for, if they stood still.
     Resume(Principal, Option<RequestClaim>),
     /// A decision that it waited for. It is durable together with what follows from it.
     Decide(Box<Request>),
 }
 
 impl First {
-    /// That the run goes on, if it stood still.
-    pub(crate) fn resuming(run: &Run, by: &Principal) -> Self {
-        let stands = matches!(run.state(), RunState::Paused | RunState::Stalled { .. });
-        if stands {
-            Self::Resume(by.clone(), current_claim())
-        } else {
-            Self::Nothing
+    /// That the run goes on, as this principal says.
+    pub(crate) fn resuming(by: &Principal) -> Self {
+        Self::Resume(by.clone(), current_claim())
+    }
+
+    /// That a child goes on with its parent, if it stood still. What a person stopped goes on only
+    /// once the parent was told to since.
+    pub(crate) fn resuming_child(
+        child: &Run,
+        by: &Principal,
+        parent_resumed: Option<&PauseOrder>,
+    ) -> Self {
+        let stands = matches!(child.state(), RunState::Paused | RunState::Stalled { .. });
+        let since = |paused: &PauseOrder| parent_resumed.filter(|order| order.at >= paused.at);
+        match child.paused() {
+            _ if !stands => Self::Nothing,
+            Some(paused) if child.is_paused_by_person() => match since(paused) {
+                Some(order) => Self::Resume(order.by.clone(), None),
+                None => Self::Nothing,
+            },
+            Some(_) | None => Self::Resume(by.clone(), None),
         }
     }
 }
@@ -150,6 +164,8 @@ pub(crate) struct RunLoop {
     in_flight: BTreeMap<StepIx, Flight>,
     /// The time of the latest decision about timers: those after it are waited for.
     decided_at: Timestamp,
+    /// The order to go on with which this process took the run over.
+    resumed: Option<PauseOrder>,
 }
 
 /// Where a run was.
@@ -204,6 +220,7 @@ impl RunLoop {
         let time = RunTime::of(&run, &*context.ports.clock);
         Self {
             decided_at: context.ports.clock.now(),
+            resumed: None,
             freed: context.limiter.watch_freed(),
             draining: runs.context.active.draining(),
             store_failure: context.ports.store.failure(),
@@ -256,6 +273,7 @@ impl RunLoop {
         match first {
             First::Nothing => {}
             First::Resume(by, claim) => {
+                self.resumed = Some(PauseOrder::new(&by, self.now()));
                 let resumed = self.execute(&Command::Resume { by }, Cause::Command)?;
                 if let (Some(claim), true) = (claim, resumed.is_some()) {
                     self.journal.carry_out(claim);
@@ -407,7 +425,12 @@ impl RunLoop {
     }
 
     fn decide_request(&mut self, command: &Command) -> Result<Verdict, RunError> {
-        if let Err(refusal) = self.context.settings.policy.permit_command(command) {
+        if let Err(refusal) = self
+            .context
+            .settings
+            .policy
+            .permit_command(&self.run, command)
+        {
             return Ok(Err(refusal));
         }
         let now = self.now();
@@ -488,6 +511,12 @@ impl RunLoop {
     fn is_drained(&self) -> bool {
         let idle = self.calls.is_empty() && self.finished.is_empty();
         *self.draining.borrow() && idle && !self.batch.starts_something()
+    }
+
+    /// The last order by which the run went on, for what it waits for.
+    pub(super) fn last_resumed(&self) -> Option<&PauseOrder> {
+        let orders = self.resumed.iter().chain(self.run.resumed());
+        orders.max_by_key(|order| order.at)
     }
 
     /// Returns where the run is, for trying once more what may not become durable.

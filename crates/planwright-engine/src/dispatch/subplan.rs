@@ -145,6 +145,7 @@ impl RunLoop {
             subplan: subplan.clone(),
             variables,
             by: self.run.start().by.clone(),
+            resumed: self.last_resumed().cloned(),
             guards: self.run.start().guards,
             linger: self.linger,
             consent: self.run.start().consent.clone(),

@@ -8,7 +8,8 @@ use crate::context::Context;
 use crate::dispatch::call_digest;
 use crate::dispatch::{LargeValues, RunValues, SecretValues};
 use crate::journal::journals::Journals;
-use crate::journal::load::{LoadError, RunFolder};
+use crate::journal::load::{LoadError, RunFolder, load_run_document};
+use crate::port::is_last_page;
 use planwright_core::id::{RunId, StepId};
 use planwright_core::journal::{Record, StreamName, decode};
 use planwright_core::plan::StepIx;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct CallTrail {
     context: Arc<Context>,
+    review: Review,
     folder: RunFolder,
     large: LargeValues,
     /// A journal that cannot be folded is read on without it.
@@ -35,17 +37,20 @@ impl Journals {
         let bounds = self.context.settings.bounds;
         CallTrail {
             context: Arc::clone(&self.context),
-            folder: RunFolder::new(run.clone(), review, bounds),
+            review,
+            folder: RunFolder::new(run.clone(), bounds),
             large: LargeValues::default(),
             is_broken: false,
         }
     }
 
-    /// Reads what the latest call of each step was sent, as far as that can be proved.
+    /// Reads what the latest call of each step was sent, as far as that can be proved. Arguments of more
+    /// than `max_bytes` are left out.
     pub async fn sent_arguments(
         &self,
         run: &RunId,
         review: Review,
+        max_bytes: usize,
     ) -> Result<BTreeMap<StepId, Value>, LoadError> {
         const PAGE: usize = 1000;
         let stream = StreamName::Run(run.clone());
@@ -57,10 +62,42 @@ impl Journals {
             for record in &page {
                 after = record.seq;
                 if let Some((step, args)) = trail.follow(record).await? {
-                    sent.insert(step, args);
+                    if planwright_core::json::length(&args) <= max_bytes {
+                        sent.insert(step, args);
+                    } else {
+                        sent.remove(&step);
+                    }
                 }
             }
-            if page.len() < PAGE {
+            if is_last_page(&page, PAGE) {
+                return Ok(sent);
+            }
+        }
+    }
+
+    /// Reads what the latest call of one step was sent, as far as that can be proved.
+    pub async fn arguments_sent_by(
+        &self,
+        run: &RunId,
+        review: Review,
+        step: &StepId,
+    ) -> Result<Option<Value>, LoadError> {
+        const PAGE: usize = 1000;
+        let stream = StreamName::Run(run.clone());
+        let mut trail = self.follow_calls(run, review);
+        let mut sent = None;
+        let mut after = 0;
+        loop {
+            let page = self.read(&stream, after, PAGE).await?;
+            for record in &page {
+                after = record.seq;
+                let followed = trail.follow(record).await?;
+                sent = followed
+                    .filter(|(caller, _)| caller == step)
+                    .map(|(_, args)| args)
+                    .or(sent);
+            }
+            if is_last_page(&page, PAGE) {
                 return Ok(sent);
             }
         }
@@ -91,6 +128,11 @@ impl CallTrail {
     /// arguments have the digest that it names.
     pub async fn follow(&mut self, record: &Record) -> Result<Option<(StepId, Value)>, LoadError> {
         let entry = decode::<RunEvent>(record).map_err(|error| self.folder.undecoded(error))?;
+        if self.folder.run().is_none() {
+            let store = &*self.context.ports.store;
+            let document = load_run_document(store, &self.review, &entry.event).await?;
+            self.folder.set_document(document);
+        }
         let sent = match (&entry.event, self.folder.run()) {
             (
                 RunEvent::AttemptStarted {

@@ -1,19 +1,19 @@
 //! Reading lives back: pages of records, their chain checked, folded into a plan's review or a run.
 
-use crate::port::{Journal, Store, StoreError, StreamIndex, StreamInfo};
+use crate::port::{Journal, Store, StoreError, StreamIndex, StreamInfo, is_last_page};
 use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{
     DecodeEntryError, Entry, Head, Journaled, Record, StreamName, check_chain, decode,
 };
-use planwright_core::plan::{Bounds, Finding, Plan};
-use planwright_core::review::{Review, ReviewEvent};
+use planwright_core::plan::{Bounds, Document, Finding, Plan};
+use planwright_core::review::{Review, ReviewEvent, Version};
 use planwright_core::run::{Corrupt, Run, RunEvent, priorities, unit_estimate};
 use planwright_core::status::{PlanStatus, RunStatus};
 use std::sync::Arc;
 
 /// Records read at a time: bounds memory regardless of the length of a run.
-const PAGE: usize = 1000;
+pub(super) const PAGE: usize = 1000;
 
 /// The reason a plan or a run cannot be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +65,7 @@ impl ClassifiedError for LoadError {
 }
 
 impl LoadError {
-    fn decode(stream: &StreamName) -> impl FnOnce(DecodeEntryError) -> Self + '_ {
+    pub(super) fn decode(stream: &StreamName) -> impl FnOnce(DecodeEntryError) -> Self + '_ {
         move |error| {
             let reason = match &error {
                 DecodeEntryError::Unreadable { source, .. } => format!("{error}: {source}"),
@@ -78,12 +78,74 @@ impl LoadError {
         }
     }
 
-    fn corrupt(stream: &StreamName) -> impl FnOnce(Corrupt) -> Self + '_ {
+    pub(super) fn corrupt(stream: &StreamName) -> impl FnOnce(Corrupt) -> Self + '_ {
         move |error| Self::Damaged {
             stream: stream.clone(),
             reason: error.to_string(),
         }
     }
+}
+
+/// The content of a version of a plan: of an earlier one, it is read from the journal.
+pub(crate) async fn load_version(
+    store: &dyn Journal,
+    review: &Review,
+    number: u32,
+) -> Result<Option<Version>, LoadError> {
+    let current = review.current();
+    if current.number == number {
+        return Ok(Some(current.clone()));
+    }
+    let Some(summary) = review.version(number) else {
+        return Ok(None);
+    };
+    let stream = StreamName::Plan(review.id().clone());
+    // With the one before it, so that the record can be checked. The whole chain was when the plan was
+    // folded.
+    let after = summary.seq.saturating_sub(2);
+    let (mut before, record) = match (summary.seq, read_two(store, &stream, after).await?) {
+        (1, records) => (Head::EMPTY, records.into_iter().next()),
+        (_, records) => {
+            let mut records = records.into_iter();
+            let before = records.next().map_or(Head::EMPTY, |record| record.head());
+            (before, records.next())
+        }
+    };
+    if let Some(record) = &record {
+        before = check_chain(before, &stream, [record])
+            .map_err(|error| StoreError::chain(&stream, &error))?;
+    }
+    let entry = record.as_ref().filter(|_| before.seq == summary.seq);
+    let entry = entry.map(decode::<ReviewEvent>).transpose();
+    let event = entry
+        .map_err(LoadError::decode(&stream))?
+        .map(|entry| entry.event);
+    match event {
+        Some(ReviewEvent::PlanProposed {
+            version, document, ..
+        }) if version == number => Ok(Some(Version {
+            summary: summary.clone(),
+            document,
+        })),
+        Some(_) | None => Err(LoadError::Damaged {
+            stream,
+            reason: format!("version {number} is not where it was"),
+        }),
+    }
+}
+
+/// The two records after this one. A large one comes alone.
+async fn read_two(
+    store: &dyn Journal,
+    stream: &StreamName,
+    after: u64,
+) -> Result<Vec<Record>, StoreError> {
+    let mut records = store.read(stream, after, 2).await?;
+    if let [only] = &records[..] {
+        let next = store.read(stream, only.seq, 1).await?;
+        records.extend(next);
+    }
+    Ok(records)
 }
 
 /// Reads a whole stream in pages, checking the chain, and hands each entry to `each`.
@@ -100,7 +162,7 @@ pub async fn read_entries<E: Journaled>(
         for record in &page {
             each(record, decode(record).map_err(LoadError::decode(stream))?)?;
         }
-        if page.len() < PAGE {
+        if is_last_page(&page, PAGE) {
             return Ok(head);
         }
     }
@@ -131,9 +193,15 @@ pub async fn load_run(
     bounds: &Bounds,
 ) -> Result<(Run, Head), LoadError> {
     let stream = StreamName::Run(id.clone());
+    let first = store.read(&stream, 0, 1).await?;
+    let first = first.first().map(decode::<RunEvent>).transpose();
+    let document = match first.map_err(LoadError::decode(&stream))? {
+        Some(first) => load_run_document(store, review, &first.event).await?,
+        None => return Err(LoadError::NoSuchRun(id.clone())),
+    };
     let mut run: Option<Run> = None;
     let head = read_entries::<RunEvent>(store, &stream, |_, entry| {
-        fold_entry(&mut run, &stream, (id, review, bounds), &entry)
+        fold_entry(&mut run, &stream, (id, document.as_deref(), bounds), &entry)
     })
     .await?;
     run.map(|run| (run, head))
@@ -144,13 +212,13 @@ pub async fn load_run(
 fn fold_entry(
     run: &mut Option<Run>,
     stream: &StreamName,
-    (id, review, bounds): (&RunId, &Review, &Bounds),
+    (id, document, bounds): (&RunId, Option<&Document>, &Bounds),
     entry: &Entry<RunEvent>,
 ) -> Result<(), LoadError> {
     match run {
         Some(run) => run.apply(entry).map_err(LoadError::corrupt(stream)),
         None => {
-            let plan = run_plan(stream, review, bounds, &entry.event)?;
+            let plan = run_plan(stream, document, bounds, &entry.event)?;
             let priority = priorities(&plan, unit_estimate);
             let opened = Run::open(id.clone(), Arc::new(plan), priority, entry);
             *run = Some(opened.map_err(LoadError::corrupt(stream))?);
@@ -159,22 +227,41 @@ fn fold_entry(
     }
 }
 
+/// The document of the version that a run begins with, unless the run has one of its own.
+pub(crate) async fn load_run_document(
+    store: &dyn Journal,
+    review: &Review,
+    first: &RunEvent,
+) -> Result<Option<Arc<Document>>, LoadError> {
+    match first {
+        RunEvent::RunStarted {
+            version,
+            document: None,
+            ..
+        } => {
+            let version = load_version(store, review, *version).await?;
+            Ok(version.map(|version| version.document))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// Folds a run whose entries come one by one.
 #[derive(Debug)]
 pub(crate) struct RunFolder {
     id: RunId,
     stream: StreamName,
-    review: Review,
+    document: Option<Arc<Document>>,
     bounds: Bounds,
     run: Option<Run>,
 }
 
 impl RunFolder {
-    pub(crate) fn new(id: RunId, review: Review, bounds: Bounds) -> Self {
+    pub(crate) fn new(id: RunId, bounds: Bounds) -> Self {
         Self {
             stream: StreamName::Run(id.clone()),
             id,
-            review,
+            document: None,
             bounds,
             run: None,
         }
@@ -185,8 +272,13 @@ impl RunFolder {
         self.run.as_ref()
     }
 
+    /// Gives it the document that the run begins with.
+    pub(crate) fn set_document(&mut self, document: Option<Arc<Document>>) {
+        self.document = document;
+    }
+
     pub(crate) fn apply(&mut self, entry: &Entry<RunEvent>) -> Result<(), LoadError> {
-        let context = (&self.id, &self.review, &self.bounds);
+        let context = (&self.id, self.document.as_deref(), &self.bounds);
         fold_entry(&mut self.run, &self.stream, context, entry)
     }
 
@@ -199,7 +291,7 @@ impl RunFolder {
 /// The plan whose run begins with `first`.
 fn run_plan(
     stream: &StreamName,
-    review: &Review,
+    of_version: Option<&Document>,
     bounds: &Bounds,
     first: &RunEvent,
 ) -> Result<Plan, LoadError> {
@@ -219,13 +311,12 @@ fn run_plan(
     if let Some(document) = document {
         return Plan::compile((**document).clone(), bounds).map_err(LoadError::Plan);
     }
-    let found = review.version(*version);
-    let found = found.ok_or_else(|| {
+    let found = of_version.ok_or_else(|| {
         damaged(format!(
             "it runs version {version}, which the plan does not have"
         ))
     })?;
-    Plan::compile(found.document.with_variables(variables), bounds).map_err(LoadError::Plan)
+    Plan::compile(found.with_variables(variables), bounds).map_err(LoadError::Plan)
 }
 
 /// Returns the status of a plan, over its review and its latest run.

@@ -5,6 +5,7 @@ pub(crate) mod costs;
 pub(crate) mod feed;
 pub(crate) mod journals;
 pub(crate) mod load;
+pub(crate) mod recent;
 pub(crate) mod stats;
 pub(crate) mod stored_value;
 pub(crate) mod writer;

@@ -1,7 +1,9 @@
 //! Reading every journal for figures: page by page, one stream at a time.
 
 use crate::journal::journals::Journals;
-use crate::journal::load::{LoadError, load_review, plan_status, read_entries, readable_runs};
+use crate::journal::load::{
+    LoadError, load_review, load_version, plan_status, read_entries, readable_runs,
+};
 use crate::port::StreamInfo;
 use planwright_core::journal::StreamName;
 use planwright_core::plan::{Document, Plan};
@@ -77,7 +79,7 @@ impl Journals {
             return Ok(());
         };
         let mut tally = RunTally::default();
-        let mut predicted = None;
+        let mut predicts = None;
         let mut is_call = false;
         read_entries::<RunEvent>(&*self.context.ports.store, &info.stream, |_, entry| {
             if let RunEvent::RunStarted {
@@ -88,11 +90,7 @@ impl Journals {
             } = &entry.event
             {
                 is_call = parent.as_ref().is_some_and(|parent| parent.call.is_some());
-                predicted = if is_call {
-                    None
-                } else {
-                    self.prediction(review, *version, figures)
-                };
+                predicts = (!is_call).then_some(*version);
             }
             tally.record(&entry);
             if tally.is_full() {
@@ -101,6 +99,10 @@ impl Journals {
             Ok(())
         })
         .await?;
+        let predicted = match predicts {
+            Some(version) => self.prediction(review, version, figures).await?,
+            None => None,
+        };
         // A call that an executor made is a call of its tool, and no run of the plan.
         match is_call {
             true => figures.add_call_run(tally),
@@ -109,10 +111,19 @@ impl Journals {
         Ok(())
     }
 
-    fn prediction(&self, review: &Review, version: u32, figures: &Statistics) -> Option<Duration> {
-        let document = &review.version(version)?.document;
-        let plan = Plan::compile((**document).clone(), &self.context.settings.bounds).ok()?;
-        figures.predict_duration(&plan)
+    async fn prediction(
+        &self,
+        review: &Review,
+        version: u32,
+        figures: &Statistics,
+    ) -> Result<Option<Duration>, LoadError> {
+        let store = &*self.context.ports.store;
+        let Some(version) = load_version(store, review, version).await? else {
+            return Ok(None);
+        };
+        let document = (*version.document).clone();
+        let plan = Plan::compile(document, &self.context.settings.bounds).ok();
+        Ok(plan.and_then(|plan| figures.predict_duration(&plan)))
     }
 
     /// The tools that a plan asks for and no server offers at this moment.

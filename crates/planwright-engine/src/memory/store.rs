@@ -4,8 +4,8 @@ use super::SystemClock;
 use super::answers::RequestRow;
 use super::transaction::Transaction;
 use crate::port::{
-    AcquireError, Append, AppendError, Clock, FeedOf, Lease, MessageId, OwnerId, Placed, Position,
-    RequestClaim, StoreError, StreamCounts, StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, Clock, FeedOf, Lease, MAX_PAGE_BYTES, MessageId, OwnerId,
+    Placed, Position, RequestClaim, StoreError, StreamCounts, StreamInfo, StreamStatus,
 };
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
@@ -226,7 +226,16 @@ impl MemoryStore {
             .get(stream)
             .map_or(&[][..], |stream| &stream.records);
         let after = usize::try_from(after).unwrap_or(usize::MAX);
-        Ok(records.iter().skip(after).take(limit).cloned().collect())
+        let mut bytes = 0;
+        let mut page = Vec::new();
+        for record in records.iter().skip(after).take(limit) {
+            bytes += record.body.len();
+            page.push(record.clone());
+            if bytes >= MAX_PAGE_BYTES {
+                break;
+            }
+        }
+        Ok(page)
     }
 
     pub(super) fn feed_now(&self, of: &FeedOf, after: Position, limit: usize) -> Vec<Placed> {

@@ -120,6 +120,7 @@ impl Planner {
             step: &step,
             step_id: "",
             plan: "",
+            chosen_by_model: false,
         };
         self.context.settings.policy.judge_call(&subject).verdict == Verdict::Deny
     }

@@ -33,9 +33,9 @@ pub use retention_store::{
 pub use secrets::{SecretError, Secrets};
 pub(crate) use store::failed_for_good;
 pub use store::{
-    AcquireError, Append, AppendError, Changes, FeedOf, Journal, Lease, LeaseRule, Leases, Mailbox,
-    MailboxMessage, MessageId, OwnerId, Placed, Position, Store, StoreError, StoreHealth,
-    StreamCounts, StreamIndex, StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, Changes, FeedOf, Journal, Lease, LeaseRule, Leases,
+    MAX_PAGE_BYTES, Mailbox, MailboxMessage, MessageId, OwnerId, Placed, Position, Store,
+    StoreError, StoreHealth, StreamCounts, StreamIndex, StreamInfo, StreamStatus, is_last_page,
 };
 pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenId, Tokens};

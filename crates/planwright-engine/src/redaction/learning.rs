@@ -2,10 +2,7 @@
 
 use crate::port::{SecretError, Secrets};
 use crate::redaction::known_secrets::{Redaction, TooManySecrets};
-use planwright_core::plan::Document;
-use planwright_core::review::Review;
 use planwright_core::secret::{SecretName, SecretText};
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How long a source may take. A run, or a person who decides, waits for it.
@@ -51,13 +48,4 @@ pub(crate) async fn learn_secrets(
         }
     });
     futures::future::join_all(reading).await;
-}
-
-/// Names of the secrets that any version of a plan refers to: what a person types may repeat one
-/// that was dropped since.
-pub(crate) fn named_secrets(review: &Review) -> BTreeSet<SecretName> {
-    let documents = review.versions().iter().map(|version| &version.document);
-    documents
-        .flat_map(|document: &std::sync::Arc<Document>| document.secret_names())
-        .collect()
 }

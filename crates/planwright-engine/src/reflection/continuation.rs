@@ -89,9 +89,8 @@ impl Runs {
             version: run.start().version,
             digest: run.start().digest,
         };
-        let before = review
-            .version(since.version)
-            .unwrap_or_else(|| review.current());
+        let before = self.plans().load_version(&review, since.version).await?;
+        let before = before.unwrap_or_else(|| review.current().clone());
         let diff = PlanDiff::between(&before.document, &review.current().document);
         let is_other = |step: &StepId| {
             diff.steps
@@ -111,7 +110,8 @@ impl Runs {
             .filter(|step| !again.contains(step))
             .collect();
         let untouched = untouched(&candidate, &agreed);
-        let by_policy = self.may_policy_agree(&candidate, &untouched);
+        let by_policy =
+            review.lost_safeguards().is_none() && self.may_policy_agree(&candidate, &untouched);
         Ok(Some(Continuation {
             review,
             candidate,

@@ -58,7 +58,7 @@ impl Runs {
             return self.reapproval_of_adjustment(review).await;
         };
         let plans = self.plans();
-        let Some(before) = review.version(since.version) else {
+        let Some(before) = plans.load_version(review, since.version).await? else {
             return Ok(None);
         };
         let diff = PlanDiff::between(&before.document, &review.current().document);

@@ -4,7 +4,7 @@ use crate::journal::load::LoadError;
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{Append, LeaseRule};
 use crate::redaction::entry_text::has_typed_text;
-use crate::redaction::learning::{learn_secrets, named_secrets};
+use crate::redaction::learning::learn_secrets;
 use crate::review::plans::Plans;
 use crate::review::plans::ReviewError;
 use planwright_core::id::PlanId;
@@ -87,10 +87,10 @@ impl Plans {
         )
     }
 
-    /// Learns what the text of `events` may repeat: the secrets of the plan as it was, and as it
-    /// becomes.
+    /// Learns what the text of `events` may repeat: the secrets of the plan as it ever was, also one that
+    /// was dropped since, and as it becomes.
     async fn learn_secrets_of_plan(&self, review: &Review, events: &[ReviewEvent]) {
-        let mut names = named_secrets(review);
+        let mut names = review.secret_names().clone();
         for event in events {
             if let ReviewEvent::PlanProposed { document, .. } = event {
                 names.extend(document.secret_names());

@@ -1,13 +1,12 @@
 //! New versions of plans: drafts, edits, restored versions, and what has to be agreed to again.
 
-use crate::journal::load::load_review;
 use crate::port::AppendError;
 use crate::review::plans::{Candidate, Plans, ReviewError, StoreOptions};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Document, Edit, Finding};
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
-use planwright_core::review::{PlanningRecord, Review, ReviewCommand, ReviewRefusal, Revision};
+use planwright_core::review::{PlanningRecord, Review, ReviewCommand, Revision};
 use std::sync::Arc;
 
 /// How often an edit is tried again because something else was said about the same version
@@ -43,7 +42,7 @@ impl Plans {
     /// Puts a draft forward as it is.
     pub async fn propose_draft(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Permission::Propose)?;
-        let (review, head) = load_review(&*self.context.ports.store, id).await?;
+        let (review, head) = self.load_review(id).await?;
         self.write_review(
             review,
             head,
@@ -67,9 +66,8 @@ impl Plans {
         edits: &[Edit],
         editing: &Editing,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        let (review, _) = load_review(&*self.context.ports.store, id).await?;
-        let looked_at = review.version(editing.based_on);
-        let looked_at = looked_at.ok_or(ReviewRefusal::NoSuchVersion(editing.based_on))?;
+        let (review, _) = self.load_review(id).await?;
+        let looked_at = self.find_version(&review, editing.based_on).await?;
         let document = looked_at
             .document
             .with_edits(edits, &self.context.settings.bounds)?;
@@ -105,10 +103,8 @@ impl Plans {
         version: u32,
         editing: &Editing,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        let (review, _) = load_review(&*self.context.ports.store, id).await?;
-        let found = review
-            .version(version)
-            .ok_or(ReviewRefusal::NoSuchVersion(version))?;
+        let (review, _) = self.load_review(id).await?;
+        let found = self.find_version(&review, version).await?;
         let document = Document::clone(&found.document);
         self.revise(id, document, editing, Some(version), None)
             .await
@@ -152,7 +148,7 @@ impl Plans {
         };
         let command = ReviewCommand::Edit(Box::new(revision));
         for _ in 1..TRIES {
-            let (review, head) = load_review(&*self.context.ports.store, id).await?;
+            let (review, head) = self.load_review(id).await?;
             // A faster author may have said something about the same version, or made the next one:
             // the core tells.
             match self.write_review(review, head, &command).await {
@@ -162,7 +158,7 @@ impl Plans {
                 done => return Ok((done?, findings)),
             }
         }
-        let (review, head) = load_review(&*self.context.ports.store, id).await?;
+        let (review, head) = self.load_review(id).await?;
         Ok((self.write_review(review, head, &command).await?, findings))
     }
 }

@@ -1,21 +1,22 @@
 //! Proposing, approving, rejecting and deleting plans, and looking at them.
 
 use crate::context::Context;
-use crate::journal::load::{LoadError, latest_run_status, load_review, plan_status};
+use crate::journal::load::{LoadError, latest_run_status, load_review, load_version, plan_status};
+use crate::journal::recent::load_recent_review;
 use crate::port::{AppendError, ArtifactError};
 use crate::review::given_approval::GivenApproval;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::journal::Head;
 use planwright_core::plan::{
-    Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, ValidationReport,
-    validate_with,
+    Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, PlanDiff, Subplans,
+    ValidationReport, validate_with,
 };
 use planwright_core::policy::{JudgedPlan, JudgedStep, Permission, PolicyDenial};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
     Offer, PlanningRecord, Review, ReviewCommand, ReviewEvent, ReviewRefusal, ReviewStage,
-    ReviewState,
+    ReviewState, Version,
 };
 use planwright_core::run::Shown;
 use planwright_core::status::{PlanStatus, RunStatus};
@@ -461,7 +462,7 @@ impl Plans {
                     message,
                 )]));
             }
-            let review = match load_review(&*self.context.ports.store, &id).await {
+            let review = match self.load_review(&id).await {
                 Ok((review, _)) => review,
                 Err(LoadError::NoSuchPlan(_)) => continue,
                 Err(error) => return Err(error.into()),
@@ -483,7 +484,15 @@ impl Plans {
             let version = review.current().number;
             let document = Arc::clone(&review.current().document);
             left.extend(document.subplan_ids().into_iter().cloned());
-            known.insert(id, KnownPlan { version, document });
+            let needs_person = review.lost_safeguards().map(|lost| lost.to_string());
+            known.insert(
+                id,
+                KnownPlan {
+                    version,
+                    document,
+                    needs_person,
+                },
+            );
         }
         Ok(known)
     }
@@ -525,8 +534,35 @@ impl Plans {
         latest_run_status(&*ports.store, review, &settings.bounds).await
     }
 
+    /// Reads a version of a plan with its content; nothing if the plan has none with this number.
+    pub async fn load_version(
+        &self,
+        review: &Review,
+        number: u32,
+    ) -> Result<Option<Version>, LoadError> {
+        load_version(&*self.context.ports.store, review, number).await
+    }
+
+    /// Compares two versions of a plan.
+    pub async fn diff(&self, review: &Review, from: u32, to: u32) -> Result<PlanDiff, ReviewError> {
+        let from = self.find_version(review, from).await?;
+        let to = self.find_version(review, to).await?;
+        Ok(PlanDiff::between(&from.document, &to.document))
+    }
+
+    /// Reads a version of a plan that has to be there.
+    pub(crate) async fn find_version(
+        &self,
+        review: &Review,
+        number: u32,
+    ) -> Result<Version, ReviewError> {
+        let found = self.load_version(review, number).await?;
+        Ok(found.ok_or(ReviewRefusal::NoSuchVersion(number))?)
+    }
+
     /// Folds the journal of a plan, and returns its head too.
     pub async fn load_review(&self, id: &PlanId) -> Result<(Review, Head), LoadError> {
-        load_review(&*self.context.ports.store, id).await
+        let store = &*self.context.ports.store;
+        load_recent_review(store, &self.context.reviews, id).await
     }
 }

@@ -9,8 +9,8 @@ use planwright_core::run::Shown;
 
 impl Plans {
     /// Policy's yes to a plan in which nothing has to be asked about; none is needed if another
-    /// approval is there to be used. A plan that was rejected too often is a person's to decide,
-    /// regardless of the policy.
+    /// approval is there to be used. A plan that was rejected too often, or that lost a safeguard, is
+    /// a person's to decide, regardless of the policy.
     pub fn consent_of_policy(
         &self,
         review: &Review,
@@ -24,6 +24,9 @@ impl Plans {
             Some(ReviewStage::Proposed | ReviewStage::Approved)
         );
         if approved || !decidable || !self.judge(&candidate.plan).is_allowed() {
+            return None;
+        }
+        if review.lost_safeguards().is_some() {
             return None;
         }
         let by = self.context.settings.policy.principal();

@@ -19,8 +19,8 @@ use planwright_core::policy::LateChoice;
 use planwright_core::principal::Principal;
 use planwright_core::review::Pin;
 use planwright_core::run::{
-    CallReport, Consent, Parent, Run, RunEvent, RunState, StepError, StepErrorCode, StepReport,
-    StepState, StoredValue,
+    CallReport, Consent, Parent, PauseOrder, Run, RunEvent, RunState, StepError, StepErrorCode,
+    StepReport, StepState, StoredValue,
 };
 use planwright_core::status::RunStatus;
 use serde_json::{Map, Value};
@@ -43,6 +43,8 @@ pub(crate) struct ChildOrder {
     /// Checked against the inputs of the sub-plan.
     pub(crate) variables: Map<String, Value>,
     pub(crate) by: Principal,
+    /// The last order by which the parent went on.
+    pub(crate) resumed: Option<PauseOrder>,
     pub(crate) guards: bool,
     pub(crate) linger: bool,
     /// What was agreed to for the parent; absent in runs from before it was written down.
@@ -201,7 +203,7 @@ impl Runs {
             return Ok(Begun::Ended(Box::new(run)));
         }
         run.set_subplans(order.subplan.plan.subplans().clone());
-        let first = First::resuming(&run, &order.by);
+        let first = First::resuming_child(&run, &order.by, order.resumed.as_ref());
         Ok(Begun::Executing(self.execute(
             run,
             head,

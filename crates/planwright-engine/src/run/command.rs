@@ -11,7 +11,7 @@ use crate::port::{
     AcquireError, AppendError, ArtifactError, Lease, LeaseRule, MessageId, StillRunning, StoreError,
 };
 use crate::redaction::entry_text::EntryText as _;
-use crate::redaction::learning::{learn_secrets, named_secrets};
+use crate::redaction::learning::learn_secrets;
 use crate::run::remote_command::RunCommand;
 use crate::run::runs::Runs;
 use crate::run::undo::{OriginalJournal, load_any_run};
@@ -92,7 +92,7 @@ impl Runs {
         let store = &*self.context.ports.store;
         let plan = plan_of_run(store, run).await?;
         let (review, _) = load_review(store, &plan).await?;
-        let names = named_secrets(&review);
+        let names = review.secret_names().clone();
         learn_secrets(&*self.context.ports.secrets, &self.context.redaction, names).await;
         Ok(())
     }
@@ -253,7 +253,6 @@ impl Runs {
         message: Option<MessageId>,
     ) -> Result<(), CommandError> {
         let given = command.into_command();
-        self.context.settings.policy.permit_command(&given)?;
         let commands = [
             (Command::Recover, Cause::Recovery),
             (given, Cause::Command),
@@ -320,6 +319,9 @@ impl Runs {
         let epoch = lease.epoch;
         let mut journal = JournalWriter::new(&self.context.redaction, stream, head, epoch);
         for &(ref command, cause) in commands {
+            if cause == Cause::Command {
+                self.context.settings.policy.permit_command(&run, command)?;
+            }
             let now = self.context.ports.clock.now();
             journal
                 .write(&mut run, command, cause, now)

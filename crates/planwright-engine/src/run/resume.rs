@@ -14,7 +14,7 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::Subplans;
 use planwright_core::policy::Permission;
-use planwright_core::review::Review;
+use planwright_core::review::{Review, ReviewRefusal};
 use planwright_core::run::{Command, Run, RunState, StepState};
 use planwright_core::status::RunStatus;
 use tokio::sync::oneshot;
@@ -88,13 +88,15 @@ impl Runs {
         if run.is_held() {
             self.plans().permit(&options.by, Permission::Resolve)?;
         }
+        run.check_may_lift_pause(&options.by)
+            .map_err(ReviewRefusal::from)?;
         let Taken {
             run,
             head,
             tenure,
             original,
         } = self.take_over(run, review).await?;
-        let first = First::resuming(&run, &options.by);
+        let first = First::resuming(&options.by);
         Ok(self.execute(run, head, tenure, options, first, original))
     }
 

@@ -180,6 +180,10 @@ impl Runs {
             by: approval.by,
             assurance: approval.assurance,
         };
+        self.context
+            .settings
+            .policy
+            .permit_command(&journal.original, &order)?;
         journal
             .write(&order, self.context.ports.clock.now())
             .map_err(|error| match error {

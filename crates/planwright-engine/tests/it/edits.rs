@@ -253,10 +253,10 @@ async fn an_earlier_version_comes_back_as_the_next_one() {
         (review.current().number, review.current().restored_from),
         (3, Some(1))
     );
-    assert_eq!(
-        review.current().document,
-        review.version(1).unwrap().document
-    );
+    let first = engine.plans().load_version(&review, 1).await.unwrap();
+    assert_eq!(review.current().document, first.unwrap().document);
+    let none = engine.plans().load_version(&review, 4).await.unwrap();
+    assert!(none.is_none());
     assert_eq!(
         review.state(),
         ReviewState::Active(ReviewStage::Proposed),
@@ -285,4 +285,28 @@ async fn an_earlier_version_comes_back_as_the_next_one() {
         matches!(refused, ReviewError::OtherPlan { .. }),
         "{refused}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_another_process_changed_is_read_as_it_is_now() {
+    let world = World::new();
+    let (one, two) = (world.engine("one"), world.engine("two"));
+    let id = approved(&one, chain(2, "w.write", 1)).await;
+    let (before, _) = one.plans().load_review(&id).await.unwrap();
+    assert_eq!(before.current().number, 1);
+    for version in 1..=3 {
+        let set = json!({"op": "set", "path": "title", "value": format!("{version}")});
+        let edits = [edit(set)];
+        two.plans()
+            .edit_by(&id, &edits, &editing(version))
+            .await
+            .unwrap();
+        let (read, head) = one.plans().load_review(&id).await.unwrap();
+        let (folded, end) = one.journals().load_review(&id).await.unwrap();
+        assert_eq!(read.current().number, version + 1);
+        assert_eq!(read.current().document, folded.current().document);
+        assert_eq!((head, read.seq()), (end, folded.seq()));
+    }
+    let second = one.plans().load_version(&before, 1).await.unwrap().unwrap();
+    assert_eq!(second.document, before.current().document);
 }

@@ -1,6 +1,8 @@
 //! Results of runs, with the values that the run keeps as artifacts read back.
 
+use super::answer_size::{AnswerSize, most_of_step, step_href};
 use planwright_api::{AskedCallWire, ItemResult, RunResult, StepResult};
+use planwright_core::plan::StepIx;
 use planwright_core::run::{AskedCall, Run, RunReport, StepReport, StepState, StoredValue};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ArtifactError, Artifacts};
@@ -27,6 +29,100 @@ pub async fn read_run_result(
         results.push(result);
     }
     Ok(RunResult::new(run, &report, results))
+}
+
+/// Which steps of a run: so many from the one with this number on.
+#[derive(Debug, Clone, Copy)]
+pub struct StepPage {
+    pub first: usize,
+    pub limit: usize,
+}
+
+/// Bytes that every element of a loop takes in an answer.
+const ITEM_BYTES: usize = 200;
+
+/// Reads some steps of a run, as many as one answer has room for. Large values are linked.
+pub async fn read_run_page(
+    run: &Run,
+    StepPage { first, limit }: StepPage,
+    artifacts: &dyn Artifacts,
+    now: Timestamp,
+) -> Result<RunResult, ArtifactError> {
+    let mut report = RunReport::new(run, now);
+    let steps = std::mem::take(&mut report.steps);
+    let mut size = AnswerSize::default();
+    let mut results: Vec<StepResult> = Vec::new();
+    let mut more = false;
+    for (step, ix) in steps.into_iter().zip(run.plan().indices()).skip(first) {
+        let asked = asked_call(run, ix);
+        let items = step.items.as_ref().map_or(0, Vec::len) * ITEM_BYTES;
+        let most = most_of_step(step.value.as_ref(), asked) + items;
+        if results.len() >= limit || !results.is_empty() && !size.fits(most) {
+            more = true;
+            break;
+        }
+        size.take(items);
+        results.push(read_step_part(run, (step, asked), &mut size, artifacts).await?);
+    }
+    let last = results.last().map(|step| step.id.clone());
+    let mut page = RunResult::page(run, &report, (first, results));
+    page.next_cursor = last.filter(|_| more);
+    Ok(page)
+}
+
+/// Reads a step as far as there is room for it.
+async fn read_step_part(
+    run: &Run,
+    (mut report, asked): (StepReport, Option<&AskedCall>),
+    size: &mut AnswerSize,
+    artifacts: &dyn Artifacts,
+) -> Result<StepResult, ArtifactError> {
+    let step = report.id.to_string();
+    let href = |step: &str, part| step_href(run.plan().id(), run.id(), step, part);
+    let call = match asked {
+        Some(asked) => {
+            let href = || href(&step, "arguments");
+            Some(size.place_asked_call(asked, href, artifacts).await?)
+        }
+        None => None,
+    };
+    let (value, large_value) = match report.value.take() {
+        Some(value) => {
+            let href = || href(&step, "value");
+            size.place_value(&value, href, artifacts).await?
+        }
+        None => (None, None),
+    };
+    let reports = report.items.take();
+    let mut items = reports.as_ref().map(|_| Vec::new());
+    for mut item in reports.into_iter().flatten() {
+        let element = format!("{step}[{}]", item.index);
+        let (value, large_value) = match item.value.take() {
+            Some(value) => {
+                let href = || href(&element, "value");
+                size.place_value(&value, href, artifacts).await?
+            }
+            None => (None, None),
+        };
+        let item = ItemResult {
+            large_value,
+            ..ItemResult::new(item, value)
+        };
+        items.get_or_insert_default().push(item);
+    }
+    Ok(StepResult {
+        call,
+        large_value,
+        ..StepResult::new(report, value, items)
+    })
+}
+
+/// The call of a step that an approver is asked about.
+fn asked_call(run: &Run, ix: StepIx) -> Option<&AskedCall> {
+    match run.step(ix) {
+        StepState::AwaitingApproval { call, .. } => call.as_deref(),
+        _ => None,
+    }
 }
 
 /// Reads a call that waits for an approver, with its arguments.

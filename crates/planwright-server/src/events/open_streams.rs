@@ -22,6 +22,7 @@ struct Open {
     all: usize,
     global: usize,
     each: BTreeMap<String, usize>,
+    global_each: BTreeMap<String, usize>,
     credentials: BTreeMap<Digest, Opened>,
 }
 
@@ -59,15 +60,20 @@ impl OpenStreams {
         );
         let mut open = self.open();
         let own = open.each.get(&who).copied().unwrap_or_default();
+        let own_global = open.global_each.get(&who).copied().unwrap_or_default();
         let full = open.all >= options.max_streams
             || own >= options.max_streams_each
-            || (global && open.global >= options.max_global_streams);
+            || (global && open.global >= options.max_global_streams)
+            || (global && own_global >= options.max_global_streams_each);
         if full {
             return None;
         }
         open.all += 1;
         open.global += usize::from(global);
         *open.each.entry(who.clone()).or_default() += 1;
+        if global {
+            *open.global_each.entry(who.clone()).or_default() += 1;
+        }
         let opened = open.credentials.entry(caller.credential).or_default();
         opened.streams += 1;
         let revoked = opened.revoked.clone();
@@ -110,17 +116,24 @@ impl Drop for StreamPermit {
         let mut open = self.open_streams.open();
         open.all -= 1;
         open.global -= usize::from(self.global);
-        if let Some(own) = open.each.get_mut(&self.who) {
-            *own -= 1;
-            if *own == 0 {
-                open.each.remove(&self.who);
-            }
+        count_down(&mut open.each, &self.who);
+        if self.global {
+            count_down(&mut open.global_each, &self.who);
         }
         if let Some(opened) = open.credentials.get_mut(&self.credential) {
             opened.streams -= 1;
             if opened.streams == 0 {
                 open.credentials.remove(&self.credential);
             }
+        }
+    }
+}
+
+fn count_down(counts: &mut BTreeMap<String, usize>, who: &str) {
+    if let Some(own) = counts.get_mut(who) {
+        *own -= 1;
+        if *own == 0 {
+            counts.remove(who);
         }
     }
 }
@@ -171,6 +184,23 @@ mod tests {
             (0, 0)
         );
         assert!(enter(&ada, true).is_some());
+    }
+
+    #[test]
+    fn one_principal_does_not_take_every_stream_of_everything() {
+        let open_streams = Arc::new(OpenStreams::default());
+        let options = EventsOptions {
+            max_global_streams: 3,
+            max_global_streams_each: 2,
+            ..Default::default()
+        };
+        let enter = |who: &str| open_streams.enter(&caller(who), true, &options);
+        let first = enter("ada");
+        let _second = enter("ada");
+        assert!(enter("ada").is_none());
+        assert!(enter("eve").is_some());
+        drop(first);
+        assert!(enter("ada").is_some());
     }
 
     #[test]

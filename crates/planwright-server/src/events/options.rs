@@ -11,6 +11,8 @@ pub struct EventsOptions {
     pub max_streams_each: usize,
     /// Streams of everything: each of them folds all plans for itself.
     pub max_global_streams: usize,
+    /// Streams of everything that one principal has.
+    pub max_global_streams_each: usize,
     /// Events of a plan that are kept in memory while it has a listener.
     pub kept_events: usize,
     /// Their bytes.
@@ -32,6 +34,7 @@ impl Default for EventsOptions {
             max_streams: 1_000,
             max_streams_each: 500,
             max_global_streams: 32,
+            max_global_streams_each: 8,
             kept_events: 2_048,
             kept_bytes: 2 << 20,
             max_replay: 100_000,

@@ -1,17 +1,20 @@
 //! Reading what a request brings: bodies, ids in paths, and queries, each with an answer that says
 //! what is wrong.
 
+use super::auth::Caller;
 use super::problem::Problem;
 use super::state::Http;
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Path, Query, Request};
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use planwright_core::json::parse_strict;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::net::SocketAddr;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The bytes of a JSON body, whose media type is the one that is read here.
 #[derive(Debug)]
@@ -29,12 +32,27 @@ impl FromRequest<Http> for JsonBytes {
     }
 }
 
+/// Bytes of a body that comes without a token.
+const MAX_STRANGERS_BODY: usize = 4 << 10;
+
+/// The time within which all of it has to arrive.
+const STRANGERS_TIME: Duration = Duration::from_secs(5);
+
 /// The whole body, of any content type.
 pub(crate) async fn read(request: Request, http: &Http) -> Result<Bytes, Problem> {
-    let limit = http.settings.max_body_bytes;
-    let body = request.into_body();
-    let reading = axum::body::to_bytes(body, limit);
-    match tokio::time::timeout(http.settings.stall_timeout, reading).await {
+    if request.extensions().get::<Caller>().is_some() {
+        let settings = &http.settings;
+        return read_within(request, settings.max_body_bytes, settings.stall_timeout).await;
+    }
+    let address = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let address = address.map(|ConnectInfo(peer)| peer.ip());
+    let reading = read_within(request, MAX_STRANGERS_BODY, STRANGERS_TIME);
+    http.strangers.wait_for_body(address, reading).await
+}
+
+async fn read_within(request: Request, limit: usize, time: Duration) -> Result<Bytes, Problem> {
+    let reading = axum::body::to_bytes(request.into_body(), limit);
+    match tokio::time::timeout(time, reading).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) => Err(match too_large(&error) {
             true => Problem::new(

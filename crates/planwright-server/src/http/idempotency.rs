@@ -100,7 +100,9 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
         .get(CONTENT_TYPE)
         .map_or(&b""[..], HeaderValue::as_bytes)
         .to_owned();
-    let bytes = body::read(Request::new(body), http).await?;
+    let mut carrier = Request::new(body);
+    carrier.extensions_mut().insert(caller.clone());
+    let bytes = body::read(carrier, http).await?;
     let asking = Asking {
         principal,
         key: Digest::of_parts(&[principal.as_bytes(), place.as_bytes(), key.as_bytes()]),

@@ -25,8 +25,9 @@ pub fn app(http: &Http) -> Router {
     let router = router
         .route_layer(from_fn_with_state(http.clone(), idempotency::layer))
         .route_layer(from_fn_with_state(http.clone(), limits::limit_rate))
-        .route_layer(from_fn_with_state(http.clone(), auth::authenticate_request))
         .route_layer(from_fn_with_state(http.clone(), limits::limit_in_flight))
+        .route_layer(from_fn_with_state(http.clone(), auth::authenticate_request))
+        .route_layer(from_fn_with_state(http.clone(), limits::refuse_on_reserve))
         .fallback(routes::nothing_here)
         .layer(from_fn_with_state(http.clone(), auth::check_host))
         .layer(from_fn(problem::layer));

@@ -13,11 +13,16 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::net::TcpSocket;
 use tokio::time::timeout;
 
 /// Headers have to arrive within this time: no client keeps a connection by sending them letter
 /// by letter.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Connections that wait to be taken. Those of a crowd of strangers are dropped beyond it, and so are those
+/// of others, who then try again after a second or more.
+const BACKLOG: u32 = 4_096;
 
 /// What calls in flight are given to stop when their outcome cannot be recorded any more.
 const LAST_GRACE: Duration = Duration::from_secs(2);
@@ -63,12 +68,21 @@ impl Tls {
     }
 }
 
-/// Takes the address. From here on connections are queued.
+/// Takes the address. From here on connections are queued. Needs a runtime.
 pub fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     let failed = |source| ServeError::Listen { address, source };
-    let listener = TcpListener::bind(address).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
-    Ok(listener)
+    bind(address).map_err(failed)
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A service that is started again does not wait until the connections of the one before are forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)?.into_std()
 }
 
 /// Answers requests until the service is told to stop, then finishes what was begun.

@@ -17,13 +17,15 @@ pub struct Settings {
     /// The figures are shown without a token: a scraper inside the operator's network has none.
     pub metrics_public: bool,
     pub max_connections: usize,
-    /// Connections of one address that have no request; addresses of this machine may have four
+    /// Connections of one address that have no request, or that have shown no token; addresses of this machine may have four
     /// times as many.
     pub max_idle_per_address: usize,
     /// A connection that has no request for this long is closed.
     pub idle_timeout: Duration,
     /// Requests that are worked on at once; more are told to come again.
     pub max_in_flight: usize,
+    /// Requests of one principal that are worked on at once.
+    pub max_in_flight_per_principal: usize,
     /// Runs that are executed at once; others wait for their turn.
     pub max_runs: usize,
     /// Requests of one principal per second, over time.
@@ -49,6 +51,7 @@ impl Default for Settings {
             max_idle_per_address: 64,
             idle_timeout: Duration::from_secs(15),
             max_in_flight: 256,
+            max_in_flight_per_principal: 64,
             max_runs: SupervisorOptions::default().max_runs,
             requests_per_second: 200,
             burst: 1_000,

@@ -3,7 +3,7 @@
 use super::auth::SignIn;
 use super::auth::Tickets;
 use super::idempotency::WorkingOn;
-use super::limits::Limits;
+use super::limits::{Limits, Strangers};
 use super::settings::Settings;
 use crate::Service;
 use crate::events::Events;
@@ -25,6 +25,7 @@ pub struct Parts {
     pub events: Events,
     pub tickets: Tickets,
     pub(super) limits: Limits,
+    pub(super) strangers: Strangers,
     /// The keys of the requests that are being done.
     pub(super) working_on: WorkingOn,
     /// Executes runs while no caller waits for them.
@@ -61,6 +62,7 @@ impl Http {
             sign_in: SignIn::default(),
             tickets: Tickets::default(),
             limits: Limits::new(&settings),
+            strangers: Strangers::default(),
             working_on: WorkingOn::default(),
             supervisor: Supervisor::start(service.engine.clone(), &background),
             health,

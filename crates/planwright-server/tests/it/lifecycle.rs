@@ -480,3 +480,37 @@ fn of_six_who_create_one_plan_at_once_one_succeeds() {
         assert_eq!(plan["version"], 1, "{plan}");
     }
 }
+
+#[test]
+fn a_persons_pause_is_a_persons_to_lift_and_what_others_wait_for_is_an_approvers_to_leave_out() {
+    let service = Service::new();
+    service.plan(
+        "p",
+        json!([
+            sleep("a", 300, &[]),
+            echo("check", 1, &["a"]),
+            effect("act", &["check"]),
+            echo("last", 2, &["a"])
+        ]),
+    );
+    service.approve("p");
+    let run = service.run("p");
+    service.request("POST", "/plan/p/pause").send().ends(202);
+    service.wait_for("p", "paused");
+    let bot = service.token("operator", "agent", "bot");
+    let refused = service.bare("POST", "/plan/p/resume").token(&bot).send();
+    refused.refuses(403, "a person has to");
+    let olga = service.token("operator", "person", "olga");
+    let skip = |step: &str| {
+        let path = format!("/plan/p/steps/{step}/skip");
+        service.bare("POST", &path).token(&olga).send()
+    };
+    skip("check").refuses(403, "may not leave out");
+    skip("last").ends(200);
+    let resumed = service.bare("POST", "/plan/p/resume").token(&olga).send();
+    resumed.ends(202);
+    service.wait_for("p", "completed");
+    let result = service.result("p", &run);
+    assert_eq!(step(&result, "check")["status"], "completed");
+    assert_eq!(step(&result, "last")["status"], "skipped");
+}

@@ -67,6 +67,30 @@ fn one_principal_does_not_take_the_service_for_themselves() {
 }
 
 #[test]
+fn one_principal_does_not_hold_every_place_with_slow_requests() {
+    let service = limited(|settings| {
+        settings.max_in_flight = 16;
+        settings.max_in_flight_per_principal = 3;
+    });
+    let eager = service.token("viewer", "agent", "eager");
+    let slow = || {
+        service
+            .bare("POST", "/tickets")
+            .token(&eager)
+            .header("Content-Type", "application/json")
+            .hang(100)
+    };
+    let mut held: Vec<TcpStream> = (0..3).map(|_| slow()).collect();
+    let asks = || service.bare("GET", "/tools").token(&eager).send();
+    wait_until("their places to be taken", || asks().status == 429);
+    held.extend((0..20).map(|_| slow()));
+    asks().refuses(429, "under way");
+    service.get("/tools").ends(200);
+    drop(held);
+    wait_until("their places to be free", || asks().status == 200);
+}
+
+#[test]
 fn connections_beyond_the_limit_are_closed_and_others_go_on() {
     let service = limited(|settings| settings.max_connections = 3);
     let mut idle: Vec<TcpStream> = (0..2)

@@ -45,6 +45,8 @@ const ROUTES: &[(&str, &str)] = &[
     ("POST /plan/{id}/run", "run"),
     ("GET /plan/{id}/runs", "read"),
     ("GET /plan/{id}/runs/{run}", "read"),
+    ("GET /plan/{id}/runs/{run}/steps/{step}/arguments", "read"),
+    ("GET /plan/{id}/runs/{run}/steps/{step}/value", "read"),
     ("POST /plan/{id}/steps/{step}/approve", "approve"),
     ("POST /plan/{id}/steps/{step}/input", "resolve"),
     ("POST /plan/{id}/steps/{step}/reject", "approve"),

@@ -10,14 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 /// Asks the planner, with what is known about the workspace.
 #[derive(Debug)]
-pub(super) struct Planner {
+pub(crate) struct Planner {
     engine: Engine,
     /// Only the tools of these servers; those of all when empty.
     servers: Vec<String>,
 }
 
 impl Planner {
-    pub(super) fn new(engine: Engine, servers: Vec<String>) -> Self {
+    pub(crate) fn new(engine: Engine, servers: Vec<String>) -> Self {
         Self { engine, servers }
     }
 }

@@ -14,4 +14,5 @@ mod slash;
 mod watcher;
 mod words;
 
+pub(crate) use maker::Planner;
 pub(crate) use session::{ChatOptions, Session};

@@ -167,6 +167,8 @@ pub(crate) enum Command {
     Token(command::service::token::TokenCommand),
     /// Serve the plans over HTTP, and execute their runs.
     Serve(command::service::serve::Args),
+    /// Offer the plans as tools to the MCP client that starts this program (standard input and output).
+    Mcp(command::service::mcp::Args),
     /// From inside an executor: call a tool of the plan, or list those in scope.
     Call(command::service::call::Args),
     /// Print the JSON Schema of plans.

@@ -10,7 +10,7 @@ use crate::command::plan::{
     show, template, validate, versions,
 };
 use crate::command::review::{approve, comment, comments, reject, request_changes};
-use crate::command::service::{call, serve, token, webhooks};
+use crate::command::service::{call, mcp, serve, token, webhooks};
 use crate::command::setup::policy::PolicyCommand;
 use crate::command::setup::{
     completions, doctor, executors, models, policy, schema, secrets, servers, tools, trust,
@@ -75,7 +75,7 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         });
     }
     block_on_one_thread(async move {
-        let done = run_in_workspace(command, context).await;
+        let done = Box::pin(run_in_workspace(command, context)).await;
         servers.close().await;
         children.end().await;
         done
@@ -177,6 +177,7 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
         Command::Unarchive(args) => archive::unarchive(&context, &args).await,
         Command::Stats(args) => stats::run(&context, &args).await,
         Command::Chat(args) => Box::pin(chat::run(&context, &args)).await,
+        Command::Mcp(args) => Box::pin(mcp::run(&context, &args)).await,
         Command::Input(args) => Box::pin(input::run(&context, &args)).await,
         Command::Resolve(args) => Box::pin(resolve::run(&context, &args)).await,
         Command::Fork(args) => Box::pin(fork::run(&context, &args)).await,

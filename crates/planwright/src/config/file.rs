@@ -494,6 +494,7 @@ mod tests {
             allow_origins = ["https://app.example.org"]
             max_connections = 100
             max_in_flight = 10
+            max_in_flight_per_principal = 5
             max_runs = 3
             requests_per_second = 10
             burst = 20

@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::terminal::approval_screen::{ApprovalScreen, Decision};
+use crate::terminal::diff;
 use crate::terminal::late_bound::LateChoices;
 use crate::terminal::printer::{BOLD, Printer};
 use crate::workspace::app::{App, user};
@@ -9,7 +10,9 @@ use crate::workspace::principal::how_a_person_approves;
 use crate::workspace::projections::update_plan_files;
 use planwright_core::policy::{JudgedPlan, LateChoice};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
-use planwright_core::review::{Approval, Review, ReviewRefusal, ReviewStage};
+use planwright_core::review::{
+    Approval, Review, ReviewRefusal, ReviewStage, find_choice_not_agreed,
+};
 use planwright_core::run::Shown;
 use planwright_engine::{Candidate, GivenApproval};
 use std::collections::BTreeMap;
@@ -65,7 +68,9 @@ pub(crate) async fn obtain_approval(
         return Ok(Approved::Before);
     }
     let sent_back_too_often = review.stage() == Some(ReviewStage::NeedsReview);
-    if !sent_back_too_often && judged.is_allowed() && chosen.is_empty() {
+    let lost = review.lost_safeguards();
+    let is_for_policy = !sent_back_too_often && lost.is_none();
+    if is_for_policy && judged.is_allowed() && chosen.is_empty() {
         let by = app.engine.policy().principal();
         return Ok(given(candidate, by, Assurance::Policy, chosen));
     }
@@ -74,6 +79,9 @@ pub(crate) async fn obtain_approval(
     // The `--yes` of an agent is a request: the plan waits for a person.
     if *yes && is_person {
         print_policy_warnings(app.printer(), &judged);
+        for text in diff::lost_safeguard_lines(review, None) {
+            app.printer().talk(&text);
+        }
         return Ok(given(candidate, by, Assurance::CommandLine, chosen));
     }
     if app.printer().can_ask() && is_person {
@@ -82,23 +90,13 @@ pub(crate) async fn obtain_approval(
     Err(explain_missing_approval(app, question, &by, sent_back_too_often).await)
 }
 
-/// Refuses choices for late arguments that the approval to be spent does not have: they would be
-/// dropped, and what was meant to be narrow would run as wide as it was approved.
+/// Refuses choices for late arguments that the approval to be spent does not have.
 fn check_agreed_choices(
     review: &Review,
     approvals: &[&Approval],
     chosen: &BTreeMap<String, LateChoice>,
 ) -> Result<(), Failure> {
-    let is_agreed = |step: &String, choice: &LateChoice| {
-        let late = approvals
-            .iter()
-            .map(|approval| approval.terms.late.get(step));
-        late.flatten().any(|agreed| agreed == choice)
-    };
-    let Some((step, choice)) = chosen
-        .iter()
-        .find(|(step, choice)| !is_agreed(step, choice))
-    else {
+    let Some((step, choice)) = find_choice_not_agreed(approvals, chosen) else {
         return Ok(());
     };
     let id = review.id();
@@ -211,9 +209,15 @@ async fn explain_missing_approval(
     }
     // An approval that does not count any more says more than none.
     let runs = app.engine.runs();
-    let why = match runs.void_approval(review, candidate.digest).await {
-        Some(void) => format!("not approved: {void}"),
-        None => "the plan is not approved, and some of its steps need an approval".to_owned(),
+    let void = runs.void_approval(review, candidate.digest).await;
+    let why = match (void, review.lost_safeguards()) {
+        (Some(void), _) => format!("not approved: {void}"),
+        (None, Some(lost)) => {
+            format!("the plan is not approved: {lost}, so a person has to approve it")
+        }
+        (None, None) => {
+            "the plan is not approved, and some of its steps need an approval".to_owned()
+        }
     };
     Failure::refused(why).hint(hint)
 }

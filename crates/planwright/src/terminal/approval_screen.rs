@@ -114,6 +114,9 @@ impl ApprovalScreen<'_> {
         if let Some(since) = since {
             diff::talk_changes(printer, since);
         }
+        for text in diff::lost_safeguard_lines(self.review, since) {
+            printer.talk(&text);
+        }
         if !is_shown_whole {
             let id = self.review.id();
             printer.talk(&format!("planwright show {id} shows the whole plan"));

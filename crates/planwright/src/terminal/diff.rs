@@ -5,7 +5,7 @@ use crate::terminal::printer::{BOLD, GREEN, Printer, RED, YELLOW, line};
 use crate::workspace::app::App;
 use anstyle::Style;
 use planwright_core::id::StepId;
-use planwright_core::plan::PlanDiff;
+use planwright_core::plan::{PlanDiff, SafeguardLoss};
 use planwright_core::review::Review;
 use planwright_engine::{Candidate, Reapproval};
 
@@ -15,7 +15,7 @@ fn styled_lines(diff: &PlanDiff) -> Vec<(Option<Style>, String)> {
     let styled = text.lines().map(|text| {
         let style = match text.trim_start().chars().next() {
             Some('+') => Some(GREEN),
-            Some('-') => Some(RED),
+            Some('-' | '!') => Some(RED),
             Some('~') => Some(YELLOW),
             Some(_) | None => None,
         };
@@ -66,6 +66,22 @@ pub(crate) fn repeated_steps_line(since: &Reapproval) -> Option<String> {
 pub(crate) fn agreed_steps_line(since: &Reapproval) -> Option<String> {
     let names: Vec<&str> = since.agreed.iter().map(StepId::as_str).collect();
     (!names.is_empty()).then(|| format!("already approved and unchanged: {}", names.join(", ")))
+}
+
+/// What earlier versions had and this one lacks, where the shown changes do not name it.
+pub(crate) fn lost_safeguard_lines(review: &Review, since: Option<&Reapproval>) -> Vec<String> {
+    let is_shown = since.is_some_and(|since| !since.diff.safeguards.is_empty());
+    let Some(lost) = review.lost_safeguards().filter(|_| !is_shown) else {
+        return Vec::new();
+    };
+    let heading = format!(
+        "safeguards of version {} that are gone or weaker, which only a person may agree to:",
+        lost.since
+    );
+    let losses = lost.losses.iter().map(SafeguardLoss::diff_line);
+    std::iter::once(heading)
+        .chain(losses.map(|text| line(&text)))
+        .collect()
 }
 
 /// Shows the approver what changed since the last approval.

@@ -38,6 +38,7 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
         Hint::EndRun(run) => format!("planwright cancel {run} ends it"),
         Hint::ChooseModel { name, known } => choose_model(name, known),
         Hint::AskPerson => how_a_person_approves("planwright approve ID --digest DIGEST"),
+        Hint::AskPersonToResume => how_a_person_approves("planwright resume ID"),
         fixed => return fixed_words(fixed).map(str::to_owned),
     })
 }
@@ -45,6 +46,7 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
 /// Returns the words of steps that need no data.
 fn fixed_words(hint: &Hint) -> Option<&'static str> {
     Some(match hint {
+        Hint::AskApproverToSkip => "a person with the role of approver has to leave it out",
         Hint::ListPlans => "planwright list shows all plans",
         Hint::ListDamage => {
             "other plans are not affected; planwright verify lists everything that is damaged"
@@ -121,6 +123,7 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         | Hint::RestoreJournal(_)
         | Hint::EndRun(_)
         | Hint::AskPerson
+        | Hint::AskPersonToResume
         | Hint::ChooseModel { .. } => return None,
     })
 }

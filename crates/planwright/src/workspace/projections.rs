@@ -9,7 +9,7 @@ use planwright_core::journal::StreamName;
 use planwright_core::plan::{MarkdownMeta, MarkdownRejection, stored_part_file, to_markdown};
 use planwright_core::review::{Review, ReviewState, Version};
 use planwright_core::status::RunStatus;
-use planwright_engine::port::{BoxFuture, PlanFiles};
+use planwright_engine::port::{BoxFuture, PlanFiles, is_last_page};
 use planwright_engine::{Engine, LoadError};
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -163,11 +163,8 @@ impl WorkspaceFiles {
 
 /// The files of the stored parts of all versions.
 fn stored_files(review: &Review) -> BTreeSet<String> {
-    let versions = review.versions().iter();
-    versions
-        .flat_map(|version| version.document.context.stored.keys())
-        .map(|name| stored_part_file(name))
-        .collect()
+    let names = review.stored_parts().iter();
+    names.map(|name| stored_part_file(name)).collect()
 }
 
 /// Mentions once per process that an encrypted store writes no plain files.
@@ -278,7 +275,7 @@ async fn write_session(
                 .map_err(|error| error.to_string())?;
             after = record.seq;
         }
-        if page.len() < PAGE {
+        if is_last_page(&page, PAGE) {
             return Ok(());
         }
     }

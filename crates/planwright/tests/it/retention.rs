@@ -259,10 +259,7 @@ fn size_of(directory: &Path) -> u64 {
 #[test]
 fn the_folder_of_plans_stays_small() {
     let bench = Bench::new();
-    bench.write(
-        "planwright.toml",
-        "[retention]\narchive_after = '1s'\nseal_after = '1s'\nremove_after = '1s'\n",
-    );
+    bench.configure("[retention]\narchive_after = '1s'\nseal_after = '1s'\nremove_after = '1s'\n");
     let mut sizes = Vec::new();
     for number in 0..24 {
         run_plan(&bench, &format!("plan-{number}"));

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on panics, in its helpers too"
 )]
 
+mod agent_clients;
 mod calls;
 mod crash;
 mod http;

@@ -122,6 +122,11 @@ impl Service {
         self.running.as_mut().unwrap().is_over()
     }
 
+    /// The id of its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.running.as_ref().unwrap().id()
+    }
+
     pub(crate) fn kill(&mut self) {
         self.running.take().unwrap().kill();
     }

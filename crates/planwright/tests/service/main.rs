@@ -14,6 +14,7 @@ mod decisions;
 mod descriptors;
 mod files;
 mod large_answers;
+mod load;
 mod repeat;
 mod revocations;
 mod shutdown;

@@ -104,7 +104,14 @@ fn scan_entries(
         let (id, name): (i64, String) = (row.get(0)?, row.get(1)?);
         let mut after = 0;
         loop {
-            let page = records_of(connection, reader.cipher(), &name, id, after, PAGE)?;
+            let page = records_of(
+                connection,
+                reader.cipher(),
+                &name,
+                id,
+                after,
+                (PAGE, usize::MAX),
+            )?;
             for record in &page {
                 collect_digests(&record.body, found);
             }

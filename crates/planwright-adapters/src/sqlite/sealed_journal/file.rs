@@ -501,7 +501,7 @@ impl SealedFiles {
         &self,
         file: &str,
         after: After,
-        limit: usize,
+        (limit, max_bytes): (usize, usize),
     ) -> Result<Vec<SealedEntry>, ReadSealedError> {
         let mut lines = Lines::new(open(&self.directory.join(file))?);
         match self.spot(file, after) {
@@ -512,7 +512,8 @@ impl SealedFiles {
             None => drop(lines.header()?),
         }
         let mut entries: Vec<SealedEntry> = Vec::new();
-        while entries.len() < limit {
+        let mut bytes = 0;
+        while entries.len() < limit && bytes < max_bytes {
             let Some(Line::Entry(line)) = lines.line()? else {
                 break;
             };
@@ -523,6 +524,7 @@ impl SealedFiles {
                 After::Ordinal(after) => entry.ordinal > after,
             };
             if is_wanted {
+                bytes += entry.kept.body.len();
                 entries.push(entry);
             }
         }

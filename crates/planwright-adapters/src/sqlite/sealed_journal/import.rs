@@ -268,7 +268,9 @@ fn export(
         let mut head = Head::EMPTY;
         loop {
             let page: Vec<SealedEntry> = match &sealed {
-                Some(row) => reader.sealed_page(stream, row, After::Seq(head.seq), PAGE)?,
+                Some(row) => {
+                    reader.sealed_page(stream, row, After::Seq(head.seq), (PAGE, usize::MAX))?
+                }
                 None => kept_entries(snapshot, id, head.seq).map_err(lost)?,
             };
             let Some(last) = page.last() else { break };

@@ -1,6 +1,7 @@
 //! The differences between two versions of a plan, as data.
 
 use crate::id::StepId;
+use crate::plan::SafeguardLoss;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +14,9 @@ pub struct PlanDiff {
     pub fields: Vec<FieldChange>,
     /// Steps, those that are there afterwards first, in their order; then those that were removed.
     pub steps: Vec<StepChange>,
+    /// Safeguards that are gone, hold back less, or are other ones. Only a person may agree to that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub safeguards: Vec<SafeguardLoss>,
 }
 
 /// One value that is there on one side only, or is another one.

@@ -4,7 +4,7 @@ use super::{ChangeKind, FieldChange, PlanDiff, StepChange};
 use crate::id::StepId;
 use crate::plan::digest::{WORDS_OF_PLAN, WORDS_OF_STEP};
 use crate::plan::edit::segment;
-use crate::plan::{Document, Step};
+use crate::plan::{Document, SafeguardLoss, Step};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +14,7 @@ impl PlanDiff {
         Self {
             fields: plan_fields(before, after),
             steps: steps(before, after),
+            safeguards: SafeguardLoss::between(before, after),
         }
     }
 }

@@ -1,6 +1,8 @@
-//! A diff as lines of text: `+` for what is new, `-` for what is gone, `~` for what is another one.
+//! A diff as lines of text: `+` for what is new, `-` for what is gone, `~` for what is another one,
+//! `!` for a safeguard that is gone or holds back less.
 
 use super::{ChangeKind, FieldChange, PlanDiff, StepChange};
+use crate::plan::SafeguardLoss;
 use crate::text::{escape_invisible, sanitize_line};
 use serde_json::Value;
 use std::fmt;
@@ -14,6 +16,9 @@ impl fmt::Display for PlanDiff {
         }
         for step in &self.steps {
             self::step(f, step)?;
+        }
+        for loss in &self.safeguards {
+            writeln!(f, "{}", loss.diff_line())?;
         }
         Ok(())
     }
@@ -53,6 +58,22 @@ fn step(f: &mut fmt::Formatter<'_>, change: &StepChange) -> fmt::Result {
     shown
         .into_iter()
         .try_for_each(|change| field(f, "    ", change, signs))
+}
+
+impl SafeguardLoss {
+    /// The line of a diff: what held something back, and does so no longer.
+    pub fn diff_line(&self) -> String {
+        let values = match (&self.before, &self.after) {
+            (Some(before), Some(after)) => format!(" ({} → {})", shown(before), shown(after)),
+            (Some(before), None) => format!(" (was {})", shown(before)),
+            (None, Some(after)) => format!(" (is {})", shown(after)),
+            (None, None) => String::new(),
+        };
+        format!(
+            "! safeguard: {}{values}",
+            escape_invisible(&self.to_string())
+        )
+    }
 }
 
 fn field(

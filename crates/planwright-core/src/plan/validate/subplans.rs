@@ -191,6 +191,7 @@ impl<'a> Walk<'a> {
         let subplan = Subplan {
             version: known.version,
             plan: Arc::<Plan>::new(plan),
+            needs_person: known.needs_person.clone(),
         };
         Ok(Looked {
             subplan,

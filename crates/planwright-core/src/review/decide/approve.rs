@@ -70,13 +70,23 @@ impl Review {
             return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
         }
         if by.kind == PrincipalKind::Policy {
-            let asks = offer.asks_about.clone();
-            return asks.map_or(Ok(()), |step| Err(ReviewRefusal::PolicyAsks(step)));
+            if let Some(step) = offer.asks_about.clone() {
+                return Err(ReviewRefusal::PolicyAsks(step));
+            }
+            return self.check_safeguards();
         }
         if offer.policy.approval.four_eyes && self.has_written(by) {
             return Err(ReviewRefusal::FourEyes(by.clone()));
         }
         Ok(())
+    }
+
+    /// Checks that nothing that narrowed the plan is gone: whether it may go is for a person to say.
+    fn check_safeguards(&self) -> Result<(), ReviewRefusal> {
+        let lost = self.lost_safeguards();
+        lost.map_or(Ok(()), |lost| {
+            Err(ReviewRefusal::SafeguardLost(lost.to_string()))
+        })
     }
 
     /// A version does not change with the plans that it runs. Once they are others than when it was

@@ -2,9 +2,29 @@
 
 use crate::policy::Permission;
 use crate::principal::{Principal, PrincipalKind};
-use crate::run::{Refusal, Run, RunEvent, RunState};
+use crate::run::{PauseOrder, Refusal, Run, RunEvent, RunState};
 
 impl Run {
+    /// Checks that this principal may go on with a run that stands still: what a person stopped, a
+    /// person lets go on.
+    pub fn check_may_lift_pause(&self, by: &Principal) -> Result<(), Refusal> {
+        match &self.paused {
+            Some(paused) if self.is_paused_by_person() && by.kind != PrincipalKind::Person => {
+                Err(Refusal::PausedByPerson {
+                    paused_by: paused.by.clone(),
+                    by: by.clone(),
+                })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Returns whether a person wants the run to stand still.
+    pub fn is_paused_by_person(&self) -> bool {
+        let by_person = |paused: &PauseOrder| paused.by.kind == PrincipalKind::Person;
+        self.paused.as_ref().is_some_and(by_person)
+    }
+
     pub(super) fn decide_pause(&self, by: &Principal) -> Result<Vec<RunEvent>, Refusal> {
         match self.state {
             RunState::Running => Ok(vec![RunEvent::RunPaused { by: by.clone() }]),
@@ -17,6 +37,14 @@ impl Run {
                 RunEvent::RunResumed { by: by.clone() },
                 RunEvent::RunPaused { by: by.clone() },
             ]),
+            // A person's pause is written down over that of a program, which another could lift.
+            RunState::Paused
+                if by.kind == PrincipalKind::Person
+                    && !self.held
+                    && !self.is_paused_by_person() =>
+            {
+                Ok(vec![RunEvent::RunPaused { by: by.clone() }])
+            }
             RunState::Paused => Ok(Vec::new()),
             RunState::Stalled { .. }
             | RunState::Stopping { .. }
@@ -41,6 +69,7 @@ impl Run {
                 })
             }
             RunState::Paused | RunState::Stalled { .. } => {
+                self.check_may_lift_pause(by)?;
                 Ok(vec![RunEvent::RunResumed { by: by.clone() }])
             }
             RunState::Running

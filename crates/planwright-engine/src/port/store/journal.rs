@@ -6,6 +6,15 @@ use planwright_core::id::PlanId;
 use planwright_core::journal::{Head, Record, StreamName};
 use std::fmt;
 
+/// Bytes of bodies after which a page of records ends, however many were asked for.
+pub const MAX_PAGE_BYTES: usize = 4 << 20;
+
+/// Returns whether nothing came after a page when it was read, of which so many records were asked for.
+pub fn is_last_page(page: &[Record], limit: usize) -> bool {
+    let bytes: usize = page.iter().map(|record| record.body.len()).sum();
+    page.len() < limit && bytes < MAX_PAGE_BYTES
+}
+
 /// Records to add to one stream.
 #[derive(Debug, Clone)]
 pub struct Append {
@@ -59,8 +68,10 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// of records is allowed (it can still change status or answer messages).
     fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>>;
 
-    /// Up to `limit` records with a number above `after`, in order. Returns `Damaged` for a stream
-    /// known to have lost its tail. The chain itself is checked by the reader.
+    /// Up to `limit` records with a number above `after`, in order. A page ends early with the record
+    /// that brings its bodies to [`MAX_PAGE_BYTES`], so that its size is bounded whatever was stored:
+    /// [`is_last_page`] tells whether there was more. Returns `Damaged` for a stream known to have lost its tail. The
+    /// chain itself is checked by the reader.
     fn read<'a>(
         &'a self,
         stream: &'a StreamName,

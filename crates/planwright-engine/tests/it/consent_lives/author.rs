@@ -23,7 +23,20 @@ pub(super) fn plan(dice: &mut Dice) -> Value {
     if reads || dice.chance(60) {
         args["fail"] = json!(true);
     }
-    steps.push(json!({"id": "b", "tool": tool, "dependsOn": ["a"], "args": args}));
+    let mut failing = json!({"id": "b", "tool": tool, "dependsOn": ["a"], "args": args});
+    // What a step that is written anew has to keep.
+    let narrows = [
+        (15, "retry", json!({"max": 1, "backoff": 0.01})),
+        (25, "timeoutSeconds", json!(30.0)),
+        (10, "constraints", json!(["true"])),
+        (8, "approvalRequired", json!(true)),
+    ];
+    for (percent, name, value) in narrows {
+        if dice.chance(percent) {
+            failing[name] = value;
+        }
+    }
+    steps.push(failing);
     // What waits for `s` has not begun when `b` fails.
     let waits = if reads || dice.chance(50) {
         vec!["s"]
@@ -40,6 +53,12 @@ pub(super) fn plan(dice: &mut Dice) -> Value {
     };
     let others = if reads { 0 } else { 1 };
     let critical = dice.chance(50);
+    // An executor may work on each element of a list.
+    let items = if dice.chance(30) {
+        json!(["one", "two"])
+    } else {
+        Value::Null
+    };
     let executor = if dice.chance(25) {
         Some("program")
     } else {
@@ -48,7 +67,8 @@ pub(super) fn plan(dice: &mut Dice) -> Value {
     let optional = [
         (
             40,
-            json!({"id": "c", "tool": "w.write", "args": {"to": source}, "dependsOn": waits}),
+            json!({"id": "c", "tool": "w.write", "args": {"to": source}, "dependsOn": waits,
+                   "undo": {"tool": "w.erase", "args": {"to": "back"}}}),
         ),
         (
             30,
@@ -60,7 +80,8 @@ pub(super) fn plan(dice: &mut Dice) -> Value {
         ),
         (
             75,
-            json!({"id": "e", "agent": {"instruction": "work on ${a}"}, "critical": critical, "dependsOn": waits}),
+            json!({"id": "e", "agent": {"instruction": "work on ${a}"}, "critical": critical, "dependsOn": waits,
+                   "forEach": items}),
         ),
         (
             25 * others,
@@ -103,6 +124,9 @@ fn listed(dice: &mut Dice, plan: &Value) -> BTreeSet<String> {
 }
 
 fn without_nothing(mut step: Value) -> Value {
+    if let Some(step) = step.as_object_mut() {
+        step.retain(|_, value| !value.is_null());
+    }
     if let Some(agent) = step.get_mut("agent").and_then(Value::as_object_mut) {
         agent.retain(|_, value| !value.is_null());
     }

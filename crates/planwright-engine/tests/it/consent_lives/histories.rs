@@ -5,6 +5,7 @@ use super::oracle::{Covered, Oracle};
 use super::past::Past;
 use super::rules::policies;
 use super::stage::Stage;
+use super::versions::check_versions;
 use planwright_core::run::{CallFate, RunEvent};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::Clock as _;
@@ -39,11 +40,24 @@ struct Tally {
     denied: u64,
     /// Approvals that no run used in time.
     expired: u64,
+    /// Pauses of people that people lifted, and that programs wanted to lift.
+    lifted: u64,
+    stood: u64,
+    /// Calls for executors that work on elements of a list.
+    of_elements: u64,
+    /// What narrowed steps that were written anew, and versions without it that people agreed to.
+    kept: u64,
+    dropped: u64,
 }
 
 impl Tally {
     fn note(&mut self, past: &Past) {
         self.histories += 1;
+        let of_elements = |run: &&String| {
+            let parent = past.parent(run);
+            parent.is_some_and(|parent| parent.index.is_some())
+        };
+        self.of_elements += past.runs.keys().filter(of_elements).count() as u64;
         for (run, entries) in &past.runs {
             let went_on = past.origin(run).is_some();
             for noted in entries {
@@ -91,7 +105,17 @@ impl Tally {
             refused,
             denied,
             expired,
+            lifted,
+            stood,
+            of_elements,
+            kept,
+            dropped,
         } = other;
+        self.lifted += lifted;
+        self.stood += stood;
+        self.of_elements += of_elements;
+        self.kept += kept;
+        self.dropped += dropped;
         self.histories += histories;
         self.denied += denied;
         self.expired += expired;
@@ -187,6 +211,12 @@ impl Tally {
             ),
             ("calls that people denied", self.denied, 30),
             ("approvals that came too late", self.expired, 20),
+            ("pauses of people that people lifted", self.lifted, 40),
+            ("pauses of people that programs did not lift", self.stood, 4),
+            ("calls for elements of a list", self.of_elements, 60),
+            ("calls that take a run back", covered(Covered::TakenBack), 8),
+            ("safeguards that were kept", self.kept, 40),
+            ("lost safeguards that people agreed to", self.dropped, 15),
         ];
         for (what, found, per_thousand) in expected {
             assert!(
@@ -224,6 +254,13 @@ fn live_through(seed: u64, tally: &mut Tally) {
             ),
         }
     }
+    let orders = oracle.past.check_orders();
+    tally.lifted += orders.unwrap_or_else(|why| panic!("history {seed}: {why}"));
+    let versions = check_versions(&oracle.past);
+    let versions = versions.unwrap_or_else(|why| panic!("history {seed}: {why}"));
+    tally.kept += versions.kept;
+    tally.dropped += versions.agreed;
+    tally.stood += stage.heard("a person has to");
     tally.note(&oracle.past);
     tally.expired += stage.heard("approval expired") + stage.heard("has expired");
 }

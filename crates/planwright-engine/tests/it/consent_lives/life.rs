@@ -6,14 +6,14 @@ use super::opening::{is_late, steps};
 use super::rules::{Choice, policies};
 use super::stage::Stage;
 use crate::world::{after, document};
-use planwright_core::id::PlanId;
+use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{StreamName, decode};
 use planwright_core::policy::LateChoice;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{ReviewEvent, ReviewStage, ReviewState};
 use planwright_core::run::{Reflection, Resolution, Run, RunState, Shown, StepState, StoredValue};
 use planwright_engine::port::{OwnerId, StreamIndex as _};
-use planwright_engine::{Engine, GivenApproval, RunCommand, RunHandle, RunOptions};
+use planwright_engine::{Engine, GivenApproval, PreparedUndo, RunCommand, RunHandle, RunOptions};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -52,6 +52,7 @@ impl Life {
                 4 => self.propose().await,
                 5 => self.reject().await,
                 6 => self.answer_all().await,
+                7 | 8 => self.take_back().await,
                 _ => self.work().await,
             }
         }
@@ -62,6 +63,23 @@ impl Life {
         self.stage.dice(|dice| match dice.below(16) {
             0 => Principal::agent("planner"),
             1 => Principal::service("ci"),
+            _ => dice.pick(&people()),
+        })
+    }
+
+    /// The principal who goes on with a run: often a program.
+    fn resumer(&self) -> Principal {
+        match self.stage.dice(|dice| dice.chance(70)) {
+            true => self.anybody(),
+            false => self.anyone(),
+        }
+    }
+
+    /// A random principal, a program as likely as not.
+    fn anyone(&self) -> Principal {
+        self.stage.dice(|dice| match dice.below(6) {
+            0 | 1 => Principal::agent("planner"),
+            2 => Principal::service("ci"),
             _ => dice.pick(&people()),
         })
     }
@@ -267,7 +285,7 @@ impl Life {
         let before = self.stage.position();
         let options = RunOptions {
             approval,
-            ..RunOptions::new(self.anybody())
+            ..RunOptions::new(self.resumer())
         };
         let resumed = self.engine.runs().resume(&self.plan, options).await;
         if let Some(said) = said {
@@ -282,19 +300,96 @@ impl Life {
             Ok(handle) => handle,
             Err(error) => return self.stage.tell(format!("{word}: {error}")),
         };
-        self.stage.tell(format!("{word} {}", handle.run_id()));
+        let run = handle.run_id().clone();
+        self.stage.tell(format!("{word} {run}"));
+        // Sometimes somebody does not want it to go on like this.
+        let mut meddles = self
+            .stage
+            .dice(|dice| dice.chance(25).then(|| 1 + dice.below(60) as u64));
         let waited = handle.wait();
         tokio::pin!(waited);
         loop {
+            let meddling = meddles.unwrap_or_else(|| u64::from(u32::MAX));
             tokio::select! {
                 biased;
                 ended = &mut waited => {
                     let words = ended.map_or_else(|error| error.to_string(), |run| run.status().as_str().to_owned());
                     return self.stage.tell(format!("it is {words}"));
                 }
+                () = after(meddling), if meddles.is_some() => {
+                    meddles = None;
+                    self.meddle(&run).await;
+                }
                 () = after(3_000) => self.answer_all().await,
             }
         }
+    }
+
+    /// Somebody pauses the run, ends it, lets it go on or leaves a step out, or wants to.
+    async fn meddle(&self, run: &RunId) {
+        let by = self.anyone();
+        let steps = self.stage.current_steps();
+        let command = self.stage.dice(|dice| match dice.below(12) {
+            0 => RunCommand::Cancel { by },
+            1 | 2 => RunCommand::Resume { by },
+            3 | 4 => {
+                let ids: Vec<&str> = steps
+                    .iter()
+                    .filter_map(|step| step["id"].as_str())
+                    .collect();
+                RunCommand::LeaveOut {
+                    step: dice.pick(&ids).to_owned(),
+                    by,
+                    reason: String::new(),
+                }
+            }
+            _ => RunCommand::Pause { by },
+        });
+        let pauses = matches!(command, RunCommand::Pause { .. });
+        self.order(run, command).await;
+        if pauses && self.stage.dice(|dice| dice.chance(60)) {
+            let by = self.anyone();
+            self.order(run, RunCommand::Resume { by }).await;
+        }
+    }
+
+    async fn order(&self, run: &RunId, command: RunCommand) {
+        let done = self.engine.runs().command(run, command.clone()).await;
+        let words = done.map_or_else(|error| error.to_string(), |()| "yes".to_owned());
+        self.stage.tell(format!("{command:?}: {words}"));
+    }
+
+    /// Somebody wants to take the latest run back, with the right or the wrong thing on the screen.
+    async fn take_back(&self) {
+        let Ok((review, _)) = self.engine.plans().load_review(&self.plan).await else {
+            return;
+        };
+        let Some(opened) = review.runs().last() else {
+            return;
+        };
+        let Ok(candidate) = self.engine.runs().plan_undo(&opened.run).await else {
+            return;
+        };
+        let by = self.anyone();
+        let approval = match candidate.undo {
+            PreparedUndo::Fresh { candidate, .. } => {
+                let right = self.stage.dice(|dice| dice.chance(85));
+                let digest = match right {
+                    true => candidate.digest,
+                    false => review.current().digest,
+                };
+                let shown = Shown::Digest(digest);
+                Some(GivenApproval::new(shown, by.clone(), Assurance::Terminal))
+            }
+            PreparedUndo::Open(_) => None,
+        };
+        let options = RunOptions {
+            approval,
+            ..RunOptions::new(by)
+        };
+        let undone = self.engine.runs().undo(&opened.run, options).await;
+        // Boxed: what takes a run back is driven like any run.
+        Box::pin(self.drive("undo", undone)).await;
     }
 
     /// A person goes over everything that waits for one, with the right or the wrong thing on the

@@ -11,3 +11,4 @@ mod oracle;
 mod past;
 mod rules;
 mod stage;
+mod versions;

@@ -3,7 +3,7 @@
 //! It reads what is in the journal as data, knows the policies by heart, and shares no rule with
 //! the program under test.
 
-use super::opening::{Opening, Terms, find, is_late, reference, scope};
+use super::opening::{Opening, Terms, find, is_late, reference, scope, steps};
 use super::past::Past;
 use super::rules::{Choice, STRICT, only_reads, says};
 use super::stage::{Left, Stage};
@@ -39,6 +39,8 @@ pub(super) enum Covered {
     AgentsOutside,
     /// A program that works on a step.
     Program,
+    /// A person agreed to take a run back.
+    TakenBack,
 }
 
 pub(super) struct Oracle<'a> {
@@ -76,6 +78,12 @@ impl<'a> Oracle<'a> {
             .ok_or("its start was not durable")?;
         if self.past.was_denied(&left.run, &left.step, started) {
             return Err("a person had said no".to_owned());
+        }
+        if self.past.is_stopped(&left.run, started) {
+            return Err("the run was to stand still, or to end".to_owned());
+        }
+        if let Some(original) = self.past.taken_back(&left.run) {
+            return self.judge_undo(left, &original, started);
         }
         let parent = self.past.parent(&left.run);
         let top = parent.map_or(left.run.as_str(), |parent| parent.run.as_str());
@@ -130,6 +138,33 @@ impl<'a> Oracle<'a> {
             return Err("the plan asks for approval of this step".to_owned());
         }
         Ok(())
+    }
+
+    /// Whether a person agreed to take the run back, of which this is a part.
+    fn judge_undo(&self, left: &Left, original: &str, started: u64) -> Result<Covered, String> {
+        let agreed = self.past.undo_agreed(original, &left.run);
+        let agreed = agreed
+            .filter(|&agreed| agreed < started)
+            .ok_or("no person agreed to take the run back")?;
+        let opening = self.opening(original)?;
+        let scene = self.stage.scene_at(agreed);
+        let tool = left.tool.as_deref().unwrap_or_default();
+        if scene.policy != left.scene.policy || scene.version(tool) != left.scene.version(tool) {
+            return Err("the policy or the tool is another one by now".to_owned());
+        }
+        if says(left.scene.policy, tool, &left.args, false) == Verdict::Deny {
+            return Err("policy denies it".to_owned());
+        }
+        let mut undone = steps(&opening.document).into_iter().filter(|step| {
+            let id = step["id"].as_str().unwrap_or_default();
+            self.past.value(original, id, agreed).is_some()
+        });
+        let is_part =
+            |step: &Value| step["undo"]["tool"] == tool && step["undo"]["args"] == left.args;
+        match undone.any(is_part) {
+            true => Ok(Covered::TakenBack),
+            false => Err("the plan does not take anything back like this".to_owned()),
+        }
     }
 
     fn judge_program(
@@ -261,12 +296,17 @@ impl<'a> Oracle<'a> {
 
     /// Whether an executor wanted exactly this call. Returns where the run took note of that.
     fn check_wanted(&self, left: &Left, tool: &str, parent: &Parent) -> Result<u64, String> {
+        // An element of a list has an executor of its own.
+        let worker = match parent.index {
+            Some(index) => format!("{}[{index}]", parent.step),
+            None => parent.step.to_string(),
+        };
         let turns = self
             .past
             .of_run(parent.run.as_str())
             .iter()
             .filter_map(|noted| match &noted.event {
-                RunEvent::AgentTurn { step, calls, .. } if *step == parent.step => {
+                RunEvent::AgentTurn { step, calls, .. } if step.as_str() == worker => {
                     Some((noted.position, calls))
                 }
                 _ => None,

@@ -77,6 +77,67 @@ impl Past {
             })
     }
 
+    /// The run that this one takes back.
+    pub(super) fn taken_back(&self, run: &str) -> Option<String> {
+        let mut entries = self.of_run(run).iter();
+        entries.find_map(|noted| match &noted.event {
+            RunEvent::RunStarted { undoes, .. } => undoes.as_ref().map(ToString::to_string),
+            _ => None,
+        })
+    }
+
+    /// Where a person agreed that this run takes another one back.
+    pub(super) fn undo_agreed(&self, original: &str, undo: &str) -> Option<u64> {
+        let mut entries = self.of_run(original).iter();
+        entries.find_map(|noted| match &noted.event {
+            RunEvent::UndoOpened { run, by, .. }
+                if run.as_str() == undo && by.kind == PrincipalKind::Person =>
+            {
+                Some(noted.position)
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether the run was to stand still, or to end, at this position.
+    pub(super) fn is_stopped(&self, run: &str, at: u64) -> bool {
+        let before = self.of_run(run).iter().filter(|noted| noted.position < at);
+        before.fold(false, |stopped, noted| match &noted.event {
+            RunEvent::RunPaused { .. } | RunEvent::CancelRequested { .. } => true,
+            RunEvent::RunResumed { .. } => false,
+            _ => stopped,
+        })
+    }
+
+    /// Returns an order that its giver may not give, in words; and how many pauses of people were
+    /// lifted by people.
+    pub(super) fn check_orders(&self) -> Result<u64, String> {
+        let is_person = |by: &Principal| by.kind == PrincipalKind::Person;
+        let mut lifted = 0;
+        for (run, entries) in &self.runs {
+            let mut by_person = false;
+            for noted in entries {
+                match &noted.event {
+                    RunEvent::RunPaused { by } => by_person |= is_person(by),
+                    RunEvent::RunResumed { by } if by_person && !is_person(by) => {
+                        return Err(format!("{by} lifted the pause of a person in {run}"));
+                    }
+                    RunEvent::RunResumed { .. } => {
+                        lifted += u64::from(by_person);
+                        by_person = false;
+                    }
+                    RunEvent::StepSkipped {
+                        by: Some(by), step, ..
+                    } if !is_person(by) => {
+                        return Err(format!("{by} left out step {step} in {run}"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(lifted)
+    }
+
     /// The run that this one goes on from.
     pub(super) fn origin(&self, run: &str) -> Option<String> {
         self.of_run(run)

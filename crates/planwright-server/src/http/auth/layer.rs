@@ -4,6 +4,7 @@
 //! enforced from there. A route that declares nothing is closed to every caller.
 
 use crate::http::auth::{Caller, authorize};
+use crate::http::limits::OnConnection;
 use crate::http::problem::Problem;
 use crate::http::state::Http;
 use axum::extract::{MatchedPath, Request, State};
@@ -11,6 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method, StatusCode};
+use planwright_core::digest::Digest;
 use planwright_core::policy::Permission;
 use planwright_core::principal::Assurance;
 use planwright_engine::access;
@@ -75,8 +77,12 @@ pub(crate) async fn authenticate_request(
         Ok(check) => check,
         Err(problem) => return problem.into_response(),
     };
-    match check_access(&http, check).await {
+    let decides = is_always_admitted(&http, &request);
+    match check_access(&http, check, decides).await {
         Ok(Some(caller)) => {
+            if let Some(connection) = request.extensions().get::<OnConnection>() {
+                connection.note_known();
+            }
             request.extensions_mut().insert(caller);
             forget_ticket(&mut request);
             next.run(request).await
@@ -202,7 +208,11 @@ fn forget_ticket(request: &mut Request) {
     }
 }
 
-async fn check_access(http: &Http, check: Option<AccessCheck>) -> Result<Option<Caller>, Problem> {
+async fn check_access(
+    http: &Http,
+    check: Option<AccessCheck>,
+    decides: bool,
+) -> Result<Option<Caller>, Problem> {
     let Some(AccessCheck {
         actions,
         credential,
@@ -211,7 +221,7 @@ async fn check_access(http: &Http, check: Option<AccessCheck>) -> Result<Option<
         return Ok(None);
     };
     let caller = match credential {
-        Credential::Token(token) => find_caller(http, &token).await?,
+        Credential::Token(token) => find_caller(http, &token, decides).await?,
         Credential::Ticket(ticket, path) => {
             let now = http.service.engine.now();
             let spent = http.tickets.spend(&ticket, &path, now);
@@ -226,13 +236,18 @@ async fn check_access(http: &Http, check: Option<AccessCheck>) -> Result<Option<
     Ok(Some(caller))
 }
 
-/// Finds the owner of a token or a session.
-async fn find_caller(http: &Http, token: &str) -> Result<Caller, Problem> {
+/// Finds the owner of a token or a session. A text that never was one has a turn to wait for, which
+/// those that were do not share.
+async fn find_caller(http: &Http, token: &str, decides: bool) -> Result<Caller, Problem> {
     let now = http.service.engine.now();
     if let Some(caller) = http.sign_in.session(token, now) {
         return Ok(caller);
     }
+    let hash = Digest::of_bytes(token.as_bytes());
+    let turn = http.strangers.wait_for_lookup(&hash, decides).await?;
     let found = access::recognise(&*http.service.tokens, token, now).await?;
+    drop(turn);
+    http.strangers.remember(hash, found.is_some());
     let token = found.ok_or_else(|| unauthorized("the token is unknown, expired or revoked"))?;
     let Token {
         principal,

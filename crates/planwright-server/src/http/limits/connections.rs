@@ -1,12 +1,17 @@
 //! Connections: so many at once, and none that sends or takes nothing for ever.
 
-use super::open_connections::{Connection, OpenConnections};
+use super::open_connections::{Connection, OpenConnections, Place};
+use crate::http::auth::is_always_admitted;
+use crate::http::problem::Problem;
+use crate::http::state::Http;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum_server::accept::Accept;
 use futures::future::BoxFuture;
+use http::StatusCode;
+use http::header::CONNECTION;
 use http_body_util::BodyExt as _;
 use std::io;
 use std::net::SocketAddr;
@@ -21,6 +26,14 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 
 /// The time a connection is given to make room for a new one.
 const GIVING_WAY: Duration = Duration::from_secs(1);
+
+/// A stranger's first request has to be there within this time, headers and all.
+const FIRST_REQUEST: Duration = Duration::from_secs(10);
+
+/// Of all connections, strangers may have one in so many, and this many in any case: every client is a
+/// stranger at first.
+const STRANGERS_SHARE: usize = 4;
+const FEWEST_STRANGERS: usize = 8;
 
 /// Connections beyond the limit, kept for people who decide something: everything else that is asked on them is
 /// refused.
@@ -49,7 +62,10 @@ impl Guard {
         Self {
             room: Arc::new(Semaphore::new(limits.connections)),
             reserve: Arc::new(Semaphore::new(RESERVE)),
-            open: OpenConnections::new(limits.max_idle_per_address),
+            open: OpenConnections::new(
+                limits.max_idle_per_address,
+                strangers_of(limits.connections),
+            ),
             limits,
         }
     }
@@ -57,13 +73,20 @@ impl Guard {
     /// Finds room, if need be that of a connection which only sits there, or in the reserve.
     async fn find_room(&self) -> io::Result<Room> {
         if let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() {
-            return Ok(Room::free(permit));
+            return Ok(Room {
+                permit,
+                is_reserve: false,
+            });
         }
-        if self.open.make_room()
-            && let Ok(Ok(permit)) =
-                timeout(GIVING_WAY, Arc::clone(&self.room).acquire_owned()).await
+        let freed = match self.open.make_room() {
+            Some(Place::Room) => Some((&self.room, false)),
+            Some(Place::Reserve) => Some((&self.reserve, true)),
+            None => None,
+        };
+        if let Some((semaphore, is_reserve)) = freed
+            && let Ok(Ok(permit)) = timeout(GIVING_WAY, Arc::clone(semaphore).acquire_owned()).await
         {
-            return Ok(Room::free(permit));
+            return Ok(Room { permit, is_reserve });
         }
         if let Ok(permit) = Arc::clone(&self.reserve).try_acquire_owned() {
             return Ok(Room {
@@ -95,24 +118,21 @@ impl Guard {
     }
 }
 
+/// How many of these connections strangers may have.
+fn strangers_of(connections: usize) -> usize {
+    let few = FEWEST_STRANGERS.min(connections.saturating_sub(1));
+    few.max(connections / STRANGERS_SHARE)
+}
+
 /// The place of one connection.
 struct Room {
     permit: OwnedSemaphorePermit,
     is_reserve: bool,
 }
 
-impl Room {
-    fn free(permit: OwnedSemaphorePermit) -> Self {
-        Self {
-            permit,
-            is_reserve: false,
-        }
-    }
-}
-
 /// Marks a request on a connection of the reserve.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OnReserve;
+struct OnReserve;
 
 impl<S: Send + 'static> Accept<TcpStream, S> for Guard {
     type Stream = Guarded;
@@ -125,6 +145,22 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Guard {
     }
 }
 
+/// Refuses everything but decisions on a connection of the reserve.
+pub(crate) async fn refuse_on_reserve(
+    State(http): State<Http>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let refuses = request.extensions().get::<OnReserve>().is_some();
+    if !refuses || is_always_admitted(&http, &request) {
+        return next.run(request).await;
+    }
+    let words = "the service has too many connections at this moment";
+    let refused = Problem::later(StatusCode::SERVICE_UNAVAILABLE, words, 1);
+    // The next one finds room if there is some by then.
+    ([(CONNECTION, "close")], refused).into_response()
+}
+
 /// Notes that a connection has a request, until its answer has been sent.
 pub(crate) async fn note_request(
     State(guard): State<Guard>,
@@ -133,6 +169,7 @@ pub(crate) async fn note_request(
     next: Next,
 ) -> Response {
     let noted = guard.open.begin_request(peer);
+    request.extensions_mut().insert(noted.on_connection());
     if noted.is_on_reserve() {
         request.extensions_mut().insert(OnReserve);
     }
@@ -173,6 +210,10 @@ impl Guarded {
             self.waits = false;
             return done;
         }
+        self.connection.waker.register(context.waker());
+        if self.connection.is_cut() {
+            return Poll::Ready(Err(io::Error::from(io::ErrorKind::TimedOut)));
+        }
         if !self.waits {
             self.waits = true;
             self.stalled.as_mut().reset(Instant::now() + self.stall);
@@ -192,7 +233,12 @@ impl Guarded {
         let Some(since) = self.connection.idle_since() else {
             return false;
         };
-        self.idle.as_mut().reset(since + self.idle_timeout);
+        let timeout = if self.connection.is_known() {
+            self.idle_timeout
+        } else {
+            self.idle_timeout.min(FIRST_REQUEST)
+        };
+        self.idle.as_mut().reset(since + timeout);
         self.idle.as_mut().poll(context).is_ready()
     }
 }

@@ -5,16 +5,18 @@
 //! and the one that has been idle for longest makes room for a new one. A client whose idle
 //! connection is closed opens another, as every client of HTTP does; requests are never cut off by
 //! this.
+//!
+//! A connection belongs to a stranger until a request on it brings a token that is valid. Strangers have
+//! a share of their own: when it is full, one of them makes room for the next, also while it has a
+//! request, because nobody who may do anything waits for the answer.
 
+use super::crowd::{Crowd, counted_address, most_of};
 use futures::task::AtomicWaker;
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
-
-/// Programs on this machine share one address, and so do all clients behind a proxy on it.
-const LOOPBACK_FACTOR: usize = 4;
 
 /// All open connections. Cheap to clone; all clones are the same.
 #[derive(Debug, Clone)]
@@ -26,12 +28,14 @@ struct Shared {
     table: Mutex<Table>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Table {
     open: HashMap<SocketAddr, Entry>,
     /// Those without a request, the one that has been so for longest first.
     idle: BTreeMap<u64, SocketAddr>,
     turn: u64,
+    /// Those that have shown no valid token.
+    strangers: Crowd<SocketAddr>,
 }
 
 #[derive(Debug)]
@@ -40,8 +44,18 @@ struct Entry {
     requests: usize,
     /// Its place in the order of idle ones.
     turn: Option<u64>,
+    /// Its place among the strangers.
+    stranger: Option<u64>,
     /// It came when there was no room, and is for decisions only.
     is_reserve: bool,
+}
+
+/// Where a connection has its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Room,
+    /// Beyond the limit, for decisions.
+    Reserve,
 }
 
 /// What the connection itself looks at.
@@ -49,6 +63,8 @@ struct Entry {
 pub(super) struct Connection {
     idle_since: Mutex<Option<Instant>>,
     closing: AtomicBool,
+    cut: AtomicBool,
+    known: AtomicBool,
     pub(super) waker: AtomicWaker,
 }
 
@@ -62,9 +78,19 @@ impl Connection {
     }
 
     /// Returns whether it makes room for another one. A request that has come since is answered
-    /// first.
+    /// first, unless it is a stranger's.
     pub(super) fn gives_way(&self) -> bool {
-        self.closing.load(Ordering::Acquire) && self.idle_since().is_some()
+        self.is_cut() || self.closing.load(Ordering::Acquire) && self.idle_since().is_some()
+    }
+
+    /// Returns whether it is a stranger's that is closed whatever it is doing.
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut.load(Ordering::Acquire)
+    }
+
+    /// Returns whether a valid token was shown on it.
+    pub(super) fn is_known(&self) -> bool {
+        self.known.load(Ordering::Acquire)
     }
 
     fn set_idle(&self, since: Option<Instant>) {
@@ -78,13 +104,23 @@ impl Connection {
         self.closing.store(true, Ordering::Release);
         self.waker.wake();
     }
+
+    fn cut(&self) {
+        self.cut.store(true, Ordering::Release);
+        self.waker.wake();
+    }
 }
 
 impl OpenConnections {
-    pub(super) fn new(max_idle_per_address: usize) -> Self {
+    pub(super) fn new(max_idle_per_address: usize, max_strangers: usize) -> Self {
         Self(Arc::new(Shared {
             max_idle_per_address,
-            table: Mutex::default(),
+            table: Mutex::new(Table {
+                open: HashMap::new(),
+                idle: BTreeMap::new(),
+                turn: 0,
+                strangers: Crowd::new(max_strangers, max_idle_per_address),
+            }),
         }))
     }
 
@@ -92,22 +128,44 @@ impl OpenConnections {
     pub(super) fn add(&self, peer: SocketAddr, is_reserve: bool) -> Arc<Connection> {
         let connection = Arc::<Connection>::default();
         let mut table = self.table();
+        let (stranger, left) = table.strangers.enter(peer.ip(), peer);
         let entry = Entry {
             connection: Arc::clone(&connection),
             requests: 0,
             turn: None,
+            stranger: Some(stranger),
             is_reserve,
         };
         table.open.insert(peer, entry);
+        if let Some(left) = left {
+            table.cut(left);
+        }
         self.note_idle(&mut table, peer);
         connection
     }
 
     pub(super) fn remove(&self, peer: SocketAddr) {
         let mut table = self.table();
-        let turn = table.open.remove(&peer).and_then(|entry| entry.turn);
-        if let Some(turn) = turn {
+        let Some(entry) = table.open.remove(&peer) else {
+            return;
+        };
+        if let Some(turn) = entry.turn {
             table.idle.remove(&turn);
+        }
+        if let Some(stranger) = entry.stranger {
+            table.strangers.leave(stranger);
+        }
+    }
+
+    /// Notes that a valid token was shown on this connection: it is no stranger's any more.
+    pub(super) fn note_known(&self, peer: SocketAddr) {
+        let mut table = self.table();
+        let Some(entry) = table.open.get_mut(&peer) else {
+            return;
+        };
+        entry.connection.known.store(true, Ordering::Release);
+        if let Some(stranger) = entry.stranger.take() {
+            table.strangers.leave(stranger);
         }
     }
 
@@ -132,11 +190,25 @@ impl OpenConnections {
         }
     }
 
-    /// Closes the connection that has been idle for longest. Returns whether there was one.
-    pub(super) fn make_room(&self) -> bool {
+    /// Closes the connection that has been idle for longest, or else a stranger's. Returns where there is
+    /// room then.
+    pub(super) fn make_room(&self) -> Option<Place> {
         let mut table = self.table();
-        let oldest = table.idle.pop_first();
-        oldest.is_some_and(|(_, peer)| table.close(peer))
+        let idle = table.idle.pop_first().map(|(_, peer)| peer);
+        if let Some(peer) = idle {
+            table.close(peer);
+        }
+        let left = idle.or_else(|| {
+            let stranger = table.strangers.give_way()?;
+            table.cut(stranger);
+            Some(stranger)
+        });
+        let entry = table.open.get(&left?)?;
+        Some(if entry.is_reserve {
+            Place::Reserve
+        } else {
+            Place::Room
+        })
     }
 
     fn end_request(&self, peer: SocketAddr) {
@@ -145,9 +217,21 @@ impl OpenConnections {
             return;
         };
         entry.requests = entry.requests.saturating_sub(1);
-        if entry.requests == 0 {
-            self.note_idle(&mut table, peer);
+        if entry.requests > 0 {
+            return;
         }
+        // One that was answered is the youngest of the strangers again.
+        if let Some(place) = entry.stranger.take() {
+            table.strangers.leave(place);
+            let (place, left) = table.strangers.enter(peer.ip(), peer);
+            if let Some(entry) = table.open.get_mut(&peer) {
+                entry.stranger = Some(place);
+            }
+            if let Some(left) = left {
+                table.cut(left);
+            }
+        }
+        self.note_idle(&mut table, peer);
     }
 
     /// Puts a connection at the end of the idle ones, and closes the first of its address if those
@@ -161,26 +245,17 @@ impl OpenConnections {
             entry.connection.waker.wake();
         }
         table.idle.insert(turn, peer);
-        let address = whose(peer.ip());
+        let address = counted_address(peer.ip());
         let mut same = table
             .idle
             .iter()
-            .filter(|(_, other)| whose(other.ip()) == address);
+            .filter(|(_, other)| counted_address(other.ip()) == address);
         let first = same.next().map(|(turn, peer)| (*turn, *peer));
-        if same.count() >= self.max_idle(peer.ip())
+        if same.count() >= most_of(self.0.max_idle_per_address, peer.ip())
             && let Some((turn, peer)) = first
         {
             table.idle.remove(&turn);
             table.close(peer);
-        }
-    }
-
-    fn max_idle(&self, address: IpAddr) -> usize {
-        let most = self.0.max_idle_per_address;
-        if address.to_canonical().is_loopback() {
-            most.saturating_mul(LOOPBACK_FACTOR)
-        } else {
-            most
         }
     }
 
@@ -191,24 +266,23 @@ impl OpenConnections {
 }
 
 impl Table {
-    fn close(&mut self, peer: SocketAddr) -> bool {
-        let Some(entry) = self.open.get_mut(&peer) else {
-            return false;
-        };
-        entry.turn = None;
-        entry.connection.close();
-        true
-    }
-}
-
-/// The address that a limit counts: one machine has a whole network of 64 bits in IPv6.
-fn whose(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+    fn close(&mut self, peer: SocketAddr) {
+        if let Some(entry) = self.open.get_mut(&peer) {
+            entry.turn = None;
+            entry.connection.close();
         }
-        address @ IpAddr::V4(_) => address,
+    }
+
+    /// Closes the connection of a stranger, whatever it is doing.
+    fn cut(&mut self, peer: SocketAddr) {
+        let Some(entry) = self.open.get_mut(&peer) else {
+            return;
+        };
+        entry.stranger = None;
+        entry.connection.cut();
+        if let Some(turn) = entry.turn.take() {
+            self.idle.remove(&turn);
+        }
     }
 }
 
@@ -221,9 +295,31 @@ pub(super) struct RequestGuard {
 }
 
 impl RequestGuard {
+    /// Returns the connection that it came on.
+    pub(super) fn on_connection(&self) -> OnConnection {
+        OnConnection {
+            connections: self.connections.clone(),
+            peer: self.peer,
+        }
+    }
+
     /// Returns whether its connection came when there was no room.
     pub(super) fn is_on_reserve(&self) -> bool {
         self.is_reserve
+    }
+}
+
+/// The connection that a request came on.
+#[derive(Debug, Clone)]
+pub(crate) struct OnConnection {
+    connections: OpenConnections,
+    pub(super) peer: SocketAddr,
+}
+
+impl OnConnection {
+    /// Notes that the request brought a valid token.
+    pub(crate) fn note_known(&self) {
+        self.connections.note_known(self.peer);
     }
 }
 
@@ -243,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_longest_idle_connection_of_an_address_gives_way() {
-        let connections = OpenConnections::new(2);
+        let connections = OpenConnections::new(2, 100);
         let first = connections.add(peer("192.0.2.1:1"), false);
         let second = connections.add(peer("192.0.2.1:2"), false);
         let other = connections.add(peer("192.0.2.2:1"), false);
@@ -253,28 +349,29 @@ mod tests {
         let third = connections.add(peer("192.0.2.1:3"), false);
         assert!(second.gives_way());
         assert!(!first.gives_way() && !third.gives_way() && !other.gives_way());
-        assert!(connections.make_room());
+        assert_eq!(connections.make_room(), Some(Place::Room));
         assert!(other.gives_way() || first.gives_way());
     }
 
     #[test]
-    fn a_connection_with_a_request_is_never_closed() {
-        let connections = OpenConnections::new(1);
+    fn a_connection_with_a_request_is_never_closed_once_a_token_was_shown() {
+        let connections = OpenConnections::new(1, 100);
         let busy = connections.add(peer("192.0.2.1:1"), false);
         let request = connections.begin_request(peer("192.0.2.1:1"));
+        connections.note_known(peer("192.0.2.1:1"));
         for port in 2..50 {
             connections.add(peer(&format!("192.0.2.1:{port}")), false);
         }
-        while connections.make_room() {}
+        while connections.make_room().is_some() {}
         assert!(!busy.gives_way());
         drop(request);
         assert!(busy.idle_since().is_some());
-        assert!(connections.make_room() && busy.gives_way());
+        assert!(connections.make_room().is_some() && busy.gives_way());
     }
 
     #[test]
     fn this_machine_may_have_more_and_a_network_of_ipv6_counts_as_one() {
-        let connections = OpenConnections::new(1);
+        let connections = OpenConnections::new(1, 100);
         let here = connections.add(peer("127.0.0.1:1"), false);
         for port in 2..=4 {
             connections.add(peer(&format!("127.0.0.1:{port}")), false);
@@ -288,11 +385,26 @@ mod tests {
     }
 
     #[test]
+    fn a_stranger_gives_way_with_its_request_and_who_showed_a_token_does_not() {
+        let connections = OpenConnections::new(10, 2);
+        let known = connections.add(peer("192.0.2.1:1"), false);
+        let _asks = connections.begin_request(peer("192.0.2.1:1"));
+        connections.note_known(peer("192.0.2.1:1"));
+        let slow = connections.add(peer("192.0.2.1:2"), false);
+        let _slow = connections.begin_request(peer("192.0.2.1:2"));
+        for port in 3..20 {
+            connections.add(peer(&format!("192.0.2.2:{port}")), false);
+        }
+        assert!(slow.is_cut() && slow.gives_way());
+        assert!(!known.is_cut() && known.is_known());
+    }
+
+    #[test]
     fn what_is_closed_is_forgotten() {
-        let connections = OpenConnections::new(1);
+        let connections = OpenConnections::new(1, 100);
         connections.add(peer("192.0.2.1:1"), false);
         connections.remove(peer("192.0.2.1:1"));
-        assert!(!connections.make_room());
+        assert_eq!(connections.make_room(), None);
         let table = connections.table();
         assert!(table.open.is_empty() && table.idle.is_empty());
     }

@@ -179,6 +179,15 @@ fn plan(document: &Value) -> Value {
         "type": "object",
         "description": "What changed since it was last agreed to, if an edit voided that.",
     });
+    plan["properties"]["lostSafeguards"] = json!({
+        "type": "object",
+        "description": "What version `since` had and this one lacks, in `losses`: only a person may agree to that.",
+        "properties": {
+            "since": { "type": "integer", "minimum": 1 },
+            "losses": { "type": "array", "items": { "type": "object" } },
+        },
+        "required": ["since", "losses"],
+    });
     plan["properties"]["planning"] = json!({ "$ref": "#/components/schemas/PlanningLine" });
     plan["properties"]["models"] = lines("ModelCostLine");
     plan["required"] = json!([

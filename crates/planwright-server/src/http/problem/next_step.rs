@@ -21,6 +21,10 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
         Hint::ReplaceRevokedApproval => {
             "a person with the role of approver has to look at the plan and approve it again"
         }
+        Hint::AskPersonToResume => "a person has to POST the resume with their own token",
+        Hint::AskApproverToSkip => {
+            "a person with the role of approver has to skip it with their own token"
+        }
         Hint::AskAnotherApprover => "another person has to approve it too",
         Hint::ApproveCurrent | Hint::CancelAndApproveCurrent => {
             "look at the plan again and approve what it does now"

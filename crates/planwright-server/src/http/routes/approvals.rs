@@ -1,6 +1,6 @@
 //! The inbox: everything that waits for a person.
 
-use crate::documents::read_asked_call;
+use crate::documents::{AnswerSize, step_href};
 use crate::http::body::Params;
 use crate::http::page::{PageBuilder, PageParams};
 use crate::http::problem::{HttpResult, Problem};
@@ -56,11 +56,12 @@ async fn list_approvals(
     let AwaitingPeople { plans, runs } =
         http.service.engine.inbox().plans_awaiting_people().await?;
     let (mut page, plans) = PageBuilder::begin(&PageParams { limit, cursor }, plans)?;
+    let mut size = AnswerSize::default();
     for info in &plans {
         let plan = &info.status.plan;
         // One damaged plan does not hide the others.
         let runs = runs.get(plan).map_or(&[][..], Vec::as_slice);
-        let waiting = match waiting(&http, plan, runs, all).await {
+        let waiting = match waiting(&http, plan, (runs, all), &mut size).await {
             Ok(waiting) => waiting,
             Err(problem) => {
                 tracing::error!(%plan, problem = problem.detail, "a plan cannot be looked at");
@@ -77,8 +78,8 @@ async fn list_approvals(
 async fn waiting(
     http: &Http,
     plan: &PlanId,
-    runs: &[RunId],
-    all: bool,
+    (runs, all): (&[RunId], bool),
+    size: &mut AnswerSize,
 ) -> HttpResult<Vec<Waiting>> {
     let engine = &http.service.engine;
     let (review, _) = engine.plans().load_review(plan).await?;
@@ -92,7 +93,7 @@ async fn waiting(
     for run in runs {
         let (run, _) = engine.runs().load_run(run, &review).await?;
         for ix in run.waiting().filter(|&ix| all || !listens(&run, ix)) {
-            waiting.extend(of_step(http, &review, &run, ix).await?);
+            waiting.extend(of_step(http, &review, (&run, ix), size).await?);
         }
     }
     Ok(waiting)
@@ -146,8 +147,8 @@ fn written(run: &Run, ix: StepIx) -> WrittenCall {
 async fn of_step(
     http: &Http,
     review: &Review,
-    run: &Run,
-    ix: StepIx,
+    (run, ix): (&Run, StepIx),
+    size: &mut AnswerSize,
 ) -> Result<Option<Waiting>, Problem> {
     let start = run.start();
     let common = Waiting {
@@ -164,7 +165,11 @@ async fn of_step(
         } => {
             let artifacts = http.service.engine.artifacts();
             let call = match call {
-                Some(asked) => Some(read_asked_call(asked, &**artifacts).await?),
+                Some(asked) => {
+                    let step = run.step_id(ix).as_str();
+                    let href = || step_href(run.plan().id(), run.id(), step, "arguments");
+                    Some(size.place_asked_call(asked, href, &**artifacts).await?)
+                }
                 None => None,
             };
             let written = call.is_none().then(|| written(run, ix));

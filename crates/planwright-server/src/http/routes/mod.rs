@@ -13,6 +13,7 @@ mod revocations;
 mod runs;
 mod session;
 mod stats;
+mod step_values;
 mod steps;
 mod tools;
 mod versions;
@@ -36,6 +37,7 @@ pub(super) fn all() -> Routes {
         .merge(revocations::routes())
         .merge(runs::routes())
         .merge(steps::routes())
+        .merge(step_values::routes())
         .merge(versions::routes())
         .merge(comments::routes())
         .merge(approvals::routes())

@@ -1,9 +1,9 @@
 //! Runs: beginning them, stopping them, going on, and taking them back.
 
 use super::Seen;
-use crate::documents::{load_run_lines, read_run_result};
+use crate::documents::{StepPage, load_run_lines, read_run_page};
 use crate::http::auth::{Caller, Trace};
-use crate::http::body::{OptionalBody, PathId, PathStep};
+use crate::http::body::{OptionalBody, Params, PathId, PathStep};
 use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
@@ -26,7 +26,7 @@ use planwright_engine::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> Routes {
@@ -176,20 +176,64 @@ async fn list_runs(
     Ok(Json(load_run_lines(&http.service.engine, &review).await?))
 }
 
+/// Which steps.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct StepParams {
+    /// How many steps at most.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// The `nextCursor` of the page before.
+    #[param(max_length = 256)]
+    cursor: Option<String>,
+}
+
+/// Steps of a run in one answer.
+const MAX_STEPS: usize = 1_000;
+
+impl StepParams {
+    fn page(&self, run: &Run) -> HttpResult<StepPage> {
+        let limit = self.limit.unwrap_or(MAX_STEPS);
+        if limit == 0 || limit > MAX_STEPS {
+            return Err(Problem::bad_request(format!(
+                "`limit` is between 1 and {MAX_STEPS}"
+            )));
+        }
+        let first = match &self.cursor {
+            None => 0,
+            Some(last) => {
+                let last = run.plan().find(last).ok_or_else(|| {
+                    Problem::bad_request("`cursor` is not one that this service gave")
+                })?;
+                last.index() + 1
+            }
+        };
+        Ok(StepPage { first, limit })
+    }
+}
+
 /// Shows a run: every step, with what came of it.
+///
+/// An answer has at most 1,000 steps and about 4 MiB of values; `nextCursor` names the next page. A value of more than
+/// 256 KiB is not in it: `largeValue` says how it begins, how long it is and where all of it is.
 #[utoipa::path(get, path = "/plan/{id}/runs/{run}", operation_id = "getRun", tag = "runs",
-    params(("id" = String, Path, description = "The plan."), ("run" = String, Path, description = "The run.")),
+    params(("id" = String, Path, description = "The plan."), ("run" = String, Path, description = "The run."), StepParams),
     responses((status = 200, description = "The run.", body = RunResult<StepResult>)),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn get_run(
     State(http): State<Http>,
     PathStep(id, run): PathStep<PlanId>,
+    Params(params): Params<StepParams>,
 ) -> HttpResult<Json<RunResult>> {
     let review = super::load(&http, &id).await?;
     let run = super::load_run(&http, &review, Some(&run)).await?;
     let engine = &http.service.engine;
-    let mut result = read_run_result(&run, &**engine.artifacts(), engine.now()).await?;
-    let sent = engine.journals().sent_arguments(run.id(), review).await?;
+    let page = params.page(&run)?;
+    let mut result = read_run_page(&run, page, &**engine.artifacts(), engine.now()).await?;
+    let most = <RunResult>::MAX_ARGS;
+    let journals = engine.journals();
+    let sent = journals.sent_arguments(run.id(), review, most).await?;
     result.add_sent_arguments(sent);
     Ok(Json(result))
 }

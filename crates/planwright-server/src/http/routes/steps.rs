@@ -13,10 +13,11 @@ use axum::extract::State;
 use axum::response::Response;
 use planwright_api::{RunAccepted, StepDecided};
 use planwright_core::id::PlanId;
+use planwright_core::policy::Permission;
 use planwright_core::review::Review;
 use planwright_core::run::{Asked, Reply, Resolution, Run, StepState};
 use planwright_core::status::StepStatus;
-use planwright_engine::RunCommand;
+use planwright_engine::{CommandError, RunCommand};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -192,6 +193,12 @@ async fn skip_step(
 ) -> HttpResult<Json<StepDecided>> {
     check_reason(&reason)?;
     let target = target(&http, &id, &step, run.as_deref()).await?;
+    // A token may hold less than its principal does.
+    let may_approve = caller.role.includes(Permission::Approve);
+    target
+        .run
+        .check_may_leave_out(&target.step, &caller.principal, may_approve)
+        .map_err(CommandError::from)?;
     let command = RunCommand::LeaveOut {
         step: target.step.clone(),
         by: caller.principal,

@@ -63,7 +63,7 @@ async fn diff_versions(
     let review = super::load(&http, &id).await?;
     let to = to.unwrap_or_else(|| review.current().number);
     let from = from.unwrap_or_else(|| to.saturating_sub(1).max(1));
-    let diff = review.diff(from, to)?;
+    let diff = http.service.engine.plans().diff(&review, from, to).await?;
     Ok(Json(DiffResult::new(id, from, Some(to), diff)))
 }
 

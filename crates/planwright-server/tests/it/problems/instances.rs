@@ -186,6 +186,14 @@ fn runs() -> Vec<Instance> {
             findings: vec!["too short".to_owned()]
         },
         run::Refusal::MayNotAnswer(ann()),
+        run::Refusal::MayNotSkip {
+            step: step(),
+            by: ann()
+        },
+        run::Refusal::PausedByPerson {
+            paused_by: ann(),
+            by: bob()
+        },
         run::Refusal::CannotStart {
             step: step(),
             state
@@ -248,6 +256,7 @@ fn reviews() -> Vec<Instance> {
         review::ReviewRefusal::NeedsPerson,
         review::ReviewRefusal::DigestNeeded,
         review::ReviewRefusal::PolicyAsks(step()),
+        review::ReviewRefusal::SafeguardLost("one is gone".to_owned()),
         review::ReviewRefusal::Conflict {
             based_on: 1,
             current: 2

@@ -8,7 +8,7 @@ use crate::workspace::run_selector::select_run_for_reading;
 use planwright_api::LogLine;
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, Record, StreamName, check_chain};
-use planwright_engine::port::StoreError;
+use planwright_engine::port::{StoreError, is_last_page};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             };
             ended |= print_entry(context.printer, &stream, record, sent)?;
         }
-        if page.len() == PAGE {
+        if !is_last_page(&page, PAGE) {
             continue;
         }
         match &mut changes {

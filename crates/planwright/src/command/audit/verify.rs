@@ -10,12 +10,13 @@ use planwright_adapters::signing::PublicKey;
 use planwright_adapters::sqlite::{ReadSealedError, SealedFile, SqliteStore};
 use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
-use planwright_core::review::Review;
+use planwright_core::review::{Review, ReviewEvent};
 use planwright_core::run::{Resolution, RunEvent, StoredValue};
 use planwright_core::time::Timestamp;
 use planwright_engine::with_causes;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -279,7 +280,7 @@ impl Verification {
             StreamName::Plan(id) if only.is_none_or(|only| only == id) => {
                 let folded = journals.load_review(id).await;
                 if let Ok((review, _)) = &folded {
-                    self.check_context(app, stream, review).await;
+                    self.check_context(app, stream).await;
                     self.note_written_off(review);
                 }
                 self.check_session(app, id).await;
@@ -314,9 +315,21 @@ impl Verification {
     }
 
     /// What is too large for the versions of a plan is there and unchanged.
-    async fn check_context(&mut self, app: &App, stream: &StreamName, review: &Review) {
-        let versions = review.versions().iter();
-        for (name, artifact) in versions.flat_map(|version| &version.document.context.stored) {
+    async fn check_context(&mut self, app: &App, stream: &StreamName) {
+        let mut stored = BTreeMap::new();
+        let journals = app.engine.journals();
+        let read = journals.read_entries::<ReviewEvent>(stream, |_, entry| {
+            if let ReviewEvent::PlanProposed { document, .. } = entry.event {
+                let parts = document.context.stored.iter();
+                stored
+                    .extend(parts.map(|(name, part)| (part.digest, (name.clone(), part.clone()))));
+            }
+            Ok(())
+        });
+        if let Err(error) = read.await {
+            self.note(stream.to_string(), with_causes(&error));
+        }
+        for (name, artifact) in stored.values() {
             if let Err(error) = app.artifacts().get(artifact).await {
                 self.note(
                     stream.to_string(),

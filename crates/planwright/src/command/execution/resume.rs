@@ -64,13 +64,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     if let Some(run) = app.engine.runs().adjusted_run(&review).await? {
         return continue_adjusted(&app, &review, run, &args.flags).await;
     }
-    let version = review
-        .version(opened.version)
-        .unwrap_or_else(|| review.current());
+    let plans = app.engine.plans();
+    let version = plans.load_version(&review, opened.version).await?;
+    let steps = version.as_ref().map_or(0, |version| version.steps);
+    let version = version.unwrap_or_else(|| review.current().clone());
     app.start_servers(&version.document, Need::Use).await?;
-    let steps = review
-        .version(opened.version)
-        .map_or(0, |version| version.document.steps.len());
     execute_run(
         &app,
         ExecutionOrder {

@@ -36,9 +36,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let result = match &args.file {
         Some(path) => {
             let from = args.from.unwrap_or(current);
-            let earlier = review
-                .version(from)
-                .ok_or(ReviewRefusal::NoSuchVersion(from))?;
+            let earlier = app.engine.plans().load_version(&review, from).await?;
+            let earlier = earlier.ok_or(ReviewRefusal::NoSuchVersion(from))?;
             let mut document = read_edited(path, &context.config.bounds())?.document;
             document.id.get_or_insert_with(|| id.clone());
             DiffResult::new(
@@ -53,7 +52,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             let from = args
                 .from
                 .unwrap_or_else(|| default_base_version(&review, to));
-            DiffResult::new(id, from, Some(to), review.diff(from, to)?)
+            let diff = app.engine.plans().diff(&review, from, to).await?;
+            DiffResult::new(id, from, Some(to), diff)
         }
     };
     let printer = context.printer;

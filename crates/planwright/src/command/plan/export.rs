@@ -40,14 +40,13 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
     let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
-    let version = match args.version {
-        None => review.current(),
-        Some(number) => review.version(number).ok_or_else(|| {
-            let last = review.current().number;
-            Failure::usage(format!("plan `{}` has no version {number}", review.id()))
-                .hint(format!("its versions are 1 to {last}"))
-        })?,
-    };
+    let number = args.version.unwrap_or(review.current().number);
+    let version = app.engine.plans().load_version(&review, number).await?;
+    let version = &version.ok_or_else(|| {
+        let last = review.current().number;
+        Failure::usage(format!("plan `{}` has no version {number}", review.id()))
+            .hint(format!("its versions are 1 to {last}"))
+    })?;
     let text = match args.format {
         ExportFormat::Json => {
             // The file leaves this workspace, so its artifacts are put back into it.

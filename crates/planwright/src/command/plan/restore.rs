@@ -30,11 +30,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let app = context.open_existing()?;
     let (review, _) = load_plan(&app, &id).await?;
     let current = check_base_version(&review, args.base)?.number;
-    let earlier = review
-        .version(args.version)
-        .ok_or(ReviewRefusal::NoSuchVersion(args.version))?;
+    let plans = app.engine.plans();
+    let earlier = plans.load_version(&review, args.version).await?;
+    let earlier = earlier.ok_or(ReviewRefusal::NoSuchVersion(args.version))?;
     app.start_servers(&earlier.document, Need::Look).await?;
-    let diff = review.diff(current, args.version)?;
+    let diff = plans.diff(&review, current, args.version).await?;
     if !app.printer().json {
         diff::talk_diff(app.printer(), &diff);
     }

@@ -70,6 +70,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     } else {
         print_details(&app, &review, &status_line, &candidate, &runs).await?;
         print_changes(&app, since.as_ref())?;
+        for text in diff::lost_safeguard_lines(&review, since.as_ref()) {
+            context.printer.data(&text)?;
+        }
         if let Some(note) = &status_line.note {
             context.printer.hint(&note.sentence());
         }

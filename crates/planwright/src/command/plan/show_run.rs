@@ -6,6 +6,7 @@ use crate::terminal::dag;
 use crate::terminal::printer::{BOLD, duration, line};
 use crate::workspace::app::App;
 use crate::workspace::run_selector::RunTarget;
+use planwright_api::RunResult;
 use planwright_core::text::reveal_hidden;
 use planwright_server::documents::read_run_result;
 use serde_json::Value;
@@ -23,7 +24,7 @@ pub(crate) async fn print_run(app: &App, target: RunTarget) -> Result<(), Failur
     let sent = app
         .engine
         .journals()
-        .sent_arguments(run.id(), review)
+        .sent_arguments(run.id(), review, <RunResult>::MAX_ARGS)
         .await?;
     result.add_sent_arguments(sent);
     if printer.json {

@@ -220,10 +220,16 @@ async fn ask_approval(
 }
 
 async fn talk_changes(app: &App, review: &Review, candidate: &Candidate) -> Result<(), Failure> {
-    if let Some(since) = diff::load_changes_since_approval(app, review, candidate).await?
-        && !app.printer().json
-    {
-        diff::talk_changes(app.printer(), &since);
+    let since = diff::load_changes_since_approval(app, review, candidate).await?;
+    let printer = app.printer();
+    if printer.json {
+        return Ok(());
+    }
+    if let Some(since) = &since {
+        diff::talk_changes(printer, since);
+    }
+    for text in diff::lost_safeguard_lines(review, since.as_ref()) {
+        printer.talk(&text);
     }
     Ok(())
 }

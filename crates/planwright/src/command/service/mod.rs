@@ -1,6 +1,7 @@
 //! Commands of the HTTP service and of the programs that talk to it.
 
 pub(crate) mod call;
+pub(crate) mod mcp;
 pub(crate) mod serve;
 pub(crate) mod token;
 pub(crate) mod webhooks;

@@ -158,6 +158,7 @@ fn read_settings(
         table.max_connections,
         table.max_idle_per_address,
         table.max_in_flight,
+        table.max_in_flight_per_principal,
     ];
     let zero = counts.contains(&Some(0)) || table.idle_timeout_seconds == Some(0);
     if zero || [table.requests_per_second, table.burst].contains(&Some(0)) {
@@ -187,6 +188,9 @@ fn read_settings(
             .idle_timeout_seconds
             .map_or(default.idle_timeout, Duration::from_secs),
         max_in_flight: table.max_in_flight.unwrap_or(default.max_in_flight),
+        max_in_flight_per_principal: table
+            .max_in_flight_per_principal
+            .unwrap_or(default.max_in_flight_per_principal),
         max_runs: table.max_runs.unwrap_or(default.max_runs),
         requests_per_second: table
             .requests_per_second

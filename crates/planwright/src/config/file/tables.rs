@@ -81,6 +81,8 @@ pub(crate) struct ServeTable {
     pub(crate) idle_timeout_seconds: Option<u64>,
     /// Requests that are worked on at once.
     pub(crate) max_in_flight: Option<usize>,
+    /// Requests of one principal that are worked on at once.
+    pub(crate) max_in_flight_per_principal: Option<usize>,
     /// Runs that are executed at once; others wait for their turn.
     pub(crate) max_runs: Option<usize>,
     /// Requests of one principal per second, over time.

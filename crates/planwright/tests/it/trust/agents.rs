@@ -1,6 +1,7 @@
 //! Coding agents in a person's shell: they ask, and never approve or trust.
 
 use super::clone::Clone;
+use planwright_testing::steps::{effect, sleep};
 use planwright_testing::terminal::Terminal;
 use planwright_testing::workbench::{Said, said};
 use serde_json::json;
@@ -166,4 +167,64 @@ fn the_demo_in_an_agents_shell_ends_where_a_person_is_needed() {
         assert!(said.err.contains(words), "{said:#?}");
     }
     assert!(!clone.bench.path("stage/notes.txt").exists());
+}
+
+#[test]
+fn an_agent_does_not_resume_what_a_person_paused() {
+    let clone = Clone::new();
+    let plan = clone
+        .bench
+        .plan("p", json!([sleep("a", 1_500, &[]), effect("b", &["a"])]));
+    let running = clone.bench.start(&["run", &plan, "--yes"]);
+    clone.bench.wait_for("p", "attempt_started", "a");
+    clone.run(&["pause", "p"]).ends(0);
+    running.wait();
+    let said = by_agent(&clone, ("CLAUDECODE", "1"), &["resume", "p"]);
+    let said = said.complains(3, "a person has to");
+    assert!(said.err.contains("planwright resume"), "{said:#?}");
+    assert!(!clone.bench.path("effects.txt").exists());
+    clone.run(&["resume", "p"]).ends(0);
+    assert_eq!(clone.bench.read("effects.txt"), "b\n");
+}
+
+#[test]
+fn what_an_agent_drops_from_a_plan_is_named_and_needs_a_person() {
+    let clone = Clone::new();
+    clone
+        .bench
+        .configure("[[policy.rules]]\ntool = \"*\"\nthen = \"allow\"\n");
+    let mut step = effect("a", &[]);
+    step["timeoutSeconds"] = json!(60);
+    let plan = clone.bench.plan("p", json!([step]));
+    let agent = ("CURSOR_AGENT", "1");
+    by_agent(&clone, agent, &["run", &plan]).ends(0);
+    assert_eq!(
+        clone.bench.read("effects.txt"),
+        "a\n",
+        "the policy allows it"
+    );
+    by_agent(
+        &clone,
+        agent,
+        &["edit", "p", "--unset", "steps.a.timeoutSeconds"],
+    )
+    .ends(0);
+    for args in [&["run", "p"][..], &["run", "p", "--yes"]] {
+        let said = by_agent(&clone, agent, args).ends(3);
+        assert!(said.err.contains("a person approves"), "{said:#?}");
+    }
+    assert_eq!(clone.bench.read("effects.txt"), "a\n");
+    let named = "! safeguard: step a: timeoutSeconds removed (was 60.0)";
+    let diff = clone.run(&["diff", "p", "1", "2"]).ends(0);
+    assert!(diff.out.contains(named), "{diff:#?}");
+    let shown = clone.run(&["show", "p"]).ends(0);
+    assert!(shown.out.contains(named), "{shown:#?}");
+    let diff = clone.run(&["diff", "p", "1", "2", "--json"]).ends(0).json();
+    assert_eq!(diff["safeguards"][0]["path"], "timeoutSeconds", "{diff:#}");
+    let shown = clone.run(&["show", "p", "--json"]).ends(0).json();
+    assert_eq!(shown["lostSafeguards"]["since"], 1, "{shown:#}");
+    // A person agrees to do without.
+    clone.run(&["run", "p", "--yes"]).ends(0);
+    by_agent(&clone, agent, &["run", "p"]).ends(0);
+    assert_eq!(clone.bench.read("effects.txt"), "a\na\na\n");
 }

@@ -1,0 +1,440 @@
+//! What each tool does, over the facades of the engine.
+
+use crate::answer::{Problem, finding_values, outcome, success};
+use crate::question::{AskedPerson, Decision};
+use crate::server::Host;
+use crate::tool::PlanCall;
+use planwright_api::PlanLine;
+use planwright_core::id::PlanId;
+use planwright_core::plan::{Bounds, Document};
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::review::Review;
+use planwright_core::run::{Run, RunReport, Shown};
+use planwright_core::status::{CachedStatus, PlanStatus};
+use planwright_engine::{
+    Candidate, Engine, GivenApproval, NewComment, PlanTool, PlanToolCall, PlanTools, ReviewError,
+    RunCommand, RunOptions, StartRunError, with_causes,
+};
+use rmcp::model::CallToolResult;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Plans of a list, unless fewer are asked for.
+const MAX_LISTED: usize = 100;
+
+/// One call of one tool.
+pub(crate) struct ToolCall {
+    pub(crate) tool: PlanCall,
+    pub(crate) args: Map<String, Value>,
+    /// The agent that calls.
+    pub(crate) agent: Principal,
+    pub(crate) person: Arc<AskedPerson>,
+    pub(crate) cancelled: CancellationToken,
+    /// The same for every attempt at the same call.
+    pub(crate) key: String,
+}
+
+type Done = Result<CallToolResult, Problem>;
+
+impl Host {
+    /// Does what is asked for.
+    pub(crate) async fn call(&self, call: &ToolCall) -> CallToolResult {
+        let done = match call.tool {
+            PlanCall::Propose => self.propose(call).await,
+            PlanCall::List => self.list(call).await,
+            PlanCall::Get => self.get(call).await,
+            PlanCall::Status => self.status(call).await,
+            PlanCall::Comment => self.comment(call).await,
+            PlanCall::Approve => self.ask_approval(call).await,
+            PlanCall::Reject => self.ask_rejection(call).await,
+            PlanCall::Create => self.plan_tool(call, PlanTool::Create).await,
+            PlanCall::Execute => self.plan_tool(call, PlanTool::Execute).await,
+            PlanCall::CreateAndExecute => self.plan_tool(call, PlanTool::CreateAndExecute).await,
+            PlanCall::Resume => self.resume(call).await,
+            PlanCall::Cancel => self.cancel(call).await,
+        };
+        done.unwrap_or_else(Problem::into_result)
+    }
+
+    async fn propose(&self, call: &ToolCall) -> Done {
+        let plan = call
+            .args
+            .get("plan")
+            .ok_or_else(|| Problem::new("`plan` is missing"))?;
+        let document = Document::from_json(plan.clone(), &Bounds::for_untrusted())
+            .map_err(|error| Problem::of(&error).next(REPAIR))?;
+        let proposed = self.engine.plans().propose(document, &call.agent).await;
+        let (review, findings) = proposed.map_err(review_problem)?;
+        self.write_files(review.id()).await;
+        let (candidate, mut fields) = self.describe(&review, &call.agent).await?;
+        fields.insert("findings".to_owned(), finding_values(&findings));
+        let id = review.id();
+        let next = if findings
+            .iter()
+            .any(planwright_core::plan::Finding::is_error)
+        {
+            REPAIR.to_owned()
+        } else if self.is_allowed(&review, &candidate) {
+            format!("plan_execute with planId {id} runs it: policy needs no person for it")
+        } else {
+            format!(
+                "plan_approve with planId {id} asks a person; {}",
+                at_hand(id)
+            )
+        };
+        Ok(success(fields, &next))
+    }
+
+    async fn list(&self, call: &ToolCall) -> Done {
+        let limit = call.args.get("limit").and_then(Value::as_u64);
+        let limit = limit
+            .and_then(|limit| usize::try_from(limit).ok())
+            .unwrap_or(MAX_LISTED)
+            .clamp(1, MAX_LISTED);
+        let status = match text(call, "status") {
+            Some(word) => Some(
+                word.parse::<PlanStatus>()
+                    .map_err(|error| Problem::of(&error))?,
+            ),
+            None => None,
+        };
+        let plans = self.newest_plans(status, limit).await?;
+        let fields = json!({ "plans": plans });
+        Ok(success(object(fields), "plan_get reads one of them"))
+    }
+
+    /// The newest plans, without conversations and what was deleted.
+    pub(crate) async fn newest_plans(
+        &self,
+        status: Option<PlanStatus>,
+        limit: usize,
+    ) -> Result<Vec<PlanLine>, Problem> {
+        let engine = &self.engine;
+        let found = match status {
+            Some(status) => engine.inbox().plans_with_status(status).await,
+            None => engine.journals().plans_by_age(None, MAX_LISTED).await,
+        };
+        let mut lines = Vec::new();
+        for info in found.map_err(|error| Problem::of(&error))? {
+            if lines.len() == limit || info.status.status == CachedStatus::Deleted {
+                continue;
+            }
+            // One damaged plan does not hide the others.
+            let Ok((review, _)) = engine.plans().load_review(&info.status.plan).await else {
+                continue;
+            };
+            if !planwright_engine::chat::is_listed(&review.current().document, None, false) {
+                continue;
+            }
+            let stands = engine.plans().status(&review).await;
+            let stands = stands.map_err(|error| Problem::of(&error))?;
+            lines.push(PlanLine::new(&review, stands.as_str()));
+        }
+        Ok(lines)
+    }
+
+    async fn get(&self, call: &ToolCall) -> Done {
+        let review = self.load(call).await?;
+        let (_, mut fields) = self.describe(&review, &call.agent).await?;
+        fields.insert("plan".to_owned(), json!(review.current().document));
+        Ok(success(
+            fields,
+            "plan_status says how its latest run stands",
+        ))
+    }
+
+    async fn status(&self, call: &ToolCall) -> Done {
+        let review = self.load(call).await?;
+        let mut fields = object(json!({
+            "planId": review.id(),
+            "version": review.current().number,
+            "status": self.stands(&review).await?,
+        }));
+        let Some(opened) = review.runs().last() else {
+            return Ok(success(fields, "it has not been run: plan_execute runs it"));
+        };
+        let loaded = self.engine.runs().load_run(&opened.run, &review).await;
+        let (run, _) = loaded.map_err(|error| Problem::of(&error))?;
+        fields.insert("run".to_owned(), run_value(&self.engine, &run));
+        Ok(success(fields, &next_of_run(&run)))
+    }
+
+    async fn comment(&self, call: &ToolCall) -> Done {
+        let review = self.load(call).await?;
+        let new = NewComment {
+            on: text(call, "step").map(str::to_owned),
+            reply_to: None,
+            text: text(call, "text").unwrap_or_default().to_owned(),
+        };
+        let plans = self.engine.plans();
+        let said = plans.comment(review.id(), new, &call.agent).await;
+        let (comment, review) = said.map_err(review_problem)?;
+        self.write_files(review.id()).await;
+        let fields = object(json!({ "planId": review.id(), "comment": comment }));
+        Ok(success(fields, "people who review the plan see it"))
+    }
+
+    async fn ask_approval(&self, call: &ToolCall) -> Done {
+        let review = self.load(call).await?;
+        let candidate = self.candidate(&review).await?;
+        let words = "An agent asks you to approve this plan. Nothing runs by your yes alone.";
+        let decision = call.person.ask(&review, &candidate, words).await;
+        let by = call.person.principal().clone();
+        let plans = self.engine.plans();
+        let shown = Shown::Digest(candidate.digest);
+        let id = review.id();
+        match decision {
+            None => Err(Problem::new("no person could be asked here").next(at_hand(id))),
+            Some(Decision::Unclear) => Err(not_agreed("the person did not agree")),
+            Some(Decision::Approve) => {
+                let given = GivenApproval {
+                    shown,
+                    by,
+                    assurance: Assurance::HostMediated,
+                    late: BTreeMap::new(),
+                };
+                let approved = plans.approve_on_terms(id, &Map::new(), &given).await;
+                let review = approved.map_err(review_problem)?;
+                self.write_files(id).await;
+                let fields = object(json!({
+                    "planId": id, "status": self.stands(&review).await?, "digest": candidate.digest,
+                }));
+                Ok(success(
+                    fields,
+                    &format!("plan_execute with planId {id} runs it"),
+                ))
+            }
+            Some(Decision::Changes(reason)) => {
+                let asked = plans.request_changes(id, shown, &by, &reason).await;
+                asked.map_err(review_problem)?;
+                self.write_files(id).await;
+                Err(not_agreed(format!("the person asks for changes: {reason}")))
+            }
+            Some(Decision::Reject(reason)) => {
+                let rejected = plans.reject(id, shown, &by, &reason).await;
+                rejected.map_err(review_problem)?;
+                self.write_files(id).await;
+                Err(not_agreed(format!(
+                    "the person rejected the plan: {reason}"
+                )))
+            }
+        }
+    }
+
+    async fn ask_rejection(&self, call: &ToolCall) -> Done {
+        let review = self.load(call).await?;
+        let candidate = self.candidate(&review).await?;
+        let reason = text(call, "reason").unwrap_or_default();
+        let words = format!(
+            "An agent asks you to reject this plan. It says: {}",
+            planwright_core::text::escape_invisible(reason)
+        );
+        match call.person.ask(&review, &candidate, &words).await {
+            Some(Decision::Reject(said)) => {
+                let said = if said.is_empty() { reason } else { &said };
+                let shown = Shown::Digest(candidate.digest);
+                let by = call.person.principal();
+                let rejected = self
+                    .engine
+                    .plans()
+                    .reject(review.id(), shown, by, said)
+                    .await;
+                rejected.map_err(review_problem)?;
+                self.write_files(review.id()).await;
+                let fields = object(json!({ "planId": review.id(), "status": "rejected" }));
+                Ok(success(
+                    fields,
+                    "plan_propose with the same id proposes another version",
+                ))
+            }
+            Some(_) => Err(not_agreed("the person did not reject the plan")),
+            None => Err(Problem::new("no person could be asked here").next(at_hand(review.id()))),
+        }
+    }
+
+    async fn plan_tool(&self, call: &ToolCall, tool: PlanTool) -> Done {
+        let tools = PlanTools::new(self.engine.clone(), Arc::clone(&self.maker), &call.agent);
+        let tools = tools.asking(Arc::clone(&call.person) as _);
+        let order = PlanToolCall {
+            cancelled: call.cancelled.clone(),
+            ..PlanToolCall::new(tool, call.args.clone(), call.key.clone())
+        };
+        let value = Box::pin(tools.call(&order)).await;
+        if let Some(id) = value["planId"].as_str().and_then(|id| id.parse().ok()) {
+            self.write_files(&id).await;
+        }
+        let plan = value["planId"].as_str().unwrap_or("the plan").to_owned();
+        let next = match value["status"].as_str() {
+            Some("pending_approval") => format!(
+                "plan_approve with planId {plan} asks a person; a person can also: planwright approve {plan}"
+            ),
+            Some("not_approved") => {
+                "ask the person what should be different, and propose a changed version".to_owned()
+            }
+            Some("proposed") => format!("plan_execute with planId {plan} runs it"),
+            Some("waiting") => format!("a person decides: planwright show {plan}"),
+            _ if value["success"] == true => "report the results to the user".to_owned(),
+            _ => format!("plan_status with planId {plan} says what failed"),
+        };
+        Ok(outcome(value, &next))
+    }
+
+    async fn resume(&self, call: &ToolCall) -> Done {
+        let review = self.load(call).await?;
+        let options = RunOptions::new(call.agent.clone());
+        let resumed = Box::pin(self.engine.runs().resume(review.id(), options)).await;
+        let mut handle = resumed.map_err(|error| start_problem(&error, review.id()))?;
+        let run = tokio::select! {
+            run = handle.wait() => run.map_err(|error| Problem::of(&error))?,
+            () = call.cancelled.cancelled() => return Err(Problem::new("the call was cancelled; the run goes on")),
+        };
+        self.write_files(review.id()).await;
+        let fields = object(json!({ "planId": review.id(), "run": run_value(&self.engine, &run) }));
+        Ok(success(fields, &next_of_run(&run)))
+    }
+
+    async fn cancel(&self, call: &ToolCall) -> Done {
+        let review = self.load(call).await?;
+        let opened = review.runs().last();
+        let opened = opened.ok_or_else(|| Problem::new("the plan has no run"))?;
+        let command = RunCommand::Cancel {
+            by: call.agent.clone(),
+        };
+        let cancelled = self.engine.runs().command(&opened.run, command).await;
+        cancelled.map_err(|error| Problem::of(&error))?;
+        self.write_files(review.id()).await;
+        let fields = object(json!({ "planId": review.id(), "runId": opened.run }));
+        Ok(success(fields, "plan_status says when it has ended"))
+    }
+
+    /// What an agent has to know of a plan: where it stands, and what an approval covers.
+    async fn describe(
+        &self,
+        review: &Review,
+        viewer: &Principal,
+    ) -> Result<(Candidate, Map<String, Value>), Problem> {
+        let candidate = self.candidate(review).await?;
+        let briefing = self.engine.plans().brief(review, &candidate, viewer).await;
+        let fields = object(json!({
+            "id": review.id(),
+            "version": review.current().number,
+            "status": self.stands(review).await?,
+            "digest": candidate.digest,
+            "briefing": briefing,
+        }));
+        Ok((candidate, fields))
+    }
+
+    pub(crate) async fn load_plan(&self, id: &str) -> Result<Review, Problem> {
+        let id: PlanId = id
+            .parse()
+            .map_err(|_| Problem::new("`planId` is no id of a plan"))?;
+        let loaded = self.engine.plans().load_review(&id).await;
+        let (review, _) = loaded.map_err(|error| {
+            Problem::of(&error).next("plan_list names the plans that there are")
+        })?;
+        Ok(review)
+    }
+
+    async fn load(&self, call: &ToolCall) -> Result<Review, Problem> {
+        self.load_plan(text(call, "planId").unwrap_or_default())
+            .await
+    }
+
+    pub(crate) async fn candidate(&self, review: &Review) -> Result<Candidate, Problem> {
+        let candidate = self.engine.plans().candidate(review, &Map::new()).await;
+        candidate.map_err(review_problem)
+    }
+
+    pub(crate) async fn stands(&self, review: &Review) -> Result<PlanStatus, Problem> {
+        let status = self.engine.plans().status(review).await;
+        status.map_err(|error| Problem::of(&error))
+    }
+
+    fn is_allowed(&self, review: &Review, candidate: &Candidate) -> bool {
+        let plans = self.engine.plans();
+        plans.consent_of_policy(review, candidate).is_some()
+    }
+
+    async fn write_files(&self, plan: &PlanId) {
+        if let Err(problem) = self.files.write(plan).await {
+            tracing::warn!(%plan, problem, "the files of a plan are not up to date");
+        }
+    }
+}
+
+const REPAIR: &str = "repair what the findings name and call plan_propose again with the same id";
+
+fn text<'a>(call: &'a ToolCall, name: &str) -> Option<&'a str> {
+    call.args.get(name).and_then(Value::as_str)
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    if let Value::Object(map) = value {
+        map
+    } else {
+        Map::new()
+    }
+}
+
+/// How a person decides where no client asks them.
+fn at_hand(id: &PlanId) -> String {
+    format!("a person can approve it at a terminal: planwright approve {id}")
+}
+
+fn not_agreed(error: impl Into<String>) -> Problem {
+    Problem::new(error).next("talk with the person, and propose a changed version if they want one")
+}
+
+fn review_problem(error: ReviewError) -> Problem {
+    let words = with_causes(&error);
+    match error {
+        ReviewError::Invalid(findings) => Problem {
+            findings,
+            ..Problem::new(words).next(REPAIR)
+        },
+        _ => Problem::new(words),
+    }
+}
+
+fn start_problem(error: &StartRunError, id: &PlanId) -> Problem {
+    Problem::of(error).next(format!("plan_status with planId {id} says how it stands"))
+}
+
+/// Where a run and its steps stand.
+pub(crate) fn run_value(engine: &Engine, run: &Run) -> Value {
+    let report = RunReport::new(run, engine.now());
+    let steps: Vec<Value> = report
+        .steps
+        .iter()
+        .map(|step| {
+            json!({
+                "id": step.id, "tool": step.tool, "status": step.status, "attempts": step.attempts,
+                "error": step.error.as_ref().map(|error| format!("{}: {}", error.code, error.message)),
+            })
+        })
+        .collect();
+    json!({
+        "runId": report.run,
+        "version": report.version,
+        "status": report.status,
+        "seconds": report.duration.as_secs_f64(),
+        "steps": steps,
+    })
+}
+
+fn next_of_run(run: &Run) -> String {
+    let plan = run.plan().id();
+    if run.state().is_terminal() {
+        return format!("the run is over ({})", run.status());
+    }
+    match run.waiting().next() {
+        Some(ix) => format!(
+            "step `{}` waits for a person: planwright show {plan}",
+            run.step_id(ix)
+        ),
+        None => format!("plan_status with planId {plan} says how it goes on"),
+    }
+}

@@ -1,0 +1,15 @@
+//! Plans as tools of any agent: an MCP server over the facades of the engine.
+//!
+//! The caller is an agent and stays one: it proposes, reads, comments, runs what was agreed to and
+//! asks for approval. Only a person approves, and the person is asked by the client on our behalf;
+//! nothing that a model writes is taken for an answer.
+
+mod answer;
+mod call;
+mod prompt;
+mod question;
+mod resource;
+mod server;
+mod tool;
+
+pub use server::{Host, PlanServer, ServeError, serve_stdio};

@@ -1,0 +1,355 @@
+//! Asking the person behind a client: a form with the whole briefing, and one clear answer.
+//!
+//! Clients of the earlier era are sent a request and answer it. Clients of the modern era get the
+//! question as the result of the call, and make the call again with the answer. In both cases the
+//! answer is bound to what was shown: a digest, once, for a while.
+
+use planwright_core::briefing::{RenderOptions, render_briefing};
+use planwright_core::digest::Digest;
+use planwright_core::id::PlanId;
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::review::Review;
+use planwright_core::run::{Run, Shown};
+use planwright_engine::port::BoxFuture;
+use planwright_engine::{Candidate, Consented, Consenter, Engine, GivenApproval};
+use rmcp::model::{
+    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    InputRequest, InputRequests, InputRequiredResult, InputResponses,
+};
+use rmcp::service::{Peer, RoleServer};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A briefing that is longer is not squeezed into a form.
+const MAX_MESSAGE: usize = 60_000;
+/// The time a person may take.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// The most questions that wait for an answer.
+const MAX_OPEN: usize = 64;
+/// The name of our question among those of a call.
+const KEY: &str = "approval";
+/// Columns of the briefing in a form.
+const WIDTH: usize = 80;
+
+/// Questions that were asked as results and are not answered yet.
+#[derive(Debug, Default)]
+pub(crate) struct OpenQuestions(Mutex<HashMap<String, OpenQuestion>>);
+
+#[derive(Debug)]
+struct OpenQuestion {
+    plan: PlanId,
+    digest: Digest,
+    asked: Instant,
+}
+
+impl OpenQuestions {
+    /// Notes a question and returns the word by which its answer is known. Nothing if too many are
+    /// open.
+    fn open(&self, plan: &PlanId, digest: Digest) -> Option<String> {
+        let state = format!(
+            "{:016x}{:016x}",
+            getrandom::u64().ok()?,
+            getrandom::u64().ok()?
+        );
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|_, question| question.asked.elapsed() < PATIENCE);
+        if open.len() >= MAX_OPEN {
+            return None;
+        }
+        let question = OpenQuestion {
+            plan: plan.clone(),
+            digest,
+            asked: Instant::now(),
+        };
+        open.insert(state.clone(), question);
+        Some(state)
+    }
+
+    /// Takes the digest that was shown under this word, once.
+    fn close(&self, state: &str, plan: &PlanId) -> Option<Digest> {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let question = open.remove(state)?;
+        let is_valid = question.plan == *plan && question.asked.elapsed() < PATIENCE;
+        is_valid.then_some(question.digest)
+    }
+}
+
+/// How the person behind this call is reached.
+#[derive(Debug)]
+pub(crate) enum Channel {
+    /// The client is sent a request.
+    Request(Peer<RoleServer>),
+    /// The question is the result of the call; these came with it.
+    Result {
+        responses: Option<InputResponses>,
+        state: Option<String>,
+    },
+    /// The client cannot ask.
+    None,
+}
+
+/// What a person said about a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Approve,
+    Changes(String),
+    Reject(String),
+    /// No answer, or none that is one of these.
+    Unclear,
+}
+
+/// The person behind the client of one call.
+pub(crate) struct AskedPerson {
+    engine: Engine,
+    person: Principal,
+    channel: Channel,
+    open: Arc<OpenQuestions>,
+    /// The question that the result of the call has to ask.
+    wanted: Mutex<Option<InputRequiredResult>>,
+}
+
+impl fmt::Debug for AskedPerson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AskedPerson")
+            .field("person", &self.person)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AskedPerson {
+    pub(crate) fn new(
+        engine: Engine,
+        person: Principal,
+        channel: Channel,
+        open: Arc<OpenQuestions>,
+    ) -> Self {
+        Self {
+            engine,
+            person,
+            channel,
+            open,
+            wanted: Mutex::default(),
+        }
+    }
+
+    /// Takes the question that has to be the result of the call.
+    pub(crate) fn take_question(&self) -> Option<InputRequiredResult> {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.take()
+    }
+
+    pub(crate) fn principal(&self) -> &Principal {
+        &self.person
+    }
+
+    /// Shows the plan and asks. Nothing if no person could be asked, or not yet.
+    pub(crate) async fn ask(
+        &self,
+        review: &Review,
+        candidate: &Candidate,
+        words: &str,
+    ) -> Option<Decision> {
+        let message = self.message(review, candidate, words).await?;
+        match &self.channel {
+            Channel::None => None,
+            Channel::Request(peer) => {
+                let asked = peer
+                    .create_elicitation_with_timeout(form(message)?, Some(PATIENCE))
+                    .await;
+                Some(match asked {
+                    Ok(result) => decision_of(&result),
+                    Err(error) => {
+                        tracing::warn!(%error, "the client did not ask its person");
+                        return None;
+                    }
+                })
+            }
+            Channel::Result { responses, state } => {
+                if let Some(state) = state {
+                    let shown = self.open.close(state, review.id());
+                    let answer = responses.as_ref().and_then(|answers| answers.get(KEY));
+                    let answer = answer.and_then(|answer| {
+                        serde_json::from_value::<ElicitResult>(answer.clone()).ok()
+                    });
+                    // An answer to something else than what would run is no answer.
+                    return match (shown, answer) {
+                        (Some(shown), Some(answer)) if shown == candidate.digest => {
+                            Some(decision_of(&answer))
+                        }
+                        _ => Some(Decision::Unclear),
+                    };
+                }
+                let state = self.open.open(review.id(), candidate.digest)?;
+                let question = InputRequest::Elicitation(ElicitRequest::new(form(message)?));
+                let requests = InputRequests::from([(KEY.to_owned(), question)]);
+                let question = InputRequiredResult::new(Some(requests), Some(state));
+                let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+                *wanted = Some(question);
+                None
+            }
+        }
+    }
+
+    /// Everything that an approver has to see, or nothing if it does not fit into a form.
+    async fn message(&self, review: &Review, candidate: &Candidate, words: &str) -> Option<String> {
+        let plans = self.engine.plans();
+        let briefing = plans.brief(review, candidate, &self.person).await;
+        let options = RenderOptions {
+            width: WIDTH,
+            full: true,
+            ..RenderOptions::default()
+        };
+        let lines = render_briefing(&briefing, &options);
+        let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        let text = format!(
+            "{words}\n\n{}\n\ndigest {}",
+            lines.join("\n"),
+            candidate.digest
+        );
+        (text.len() <= MAX_MESSAGE).then_some(text)
+    }
+
+    fn approval(&self, candidate: &Candidate) -> GivenApproval {
+        GivenApproval {
+            shown: Shown::Digest(candidate.digest),
+            by: self.person.clone(),
+            assurance: Assurance::HostMediated,
+            late: BTreeMap::new(),
+        }
+    }
+
+    /// Records what the person said, if it is anything but a yes.
+    async fn refuse(&self, review: &Review, candidate: &Candidate, decision: &Decision) {
+        let plans = self.engine.plans();
+        let shown = Shown::Digest(candidate.digest);
+        let id = review.id();
+        let recorded = match decision {
+            Decision::Changes(reason) => {
+                plans.request_changes(id, shown, &self.person, reason).await
+            }
+            Decision::Reject(reason) => plans.reject(id, shown, &self.person, reason).await,
+            Decision::Approve | Decision::Unclear => return,
+        };
+        if let Err(error) = recorded {
+            tracing::warn!(plan = %id, %error, "a person's no could not be recorded");
+        }
+    }
+}
+
+impl Consenter for AskedPerson {
+    fn agree<'a>(
+        &'a self,
+        review: &'a Review,
+        candidate: &'a Candidate,
+    ) -> BoxFuture<'a, Consented> {
+        Box::pin(async move {
+            let words = "An agent wants to run this plan.";
+            match self.ask(review, candidate, words).await {
+                None => Consented::NotAsked,
+                Some(Decision::Approve) => Consented::Yes(Box::new(self.approval(candidate))),
+                Some(decision) => {
+                    self.refuse(review, candidate, &decision).await;
+                    Consented::No
+                }
+            }
+        })
+    }
+
+    /// What a run asks later is left for the terminal and the service.
+    fn decide<'a>(&'a self, _: &'a Run) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(false))
+    }
+}
+
+fn form(message: String) -> Option<ElicitRequestParams> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "decision": {
+                "type": "string",
+                "title": "Decision",
+                "oneOf": [
+                    { "const": "approve", "title": "Approve exactly this plan" },
+                    { "const": "changes", "title": "Ask for changes" },
+                    { "const": "reject", "title": "Reject" },
+                ],
+            },
+            "comment": { "type": "string", "title": "Why", "maxLength": 2000 },
+        },
+        "required": ["decision"],
+    });
+    let requested_schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
+    Some(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message,
+        requested_schema,
+    })
+}
+
+/// Reads an answer. Only an accepted form with exactly the word `approve` approves.
+fn decision_of(result: &ElicitResult) -> Decision {
+    if result.action != ElicitationAction::Accept {
+        return Decision::Unclear;
+    }
+    let field = |name: &str| {
+        let content = result.content.as_ref();
+        let value = content.and_then(|content| content.get(name));
+        value.and_then(Value::as_str).unwrap_or_default()
+    };
+    let comment = field("comment").chars().take(2_000).collect::<String>();
+    match field("decision") {
+        "approve" => Decision::Approve,
+        "changes" => Decision::Changes(comment),
+        "reject" => Decision::Reject(comment),
+        _ => Decision::Unclear,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(value: Value) -> Decision {
+        decision_of(&serde_json::from_value(value).unwrap())
+    }
+
+    #[test]
+    fn only_an_accepted_form_with_the_word_approves() {
+        let content =
+            |decision: Value| json!({ "action": "accept", "content": { "decision": decision } });
+        assert_eq!(answer(content(json!("approve"))), Decision::Approve);
+        for not in [
+            content(json!("Approve")),
+            content(json!("yes")),
+            content(json!(true)),
+            content(json!(["approve"])),
+            json!({ "action": "accept" }),
+            json!({ "action": "decline", "content": { "decision": "approve" } }),
+            json!({ "action": "cancel", "content": { "decision": "approve" } }),
+        ] {
+            assert_eq!(answer(not.clone()), Decision::Unclear, "{not}");
+        }
+    }
+
+    #[test]
+    fn an_answer_counts_once_and_for_its_own_plan() {
+        let open = OpenQuestions::default();
+        let (one, two) = (
+            "one".parse::<PlanId>().unwrap(),
+            "two".parse::<PlanId>().unwrap(),
+        );
+        let state = open.open(&one, Digest::ZERO).unwrap();
+        assert_eq!(open.close(&state, &two), None);
+        assert_eq!(open.close(&state, &one), None, "it was used");
+        let state = open.open(&one, Digest::ZERO).unwrap();
+        assert_eq!(open.close(&state, &one), Some(Digest::ZERO));
+        assert_eq!(open.close(&state, &one), None);
+        for _ in 0..MAX_OPEN {
+            assert!(open.open(&one, Digest::ZERO).is_some());
+        }
+        assert!(open.open(&one, Digest::ZERO).is_none());
+    }
+}
