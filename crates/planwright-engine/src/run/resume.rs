@@ -84,12 +84,12 @@ impl Runs {
             });
         }
         self.plans().permit(&options.by, Permission::Run)?;
-        run.check_may_lift_pause(&options.by)
-            .map_err(ReviewRefusal::from)?;
         // A rule holds it, and only a person speaks for people.
         if run.is_held() {
             self.plans().permit(&options.by, Permission::Resolve)?;
         }
+        run.check_may_lift_pause(&options.by)
+            .map_err(ReviewRefusal::from)?;
         let Taken {
             run,
             head,

@@ -29,7 +29,11 @@ impl Run {
         match self.state {
             RunState::Running => Ok(vec![RunEvent::RunPaused { by: by.clone() }]),
             // A person's pause is written down over that of a program, which another could lift.
-            RunState::Paused if by.kind == PrincipalKind::Person && !self.is_paused_by_person() => {
+            RunState::Paused
+                if by.kind == PrincipalKind::Person
+                    && !self.held
+                    && !self.is_paused_by_person() =>
+            {
                 Ok(vec![RunEvent::RunPaused { by: by.clone() }])
             }
             // A rule that holds the run does so also where a person or a program has paused it.

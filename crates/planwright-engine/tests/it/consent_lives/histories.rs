@@ -282,8 +282,8 @@ fn live(stage: &Arc<Stage>, number: u64, now: Timestamp) -> Timestamp {
         stage.clock().carry_over(now);
         let life = Life::begin(stage, number);
         match killed {
-            Some(after) => drop(tokio::time::timeout(after, life.go_on(moves)).await),
-            None => life.go_on(moves).await,
+            Some(after) => drop(tokio::time::timeout(after, Box::pin(life.go_on(moves))).await),
+            None => Box::pin(life.go_on(moves)).await,
         }
         (life.owner, stage.clock().now())
     });

@@ -52,7 +52,7 @@ impl Life {
                 4 => self.propose().await,
                 5 => self.reject().await,
                 6 => self.answer_all().await,
-                7 | 8 => self.take_back().await,
+                7 | 8 => Box::pin(self.take_back()).await,
                 _ => self.work().await,
             }
         }

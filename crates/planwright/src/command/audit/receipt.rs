@@ -16,7 +16,7 @@ use planwright_api::{
 use planwright_core::journal::{Head, Record, StreamName, check_chain};
 use planwright_core::review::Review;
 use planwright_core::run::Run;
-use planwright_engine::port::StoreError;
+use planwright_engine::port::{StoreError, is_last_page};
 use planwright_engine::with_causes;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -133,9 +133,6 @@ async fn describe(app: &App, target: &RunTarget) -> Result<ReceiptStatement, Fai
     let run_head = trail.follow(app, target).await?;
     let mut approvals = plan_approvals(review, &run);
     approvals.extend(trail.approvals);
-    let number = run.start().version;
-    let version = app.engine.plans().load_version(review, number).await?;
-    let version = version.unwrap_or_else(|| review.current().clone());
     let head = |stream: StreamName, head: Head| ReceiptHead {
         stream: stream.to_string(),
         seq: head.seq,
@@ -148,9 +145,9 @@ async fn describe(app: &App, target: &RunTarget) -> Result<ReceiptStatement, Fai
         issued_by: user(),
         plan: ReceiptPlan {
             id: review.id().to_string(),
-            version: version.number,
+            version: run.start().version,
             digest: run.start().digest,
-            document: serde_json::to_value(&*version.document)
+            document: serde_json::to_value(&**run.plan().document())
                 .map_err(|error| Failure::new(Exit::Store, error.to_string()))?,
         },
         approvals,
@@ -210,7 +207,7 @@ impl Trail {
                 let args = sent.arguments_of(record).await;
                 self.take(&stream, record, args)?;
             }
-            if page.len() < PAGE {
+            if is_last_page(&page, PAGE) {
                 return Ok(head);
             }
         }
