@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 pub const SIGNATURE_BYTES: usize = 64;
 pub(super) const SEED_BYTES: usize = 32;
 const PUBLIC_BYTES: usize = 32;
-/// Half of HMAC-SHA-256: enough that nobody guesses one, and half the bytes in every commit.
+/// Half of HMAC-SHA-256: too many to guess one, and half the bytes in every commit.
 pub(crate) const MARK_BYTES: usize = 16;
 
 /// The public half of a key: `ed25519:` and 32 bytes as base64.

@@ -39,7 +39,7 @@ pub enum KeyOrigin {
     /// Also from elsewhere: machines that share stores share a key.
     Anywhere,
     /// It must be the very file that this program made. One that came with a folder, in a clone or an
-    /// archive, is another file, whatever it says.
+    /// archive, is another file, also with the same words in it.
     MadeHere,
 }
 

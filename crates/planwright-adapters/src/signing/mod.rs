@@ -1,4 +1,4 @@
-//! The user's own key: what it signs was made by this user's program, and anybody can check that
+//! The user's own key: what it signs was made by this user's program, and every holder of the public key can check that
 //! with the public half. The only place that knows which library signs.
 
 mod envelope;

@@ -1,7 +1,7 @@
 //! A store that came from elsewhere becomes its opener's.
 //!
 //! The order is what makes it safe: what must not go on is settled first, and the identity is
-//! written last. A process that is killed in between leaves a store that still nobody can write to.
+//! written last. A process that is killed in between leaves a store that still no process can write to.
 
 use super::fault::{Stop, failed};
 use super::identity::{self, Belonging, ForeignStore, Marker, StoreOwner};

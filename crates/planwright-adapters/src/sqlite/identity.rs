@@ -27,7 +27,7 @@ const MARK_BYTES: usize = 16;
 /// Who opens a store.
 #[derive(Debug, Clone, Default)]
 pub enum StoreOwner {
-    /// Nobody is asked for: a store without an identity stays without one. For tests and for
+    /// No owner is asked for: a store without an identity stays without one. For tests and for
     /// programs that keep a store to themselves.
     #[default]
     Unchecked,

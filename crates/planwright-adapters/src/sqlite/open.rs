@@ -36,7 +36,7 @@ pub struct Options {
     pub cost: StretchCost,
     /// Whose store it has to be for anything to be written.
     pub owner: StoreOwner,
-    /// `true` to make a store the owner's that is not: nobody else may have it open.
+    /// `true` to make a store the owner's that is not: no other process may have it open.
     pub adopt: bool,
 }
 

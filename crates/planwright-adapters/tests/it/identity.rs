@@ -1,4 +1,4 @@
-//! Whose store it is: made, moved, copied, tampered with, adopted; and journals that somebody else
+//! Whose store it is: made, moved, copied, tampered with, adopted; and journals that another user
 //! wrote.
 
 use crate::scene::{Chain, LONG, Scene, new_key, owner, passphrase, sealed, signed};
@@ -233,7 +233,7 @@ async fn an_adopted_store_is_the_adopters_and_brings_no_access() {
     };
     let store = SqliteStore::open_with(adopting()).unwrap();
     assert!(store.adopting().is_some());
-    // Nobody else has it open meanwhile, and who gives up has changed nothing about whose it is.
+    // No other process has it open meanwhile, and a user who gives up has changed nothing about whose it is.
     drop(store);
     let store = SqliteStore::open_with(adopting()).unwrap();
     let settled = store.settle_adopted(NOW).await.unwrap();

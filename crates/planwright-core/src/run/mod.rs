@@ -295,7 +295,7 @@ impl Run {
         self.index.completed
     }
 
-    /// The order by which it stands still, if somebody gave one.
+    /// The order by which it stands still, if a principal gave one.
     pub fn paused(&self) -> Option<&PauseOrder> {
         self.paused.as_ref()
     }

@@ -206,7 +206,7 @@ impl<'a> Life<'a> {
                 0
             }
         });
-        // Nobody is asked about `undo` here, but its tool is pinned: it is `s.read`, as `a` is.
+        // No person is asked about `undo` here, but its tool is pinned: it is `s.read`, as `a` is.
         (doing, versions.collect(), self.policy)
     }
 
@@ -454,13 +454,13 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Somebody wants the run to stand still, or to go on.
+    /// A principal wants the run to stand still, or to go on.
     fn stand_still(&mut self) {
         let by = self.dice.pick(&people());
         let Some(live) = &self.run else { return };
         if *live.run.state() != RunState::Paused || self.dice.below(4) == 0 {
             self.command(&Command::Pause { by: by.clone() });
-            // Everybody here may pause: what was said counts, whether it had to be written or not.
+            // Every principal here may pause: what was said counts, whether it had to be written or not.
             let stands = |live: &Live| *live.run.state() == RunState::Paused;
             if self.run.as_ref().is_some_and(stands) {
                 self.oracle.paused(&by);
@@ -477,7 +477,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Somebody wants a step left out.
+    /// A principal wants a step left out.
     fn leave_out(&mut self) {
         let by = match self.dice.below(3) {
             0 => self.review.current().by.clone(),
@@ -506,7 +506,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Somebody cancels the run, or takes it back if it has ended.
+    /// A principal cancels the run, or takes it back if it has ended.
     fn end(&mut self) {
         let by = self.dice.pick(&people());
         let Some(live) = &self.run else { return };
@@ -541,7 +541,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// What somebody says about arguments that are not known yet.
+    /// What an approver says about arguments that are not known yet.
     fn choose(
         &mut self,
         plan: &Plan,

@@ -31,7 +31,7 @@ pub(crate) struct Part {
     pub(crate) id: &'static str,
     pub(crate) tool: &'static str,
     pub(crate) to: To<'static>,
-    /// A person has to agree right before it, whatever else was agreed to.
+    /// A person has to agree right before it, besides everything else that was agreed to.
     pub(crate) gate: bool,
 }
 
@@ -339,7 +339,7 @@ impl Oracle {
         run.gates.insert(step.to_owned());
     }
 
-    /// Somebody wants the run to stand still.
+    /// A principal wants the run to stand still.
     pub(crate) fn paused(&mut self, by: &Principal) {
         let run = self.run.as_mut().expect("only a run is paused");
         let is_person = by.kind == PrincipalKind::Person;

@@ -119,7 +119,7 @@ pub(crate) fn compile(document: Document, child: usize) -> Plan {
 
 /// What the operator may have decided, without what people always allow.
 pub(crate) const BASES: usize = 7;
-/// Only `ada` approves here, and everybody runs plans.
+/// Only `ada` approves here, and every principal runs plans.
 pub(crate) const ROLES: usize = 6;
 /// The tools that people may always allow.
 pub(crate) const ALWAYS: [&str; 3] = ["s.write", "s.peek", "s.read"];

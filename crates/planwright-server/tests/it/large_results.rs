@@ -5,7 +5,7 @@ use planwright_testing::steps::{call, echo, step};
 use planwright_testing::wait::wait_until;
 use serde_json::{Value, json};
 
-/// No answer about a run is longer, whatever came of it.
+/// No answer about a run is longer, for any result.
 const MOST: usize = 6 << 20;
 
 /// `count` steps that each answer with the text of the first, so often.

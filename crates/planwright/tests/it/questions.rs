@@ -233,7 +233,7 @@ fn reports_about_runs() {
     shows("approvals", waiting, &["list"], &[]);
 }
 
-/// A command as it is typed and everything it shows, in a folder that could be anybody's.
+/// A command as it is typed and everything it shows, in a folder with a plain name.
 fn transcript(bench: &Bench, args: &[&str], keys: Keys<'_>) -> String {
     let seen = see(bench, args, keys, 80);
     seen.replace("<home>", "/home/ada")

@@ -1,4 +1,4 @@
-//! Signed receipts, verified by a program that nobody here wrote.
+//! Signed receipts, verified by a program of other authors.
 
 use planwright_testing::steps::effect;
 use planwright_testing::workbench::Bench;
@@ -111,7 +111,7 @@ fn a_receipt_is_verified_elsewhere_and_says_what_was_agreed_to_and_done() {
     assert_eq!((&said["ok"], &said["yours"]), (&json!(true), &json!(false)));
     assert_eq!(said["receipt"], receipt);
     let said = elsewhere.run(&["receipt", "--verify", &out]).ends(0);
-    assert!(said.err.contains("anybody can make a key"), "{said:#?}");
+    assert!(said.err.contains("anyone can make a key"), "{said:#?}");
     let said = bench.run(&["receipt", "--verify", &out]).ends(0);
     assert!(
         said.out.contains("(yours)") && said.out.contains("approved by person"),

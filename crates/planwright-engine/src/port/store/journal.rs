@@ -69,7 +69,7 @@ pub trait Journal: Send + Sync + fmt::Debug {
     fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>>;
 
     /// Up to `limit` records with a number above `after`, in order. A page ends early with the record
-    /// that brings its bodies to [`MAX_PAGE_BYTES`], so that its size is bounded whatever was stored:
+    /// that brings its bodies to [`MAX_PAGE_BYTES`], so that its size is bounded for every store:
     /// [`is_last_page`] tells whether there was more. Returns `Damaged` for a stream known to have lost its tail. The
     /// chain itself is checked by the reader.
     fn read<'a>(

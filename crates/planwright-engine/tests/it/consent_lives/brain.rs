@@ -65,7 +65,7 @@ impl Stage {
         if self.dice(|dice| dice.chance(3)) {
             return None;
         }
-        let count = self.dice(|dice| dice.pick(&[0, 0, 1, 1, 1, 2]));
+        let count = self.dice(|dice| dice.pick(&[0, 1, 1, 1, 2, 2]));
         let calls: Vec<WantedCall> = (0..count).map(|_| self.want()).collect();
         let text = if calls.is_empty() {
             self.dice(|dice| dice.pick(&WORDS))

@@ -52,7 +52,7 @@ impl Life {
                 4 => self.propose().await,
                 5 => self.reject().await,
                 6 => self.answer_all().await,
-                7 | 8 => Box::pin(self.take_back()).await,
+                7..=10 => Box::pin(self.take_back()).await,
                 _ => self.work().await,
             }
         }
@@ -302,7 +302,7 @@ impl Life {
         };
         let run = handle.run_id().clone();
         self.stage.tell(format!("{word} {run}"));
-        // Sometimes somebody does not want it to go on like this.
+        // Sometimes a principal does not want it to go on like this.
         let mut meddles = self
             .stage
             .dice(|dice| dice.chance(25).then(|| 1 + dice.below(60) as u64));
@@ -325,7 +325,7 @@ impl Life {
         }
     }
 
-    /// Somebody pauses the run, ends it, lets it go on or leaves a step out, or wants to.
+    /// A principal pauses the run, ends it, lets it go on or leaves a step out, or wants to.
     async fn meddle(&self, run: &RunId) {
         let by = self.anyone();
         let steps = self.stage.current_steps();
@@ -359,7 +359,7 @@ impl Life {
         self.stage.tell(format!("{command:?}: {words}"));
     }
 
-    /// Somebody wants to take the latest run back, with the right or the wrong thing on the screen.
+    /// A principal wants to take the latest run back, with the right or the wrong thing on the screen.
     async fn take_back(&self) {
         let Ok((review, _)) = self.engine.plans().load_review(&self.plan).await else {
             return;

@@ -8,7 +8,7 @@
 //!
 //! A connection belongs to a stranger until a request on it brings a token that is valid. Strangers have
 //! a share of their own: when it is full, one of them makes room for the next, also while it has a
-//! request, because nobody who may do anything waits for the answer.
+//! request, because no caller with rights waits for the answer.
 
 use super::crowd::{Crowd, counted_address, most_of};
 use futures::task::AtomicWaker;
@@ -83,7 +83,7 @@ impl Connection {
         self.is_cut() || self.closing.load(Ordering::Acquire) && self.idle_since().is_some()
     }
 
-    /// Returns whether it is a stranger's that is closed whatever it is doing.
+    /// Returns whether it is a stranger's that is closed in the middle of anything.
     pub(super) fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Acquire)
     }
@@ -273,7 +273,7 @@ impl Table {
         }
     }
 
-    /// Closes the connection of a stranger, whatever it is doing.
+    /// Closes the connection of a stranger, in the middle of anything.
     fn cut(&mut self, peer: SocketAddr) {
         let Some(entry) = self.open.get_mut(&peer) else {
             return;

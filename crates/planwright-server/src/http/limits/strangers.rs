@@ -1,6 +1,6 @@
 //! Work for strangers: what is done before a valid token was shown, or without any.
 //!
-//! It has a small share of its own, in which nobody who is known waits.
+//! It has a small share of its own, in which no known caller waits.
 
 use super::crowd::Crowd;
 use crate::http::problem::Problem;

@@ -72,7 +72,7 @@ pub(super) async fn check_against(
     let text = read_signed(file)?;
     let wanted = match wanted {
         Some(wanted) => *wanted,
-        // A file that anybody could have signed proves nothing.
+        // A file that any key could have signed proves nothing.
         None => signing_key(&app.context)?.public(),
     };
     let opened = open_envelope(&text, PAYLOAD_TYPE, Some(&wanted));

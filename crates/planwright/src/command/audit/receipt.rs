@@ -315,7 +315,7 @@ fn verify(
     )?;
     if wanted.is_none() && own != Some(key) {
         context.printer.hint(&format!(
-            "anybody can make a key: ask the sender for theirs, then add --key {key}"
+            "anyone can make a key: ask the sender for theirs, then add --key {key}"
         ));
     }
     Ok(Exit::Done)
