@@ -59,7 +59,7 @@ pub(super) fn plan(dice: &mut Dice) -> Value {
     } else {
         Value::Null
     };
-    let executor = if dice.chance(25) {
+    let executor = if dice.chance(45) {
         Some("program")
     } else {
         None

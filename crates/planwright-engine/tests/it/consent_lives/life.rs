@@ -51,8 +51,8 @@ impl Life {
                 2 | 3 => after(self.stage.dice(|dice| dice.below(12_000) as u64)).await,
                 4 => self.propose().await,
                 5 => self.reject().await,
-                6 => self.answer_all().await,
-                7..=10 => Box::pin(self.take_back()).await,
+                6 | 10 => self.answer_all().await,
+                7..=9 => Box::pin(self.take_back()).await,
                 _ => self.work().await,
             }
         }
