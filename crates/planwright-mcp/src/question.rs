@@ -337,10 +337,8 @@ mod tests {
     #[test]
     fn an_answer_counts_once_and_for_its_own_plan() {
         let open = OpenQuestions::default();
-        let (one, two) = (
-            "one".parse::<PlanId>().unwrap(),
-            "two".parse::<PlanId>().unwrap(),
-        );
+        let one: PlanId = "one".parse().unwrap();
+        let two: PlanId = "two".parse().unwrap();
         let state = open.open(&one, Digest::ZERO).unwrap();
         assert_eq!(open.close(&state, &two), None);
         assert_eq!(open.close(&state, &one), None, "it was used");

@@ -1,5 +1,5 @@
 -- Whose store this is. One row, signed with the key of the user who made or adopted it. `path` and `file` are marks of
--- where the database was and which file it was, made with that key: whoever has only the file learns neither.
+-- where the database was and which file it was, made with that key: a reader of the file alone learns neither.
 CREATE TABLE identity (
     only       INTEGER PRIMARY KEY CHECK (only = 1),
     format     INTEGER NOT NULL,

@@ -327,7 +327,7 @@ async fn a_rewritten_journal_with_hashes_taken_anew_is_noticed() {
         let chain = made(&scene, &key).await;
         let mut other = Chain::of("run/other");
         other.put(&open(&scene, &key), "untouched").await;
-        rewrite_entry(&scene, &chain, seq, b"approved by somebody else");
+        rewrite_entry(&scene, &chain, seq, b"approved by another user");
         let store = open(&scene, &key);
         expect_changed(read_all(&store, &chain).await);
         assert_eq!(read_all(&store, &other).await.unwrap(), other.records);

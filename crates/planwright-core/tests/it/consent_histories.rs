@@ -908,7 +908,8 @@ impl<'a> Life<'a> {
         let name = tool.name.clone();
         let class = tool.class;
         let facts = Some(Box::new(facts));
-        let (doing, began_with) = (live.about.0, live.about.2);
+        let doing = live.about.0;
+        let began_with = live.about.2;
         let started = self.command(&Command::Start {
             step: ix,
             tool: name,

@@ -127,7 +127,8 @@ pub(crate) const ALWAYS: [&str; 3] = ["s.write", "s.peek", "s.read"];
 /// The number of a base with these tools always allowed.
 pub(crate) fn with_always(policy: usize, tool: &str) -> usize {
     let bit = ALWAYS.iter().position(|name| *name == tool).unwrap();
-    let (base, mask) = (policy % BASES, policy / BASES);
+    let base = policy % BASES;
+    let mask = policy / BASES;
     base + BASES * (mask | (1 << bit))
 }
 

@@ -93,7 +93,7 @@ async fn policy_that_allows_everything_runs_no_version_that_lost_a_check() {
     assert_eq!(
         world.calls_of("b"),
         0,
-        "nobody agreed to do without the check"
+        "no person agreed to do without the check"
     );
     approve(&engine, &id, &person()).await;
     let mut handle = engine.runs().start(&id, options()).await.unwrap();
@@ -146,7 +146,8 @@ async fn a_step_that_is_regenerated_is_still_asked_about_at_its_gate() {
     let current = &done.review.current().document;
     let first = engine.plans().load_version(&done.review, 1).await;
     let first = first.unwrap().unwrap();
-    let (old, new) = (&first.document.steps[1], &current.steps[1]);
+    let old = &first.document.steps[1];
+    let new = &current.steps[1];
     assert_eq!(new.tool.as_deref(), Some("w.erase"));
     assert_eq!(done.diff.safeguards, []);
     assert_eq!(
@@ -395,7 +396,7 @@ async fn a_child_that_a_person_paused_alone_stays_until_a_person_says_so() {
     // The parent does not stand still, so an agent may resume it; its child stays where it is.
     let resumed = engine.runs().resume(&id, RunOptions::new(agent())).await;
     resumed.unwrap().wait().await.unwrap();
-    assert_eq!(world.calls_of("b"), 0, "nobody let the child go on");
+    assert_eq!(world.calls_of("b"), 0, "no person let the child go on");
     let mut handle = engine.runs().resume(&id, options()).await.unwrap();
     assert_eq!(handle.wait().await.unwrap().status().as_str(), "completed");
     assert_eq!(world.calls_of("b"), 1);
@@ -423,11 +424,9 @@ fn engine_with_roles(world: &World, four_eyes: bool) -> Engine {
 
 #[tokio::test(start_paused = true)]
 async fn only_those_who_may_approve_leave_out_what_others_wait_for() {
-    let (ada, bob, eve) = (
-        Principal::person("ada"),
-        Principal::person("bob"),
-        Principal::person("eve"),
-    );
+    let ada = Principal::person("ada");
+    let bob = Principal::person("bob");
+    let eve = Principal::person("eve");
     let world = World::new();
     let engine = engine_with_roles(&world, true);
     let plan = json!({"id": "p", "steps": [

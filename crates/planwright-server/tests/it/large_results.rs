@@ -49,7 +49,7 @@ fn the_pages_of_a_run_add_up_to_all_of_it() {
     let two = service.get(&format!("/plan/p/runs/{run}?limit=2")).json();
     assert_eq!(two["steps"].as_array().unwrap().len(), 2);
     assert_eq!(two["nextCursor"], "s0");
-    for bad in ["limit=0", "limit=1001", "cursor=nobody"] {
+    for bad in ["limit=0", "limit=1001", "cursor=missing"] {
         let asked = service.get(&format!("/plan/p/runs/{run}?{bad}"));
         asked.refuses(400, "");
     }
@@ -75,7 +75,7 @@ fn a_large_value_is_previewed_and_linked_and_the_link_has_all_of_it() {
     let sent = sent.ends(200).json();
     assert_eq!(sent["value"].as_str().map(str::len), Some(4 * (300 << 10)));
     service
-        .get(&format!("/plan/p/runs/{run}/steps/nobody/value"))
+        .get(&format!("/plan/p/runs/{run}/steps/missing/value"))
         .refuses(404, "no step");
 }
 

@@ -49,7 +49,7 @@ fn a_receipt_is_verified_elsewhere_and_says_what_was_agreed_to_and_done() {
     let bench = Bench::new();
     bench.configure("[secrets]\nTOKEN = { env = \"TOKEN\" }\n");
     let plan = bench.document(json!({
-        "id": "p", "title": "P", "variables": { "name": "nobody" }, "steps": [
+        "id": "p", "title": "P", "variables": { "name": "unset" }, "steps": [
             { "id": "ask", "tool": "demo.echo", "args": { "value": "${secret.TOKEN}" } },
             { "id": "note", "tool": "local.write_file",
               "args": { "path": "note.txt", "content": "hello ${name}" }, "dependsOn": ["ask"] },

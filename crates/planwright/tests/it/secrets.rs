@@ -521,7 +521,7 @@ fn a_secret_goes_only_to_the_hosts_it_is_for() {
         );
     }
     listener.set_nonblocking(true).unwrap();
-    assert!(listener.accept().is_err(), "nobody connected");
+    assert!(listener.accept().is_err(), "no client connected");
 
     for wrong in [
         "only_for = {}",

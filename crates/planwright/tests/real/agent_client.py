@@ -34,7 +34,7 @@ def plan(tool):
 async def main():
     seen = {}
     server = StdioServerParameters(command=program, args=["mcp"], cwd=".", env=dict(os.environ))
-    callback = None if answer == "nobody" else person
+    callback = None if answer == "absent" else person
     async with Client(server, mode=mode, elicitation_callback=callback) as client:
         async def call(name, **arguments):
             result = await client.call_tool(name, arguments)
@@ -50,7 +50,7 @@ async def main():
         read = await client.read_resource("plan://note")
         seen["resource"] = read.contents[0].text
         seen["prompt"] = (await client.get_prompt("plan", {"goal": "tidy up"})).messages[0].content.text
-        seen["unknown"] = await call("plan_get", planId="nobody")
+        seen["unknown"] = await call("plan_get", planId="missing")
     seen["asked"] = asked
     print(json.dumps(seen))
 

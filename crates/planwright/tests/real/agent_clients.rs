@@ -86,7 +86,7 @@ fn an_agent_proposes_repairs_and_runs_what_its_person_approved() {
 #[test]
 fn nothing_but_a_clear_yes_of_a_person_runs_anything() {
     for era in ERAS {
-        for answer in ["yes", "decline", "reject", "nobody"] {
+        for answer in ["yes", "decline", "reject", "absent"] {
             let bench = Bench::new();
             let seen = talk(agent(&bench, era, answer));
             assert_eq!(
@@ -98,7 +98,7 @@ fn nothing_but_a_clear_yes_of_a_person_runs_anything() {
                 "{era} {answer}: {seen:#}"
             );
             assert!(!bench.path("note.txt").exists(), "{era} {answer}");
-            if answer == "nobody" {
+            if answer == "absent" {
                 let next = seen["approved"]["next"].as_str().unwrap();
                 assert!(next.contains("planwright approve note"), "{next}");
             }

@@ -57,7 +57,8 @@ fn check_served(service: &Service, plan: &str) -> String {
     let decided = begun.elapsed();
     assert!(times[98] < Duration::from_secs(5), "{times:?}");
     assert!(decided < Duration::from_secs(5), "{decided:?}");
-    let (half, most) = (times[50], times[98]);
+    let half = times[50];
+    let most = times[98];
     format!("p50 {half:?}, p99 {most:?}, a decision {decided:?}")
 }
 

@@ -15,7 +15,8 @@ pub(super) fn losses_of_plan(before: &Document, after: &Document) -> Vec<Safegua
 
 /// A scope that was written down holds back everything else.
 fn compare_scopes(before: &Document, after: &Document, losses: &mut Vec<SafeguardLoss>) {
-    let (had, has) = (&before.tools_required, &after.tools_required);
+    let had = &before.tools_required;
+    let has = &after.tools_required;
     let kind = match (had.is_empty(), has.is_empty()) {
         (true, _) => return,
         (false, true) => LossKind::Removed,

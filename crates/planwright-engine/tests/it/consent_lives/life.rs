@@ -59,7 +59,7 @@ impl Life {
     }
 
     /// A random principal, mostly a person.
-    fn anybody(&self) -> Principal {
+    fn any_principal(&self) -> Principal {
         self.stage.dice(|dice| match dice.below(16) {
             0 => Principal::agent("planner"),
             1 => Principal::service("ci"),
@@ -70,7 +70,7 @@ impl Life {
     /// The principal who goes on with a run: often a program.
     fn resumer(&self) -> Principal {
         match self.stage.dice(|dice| dice.chance(70)) {
-            true => self.anybody(),
+            true => self.any_principal(),
             false => self.anyone(),
         }
     }
@@ -86,7 +86,7 @@ impl Life {
 
     async fn propose(&self) {
         let plan = self.stage.dice(plan);
-        let by = self.anybody();
+        let by = self.any_principal();
         let proposed = self
             .engine
             .plans()
@@ -100,7 +100,7 @@ impl Life {
         let Ok((review, _)) = self.engine.plans().load_review(&self.plan).await else {
             return;
         };
-        let by = self.anybody();
+        let by = self.any_principal();
         let shown = Shown::Version(review.current().number);
         let rejected = self
             .engine
@@ -159,7 +159,7 @@ impl Life {
         self.dawdle().await;
         let options = RunOptions {
             reflection: self.reflection(),
-            ..RunOptions::new(self.anybody())
+            ..RunOptions::new(self.any_principal())
         };
         let started = self.engine.runs().start(&self.plan, options).await;
         self.drive("start", started).await;
@@ -213,7 +213,7 @@ impl Life {
         let current = serde_json::to_value(&*review.current().document).unwrap();
         let by = match self.stage.dice(|dice| dice.below(12)) {
             0 => policies()[self.stage.scene().policy].principal(),
-            _ => self.anybody(),
+            _ => self.any_principal(),
         };
         let shown = self.stage.dice(|dice| match dice.below(15) {
             0 => Shown::Version(review.current().number + 1),
@@ -426,7 +426,7 @@ impl Life {
     fn answer(&self, run: &Run, state: &StepState, step: &str) -> Option<RunCommand> {
         let (step, by, throw) = (
             step.to_owned(),
-            self.anybody(),
+            self.any_principal(),
             self.stage.dice(|dice| dice.below(12)),
         );
         match state {

@@ -83,11 +83,11 @@ mod tests {
         assert_ne!(one, version("[[policy.rules]]\ntool = 'a.*'\nthen = 'ask'"));
         assert_ne!(one, version("[roles]\nadmin = ['person:ada']"));
         let failure = Config::parse(
-            "[policy]\nlate_bound = 'args.x == 1'\n[[policy.rules]]\nif = 'nobody == 1'\nthen = 'deny'\n\
+            "[policy]\nlate_bound = 'args.x == 1'\n[[policy.rules]]\nif = 'unknown == 1'\nthen = 'deny'\n\
              [[policy.rules]]\nthen = 'allow'\n[policy.approval]\nuses = 2",
         )
         .unwrap_err();
-        for words in ["late_bound", "rule 1: `nobody`", "rule 2", "expires_after"] {
+        for words in ["late_bound", "rule 1: `unknown`", "rule 2", "expires_after"] {
             assert!(
                 failure.message.contains(words),
                 "{words}: {}",
