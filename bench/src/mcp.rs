@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use planwright_adapters::mcp::{McpOptions, McpServers, ServerSpec, ServerState, Transport};
 use planwright_core::tool::ToolName;
 use planwright_engine::memory::MemoryArtifacts;
-use planwright_engine::port::{Call, ProgressSink, Tools as _};
+use planwright_engine::port::{AnswerSink, Call, ProgressSink, Tools as _};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -168,6 +168,7 @@ fn call() -> Call {
         answered: Vec::new(),
         progress: ProgressSink::default(),
         trace: None,
+        answer: AnswerSink::default(),
     }
 }
 

@@ -27,6 +27,10 @@ pub struct StatsResult {
     /// What asking models took, by model, and together.
     pub models: Vec<ModelCostLine>,
     pub model_cost_usd: f64,
+    /// Calls that executors and clients wanted and that were refused.
+    pub refused_calls: u64,
+    /// Calls of clients that a gateway told to enforce would have refused.
+    pub let_through_calls: u64,
     /// How often runs were looked at before their end.
     pub reflections: u64,
     /// How often a plan was adjusted after that.
@@ -128,6 +132,8 @@ impl StatsResult {
             tool_gaps,
             models: ModelCostLine::all(&figures.models),
             model_cost_usd: ModelCostLine::new("", &figures.models.total()).cost_usd,
+            refused_calls: figures.refused,
+            let_through_calls: figures.let_through,
             reflections: figures.reflections,
             adjustments: figures.adjustments,
             unreadable: figures.unreadable,

@@ -1,8 +1,8 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
 use crate::context::{
-    ActiveRuns, AgentSettings, ConcurrencyLimits, Context, Limiter, Observer, Ports, RecentReviews,
-    Retention, RetentionPorts, RunFamilies, Settings,
+    ActiveRuns, AgentSettings, Clients, ConcurrencyLimits, Context, Limiter, Observer, Ports,
+    RecentReviews, Retention, RetentionPorts, RunFamilies, Settings,
 };
 use crate::journal::journals::Journals;
 use crate::maintenance::Maintenance;
@@ -19,6 +19,7 @@ use crate::redaction::known_secrets::Redaction;
 use crate::review::inbox::Inbox;
 use crate::review::plans::Plans;
 use crate::run::runs::Runs;
+use crate::session::Sessions;
 use planwright_core::plan::Bounds;
 use planwright_core::planning::Prompts;
 use planwright_core::policy::Policy;
@@ -107,6 +108,11 @@ impl Engine {
     /// The life of runs: start, resume, command, fork, undo.
     pub fn runs(&self) -> Runs {
         Runs::new(&self.context)
+    }
+
+    /// The sessions of clients of the gateway.
+    pub fn sessions(&self) -> Sessions {
+        Sessions::new(self)
     }
 
     /// Plans that models write.
@@ -403,6 +409,7 @@ impl EngineBuilder {
                 redaction: self.redaction,
                 limiter: Limiter::new(self.limits),
                 active: ActiveRuns::default(),
+                clients: Clients::default(),
                 families: RunFamilies::default(),
                 reviews: RecentReviews::default(),
             }),

@@ -80,6 +80,7 @@ mod redaction;
 mod reflection;
 mod review;
 mod run;
+mod session;
 mod supervisor;
 pub mod telemetry;
 pub mod webhooks;
@@ -127,4 +128,8 @@ pub use run::runs::Runs;
 pub use run::start::{Difference, StartRunError};
 pub use run::undo::{PreparedUndo, UndoCandidate, UndoRunError};
 pub use run::write_off::{DamagedRun, WriteOffError};
+pub use session::{
+    CallEvent, ClientAnswer, OpenCall, OpenSessionError, ReadSessionError, Session, SessionTerms,
+    Sessions, WantedByClient,
+};
 pub use supervisor::{Stopped, Supervisor, SupervisorOptions, SupervisorStats};

@@ -6,10 +6,15 @@
 
 mod answer;
 mod call;
+mod caller;
+mod gateway;
+mod http;
 mod prompt;
 mod question;
 mod resource;
 mod server;
 mod tool;
 
+pub use gateway::{GatewayServer, GatewaySettings};
+pub use http::{HttpAnswer, HttpCaller, HttpRefusal, HttpServer, MAX_BODY};
 pub use server::{Host, PlanServer, ServeError, serve_stdio};

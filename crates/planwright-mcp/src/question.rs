@@ -157,7 +157,7 @@ impl AskedPerson {
             Channel::None => None,
             Channel::Request(peer) => {
                 let asked = peer
-                    .create_elicitation_with_timeout(form(message)?, Some(PATIENCE))
+                    .create_elicitation_with_timeout(decision_form(message)?, Some(PATIENCE))
                     .await;
                 Some(match asked {
                     Ok(result) => decision_of(&result),
@@ -183,7 +183,8 @@ impl AskedPerson {
                     };
                 }
                 let state = self.open.open(review.id(), candidate.digest)?;
-                let question = InputRequest::Elicitation(ElicitRequest::new(form(message)?));
+                let question =
+                    InputRequest::Elicitation(ElicitRequest::new(decision_form(message)?));
                 let requests = InputRequests::from([(KEY.to_owned(), question)]);
                 let question = InputRequiredResult::new(Some(requests), Some(state));
                 let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -264,7 +265,8 @@ impl Consenter for AskedPerson {
     }
 }
 
-fn form(message: String) -> Option<ElicitRequestParams> {
+/// A form with three answers.
+pub(crate) fn decision_form(message: String) -> Option<ElicitRequestParams> {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -290,7 +292,7 @@ fn form(message: String) -> Option<ElicitRequestParams> {
 }
 
 /// Reads an answer. Only an accepted form with exactly the word `approve` approves.
-fn decision_of(result: &ElicitResult) -> Decision {
+pub(crate) fn decision_of(result: &ElicitResult) -> Decision {
     if result.action != ElicitationAction::Accept {
         return Decision::Unclear;
     }

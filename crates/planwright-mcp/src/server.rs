@@ -2,9 +2,11 @@
 
 use crate::answer::Problem;
 use crate::call::ToolCall;
+use crate::caller::Caller;
 use crate::prompt;
 use crate::question::{AskedPerson, Channel, OpenQuestions};
 use crate::tool::PlanCall;
+use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_engine::port::PlanFiles;
 use planwright_engine::{Engine, PlanMaker};
@@ -19,9 +21,6 @@ use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServiceExt as _};
 use std::fmt;
 use std::sync::Arc;
-
-/// Characters of a client's name.
-const MAX_NAME: usize = 64;
 
 const INSTRUCTIONS: &str = "Planwright runs plans that people have agreed to. Propose several tool \
     calls as one plan with plan_propose instead of making them one by one when they change something; \
@@ -64,8 +63,7 @@ pub enum ServeError {
 }
 
 /// Serves the client on standard input and output until it goes.
-pub async fn serve_stdio(host: Host) -> Result<(), ServeError> {
-    let server = PlanServer::new(host);
+pub async fn serve_stdio(server: impl ServerHandler) -> Result<(), ServeError> {
     let opened = server.serve(rmcp::transport::stdio()).await;
     let running = opened.map_err(|error| ServeError::Opening(Box::new(error)))?;
     running.waiting().await?;
@@ -80,23 +78,25 @@ impl PlanServer {
         }
     }
 
-    /// Who calls: an agent, by the name its client gives itself.
-    fn agent(context: &RequestContext<RoleServer>) -> Principal {
-        let name = context.client_info().map(|info| info.name);
-        let name: String = name
-            .unwrap_or_default()
-            .chars()
-            .filter(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(*letter))
-            .take(MAX_NAME)
-            .collect();
-        Principal::agent(if name.is_empty() {
-            "mcp".to_owned()
-        } else {
-            name
-        })
+    pub(crate) fn host(&self) -> &Arc<Host> {
+        &self.host
     }
 
-    fn channel(request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Channel {
+    /// The caller of a request that reads.
+    pub(crate) fn reader(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Principal, ErrorData> {
+        let caller = Caller::of(&self.host, context);
+        let checked = caller.check(Permission::Read);
+        checked.map_err(|problem| ErrorData::invalid_request(problem.error, None))?;
+        Ok(caller.principal)
+    }
+
+    pub(crate) fn channel(
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Channel {
         let can_ask = context
             .client_capabilities()
             .is_some_and(|capabilities| capabilities.elicitation.is_some());
@@ -146,9 +146,13 @@ impl ServerHandler for PlanServer {
     ) -> Result<CallToolResponse, ErrorData> {
         let unknown = || ErrorData::invalid_params(format!("unknown tool: {}", request.name), None);
         let tool = PlanCall::from_name(&request.name).ok_or_else(unknown)?;
-        let agent = Self::agent(&context);
-        let (person, channel) = match &self.host.person {
-            Some(person) => (person.clone(), Self::channel(&request, &context)),
+        let caller = Caller::of(&self.host, &context);
+        if let Err(problem) = caller.check(tool.permission()) {
+            return Ok(problem.into_result().into());
+        }
+        let agent = caller.principal;
+        let (person, channel) = match caller.person {
+            Some(person) => (person, Self::channel(&request, &context)),
             // It is not asked, and so never recorded.
             None => (agent.clone(), Channel::None),
         };
@@ -178,8 +182,9 @@ impl ServerHandler for PlanServer {
     async fn list_resources(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        self.reader(&context)?;
         let listed = self.host.list_plans_as_resources().await;
         listed.map_err(|problem| ErrorData::internal_error(problem.error, None))
     }
@@ -198,7 +203,7 @@ impl ServerHandler for PlanServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let missing = |words: String| ErrorData::resource_not_found(words, None);
-        let viewer = Self::agent(&context);
+        let viewer = self.reader(&context)?;
         let read = self.host.read_resource_at(&request.uri, &viewer).await;
         match read {
             Ok(Some(result)) => Ok(result.into()),

@@ -1,5 +1,6 @@
 //! The tools as a client sees them.
 
+use planwright_core::policy::Permission;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -73,6 +74,20 @@ impl PlanCall {
             .with_title(self.title())
             .with_raw_output_schema(schema(output()))
             .with_annotations(annotations)
+    }
+
+    /// What its caller has to be allowed. An approval is asked of the person, who has to be allowed to
+    /// give it.
+    pub(crate) fn permission(self) -> Permission {
+        match self {
+            Self::List | Self::Get | Self::Status | Self::Approve | Self::Reject => {
+                Permission::Read
+            }
+            Self::Propose | Self::Create => Permission::Propose,
+            Self::Comment => Permission::Comment,
+            Self::Execute | Self::CreateAndExecute | Self::Resume => Permission::Run,
+            Self::Cancel => Permission::Cancel,
+        }
     }
 
     fn title(self) -> &'static str {

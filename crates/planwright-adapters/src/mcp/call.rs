@@ -193,7 +193,7 @@ async fn exchange(
                 ticket.was_answered();
                 return Exchange::Forgotten(refusal(error));
             }
-            settle_exchange(server, connection, tool, &ticket, *answer).await
+            settle_exchange(server, connection, tool, &ticket, &call.answer, *answer).await
         }
         Waited::TooLarge => Exchange::Done(Err(too_large("the answer is too large"))),
         Waited::Broken => broken(connection, &ticket).await,

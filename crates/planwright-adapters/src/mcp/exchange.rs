@@ -9,7 +9,7 @@ use super::server::Server;
 use super::wire::{End, Ticket};
 use planwright_core::run::{Asked, CallEffect, StepErrorCode};
 use planwright_core::tool::KnownTool;
-use planwright_engine::port::{CallError, Outcome};
+use planwright_engine::port::{AnswerSink, CallError, Outcome};
 use reqwest::StatusCode;
 use rmcp::model::{ErrorCode, ErrorData, ServerResult};
 use rmcp::service::ServiceError;
@@ -43,12 +43,15 @@ pub(super) async fn settle_exchange(
     connection: &Connection,
     tool: &KnownTool,
     ticket: &Ticket,
+    heard: &AnswerSink,
     answer: RpcReply,
 ) -> Exchange {
     let error = match answer {
         Ok(Ok(result)) => {
             ticket.was_answered();
-            return match answer::meaning(plain(result), tool, &*server.options.artifacts).await {
+            let said = plain(result);
+            heard.take(&said);
+            return match answer::meaning(said, tool, &*server.options.artifacts).await {
                 Meaning::Done(outcome) => Exchange::Done(outcome),
                 Meaning::Asks(asked) => Exchange::Asks(asked),
             };

@@ -21,6 +21,7 @@ mod lines;
 mod listing;
 mod message;
 mod message_filter;
+mod offers;
 mod options;
 mod outline;
 mod own_connections;

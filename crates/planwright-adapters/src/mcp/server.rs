@@ -13,9 +13,10 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use planwright_core::tool::{KnownTool, ToolDefinition, ToolName};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(250);
@@ -39,7 +40,7 @@ pub(super) struct Server {
     pub(super) options: Arc<McpOptions>,
     pub(super) log: StderrLog,
     /// Counts the changes of all servers' tools.
-    changes: Arc<AtomicU64>,
+    changes: Arc<watch::Sender<u64>>,
     slot: Mutex<Slot>,
     era: EraMemory,
     /// As last listed. They stay known while the server is down: a plan that names them is no worse
@@ -74,7 +75,11 @@ pub(super) struct Table {
 }
 
 impl Server {
-    pub(super) fn new(spec: ServerSpec, options: Arc<McpOptions>, changes: Arc<AtomicU64>) -> Self {
+    pub(super) fn new(
+        spec: ServerSpec,
+        options: Arc<McpOptions>,
+        changes: Arc<watch::Sender<u64>>,
+    ) -> Self {
         Self {
             log: StderrLog::new(&options.logs, &spec.name, options.redaction.clone())
                 .kept(options.keep_logs),
@@ -195,7 +200,7 @@ impl Server {
         })??;
         *lock(&self.table) = Arc::new(self.decide(listed));
         self.listed.store(true, Ordering::Release);
-        self.changes.fetch_add(1, Ordering::Release);
+        self.changes.send_modify(|changes| *changes += 1);
         Ok(())
     }
 

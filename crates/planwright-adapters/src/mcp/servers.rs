@@ -8,8 +8,8 @@ use planwright_core::id::RunId;
 use planwright_core::tool::{Catalog, ToolName};
 use planwright_engine::port::{BoxFuture, Call, CallError, Outcome, Tools};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
 
 /// The configured servers, each with at most one connection, or one per run. Cloning shares them.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ struct Shared {
     servers: Vec<Arc<Server>>,
     options: Arc<McpOptions>,
     /// Counts the changes of the servers' tools, to know when the catalog is out of date.
-    changes: Arc<AtomicU64>,
+    changes: Arc<watch::Sender<u64>>,
     catalog: Mutex<(u64, Catalog)>,
 }
 
@@ -37,7 +37,7 @@ impl McpServers {
             }
         }
         let options = Arc::new(options);
-        let changes = Arc::new(AtomicU64::new(0));
+        let changes = Arc::<watch::Sender<u64>>::default();
         let servers = specs
             .into_iter()
             .map(|spec| {
@@ -148,7 +148,7 @@ impl McpServers {
         future::join_all(self.0.servers.iter().map(closing)).await;
     }
 
-    fn server(&self, name: &str) -> Option<&Arc<Server>> {
+    pub(super) fn server(&self, name: &str) -> Option<&Arc<Server>> {
         self.0
             .servers
             .iter()
@@ -157,9 +157,14 @@ impl McpServers {
 }
 
 impl McpServers {
+    /// Told of every change of any server's tools.
+    pub(super) fn subscribe_changes(&self) -> watch::Receiver<u64> {
+        self.0.changes.subscribe()
+    }
+
     /// Counts the changes of any server's tools.
     pub(super) fn changes(&self) -> u64 {
-        self.0.changes.load(Ordering::Acquire)
+        *self.0.changes.borrow()
     }
 }
 

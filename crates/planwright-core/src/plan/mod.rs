@@ -17,6 +17,7 @@ mod graph;
 mod import;
 mod known_values;
 mod markdown;
+mod recorded;
 mod reference;
 mod render;
 mod safeguard;
@@ -45,6 +46,7 @@ pub use markdown::{
     MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as,
     to_cursor, to_markdown,
 };
+pub use recorded::{RecordedCall, document_of_calls};
 pub(crate) use reference::escape;
 pub use reference::{
     ParseReferenceError, PathSegment, Reference, ResolveError, Root, Segment, Template, Values,

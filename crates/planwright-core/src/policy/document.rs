@@ -182,6 +182,10 @@ pub struct ApprovalRules {
     /// The effect of open comments on an approval.
     #[serde(skip_serializing_if = "is_default")]
     pub open_comments: OpenComments,
+    /// Tools whose plans and calls a person approves at a terminal or signed in to the service, and
+    /// never through a client that says that its person agreed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub in_person: Vec<String>,
 }
 
 /// The effect of open comments on an approval.

@@ -132,17 +132,11 @@ impl Policy {
                 (Verdict::Ask, None, reason)
             }
         };
-        if judgement.verdict == Verdict::Allow {
-            let guarded = self
-                .guarded
-                .iter()
-                .find(|pattern| pattern.matches_alike(tool.folded_name()));
-            if let Some(pattern) = guarded {
-                let reason =
-                    format!("the tool is guarded ({pattern}): only a person lets it through");
-                (judgement.verdict, judgement.rule, judgement.reason) =
-                    (Verdict::Ask, None, reason);
-            }
+        if judgement.verdict == Verdict::Allow
+            && let Some(pattern) = self.guards(tool)
+        {
+            let reason = format!("the tool is guarded ({pattern}): only a person lets it through");
+            (judgement.verdict, judgement.rule, judgement.reason) = (Verdict::Ask, None, reason);
         }
         let by_default = judgement.verdict == Verdict::Ask && judgement.rule.is_none();
         if subject.step.approval_required && (by_default || judgement.verdict == Verdict::Allow) {

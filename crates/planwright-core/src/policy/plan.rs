@@ -126,6 +126,12 @@ impl Policy {
         let Some(agent) = step.agent.as_deref() else {
             return judge_without_rule(Verdict::Allow, "it asks a model and calls nothing");
         };
+        if agent.is_client() {
+            return judge_without_rule(
+                Verdict::Allow,
+                "each call of the client is judged by itself",
+            );
+        }
         if let Some(executor) = &agent.executor {
             return judge_without_rule(
                 Verdict::Ask,

@@ -7,14 +7,16 @@ use super::{
 };
 use crate::digest::Digest;
 use crate::plan::Condition;
-use crate::principal::{Principal, PrincipalKind};
-use crate::tool::{EffectClass, KnownTool};
+use crate::principal::{Assurance, Principal, PrincipalKind};
+use crate::tool::{EffectClass, FoldedName, KnownTool, ToolName};
 
 /// The operator's policy. See [`Policy::read`]; the default is the built-in policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     pub(super) rules: Vec<Rule>,
     pub(super) guarded: Vec<ToolPattern>,
+    /// Tools that are approved in person.
+    pub(super) in_person: Vec<ToolPattern>,
     caps: Vec<Cap>,
     /// Rules for approvals of plans.
     pub approval: ApprovalRules,
@@ -102,6 +104,7 @@ impl Default for Policy {
         Self {
             rules: Vec::new(),
             guarded: Vec::new(),
+            in_person: Vec::new(),
             caps: Vec::new(),
             approval: ApprovalRules::default(),
             late_bound: LateChoice::Any,
@@ -129,6 +132,7 @@ impl Policy {
             .filter_map(|(index, rule)| mistakes.parse_rule(index, rule, mode))
             .collect();
         let guarded = mistakes.parse_patterns("guarded_tools", &document.guarded_tools);
+        let in_person = mistakes.parse_patterns("approval.in_person", &document.approval.in_person);
         let caps = document.caps.iter().filter_map(|(pattern, &limit)| {
             let pattern = mistakes.parse_pattern(&format!("caps.\"{pattern}\""), pattern)?;
             Some(Cap { pattern, limit })
@@ -160,6 +164,7 @@ impl Policy {
         Ok(Self {
             rules,
             guarded,
+            in_person,
             caps,
             approval: document.approval.clone(),
             late_bound: document.late_bound.clone().unwrap_or(LateChoice::Any),
@@ -193,6 +198,33 @@ impl Policy {
                 }
             }
         }
+    }
+
+    /// The pattern by which a tool is guarded: names that look alike are too.
+    pub fn guards(&self, tool: &KnownTool) -> Option<String> {
+        let guards = |pattern: &&ToolPattern| pattern.matches_alike(tool.folded_name());
+        self.guarded.iter().find(guards).map(ToString::to_string)
+    }
+
+    /// Refuses the word of a client for its person where a tool is approved in person. Returns the
+    /// tool.
+    pub fn wants_in_person<'a>(
+        &self,
+        assurance: Assurance,
+        mut tools: impl Iterator<Item = &'a str>,
+    ) -> Option<&'a str> {
+        if assurance != Assurance::HostMediated || self.in_person.is_empty() {
+            return None;
+        }
+        tools.find(|tool| {
+            // What is no name of a tool is none that was excepted.
+            let name = ToolName::try_from((*tool).to_owned()).map(|name| FoldedName::new(&name));
+            name.map_or(true, |name| {
+                self.in_person
+                    .iter()
+                    .any(|pattern| pattern.matches_alike(&name))
+            })
+        })
     }
 
     /// The caps that a tool falls under. A look-alike falls under them too.

@@ -44,6 +44,21 @@ pub enum Permission {
     Administer,
 }
 
+impl Permission {
+    /// Every operation.
+    pub const ALL: [Self; 9] = [
+        Self::Read,
+        Self::Propose,
+        Self::Delete,
+        Self::Run,
+        Self::Cancel,
+        Self::Resolve,
+        Self::Approve,
+        Self::Comment,
+        Self::Administer,
+    ];
+}
+
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

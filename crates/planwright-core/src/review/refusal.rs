@@ -77,6 +77,11 @@ pub enum ReviewRefusal {
         "{0} wrote it or changed it since it was last approved, and another person has to approve it"
     )]
     FourEyes(Principal),
+    /// A client says that its person agreed, and that is not enough for this tool.
+    #[error(
+        "plans with `{0}` are approved at a terminal or signed in to the service, not through a client"
+    )]
+    InPerson(String),
     /// Rejected too often: a person has to change or approve it.
     #[error("the plan was rejected three times: a person has to change it or approve it")]
     NeedsPerson,

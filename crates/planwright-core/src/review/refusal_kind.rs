@@ -19,6 +19,7 @@ impl ClassifiedError for ReviewRefusal {
             Self::NothingToRevoke(_) => Conflict.with_code("nothing_to_revoke"),
             Self::NotEnough { .. } => Waiting.with_code("approvals_missing"),
             Self::FourEyes(_) => Forbidden.with_code("four_eyes"),
+            Self::InPerson(_) => Forbidden.with_code("in_person"),
             Self::NeedsPerson => Forbidden.with_code("needs_person"),
             Self::DigestNeeded => Conflict.with_code("digest_needed"),
             Self::PolicyAsks(_) => Forbidden.with_code("policy_asks"),
@@ -70,6 +71,7 @@ impl ClassifiedError for ReviewRefusal {
             | Self::MayNotRevoke { .. }
             | Self::NothingToRevoke(_)
             | Self::FourEyes(_)
+            | Self::InPerson(_)
             | Self::NeedsPerson
             | Self::DigestNeeded
             | Self::PolicyAsks(_)

@@ -5,6 +5,7 @@ use crate::digest::Digest;
 use crate::id::{AttemptNo, RunId, StepId};
 use crate::journal::Entry;
 use crate::plan::StepIx;
+use crate::policy::Mode;
 use crate::tool::ToolName;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,10 @@ pub struct AgentCall {
     /// It is outside the plan's scope, which was only noted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
+    /// Why the call would not have been made, had the gateway not been told only to observe or to
+    /// warn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub let_through: Option<StepError>,
     /// The run that makes the call, or why it is not made.
     #[serde(flatten)]
     pub fate: CallFate,
@@ -66,8 +71,19 @@ pub struct WantedCallFacts {
     pub read_only: bool,
     /// The digest of the tool and its arguments.
     pub call: Digest,
+    /// The pattern by which policy guards the tool.
+    pub guarded: Option<String>,
     /// The facts that decide about the call.
     pub facts: Box<CallFacts>,
+}
+
+/// What holds for the calls of a client of the gateway, besides policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientTerms {
+    /// What becomes of a call that a person would have to agree to.
+    pub mode: Mode,
+    /// A person can be asked about a call while the client waits.
+    pub attended: bool,
 }
 
 /// What the executor of an agent step said and wanted at once.

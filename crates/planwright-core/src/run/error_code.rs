@@ -73,6 +73,8 @@ step_error_codes! {
     ExpectFailed = "expect_failed",
     /// A guard stopped the call.
     GuardBlocked = "guard_blocked",
+    /// The tool is guarded, and the call is part of no approved plan.
+    GuardedTool = "guarded_tool",
     /// The process ended during the attempt too often.
     Interrupted = "interrupted",
     /// The arguments do not fit the tool.
@@ -91,6 +93,8 @@ step_error_codes! {
     ModelUnavailable = "model_unavailable",
     /// The model's answer cannot be read.
     ModelUnreadable = "model_unreadable",
+    /// A person has to agree to the call, and none can be asked.
+    NeedsPerson = "needs_person",
     /// The step does not say what to do.
     NoAction = "no_action",
     /// The model gave no answer.

@@ -32,7 +32,8 @@ mod value;
 
 pub use crate::policy::Verdict;
 pub use agent::{
-    AgentCall, AgentTurn, AgentWork, CallFate, Wanted, WantedCallFacts, agent_tool, think_tool,
+    AgentCall, AgentTurn, AgentWork, CallFate, ClientTerms, Wanted, WantedCallFacts, agent_tool,
+    think_tool,
 };
 pub use child_runs::ChildRuns;
 pub use consent::{AskedCall, CallFacts, Consent};

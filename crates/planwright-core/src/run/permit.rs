@@ -2,7 +2,7 @@
 
 use super::{Command, Refusal, Run};
 use crate::policy::{Permission, Policy};
-use crate::principal::{Principal, PrincipalKind};
+use crate::principal::{Assurance, Principal, PrincipalKind};
 
 impl Policy {
     /// Refuses what this policy does not let its giver do. What the engine orders by itself has no
@@ -11,6 +11,12 @@ impl Policy {
         if let Command::LeaveOut { step, by, .. } = command {
             let may_approve = self.roles.permits(by, Permission::Approve);
             run.check_may_leave_out(step, by, may_approve)?;
+        }
+        if let Command::Approve {
+            step, assurance, ..
+        } = command
+        {
+            self.check_in_person(run, step, *assurance)?;
         }
         let (by, action) = match command {
             Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Permission::Approve),
@@ -61,6 +67,23 @@ impl Policy {
                 by: by.clone(),
                 action,
             }),
+        }
+    }
+
+    /// Checks that the word of a client is enough for the step that waits. What a gate stands before
+    /// is what the step calls.
+    fn check_in_person(&self, run: &Run, step: &str, assurance: Assurance) -> Result<(), Refusal> {
+        let Some(ix) = run.find(step) else {
+            return Ok(());
+        };
+        let called = run.definition(ix).tool.as_deref().into_iter();
+        let scope = run.plan().document().agent_tools();
+        let may_call = scope
+            .into_iter()
+            .filter(|_| run.definition(ix).tool.is_none());
+        match self.wants_in_person(assurance, called.chain(may_call)) {
+            Some(tool) => Err(Refusal::InPerson(tool.to_owned())),
+            None => Ok(()),
         }
     }
 }

@@ -159,6 +159,11 @@ pub enum Refusal {
     /// The author of the plan may not approve its calls.
     #[error("{0} proposed the plan, and another person has to approve its calls")]
     FourEyes(Principal),
+    /// A client says that its person agreed, and that is not enough for this tool.
+    #[error(
+        "calls of `{0}` are approved at a terminal or signed in to the service, not through a client"
+    )]
+    InPerson(String),
     /// The run is not at a point where a reflection decides anything.
     #[error("the run is {status}, and no outcome of it is in question")]
     NothingToReflectOn {

@@ -31,6 +31,7 @@ impl ClassifiedError for Refusal {
             Self::PausedByPerson { .. } => Forbidden.with_code("paused_by_person"),
             Self::MayNot { .. } => Forbidden.with_code("not_permitted"),
             Self::FourEyes(_) => Forbidden.with_code("four_eyes"),
+            Self::InPerson(_) => Forbidden.with_code("in_person"),
             Self::NothingToReflectOn { .. } => Conflict.with_code("nothing_to_reflect_on"),
             Self::ApprovalExpired { .. } => Conflict.with_code("step_approval_expired"),
         }
@@ -62,6 +63,7 @@ impl ClassifiedError for Refusal {
             | Self::AlreadyUndone { .. }
             | Self::MayNot { .. }
             | Self::FourEyes(_)
+            | Self::InPerson(_)
             | Self::NothingToReflectOn { .. }
             | Self::ApprovalExpired { .. } => None,
         }

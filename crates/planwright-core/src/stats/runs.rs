@@ -3,7 +3,7 @@
 use super::ModelCosts;
 use crate::id::{AttemptNo, StepId};
 use crate::journal::Entry;
-use crate::run::RunEvent;
+use crate::run::{CallFate, RunEvent};
 use crate::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,6 +21,10 @@ pub struct RunTally {
     pub(super) calls: Vec<(String, Duration, bool)>,
     pub(super) approvals: u64,
     pub(super) denials: u64,
+    /// Calls that an executor or a client wanted and that were not made.
+    pub(super) refused: u64,
+    /// Calls of clients that would not have been made, had the gateway been told to enforce.
+    pub(super) let_through: u64,
     /// Use of models.
     pub(super) models: ModelCosts,
     /// Number of reflections on it.
@@ -108,6 +112,12 @@ impl RunTally {
                 self.adjusted = true;
                 self.ended_at = Some(entry.at);
             }
+            E::AgentTurn { calls, .. } => {
+                for call in calls {
+                    self.refused += u64::from(matches!(call.fate, CallFate::Refused(_)));
+                    self.let_through += u64::from(call.let_through.is_some());
+                }
+            }
             E::ResultReused { .. }
             | E::RunQueued { .. }
             | E::StepIsolated { .. }
@@ -117,7 +127,6 @@ impl RunTally {
             | E::LoopOpened { .. }
             | E::LoopClosed { .. }
             | E::CancelRequested { .. }
-            | E::AgentTurn { .. }
             | E::UndoOpened { .. }
             | E::StepUndone { .. } => {}
         }

@@ -30,6 +30,10 @@ pub struct Statistics {
     pub gaps: BTreeMap<String, u64>,
     /// Use of models, for writing plans and in runs.
     pub models: ModelCosts,
+    /// Calls that executors and clients wanted and that were not made.
+    pub refused: u64,
+    /// Calls of clients that would not have been made, had the gateway been told to enforce.
+    pub let_through: u64,
     /// Number of reflections on runs.
     pub reflections: u64,
     /// Number of adjustments that followed.
@@ -175,6 +179,8 @@ impl Statistics {
     pub fn add_run(&mut self, tally: RunTally, status: &CachedStatus, predicted: Option<Duration>) {
         let completed = tally.completed;
         let actual = tally.active_duration();
+        self.refused += tally.refused;
+        self.let_through += tally.let_through;
         self.reflections += tally.reflections;
         self.adjustments += u64::from(tally.adjusted);
         self.add_call_run(tally);

@@ -46,6 +46,7 @@ fn wanted(tool: &str, args: Value) -> Wanted {
         tool: name(tool),
         read_only: true,
         call,
+        guarded: None,
         facts,
     });
     Wanted {
@@ -80,6 +81,7 @@ fn turn(attempt: u32, text: Option<&str>, calls: Vec<Wanted>) -> Command {
         calls,
         used: Some(used()),
         observe: false,
+        client: None,
     }
 }
 

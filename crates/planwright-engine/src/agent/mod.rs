@@ -1,11 +1,13 @@
 //! Agent steps: an executor works on an instruction with the plan's tools, and everything it wants
 //! goes through the journal of the run before it happens.
 
+mod client;
 mod external;
 mod messages;
 mod tool_calls;
 mod worker;
 
+pub(crate) use client::serve_client;
 pub(crate) use external::delegate;
 pub(crate) use messages::Assignment;
 pub(crate) use tool_calls::ToolCalls;

@@ -15,8 +15,8 @@ use planwright_core::plan::{Document, Plan, Step, Subplan, literal};
 use planwright_core::policy::Subject;
 use planwright_core::review::Pin;
 use planwright_core::run::{
-    AgentCall, AgentTurn, CallFacts, CallFate, CallReport, Command, Parent, Run, RunEvent,
-    RunState, StepError, StepErrorCode, StepReport, StepState, StoredValue, Wanted,
+    AgentCall, AgentTurn, CallFacts, CallFate, CallReport, ClientTerms, Command, Parent, Run,
+    RunEvent, RunState, StepError, StepErrorCode, StepReport, StepState, StoredValue, Wanted,
     WantedCallFacts,
 };
 use planwright_core::tool::{KnownTool, ToolName};
@@ -73,17 +73,39 @@ impl ToolCalls {
         for call in wanted {
             calls.push(self.considered(call).await?);
         }
-        let step = self.order.ix;
-        let attempt = self.order.attempt;
         let observe = self.runs.context.settings.agents.observe_scope;
-        let command = Command::TakeTurn {
-            step,
-            attempt,
+        self.command_turn(Command::TakeTurn {
+            step: self.order.ix,
+            attempt: self.order.attempt,
             text,
             calls,
             used,
             observe,
-        };
+            client: None,
+        })
+        .await
+    }
+
+    /// Hands the call that a client of the gateway wants to the run.
+    pub(crate) async fn take_client_turn(
+        &self,
+        wanted: WantedCall,
+        terms: ClientTerms,
+    ) -> Result<AgentTurn, CallReport> {
+        let wanted = self.considered(wanted).await?;
+        self.command_turn(Command::TakeTurn {
+            step: self.order.ix,
+            attempt: self.order.attempt,
+            text: None,
+            calls: vec![wanted],
+            used: None,
+            observe: false,
+            client: Some(terms),
+        })
+        .await
+    }
+
+    async fn command_turn(&self, command: Command) -> Result<AgentTurn, CallReport> {
         let (reply, told) = oneshot::channel();
         let sent = async {
             self.order
@@ -186,6 +208,7 @@ impl ToolCalls {
             tool: tool.name.clone(),
             read_only: tool.is_read_only(),
             call,
+            guarded: self.runs.context.settings.policy.guards(tool),
             facts,
         })
     }

@@ -1,7 +1,8 @@
 //! A second engine over the same store.
 
 use crate::context::{
-    ActiveRuns, ConcurrencyLimits, Context, Limiter, Ports, RecentReviews, RunFamilies, Settings,
+    ActiveRuns, Clients, ConcurrencyLimits, Context, Limiter, Ports, RecentReviews, RunFamilies,
+    Settings,
 };
 use crate::engine::Engine;
 use crate::port::{Model, OwnerId, Tools};
@@ -33,6 +34,7 @@ impl Engine {
                 redaction: self.context.redaction.clone(),
                 limiter: Limiter::new(limits),
                 active: ActiveRuns::default(),
+                clients: Clients::default(),
                 families: RunFamilies::default(),
                 reviews: RecentReviews::default(),
             }),

@@ -11,7 +11,9 @@ mod spending;
 mod tools;
 mod unfinished;
 
-pub use crate::run::conversation::{CHAT_LABEL, is_conversation, is_listed, listens};
+pub use crate::run::conversation::{
+    CHAT_LABEL, SESSION_LABEL, is_conversation, is_listed, is_session, listens,
+};
 pub use chat_model::ChatModel;
 pub use counted::{CountedModel, CountedTools};
 pub use spending::{ChatBudget, Spending};

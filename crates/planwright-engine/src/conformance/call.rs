@@ -1,6 +1,6 @@
 //! A call as a run would make it, for tests of what is called.
 
-use crate::port::{Call, ProgressSink};
+use crate::port::{AnswerSink, Call, ProgressSink};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -23,5 +23,6 @@ pub fn first(tool: &str, args: Value) -> Call {
         answered: Vec::new(),
         progress: ProgressSink::default(),
         trace: None,
+        answer: AnswerSink::default(),
     }
 }

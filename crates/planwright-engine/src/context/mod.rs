@@ -4,6 +4,7 @@
 //! type that the context holds therefore lives here and not beside the code that obeys it.
 
 mod active;
+mod clients;
 pub mod crash;
 mod families;
 mod isolation;
@@ -17,6 +18,7 @@ mod shared;
 mod tenure;
 
 pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
+pub(crate) use clients::{ClientCalls, ClientEars, ClientOutcome, ClientWork, Clients};
 pub(crate) use families::{RunFamilies, RunFamily};
 pub(crate) use isolation::{Presence, Waiting, isolation_span};
 pub use limiter::ConcurrencyLimits;

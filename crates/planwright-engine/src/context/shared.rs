@@ -1,6 +1,6 @@
 //! The one value that every facade points to.
 
-use super::{ActiveRuns, Limiter, Ports, RecentReviews, RunFamilies, Settings};
+use super::{ActiveRuns, Clients, Limiter, Ports, RecentReviews, RunFamilies, Settings};
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::tool::Catalog;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub(crate) struct Context {
     /// Counts the calls in flight over all runs of this engine.
     pub(crate) limiter: Arc<Limiter>,
     pub(crate) active: ActiveRuns,
+    /// Clients of the gateway.
+    pub(crate) clients: Clients,
     pub(crate) families: RunFamilies,
     /// Plans that were folded lately.
     pub(crate) reviews: RecentReviews,

@@ -4,12 +4,12 @@ use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
 use super::schedule::call_digest;
 use super::subplan::{Child, check_expectation};
-use crate::agent::{AgentOrder, Assignment, ToolCalls, Worker, delegate};
+use crate::agent::{AgentOrder, Assignment, ToolCalls, Worker, delegate, serve_client};
 use crate::context::crash;
 use crate::run::child::ChildCommand;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::Cause;
-use planwright_core::plan::{Expectation, StepIx};
+use planwright_core::plan::{Agent, Expectation, StepIx};
 use planwright_core::run::{
     CallFacts, Command, RunEvent, StepError, StepErrorCode, StepState, agent_tool,
 };
@@ -49,7 +49,7 @@ impl RunLoop {
             .definition
             .agent
             .as_deref()
-            .is_some_and(|agent| agent.executor.is_some());
+            .is_some_and(|agent| agent.executor.is_some() && !agent.is_client());
         let class = if external {
             EffectClass::Unsafe
         } else {
@@ -232,6 +232,9 @@ impl RunLoop {
         };
         self.calls.push(Box::pin(async move {
             let (answered, used) = match executor {
+                Some(executor) if executor == Agent::CLIENT => {
+                    (serve_client(calls).await, Vec::new())
+                }
                 Some(executor) => (delegate(calls, executor, progress).await, Vec::new()),
                 None => Worker::new(calls).work().await,
             };

@@ -286,6 +286,8 @@ impl RunLoop {
         let Value::Object(args) = Arc::unwrap_or_clone(args) else {
             return Ok(());
         };
+        let ears = self.context.clients.ears(self.run.id()).unwrap_or_default();
+        let progress = self.observers.sink(self.run.id(), self.run.step_id(step));
         let call = Call {
             tool: tool.name.clone(),
             args: sealed.unwrap_or(args),
@@ -298,8 +300,9 @@ impl RunLoop {
             idempotency_key: self.key(step),
             cancelled: CancellationToken::new(),
             answered: self.run.answered(step).to_vec(),
-            progress: self.observers.sink(self.run.id(), self.run.step_id(step)),
+            progress: progress.and(ears.progress),
             trace: None,
+            answer: ears.answer,
         };
         self.met.remove(&step);
         self.batch.calls.push(Prepared {

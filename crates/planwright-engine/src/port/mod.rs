@@ -12,6 +12,7 @@ mod outbox;
 mod plan_files;
 mod retention_store;
 mod secrets;
+mod servers;
 mod store;
 mod surroundings;
 mod tokens;
@@ -31,6 +32,7 @@ pub use retention_store::{
     Removed, RetainError, RetentionStore, RetentionTurn, SealCursor, SealedJournal,
 };
 pub use secrets::{SecretError, Secrets};
+pub use servers::{ServerError, ServerQuestion, Servers};
 pub(crate) use store::failed_for_good;
 pub use store::{
     AcquireError, Append, AppendError, Changes, FeedOf, Journal, Lease, LeaseRule, Leases,
@@ -39,7 +41,7 @@ pub use store::{
 };
 pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenId, Tokens};
-pub use tools::{Call, CallError, Outcome, Progress, ProgressSink, Tools};
+pub use tools::{AnswerSink, Call, CallError, Outcome, Progress, ProgressSink, Tools};
 
 /// A boxed future, so that ports can be used as `dyn`.
 pub type BoxFuture<'a, T> = futures::future::BoxFuture<'a, T>;

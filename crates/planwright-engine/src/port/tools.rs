@@ -42,6 +42,8 @@ pub struct Call {
     pub progress: ProgressSink,
     /// Its place in a trace, for servers that go on below it.
     pub trace: Option<TraceParent>,
+    /// Given the server's own answer, for a client that wants it as it is.
+    pub answer: AnswerSink,
 }
 
 /// The values of the arguments may be secrets: only their names are shown.
@@ -78,9 +80,47 @@ impl ProgressSink {
         Self(Arc::new(sink))
     }
 
+    /// A sink that tells both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self::new(move |progress| {
+            self.report(progress.clone());
+            other.report(progress);
+        })
+    }
+
     /// Passes on the progress.
     pub fn report(&self, progress: Progress) {
         (self.0)(progress);
+    }
+}
+
+/// Takes the answer of a server as it was given, before it becomes a value: with pictures and
+/// remarks that a value leaves out. It never waits.
+#[derive(Clone, Default)]
+pub struct AnswerSink(Option<Arc<dyn HearAnswer>>);
+
+trait HearAnswer: Fn(&Value) + Send + Sync {}
+
+impl<F: Fn(&Value) + Send + Sync> HearAnswer for F {}
+
+impl AnswerSink {
+    /// Makes a sink of a function that returns at once.
+    pub fn new(sink: impl Fn(&Value) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(sink)))
+    }
+
+    /// Passes on the answer, if it is wanted.
+    pub fn take(&self, answer: &Value) {
+        if let Some(sink) = &self.0 {
+            sink(answer);
+        }
+    }
+}
+
+impl fmt::Debug for AnswerSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnswerSink")
     }
 }
 

@@ -59,6 +59,8 @@ impl Plans {
         let step = plan.step_id(ix).to_string();
         let (role, model) = match written.action().filter(|_| !written.skip)? {
             Action::Think(think) => (ModelRole::Executor, think.model.as_deref()),
+            // It is there or has gone; no configuration brings it back.
+            Action::Agent(agent) if agent.is_client() => return None,
             Action::Agent(agent) => {
                 if let Some(executor) = &agent.executor {
                     let known = self.context.ports.executors.names().contains(executor);

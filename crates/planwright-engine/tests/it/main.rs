@@ -32,6 +32,7 @@ mod reflection;
 mod revocations;
 mod safeguards;
 mod secrets;
+mod sessions;
 mod store_trouble;
 mod subplans;
 mod supervision;

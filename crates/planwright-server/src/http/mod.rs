@@ -24,6 +24,7 @@ pub use auth::{AllowedHost, Caller, ParseHostError, RouteAccess, SignIn, Tickets
 pub use openapi::document;
 pub use problem::{HttpResult, Problem};
 pub use router::app;
+pub use routes::mcp::{McpAddress, McpAnswer, McpDoor};
 pub use serve::{ServeError, Tls, listen, serve};
 pub use settings::Settings;
 pub use state::Http;

@@ -14,7 +14,9 @@ pub(crate) type Routes = OpenApiRouter<Http>;
 /// Every route, without what stands in front of it, and the document that describes them.
 pub(super) fn routes() -> (Router<Http>, Document) {
     let (router, openapi) = routes::all().split_for_parts();
-    (router, Document::new(&openapi))
+    let mut document = Document::new(&openapi);
+    document.access.extend(routes::mcp::access());
+    (router.merge(routes::mcp::router()), document)
 }
 
 /// The whole service as one thing that answers requests.

@@ -1,8 +1,10 @@
 //! What the operator decided about the service itself.
 
 use super::auth::AllowedHost;
+use super::routes::mcp::McpDoor;
 use crate::events::EventsOptions;
 use planwright_engine::SupervisorOptions;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything has a limit. The defaults suit a team.
@@ -38,6 +40,8 @@ pub struct Settings {
     /// How long requests and calls in flight may take once the service is told to stop.
     pub grace: Duration,
     pub events: EventsOptions,
+    /// Answers clients of the Model Context Protocol.
+    pub mcp: Option<Arc<dyn McpDoor>>,
 }
 
 impl Default for Settings {
@@ -59,6 +63,7 @@ impl Default for Settings {
             stall_timeout: Duration::from_secs(30),
             grace: Duration::from_secs(10),
             events: EventsOptions::default(),
+            mcp: None,
         }
     }
 }

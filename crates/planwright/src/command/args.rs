@@ -116,6 +116,8 @@ pub(crate) enum Command {
     Chat(command::execution::chat::Args),
     /// Save plans with inputs as templates, and create plans from them.
     Template(command::plan::template::Args),
+    /// Make a plan of what an agent did through the gateway.
+    Plan(command::plan::recorded::Args),
     /// Replay a run from its journal, without any tool call.
     Replay(command::audit::replay::Args),
     /// Show the journal of a run.

@@ -6,8 +6,8 @@ use crate::command::execution::{
     cancel, chat, check, fail, fork, input, pause, repair, resolve, resume, run, undo,
 };
 use crate::command::plan::{
-    archive, create, delete, diff, edit, export, import, list, new, propose, regenerate, restore,
-    show, template, validate, versions,
+    archive, create, delete, diff, edit, export, import, list, new, propose, recorded, regenerate,
+    restore, show, template, validate, versions,
 };
 use crate::command::review::{approve, comment, comments, reject, request_changes};
 use crate::command::service::{call, mcp, serve, token, webhooks};
@@ -183,6 +183,7 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
         Command::Fork(args) => Box::pin(fork::run(&context, &args)).await,
         Command::Check(args) => Box::pin(check::run(&context, &args)).await,
         Command::Undo(args) => Box::pin(undo::run(&context, &args)).await,
+        Command::Plan(args) => recorded::run(&context, &args).await,
         Command::Template(args) => Box::pin(template::run(&context, &args)).await,
         Command::Replay(args) => replay::run(&context, &args).await,
         Command::Log(args) => log::run(&context, &args).await,

@@ -35,7 +35,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use self::tables::ServeTable;
+pub(crate) use self::tables::{GatewayTable, ServeTable};
 
 /// The name of the file, in the workspace.
 pub(crate) const FILE: &str = "planwright.toml";
@@ -77,6 +77,8 @@ pub(crate) struct Config {
     retention: RetentionTable,
     /// What a chat may spend.
     chat: ChatTable,
+    /// How the gateway treats its clients.
+    gateway: GatewayTable,
     /// Programs that work on agent steps.
     executors: BTreeMap<String, ExecutorTable>,
     /// What holds for every executor.
@@ -249,6 +251,11 @@ impl Config {
             calls: self.chat.max_calls,
             tokens: self.chat.max_tokens,
         }
+    }
+
+    /// How the gateway treats its clients.
+    pub(crate) fn gateway(&self) -> &GatewayTable {
+        &self.gateway
     }
 
     pub(crate) fn serve(&self) -> &ServeTable {

@@ -12,6 +12,7 @@ pub(crate) enum Subject {
     RunCommand,
     HttpGet,
     AgentScope,
+    GatewayMode,
     Tool(String),
     Server(String),
     Executor(String),
@@ -36,6 +37,7 @@ impl Subject {
             Self::RunCommand => "local run_command".to_owned(),
             Self::HttpGet => "local http_get".to_owned(),
             Self::AgentScope => "agent scope".to_owned(),
+            Self::GatewayMode => "gateway mode".to_owned(),
             Self::Tool(name) => format!("tool {name}"),
             Self::Server(name) => name.clone(),
             Self::Executor(name) => format!("executor {name}"),
@@ -58,6 +60,7 @@ impl Subject {
             Self::RunCommand => ("run_command", "run_command"),
             Self::HttpGet => ("http_get", "http_get"),
             Self::AgentScope => ("agent scope", "agent scope"),
+            Self::GatewayMode => ("gateway mode", "gateway mode"),
             Self::Tool(_) => ("tool class", "tool classes"),
             Self::Server(_) => ("server", "servers"),
             Self::Executor(_) => ("executor", "executors"),
@@ -87,6 +90,7 @@ impl Subject {
             | Self::RunCommand
             | Self::HttpGet
             | Self::AgentScope
+            | Self::GatewayMode
             | Self::PassphraseFile
             | Self::Telemetry
             | Self::Service

@@ -24,9 +24,14 @@ pub(crate) fn add_agent_marks<'a>(marks: impl IntoIterator<Item = &'a String>) {
 
 /// Returns the principal that gives this command.
 pub(crate) fn user() -> Principal {
-    if let Some(mark) = agent_mark() {
-        return Principal::agent(mark.agent);
+    match agent_mark() {
+        Some(mark) => Principal::agent(mark.agent),
+        None => account(),
     }
+}
+
+/// Returns the person whose account this is, whose files count as theirs.
+pub(crate) fn account() -> Principal {
     let uid = rustix::process::getuid().as_raw().to_string();
     let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let account = accounts.lines().find_map(|line| {

@@ -8,6 +8,7 @@
 mod agent_clients;
 mod calls;
 mod crash;
+mod gateway;
 mod http;
 mod listing;
 mod questions;

@@ -57,12 +57,20 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// The executor of a session: the client of the gateway, which no plan starts. It is given
+    /// nothing; each of its calls is judged by itself.
+    pub const CLIENT: &str = "client";
     /// Turns of an executor when the step does not say.
     pub const DEFAULT_MAX_TURNS: u32 = 20;
     /// Calls of an executor when the step does not say.
     pub const DEFAULT_MAX_CALLS: u32 = 50;
     /// A conversation is as long as the person wants it to be, within reason.
     const MAX_IN_CONVERSATION: u32 = 1000;
+
+    /// Returns whether the work is whatever a client of the gateway calls.
+    pub fn is_client(&self) -> bool {
+        self.executor.as_deref() == Some(Self::CLIENT)
+    }
 
     /// Returns how often the model may be asked, at least once.
     pub fn max_turns(&self) -> u32 {

@@ -17,6 +17,10 @@ impl Review {
         now: Timestamp,
     ) -> Result<Vec<ReviewEvent>, ReviewRefusal> {
         self.check_approver(by, offer)?;
+        let tools = offer.pins.keys().map(String::as_str);
+        if let Some(tool) = offer.policy.wants_in_person(assurance, tools) {
+            return Err(ReviewRefusal::InPerson(tool.to_owned()));
+        }
         shown.check(self.current().number, digest)?;
         self.check_subplans_shown(shown, digest)?;
         self.check_discussed(offer)?;

@@ -5,12 +5,12 @@ use super::consent::{listed, refused_by_consent};
 use crate::id::AttemptNo;
 use crate::model::ModelUse;
 use crate::plan::{Agent, StepIx};
-use crate::policy::Verdict;
+use crate::policy::{Mode, Verdict};
 use crate::run::guard::Usage;
 use crate::run::scope::Scope;
 use crate::run::{
-    AgentCall, AgentWork, CallFate, GuardBlock, Refusal, Run, RunEvent, RunState, StepError,
-    StepErrorCode, StoredValue, Wanted,
+    AgentCall, AgentWork, CallFate, ClientTerms, GuardBlock, Refusal, Run, RunEvent, RunState,
+    StepError, StepErrorCode, StoredValue, Wanted, WantedCallFacts,
 };
 use crate::time::Timestamp;
 
@@ -23,6 +23,8 @@ pub(super) struct Turn<'a> {
     pub(super) used: Option<&'a ModelUse>,
     /// Calls outside the scope are noted and go the way of every other call.
     pub(super) observe: bool,
+    /// What holds for the calls of a client of the gateway.
+    pub(super) client: Option<ClientTerms>,
 }
 
 /// What the calls of one turn are held against, while they are decided on.
@@ -33,6 +35,7 @@ struct Weighing<'a> {
     /// Wanted before this one.
     before: u32,
     observe: bool,
+    client: Option<ClientTerms>,
     /// No call of this turn is made, because the step ends with it.
     stop: Option<&'a StepError>,
 }
@@ -140,14 +143,16 @@ impl Run {
             usage: self.usage.clone(),
             before: self.agent_work(ix).map_or(0, AgentWork::calls),
             observe: turn.observe,
+            client: turn.client,
             stop,
         };
         let calls = turn.calls.iter().map(|wanted| {
             let number = weighing.before;
             let decided = self.decide_call(&mut weighing, wanted, now);
-            let outside = decided.as_ref().is_ok_and(|outside| *outside);
+            let admitted = decided.as_ref().ok().cloned().unwrap_or_default();
+            let outside = admitted.outside;
             let fate = match decided {
-                Ok(outside) => {
+                Ok(_) => {
                     let place = crate::run::Parent {
                         outside,
                         ..self.child_runs(ix).call_place(number)
@@ -166,20 +171,20 @@ impl Run {
                 name: known.map(|known| known.tool.clone()),
                 digest: known.map(|known| known.call),
                 outside,
+                let_through: admitted.let_through,
                 fate,
             }
         });
         calls.collect()
     }
 
-    /// Returns whether the call is made, and if so whether it is one that only a person lets
-    /// through because it is outside the scope.
+    /// Decides whether the call is made, and on which terms.
     fn decide_call(
         &self,
         weighing: &mut Weighing<'_>,
         wanted: &Wanted,
         now: Timestamp,
-    ) -> Result<bool, StepError> {
+    ) -> Result<Admitted, StepError> {
         if let Some(stop) = weighing.stop {
             return Err(stop.clone());
         }
@@ -214,6 +219,11 @@ impl Run {
         if let Some(error) = refused_by_consent(consent, &known.tool, &known.facts) {
             return Err(error);
         }
+        let let_through = weighing
+            .client
+            .map(|terms| check_client_call(terms, known))
+            .transpose()?
+            .flatten();
         let caps = &known.facts.caps;
         let guards = self.check_guards_after(&weighing.usage, &known.tool, &known.call, caps, now);
         guards.map_err(|block| blocked(&block))?;
@@ -226,7 +236,44 @@ impl Run {
         // No approver was told of this tool: what was said about the step's calls is not about it,
         // unless policy needs no approval.
         let harmless = known.read_only && known.facts.judgement.verdict == Verdict::Allow;
-        Ok(!in_scope && !harmless)
+        Ok(Admitted {
+            outside: !in_scope && !harmless,
+            let_through,
+        })
+    }
+}
+
+/// A call that is made.
+#[derive(Debug, Clone, Default)]
+struct Admitted {
+    /// Only a person lets it through, because it is outside the scope.
+    outside: bool,
+    let_through: Option<StepError>,
+}
+
+/// Refuses what a client may not call outside an approved plan, or, where the gateway only observes
+/// or warns, returns why it would have. What policy denies is denied in every mode.
+fn check_client_call(
+    terms: ClientTerms,
+    known: &WantedCallFacts,
+) -> Result<Option<StepError>, StepError> {
+    let asks = known.facts.judgement.verdict == Verdict::Ask;
+    let tool = &known.tool;
+    let objection = if let Some(pattern) = &known.guarded {
+        let message = format!(
+            "`{tool}` is guarded ({pattern}): it is called only as a step of an approved plan"
+        );
+        Some(StepError::new(StepErrorCode::GuardedTool, message))
+    } else if asks && !(terms.attended && terms.mode == Mode::Enforce) {
+        let why = known.facts.judgement.explain();
+        let message = format!("a person has to agree to `{tool}`, and none can be asked: {why}");
+        Some(StepError::new(StepErrorCode::NeedsPerson, message))
+    } else {
+        None
+    };
+    match (objection, terms.mode) {
+        (Some(error), Mode::Enforce) => Err(error),
+        (objection, _) => Ok(objection),
     }
 }
 

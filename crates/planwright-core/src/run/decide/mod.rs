@@ -22,8 +22,8 @@ mod undo;
 pub use isolate::Crashes;
 
 use super::{
-    Asked, CallFacts, CriterionCheck, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError,
-    StoredValue, Wanted,
+    Asked, CallFacts, ClientTerms, CriterionCheck, Refusal, Reply, Resolution, Run, RunEvent,
+    Shown, StepError, StoredValue, Wanted,
 };
 use crate::adjust::Reflected;
 use crate::digest::Digest;
@@ -130,6 +130,8 @@ pub enum Command {
         used: Option<ModelUse>,
         /// Calls outside the scope are noted and go the way of every other call.
         observe: bool,
+        /// What holds for the calls of a client of the gateway.
+        client: Option<ClientTerms>,
     },
     /// A model was asked for this step.
     NoteModel {
@@ -331,6 +333,7 @@ impl Run {
                 calls,
                 used,
                 observe,
+                client,
             } => {
                 let text = text.as_ref();
                 let used = used.as_ref();
@@ -340,6 +343,7 @@ impl Run {
                     calls,
                     used,
                     observe: *observe,
+                    client: *client,
                 };
                 self.decide_turn(*step, &turn, now)
             }

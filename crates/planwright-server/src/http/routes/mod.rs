@@ -7,6 +7,7 @@ mod comments;
 mod decisions;
 mod docs;
 mod health;
+pub(super) mod mcp;
 mod planner;
 mod plans;
 mod revocations;

@@ -219,6 +219,7 @@ fn runs() -> Vec<Instance> {
             action: Permission::Approve
         },
         run::Refusal::FourEyes(ann()),
+        run::Refusal::InPerson("w.write".to_owned()),
         run::Refusal::NothingToReflectOn { status },
         run::Refusal::ApprovalExpired {
             step: step(),
@@ -253,6 +254,7 @@ fn reviews() -> Vec<Instance> {
             required: 2
         },
         review::ReviewRefusal::FourEyes(ann()),
+        review::ReviewRefusal::InPerson("w.write".to_owned()),
         review::ReviewRefusal::NeedsPerson,
         review::ReviewRefusal::DigestNeeded,
         review::ReviewRefusal::PolicyAsks(step()),

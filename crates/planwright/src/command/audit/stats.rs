@@ -87,6 +87,13 @@ fn print_stats(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
             stats.reflections, stats.adjustments
         ))?;
     }
+    if stats.refused_calls + stats.let_through_calls > 0 {
+        heading("Calls of agents")?;
+        printer.data(&format!(
+            "  {} refused, {} that the gateway would have refused",
+            stats.refused_calls, stats.let_through_calls
+        ))?;
+    }
     heading("Tools")?;
     for tool in &stats.tools {
         printer.data(&format!(

@@ -2,12 +2,14 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::plan_status::load_status_line;
-use crate::workspace::app::{Access, App, CommandContext};
+use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::plan_file::{FileForm, PlanFile};
 use crate::workspace::plan_source::{PlanSource, check_storable};
 use crate::workspace::projections::update_plan_files;
 use crate::workspace::servers::Need;
 use planwright_api::Imported;
+use planwright_core::plan::{Document, Finding};
+use planwright_core::review::Review;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -57,20 +59,33 @@ async fn import(app: &App, plan: PlanFile, draft: bool) -> Result<(), Failure> {
     } else {
         plan.store(app).await?
     };
-    update_plan_files(app, &review).await;
+    report_stored(app, &review, &findings).await
+}
+
+/// Stores a document as a proposal of this user.
+pub(super) async fn propose_document(app: &App, document: Document) -> Result<Exit, Failure> {
+    app.start_servers(&document, Need::Look).await?;
+    let (review, findings) = app.engine.plans().propose(document, &user()).await?;
+    report_stored(app, &review, &findings).await?;
+    Ok(Exit::Done)
+}
+
+/// Writes the files of a plan that was stored, and says what it is called.
+async fn report_stored(app: &App, review: &Review, findings: &[Finding]) -> Result<(), Failure> {
+    update_plan_files(app, review).await;
     let current = review.current();
     let imported = Imported {
         id: review.id().clone(),
         version: current.number,
-        status: load_status_line(app, &review).await?.status.to_string(),
+        status: load_status_line(app, review).await?.status.to_string(),
         digest: app
             .engine
             .plans()
-            .candidate(&review, &serde_json::Map::new())
+            .candidate(review, &serde_json::Map::new())
             .await?
             .digest,
     };
-    app.printer().findings(&findings);
+    app.printer().findings(findings);
     if app.printer().json {
         return app.printer().document(&imported);
     }

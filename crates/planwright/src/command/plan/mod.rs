@@ -10,6 +10,7 @@ pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod new;
 pub(crate) mod propose;
+pub(crate) mod recorded;
 pub(crate) mod regenerate;
 pub(crate) mod restore;
 pub(crate) mod show;

@@ -1,17 +1,16 @@
 //! `template`: plans with inputs, kept to be used again.
 
+use super::import::propose_document;
 use crate::exit::{Exit, Failure};
 use crate::terminal::dag;
-use crate::terminal::plan_status::load_status_line;
 use crate::terminal::printer::{BOLD, line};
-use crate::workspace::app::{Access, App, CommandContext, user};
+use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::plan_source::{
     PlanSource, check_storable, load_plan, load_plan_for_reading, parse_id, read_document,
 };
-use crate::workspace::projections::update_plan_files;
 use crate::workspace::servers::Need;
 use crate::workspace::variables::{read_assignments, read_object};
-use planwright_api::{Imported, TemplateInput, TemplateLine};
+use planwright_api::{TemplateInput, TemplateLine};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Document, FromTemplate};
 use planwright_core::review::{Review, ReviewState};
@@ -88,7 +87,7 @@ async fn save_template(context: &CommandContext, plan: &str, name: &str) -> Resu
     };
     require_inputs(&document)?;
     refuse_other_plan(&app, &name).await?;
-    store_plan(
+    propose_document(
         &app,
         Document {
             id: Some(name),
@@ -123,34 +122,6 @@ async fn refuse_other_plan(app: &App, name: &PlanId) -> Result<(), Failure> {
         Ok(_) | Err(LoadError::NoSuchPlan(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
-}
-
-async fn store_plan(app: &App, document: Document) -> Result<Exit, Failure> {
-    app.start_servers(&document, Need::Look).await?;
-    let (review, findings) = app.engine.plans().propose(document, &user()).await?;
-    update_plan_files(app, &review).await;
-    let digest = app
-        .engine
-        .plans()
-        .candidate(&review, &Map::new())
-        .await?
-        .digest;
-    let status = load_status_line(app, &review).await?.status;
-    let id = review.id().clone();
-    let version = review.current().number;
-    app.printer().findings(&findings);
-    if app.printer().json {
-        app.printer().document(&Imported {
-            id,
-            version,
-            status: status.to_string(),
-            digest,
-        })?;
-    } else {
-        app.printer()
-            .data(&format!("{id}  version {version}  {status}  {digest}"))?;
-    }
-    Ok(Exit::Done)
 }
 
 async fn list_templates(context: &CommandContext) -> Result<Exit, Failure> {
@@ -307,7 +278,7 @@ async fn use_template(context: &CommandContext, args: &UseArgs) -> Result<Exit, 
         id: review.id().clone(),
         version,
     });
-    store_plan(&app, document).await
+    propose_document(&app, document).await
 }
 
 /// A plan made from a template must not replace one.

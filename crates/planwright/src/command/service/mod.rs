@@ -2,6 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod mcp;
+mod mcp_door;
 pub(crate) mod serve;
 pub(crate) mod token;
 pub(crate) mod webhooks;

@@ -1,5 +1,6 @@
 //! `serve`: the HTTP service over the plans of this workspace.
 
+use super::mcp_door::HttpDoor;
 use crate::command::execution::hangup::Hangup;
 use crate::config::file::FILE;
 use crate::descriptors::connections_within_limit;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// Where the service listens unless it is told otherwise.
 const DEFAULT_PORT: u16 = 7526;
@@ -85,7 +87,12 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         )
     })?;
     let service = build_service(&app)?;
-    let http = Http::new(service, read_settings(context, args, address)?);
+    let stop_clients = CancellationToken::new();
+    let door = Arc::new(HttpDoor::new(&app, context, &stop_clients));
+    let mut settings = read_settings(context, args, address)?;
+    settings.mcp = Some(Arc::<HttpDoor>::clone(&door));
+    let http = Http::new(service, settings);
+    tokio::spawn(end_clients(http.stop.clone(), stop_clients));
     let watch: Arc<dyn CourierWatch> = Arc::new(WebhookMetrics);
     let couriers = app.start_couriers(&watch, &http.stop)?;
     // Heard from here on: the reader of the address may already tell the service to stop.
@@ -94,6 +101,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     announce_address(&app, &http, args, address)?;
     let served = serve(&http, listener, tls).await;
     signals.abort();
+    door.close().await;
     if http.stop_now.is_cancelled() {
         // Nothing is started any more; what runs is not waited for.
         app.engine.drain();
@@ -104,6 +112,12 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     served?;
     app.printer().talk("stopped");
     Ok(Exit::Done)
+}
+
+/// Streams of MCP clients end when the service does.
+async fn end_clients(stop: CancellationToken, clients: CancellationToken) {
+    stop.cancelled().await;
+    clients.cancel();
 }
 
 /// The parts of the service. Requests and their answers are kept in the store whose journals they

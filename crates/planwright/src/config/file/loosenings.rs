@@ -33,6 +33,15 @@ impl Config {
                 &json!("observe"),
             ));
         }
+        if self.gateway.mode() != Mode::Enforce {
+            found.push(Loosening::new(
+                Subject::GatewayMode,
+                FILE,
+                "[gateway] mode",
+                "calls of clients of the gateway are noted, not asked about or refused",
+                &json!(self.gateway.mode().as_str()),
+            ));
+        }
         found.extend(self.secret_loosenings());
         found.extend(self.sending_loosenings());
         found.extend(self.service_loosenings());
@@ -68,6 +77,9 @@ impl Config {
         }
         if is_ignored(Subject::AgentScope) {
             self.agent.scope = ScopeMode::Enforce;
+        }
+        if is_ignored(Subject::GatewayMode) {
+            self.gateway.mode = None;
         }
         for (name, tool) in &mut self.tools {
             if loosens(tool) && is_ignored(Subject::Tool(name.clone())) {

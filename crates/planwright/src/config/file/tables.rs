@@ -3,7 +3,8 @@
 use crate::config::executors::ExecutorTable;
 use crate::config::models::ModelsTable;
 use crate::workspace::servers::ServerTable;
-use planwright_core::policy::TimeSpan;
+use planwright_core::plan::Budget;
+use planwright_core::policy::{Mode, TimeSpan};
 use planwright_core::tool::EffectClass;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -16,6 +17,35 @@ use std::path::PathBuf;
 pub(super) struct ChatTable {
     pub(super) max_calls: Option<u64>,
     pub(super) max_tokens: Option<u64>,
+}
+
+/// `[gateway]`: what becomes of calls that a person would have to agree to, and what the session of
+/// a client may spend.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct GatewayTable {
+    pub(super) mode: Option<Mode>,
+    pub(super) max_calls: Option<u64>,
+    pub(super) max_seconds: Option<f64>,
+    pub(super) per_tool: BTreeMap<String, u64>,
+    pub(super) same_call: Option<u64>,
+}
+
+impl GatewayTable {
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode.unwrap_or(Mode::Enforce)
+    }
+
+    /// What the session of one client may spend.
+    pub(crate) fn budget(&self) -> Budget {
+        Budget {
+            calls: self.max_calls,
+            per_tool: self.per_tool.clone(),
+            seconds: self.max_seconds,
+            tokens: None,
+            same_call: self.same_call,
+        }
+    }
 }
 
 /// How long plans are waited for and kept. 0 days mean: for ever.

@@ -1,0 +1,90 @@
+//! Clients of the gateway that wait for their session to begin, and the calls whose answers they
+//! want as the server gave them.
+
+use crate::port::{AnswerSink, BoxFuture, ProgressSink};
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::model::WantedCall;
+use planwright_core::run::{AgentCall, ClientTerms, StepError};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+use tokio_util::sync::DropGuard;
+
+/// Where a call of a client stands.
+#[derive(Debug)]
+pub(crate) enum ClientOutcome {
+    Ended(Result<Value, StepError>),
+    /// The run of the call waits for a person.
+    Parked(RunId),
+}
+
+/// The way from a client to the run of its session.
+pub(crate) trait ClientCalls: Send + Sync + fmt::Debug {
+    /// Has the session decide about a call. What it agrees to is journaled, and not made yet.
+    fn decide(
+        &self,
+        wanted: WantedCall,
+        terms: ClientTerms,
+    ) -> BoxFuture<'static, Result<AgentCall, StepError>>;
+
+    /// Makes a call that was decided on, or goes on with it, until it ends or waits for a person.
+    fn make(&self, call: AgentCall) -> BoxFuture<'static, ClientOutcome>;
+}
+
+/// What the client of one call wants to hear.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ClientEars {
+    pub(crate) answer: AnswerSink,
+    pub(crate) progress: ProgressSink,
+}
+
+/// The session of a client, which ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ClientWork {
+    pub(crate) calls: Arc<dyn ClientCalls>,
+    pub(crate) _ends: DropGuard,
+}
+
+/// The clients of this engine.
+#[derive(Debug, Default)]
+pub(crate) struct Clients(Mutex<Registry>);
+
+#[derive(Debug, Default)]
+struct Registry {
+    expected: BTreeMap<PlanId, oneshot::Sender<ClientWork>>,
+    ears: BTreeMap<RunId, ClientEars>,
+}
+
+impl Clients {
+    /// A client waits for the session with this plan.
+    pub(crate) fn expect(&self, plan: &PlanId) -> oneshot::Receiver<ClientWork> {
+        let (sender, receiver) = oneshot::channel();
+        self.registry().expected.insert(plan.clone(), sender);
+        receiver
+    }
+
+    /// The client that waits for this plan, if its process is this one.
+    pub(crate) fn take(&self, plan: &PlanId) -> Option<oneshot::Sender<ClientWork>> {
+        self.registry().expected.remove(plan)
+    }
+
+    /// A client listens to the call of this run.
+    pub(crate) fn listen(&self, run: &RunId, ears: ClientEars) {
+        self.registry().ears.insert(run.clone(), ears);
+    }
+
+    /// The client of this run's call, if it has one.
+    pub(crate) fn ears(&self, run: &RunId) -> Option<ClientEars> {
+        self.registry().ears.get(run).cloned()
+    }
+
+    pub(crate) fn stop_listening(&self, run: &RunId) {
+        self.registry().ears.remove(run);
+    }
+
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

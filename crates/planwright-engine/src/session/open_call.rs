@@ -1,0 +1,145 @@
+//! One call of a client, until it ends.
+
+use crate::context::{ClientEars, ClientOutcome, ClientWork};
+use crate::engine::Engine;
+use crate::journal::load::LoadError;
+use crate::port::{AnswerSink, ProgressSink};
+use crate::run::undo::load_any_run;
+use planwright_core::id::RunId;
+use planwright_core::model::WantedCall;
+use planwright_core::run::{
+    AgentCall, CallFate, ClientTerms, Run, StepError, StepErrorCode, StoredValue,
+};
+use serde_json::Value;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A call as a client wants it.
+#[derive(Debug)]
+pub struct WantedByClient {
+    /// The name of the tool, in full.
+    pub tool: String,
+    /// The arguments.
+    pub args: Value,
+    /// A person can be asked about it while the client waits.
+    pub attended: bool,
+    /// Told how far the call is.
+    pub progress: ProgressSink,
+}
+
+/// What comes of a call.
+#[derive(Debug)]
+pub struct ClientAnswer {
+    /// The value of the call, or why there is none.
+    pub outcome: Result<Value, StepError>,
+    /// The server's own answer, without secrets.
+    pub answer: Option<Value>,
+}
+
+/// Where a call stands.
+#[derive(Debug)]
+pub enum CallEvent {
+    /// Its run waits for a person. Once that is decided, [`OpenCall::advance`] goes on.
+    Asks(Box<Run>),
+    /// It is over.
+    Ended(ClientAnswer),
+}
+
+/// A call that a session agreed to make.
+pub struct OpenCall {
+    engine: Engine,
+    work: Arc<ClientWork>,
+    call: AgentCall,
+    run: RunId,
+    answer: Arc<Mutex<Option<Value>>>,
+}
+
+impl fmt::Debug for OpenCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenCall")
+            .field("run", &self.run)
+            .finish_non_exhaustive()
+    }
+}
+
+impl OpenCall {
+    pub(super) async fn begin(
+        engine: &Engine,
+        work: &Arc<ClientWork>,
+        wanted: WantedByClient,
+        terms: ClientTerms,
+    ) -> Result<Self, StepError> {
+        let call = WantedCall {
+            id: String::new(),
+            name: wanted.tool,
+            args: wanted.args,
+        };
+        let call = work.calls.decide(call, terms).await?;
+        let CallFate::Run(run) = &call.fate else {
+            return Err(StepError::new(
+                StepErrorCode::Stopped,
+                "the call was not agreed to",
+            ));
+        };
+        let run = run.clone();
+        let answer = Arc::<Mutex<Option<Value>>>::default();
+        let heard = Arc::clone(&answer);
+        let ears = ClientEars {
+            answer: AnswerSink::new(move |said| {
+                *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(said.clone());
+            }),
+            progress: wanted.progress,
+        };
+        engine.context.clients.listen(&run, ears);
+        Ok(Self {
+            engine: engine.clone(),
+            work: Arc::clone(work),
+            call,
+            run,
+            answer,
+        })
+    }
+
+    /// The run that makes the call.
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Why the call would have been refused, had the gateway been told to enforce.
+    pub fn let_through(&self) -> Option<&StepError> {
+        self.call.let_through.as_ref()
+    }
+
+    /// Goes on until the call ends or waits for a person.
+    pub async fn advance(&self) -> CallEvent {
+        let outcome = match self.work.calls.make(self.call.clone()).await {
+            ClientOutcome::Parked(run) => match load_any_run(&self.engine.context, &run).await {
+                Ok((run, _)) => return CallEvent::Asks(Box::new(run)),
+                Err(error) => Err(unreadable(&error)),
+            },
+            ClientOutcome::Ended(outcome) => outcome,
+        };
+        CallEvent::Ended(ClientAnswer {
+            outcome,
+            answer: self.take_answer(),
+        })
+    }
+
+    fn take_answer(&self) -> Option<Value> {
+        let mut kept = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        // What nests too deep to be searched for secrets is not passed on.
+        let mut answer = kept.take().filter(StoredValue::can_keep)?;
+        self.engine.redaction().redactor().value(&mut answer);
+        Some(answer)
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        self.engine.context.clients.stop_listening(&self.run);
+    }
+}
+
+fn unreadable(error: &LoadError) -> StepError {
+    StepError::new(StepErrorCode::PlanUnavailable, error.to_string())
+}

@@ -1,0 +1,62 @@
+//! Calls whose question is with a client of the modern era, until it makes the call again.
+
+use planwright_core::run::Run;
+use planwright_core::tool::ToolName;
+use planwright_engine::OpenCall;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The time a person may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// The most calls that wait for an answer.
+const MAX_PENDING: usize = 64;
+
+/// A call that waits for what a person says.
+#[derive(Debug)]
+pub(super) struct PendingCall {
+    pub(super) call: OpenCall,
+    pub(super) run: Box<Run>,
+    pub(super) tool: ToolName,
+    pub(super) args: Map<String, Value>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct PendingCalls(Mutex<HashMap<String, (Instant, PendingCall)>>);
+
+impl PendingCalls {
+    /// Keeps a call, and returns the word by which its answer is known. The call comes back if too
+    /// many wait.
+    pub(super) fn keep(&self, call: PendingCall) -> Result<String, Box<PendingCall>> {
+        let word = || Some((getrandom::u64().ok()?, getrandom::u64().ok()?));
+        let mut pending = self.pending();
+        pending.retain(|_, (asked, _)| asked.elapsed() < PATIENCE);
+        let Some((first, second)) = word().filter(|_| pending.len() < MAX_PENDING) else {
+            return Err(Box::new(call));
+        };
+        let state = format!("{first:016x}{second:016x}");
+        pending.insert(state.clone(), (Instant::now(), call));
+        Ok(state)
+    }
+
+    /// Takes the call that was kept under this word, once, if the client makes exactly that call
+    /// again.
+    pub(super) fn take(
+        &self,
+        state: &str,
+        tool: &ToolName,
+        args: &Map<String, Value>,
+    ) -> Option<PendingCall> {
+        let mut pending = self.pending();
+        let is_same = pending.get(state).is_some_and(|(asked, call)| {
+            asked.elapsed() < PATIENCE && call.tool == *tool && call.args == *args
+        });
+        let taken = is_same.then(|| pending.remove(state)).flatten()?;
+        Some(taken.1)
+    }
+
+    fn pending(&self) -> MutexGuard<'_, HashMap<String, (Instant, PendingCall)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

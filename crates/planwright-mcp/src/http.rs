@@ -1,0 +1,123 @@
+//! The same servers over HTTP, for callers that the service has recognised.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use http_body_util::combinators::BoxBody;
+use planwright_core::digest::Digest;
+use planwright_core::policy::Permission;
+use planwright_core::principal::Principal;
+use rmcp::handler::server::ServerHandler;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// The header by which clients of the earlier era name their session.
+const SESSION: &str = "mcp-session-id";
+/// Sessions of clients of the earlier era at once.
+const MAX_SESSIONS: usize = 256;
+/// The largest message of a client.
+pub const MAX_BODY: usize = 4 << 20;
+
+/// The caller of a request, as its token says.
+#[derive(Debug, Clone)]
+pub struct HttpCaller {
+    /// The owner of the token.
+    pub principal: Principal,
+    /// What the token and the policy let its owner do.
+    pub allowed: Vec<Permission>,
+    /// The hash of the token: a session belongs to the token that began it.
+    pub credential: Digest,
+}
+
+/// A server at an address of the service.
+pub struct HttpServer<S> {
+    service: StreamableHttpService<S, LocalSessionManager>,
+    manager: Arc<LocalSessionManager>,
+    owners: Mutex<BTreeMap<String, Digest>>,
+}
+
+impl<S> std::fmt::Debug for HttpServer<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpServer").finish_non_exhaustive()
+    }
+}
+
+/// Why a request is not handed to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HttpRefusal {
+    /// The session is unknown, or another caller's.
+    #[error("there is no such session: begin one with initialize")]
+    NoSession,
+    /// Too many sessions are open.
+    #[error("{MAX_SESSIONS} sessions are open: close one, or try again later")]
+    TooManySessions,
+}
+
+/// What a client is answered, perhaps as a stream of events.
+pub type HttpAnswer = http::Response<BoxBody<Bytes, Infallible>>;
+
+impl<S: ServerHandler + Clone + Send + Sync + 'static> HttpServer<S> {
+    /// Serves clones of this server until `stop` is cancelled. Host and origin are checked by the
+    /// service in front of it.
+    pub fn new(server: S, stop: CancellationToken) -> Self {
+        let manager = Arc::<LocalSessionManager>::default();
+        let mut config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .disable_allowed_origins();
+        config.cancellation_token = stop;
+        config.max_request_body_bytes = MAX_BODY;
+        let service =
+            StreamableHttpService::new(move || Ok(server.clone()), Arc::clone(&manager), config);
+        Self {
+            service,
+            manager,
+            owners: Mutex::default(),
+        }
+    }
+
+    /// Answers one request of a caller.
+    pub async fn handle(
+        &self,
+        caller: HttpCaller,
+        request: http::Request<Bytes>,
+    ) -> Result<HttpAnswer, HttpRefusal> {
+        let credential = caller.credential;
+        match session_of(request.headers()) {
+            // An answer to a question counts only from the caller that was asked.
+            Some(id) if self.owners().get(&id) != Some(&credential) => {
+                return Err(HttpRefusal::NoSession);
+            }
+            Some(_) => {}
+            None => self.make_room().await?,
+        }
+        let mut request = request.map(Full::new);
+        request.extensions_mut().insert(caller);
+        let answer = self.service.handle(request).await;
+        if let Some(id) = session_of(answer.headers()) {
+            self.owners().entry(id).or_insert(credential);
+        }
+        Ok(answer)
+    }
+
+    /// Forgets sessions that are over, and refuses a client that could not have one.
+    async fn make_room(&self) -> Result<(), HttpRefusal> {
+        let sessions = self.manager.sessions.read().await;
+        let mut owners = self.owners();
+        owners.retain(|id, _| sessions.contains_key(id.as_str()));
+        if sessions.len() >= MAX_SESSIONS {
+            return Err(HttpRefusal::TooManySessions);
+        }
+        Ok(())
+    }
+
+    fn owners(&self) -> MutexGuard<'_, BTreeMap<String, Digest>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn session_of(headers: &http::HeaderMap) -> Option<String> {
+    Some(headers.get(SESSION)?.to_str().ok()?.to_owned())
+}
