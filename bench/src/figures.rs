@@ -295,6 +295,10 @@ fn calls_of_a_server(table: &mut Table, dir: &Path) -> Result<()> {
         "the same through the client, p50",
         micros(trips.through_client),
     );
+    table.note(
+        "the same in a session of the gateway, journaled, p50",
+        micros(trips.through_session),
+    );
     table.bar(
         "MCP call: ms above the server's round trip",
         trips.overhead_ms(),

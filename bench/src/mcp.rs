@@ -2,10 +2,16 @@
 //! itself, answering lines over its pipes; the same lines are first written and read by hand.
 
 use anyhow::{Context as _, Result, bail, ensure};
+use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::mcp::{McpOptions, McpServers, ServerSpec, ServerState, Transport};
+use planwright_adapters::sqlite::SqliteStore;
+use planwright_core::plan::Budget;
+use planwright_core::policy::{Mode, Policy};
+use planwright_core::principal::Principal;
 use planwright_core::tool::ToolName;
 use planwright_engine::memory::MemoryArtifacts;
 use planwright_engine::port::{AnswerSink, Call, ProgressSink, Tools as _};
+use planwright_engine::{CallEvent, Engine, Session, SessionTerms, WantedByClient};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -23,6 +29,8 @@ const CALLS: usize = 300;
 pub(crate) struct RoundTrips {
     pub(crate) by_hand: Duration,
     pub(crate) through_client: Duration,
+    /// As calls of a session of the gateway, each journaled before it is made and after it came back.
+    pub(crate) through_session: Duration,
 }
 
 impl RoundTrips {
@@ -41,23 +49,29 @@ pub(crate) fn round_trips(dir: &Path) -> Result<RoundTrips> {
         .build()?;
     let mut by_hand = ByHand::start()?;
     let servers = runtime.block_on(connect(dir))?;
+    let session = runtime.block_on(open_session(dir, &servers))?;
     let mut hand = Vec::new();
     let mut client = Vec::new();
+    let mut journaled = Vec::new();
     for round in 0..=ROUNDS {
         let measured = (
             by_hand.calls()?,
             runtime.block_on(through_client(&servers))?,
+            runtime.block_on(through_session(&session))?,
         );
         // In the first round everything is cold.
         if round > 0 {
             hand.extend(measured.0);
             client.extend(measured.1);
+            journaled.extend(measured.2);
         }
     }
+    runtime.block_on(session.close());
     runtime.block_on(servers.close());
     Ok(RoundTrips {
         by_hand: median(hand),
         through_client: median(client),
+        through_session: median(journaled),
     })
 }
 
@@ -134,6 +148,52 @@ async fn connect(dir: &Path) -> Result<McpServers> {
         Some(ServerState::Connected(_)) => Ok(servers),
         other => bail!("the echo server did not start: {other:?}"),
     }
+}
+
+/// A session over a store on the disk, with a policy that lets the server be called.
+async fn open_session(dir: &Path, servers: &McpServers) -> Result<Session> {
+    let store = Arc::new(SqliteStore::open(&dir.join("planwright.db"))?);
+    let artifacts = Arc::new(FileArtifacts::new(dir.join("artifacts")));
+    let policy = json!({ "rules": [{ "tool": "echo.*", "then": "allow" }] });
+    let policy = Policy::read(&serde_json::from_value(policy)?)?;
+    let engine = Engine::builder(Arc::new(servers.clone()))
+        .store(store, artifacts)
+        .policy(Arc::new(policy))
+        .build();
+    let terms = SessionTerms {
+        client: "bench".to_owned(),
+        agent: Principal::agent("bench"),
+        mode: Mode::Enforce,
+        owner: Principal::person("bench"),
+        budget: Budget::default(),
+        servers: ["echo".to_owned()].into(),
+    };
+    Ok(engine.sessions().open(terms).await?)
+}
+
+/// Calls of a session. Fewer than the others: each costs commits.
+async fn through_session(session: &Session) -> Result<Vec<Duration>> {
+    let mut times = Vec::with_capacity(CALLS / 3);
+    for _ in 0..CALLS / 3 {
+        let started = Instant::now();
+        let wanted = WantedByClient {
+            tool: "echo.echo".to_owned(),
+            args: json!({ "text": TEXT }),
+            attended: false,
+            progress: ProgressSink::default(),
+        };
+        let call = session.call(wanted).await;
+        let call = call.map_err(|error| anyhow::anyhow!("{}: {}", error.code, error.message))?;
+        let CallEvent::Ended(answer) = call.advance().await else {
+            bail!("the call waits for a person");
+        };
+        times.push(started.elapsed());
+        ensure!(
+            answer.outcome.is_ok_and(|value| value == TEXT),
+            "another answer"
+        );
+    }
+    Ok(times)
 }
 
 async fn through_client(servers: &McpServers) -> Result<Vec<Duration>> {

@@ -5,6 +5,11 @@ use crate::workbench::{Bench, Running};
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The longest wait for what a command said last.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The width of a terminal, unless a test says otherwise.
 const COLUMNS: u16 = 160;
@@ -15,6 +20,7 @@ pub struct Terminal {
     running: Running,
     keyboard: std::fs::File,
     screen: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
 }
 
 impl Terminal {
@@ -67,7 +73,7 @@ impl Terminal {
         let seen = Arc::clone(&screen);
         let mut cursor = keyboard.try_clone().unwrap();
         // Ends with the terminal: reading fails once no process holds its other side.
-        std::thread::spawn(move || {
+        let reading = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
                 let text = String::from_utf8_lossy(&buffer[..count]);
@@ -82,6 +88,7 @@ impl Terminal {
             running,
             keyboard,
             screen,
+            reader: reading,
         }
     }
 
@@ -102,10 +109,15 @@ impl Terminal {
         self.running.interrupt();
     }
 
-    /// Waits for the command to end and returns its exit code.
+    /// Waits for the command to end and returns its exit code. What it said last is on the screen by
+    /// then, unless a process that it left behind holds the terminal open.
     #[track_caller]
     pub fn ends(&mut self) -> Option<i32> {
         wait_until("the command to end", || self.running.is_over());
+        let since = Instant::now();
+        while !self.reader.is_finished() && since.elapsed() < LAST_WORDS {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         self.running.exit_code()
     }
 }
