@@ -19,6 +19,7 @@ mod edit;
 mod examples;
 mod execution;
 mod foreign_stores;
+mod hooks;
 mod injection;
 mod input;
 mod lifecycle;

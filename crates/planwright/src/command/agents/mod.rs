@@ -1,0 +1,3 @@
+//! Commands for the clients that agents work in: their hooks, and their configuration.
+
+pub(crate) mod hook;
