@@ -26,6 +26,8 @@ pub enum AgentClient {
     Cursor,
     /// Goose.
     Goose,
+    /// The pi coding agent.
+    Pi,
 }
 
 impl AgentClient {
@@ -37,6 +39,7 @@ impl AgentClient {
             Self::Gemini => "gemini",
             Self::Cursor => "cursor",
             Self::Goose => "goose",
+            Self::Pi => "pi",
         }
     }
 }
@@ -120,7 +123,8 @@ impl ClientTool {
             AgentClient::ClaudeCode
             | AgentClient::Codex
             | AgentClient::Gemini
-            | AgentClient::Cursor => Err(ParseClientToolError::Incomplete(name.to_owned())),
+            | AgentClient::Cursor
+            | AgentClient::Pi => Err(ParseClientToolError::Incomplete(name.to_owned())),
         }
     }
 

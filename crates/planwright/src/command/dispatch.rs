@@ -1,6 +1,6 @@
 //! Runs the command that was named, on the runtime it needs.
 
-use crate::command::agents::hook;
+use crate::command::agents::{hook, setup};
 use crate::command::args::{Cli, Command};
 use crate::command::audit::{log, receipt, replay, stats, verify, watch};
 use crate::command::execution::{
@@ -118,6 +118,8 @@ fn depends_on_trust(command: &Command) -> bool {
             | Command::Stats(_)
             | Command::Store(_)
             | Command::Token(_)
+            // What it writes does not depend on the folder.
+            | Command::Setup(_)
             // These say themselves what is not trusted.
             | Command::Servers(_)
             | Command::Models(_)
@@ -154,6 +156,7 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
                 PolicyCommand::Check { .. } | PolicyCommand::List | PolicyCommand::Remove { .. },
         }) => Ok(Exit::Done),
         Command::New(args) => new::run(&context, &args),
+        Command::Setup(args) => setup::run(&context, &args),
         Command::Create(args) => Box::pin(create::run(&context, &args)).await,
         Command::Regenerate(args) => Box::pin(regenerate::run(&context, &args)).await,
         Command::Import(args) => import::run(&context, &args).await,

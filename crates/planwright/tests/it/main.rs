@@ -40,6 +40,7 @@ mod screens;
 mod secrets;
 mod servers;
 mod service;
+mod setup;
 mod sinks;
 mod stores;
 mod telemetry;

@@ -144,6 +144,8 @@ fn tool_use(client: AgentClient, answer: &Answer) -> Output {
             "user_message": reason,
             "agent_message": reason,
         })),
+        // Our own extension reads it.
+        (AgentClient::Pi, word) => Output::json(json!({ "decision": word, "reason": reason })),
         // They know no `allow` that is more than silence.
         (AgentClient::Codex | AgentClient::Gemini | AgentClient::Goose, "allow") => silence(client),
         (AgentClient::Codex, _) => Output::json(json!({ "hookSpecificOutput": {
@@ -159,7 +161,7 @@ fn tool_use(client: AgentClient, answer: &Answer) -> Output {
 /// No opinion. Some clients take an empty answer for a broken one.
 fn silence(client: AgentClient) -> Output {
     match client {
-        AgentClient::Gemini | AgentClient::Cursor => Output::json(json!({})),
+        AgentClient::Gemini | AgentClient::Cursor | AgentClient::Pi => Output::json(json!({})),
         AgentClient::ClaudeCode | AgentClient::Codex | AgentClient::Goose => Output::nothing(),
     }
 }
@@ -201,12 +203,13 @@ fn permission(client: AgentClient, answer: &Answer) -> Output {
 fn session(client: AgentClient, answer: &Answer) -> Output {
     match answer {
         Answer::Context(text) => match client {
-            AgentClient::ClaudeCode | AgentClient::Codex | AgentClient::Gemini => {
-                Output::json(json!({ "hookSpecificOutput": {
+            AgentClient::ClaudeCode
+            | AgentClient::Codex
+            | AgentClient::Gemini
+            | AgentClient::Pi => Output::json(json!({ "hookSpecificOutput": {
                     "hookEventName": "SessionStart",
                     "additionalContext": cut(text),
-                } }))
-            }
+                } })),
             AgentClient::Cursor => Output::json(json!({ "additional_context": cut(text) })),
             // It reads nothing that a hook says then.
             AgentClient::Goose => Output::nothing(),

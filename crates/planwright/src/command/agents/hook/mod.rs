@@ -44,6 +44,7 @@ enum ClientName {
     Gemini,
     Cursor,
     Goose,
+    Pi,
 }
 
 impl From<ClientName> for AgentClient {
@@ -54,6 +55,7 @@ impl From<ClientName> for AgentClient {
             ClientName::Gemini => Self::Gemini,
             ClientName::Cursor => Self::Cursor,
             ClientName::Goose => Self::Goose,
+            ClientName::Pi => Self::Pi,
         }
     }
 }

@@ -49,7 +49,8 @@ impl Payload {
             AgentClient::ClaudeCode
             | AgentClient::Codex
             | AgentClient::Gemini
-            | AgentClient::Cursor => "hook_event_name",
+            | AgentClient::Cursor
+            | AgentClient::Pi => "hook_event_name",
         };
         let name = self.text(key)?;
         if known.contains(&name) {
@@ -113,7 +114,7 @@ impl Payload {
             AgentClient::ClaudeCode => Some("CLAUDE_PROJECT_DIR"),
             AgentClient::Gemini => Some("GEMINI_PROJECT_DIR"),
             AgentClient::Cursor => Some("CURSOR_PROJECT_DIR"),
-            AgentClient::Codex | AgentClient::Goose => None,
+            AgentClient::Codex | AgentClient::Goose | AgentClient::Pi => None,
         };
         let named = variable
             .and_then(std::env::var_os)

@@ -30,9 +30,11 @@ pub(super) fn start(
     payload: &Payload,
 ) -> Result<Answer, String> {
     let event = match payload.client {
-        AgentClient::ClaudeCode | AgentClient::Codex | AgentClient::Gemini | AgentClient::Goose => {
-            "SessionStart"
-        }
+        AgentClient::ClaudeCode
+        | AgentClient::Codex
+        | AgentClient::Gemini
+        | AgentClient::Goose
+        | AgentClient::Pi => "SessionStart",
         AgentClient::Cursor => "sessionStart",
     };
     payload.event(&[event])?;

@@ -18,6 +18,7 @@ pub(super) fn before_tool(
 ) -> Result<Answer, String> {
     let events: &[&str] = match payload.client {
         AgentClient::ClaudeCode | AgentClient::Codex | AgentClient::Goose => &["PreToolUse"],
+        AgentClient::Pi => &["tool_call"],
         AgentClient::Gemini => &["BeforeTool"],
         AgentClient::Cursor => &["preToolUse", "beforeMCPExecution", "beforeShellExecution"],
     };
@@ -25,7 +26,7 @@ pub(super) fn before_tool(
     let (tool, verdict) = judge(printer, dir, payload, event)?;
     // One event of one client does not know how to ask.
     let can_ask = match payload.client {
-        AgentClient::ClaudeCode => true,
+        AgentClient::ClaudeCode | AgentClient::Pi => true,
         AgentClient::Cursor => event != "preToolUse",
         AgentClient::Codex | AgentClient::Gemini | AgentClient::Goose => false,
     };
@@ -53,7 +54,10 @@ pub(super) fn on_permission(
 ) -> Result<Answer, String> {
     match payload.client {
         AgentClient::ClaudeCode | AgentClient::Codex => {}
-        other @ (AgentClient::Gemini | AgentClient::Cursor | AgentClient::Goose) => {
+        other @ (AgentClient::Gemini
+        | AgentClient::Cursor
+        | AgentClient::Goose
+        | AgentClient::Pi) => {
             return Err(format!("{} has no such hook", other.as_str()));
         }
     }
