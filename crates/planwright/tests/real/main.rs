@@ -6,9 +6,11 @@
 )]
 
 mod agent_clients;
+mod agent_examples;
 mod calls;
 mod crash;
 mod http;
 mod listing;
+mod pi_extension;
 mod questions;
 mod trouble;
