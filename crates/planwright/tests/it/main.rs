@@ -42,6 +42,7 @@ mod servers;
 mod service;
 mod setup;
 mod sinks;
+mod skill;
 mod stores;
 mod telemetry;
 mod templates;

@@ -449,3 +449,34 @@ fn what_is_not_understood_is_left_as_it_is() {
         assert_eq!(files(bench.home()), before, "{client} {text}");
     }
 }
+
+#[test]
+fn planwright_is_not_its_own_server() {
+    for client in ["claude-code", "vscode"] {
+        let bench = Bench::new();
+        setup(&bench, &[client, "--scope", "project", "--yes"]).ends(0);
+        bench.run(&["trust", "--yes"]).ends(0);
+        let listed = bench.run(&["servers", "list", "--json"]);
+        assert!(
+            listed.out.contains("not its own server"),
+            "{client}: {listed:#?}"
+        );
+        // It would start itself, and that one itself again.
+        let tools = bench.run(&["tools", "--json"]).ends(0);
+        assert!(!tools.out.contains("plan_propose"), "{client}: {tools:#?}");
+    }
+}
+
+#[test]
+fn the_version_of_a_file_is_its_own() {
+    let bench = Bench::new();
+    write(
+        &bench,
+        ".cursor/hooks.json",
+        "{ \"version\": 2, \"hooks\": {} }\n",
+    );
+    setup(&bench, &["cursor", "--yes"]).ends(0);
+    let hooks: Value = serde_json::from_str(&read(&bench, ".cursor/hooks.json")).unwrap();
+    assert_eq!(hooks["version"], 2);
+    assert_eq!(hooks["hooks"]["beforeMCPExecution"][0]["failClosed"], true);
+}

@@ -48,6 +48,13 @@ impl Edit {
     /// The text with the change made.
     pub(super) fn make(&self, text: &str) -> Result<String, String> {
         match self {
+            // The version of a file that is there is its own.
+            Self::JsonMember { path, key, .. }
+                if path.is_empty()
+                    && json_text::value_at(text, std::slice::from_ref(key))?.is_some() =>
+            {
+                Ok(text.to_owned())
+            }
             Self::JsonMember { path, key, value } => json_text::set_member(text, path, key, value),
             Self::JsonHook { path, value } => {
                 // One of an earlier version, or of another place of the program.

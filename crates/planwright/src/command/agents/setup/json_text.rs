@@ -580,4 +580,51 @@ mod tests {
             assert!(set.is_err(), "{file}");
         }
     }
+
+    /// Files cut off, doubled and with wrong signs in them: an edit is made or refused, and what is
+    /// made can be read and taken back.
+    #[test]
+    fn no_file_makes_an_edit_that_cannot_be_read() {
+        let signs = [
+            "{", "}", "[", "]", ",", ":", "\"", "\\", "/*", "*/", "//", "\n", "ä", "1",
+        ];
+        let mut dice = 0x2545_f491_4f6c_dd1d_u64;
+        let mut roll = |below: usize| {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            usize::try_from(dice % 1_000_003).unwrap() % below.max(1)
+        };
+        let entry = json!({ "command": "planwright" });
+        let at = path(&["mcpServers"]);
+        let mut made = 0;
+        for _ in 0..20_000 {
+            let mut file = FILES[roll(FILES.len())].to_owned();
+            for _ in 0..roll(3) {
+                let places: Vec<usize> = file.char_indices().map(|(at, _)| at).collect();
+                let place = places.get(roll(places.len())).copied().unwrap_or(0);
+                match roll(3) {
+                    0 => file.truncate(place),
+                    1 => file.insert_str(place, signs[roll(signs.len())]),
+                    _ if file.is_empty() => {}
+                    _ => drop(file.remove(place)),
+                }
+            }
+            let Ok(set) = set_member(&file, &at, "planwright", &entry) else {
+                continue;
+            };
+            made += 1;
+            let found = value_at(&set, &path(&["mcpServers", "planwright"])).unwrap();
+            assert_eq!(found, Some(entry.clone()), "{file:?} {set:?}");
+            let back = remove_member(&set, &at, "planwright").unwrap();
+            value_at(&back, &[]).unwrap();
+            let hooked = add_element(&set, &path(&["hooks", "x"]), &entry);
+            if let Ok(hooked) = hooked {
+                let is_it = |value: &Value| *value == entry;
+                let back = remove_elements(&hooked, &path(&["hooks", "x"]), &is_it).unwrap();
+                value_at(&back, &[]).unwrap();
+            }
+        }
+        assert!(made > 2_000, "{made}");
+    }
 }
