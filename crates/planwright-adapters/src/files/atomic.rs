@@ -52,6 +52,21 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<(), WriteFileError> {
     replace(directory, path, bytes).map_err(failed)
 }
 
+/// Waits for other processes that change the file at `path`, and keeps them out until the returned
+/// file is dropped. The lock is a file beside it: `path` itself is replaced by every write.
+pub fn lock_beside(path: &Path) -> io::Result<File> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&name)?;
+    file.lock()?;
+    Ok(file)
+}
+
 fn replace(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (temporary, file) = create_temporary(directory)?;
     let temporary = Temporary {

@@ -9,6 +9,6 @@ mod snapshot;
 
 pub use artifacts::FileArtifacts;
 pub(crate) use atomic::create_temporary;
-pub use atomic::{WriteFileError, atomic_write};
+pub use atomic::{WriteFileError, atomic_write, lock_beside};
 pub use projection::{Draft, Projection};
 pub use snapshot::WorkspaceSurroundings;

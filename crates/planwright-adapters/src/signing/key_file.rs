@@ -1,14 +1,14 @@
 //! The file that holds the user's key, for its owner only.
 
 use super::key::{SEED_BYTES, SigningKey};
-use crate::files::create_temporary;
+use crate::files::{create_temporary, lock_beside};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustix::process::{geteuid, getuid};
 use serde::{Deserialize, Serialize};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use zeroize::{Zeroize as _, Zeroizing};
 
@@ -115,7 +115,8 @@ impl SigningKey {
             .mode(0o700)
             .create(directory);
         made.map_err(&failed)?;
-        let _turn = lock(path).map_err(&failed)?;
+        // Others may be making the same key.
+        let _turn = lock_beside(path).map_err(&failed)?;
         if let Some(key) = Self::read(path, origin)? {
             return Ok(key);
         }
@@ -159,20 +160,6 @@ fn failed_at(path: &Path) -> impl Fn(io::Error) -> KeyFileError {
         path: path.clone(),
         source,
     }
-}
-
-/// Waits for other processes that make the same key.
-fn lock(path: &Path) -> io::Result<File> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&name)?;
-    file.lock()?;
-    Ok(file)
 }
 
 #[cfg(test)]

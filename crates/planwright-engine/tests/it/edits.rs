@@ -1,6 +1,8 @@
 //! New versions: made to the version that was looked at, and agreed to for what changed.
 
-use crate::world::{World, approved, chain, document, options, person, report_of, status_of};
+use crate::world::{
+    World, approved, candidate_of, chain, document, options, person, report_of, status_of,
+};
 use planwright_core::id::PlanId;
 use planwright_core::plan::Edit;
 use planwright_core::principal::{Assurance, Principal};
@@ -26,12 +28,7 @@ fn set(path: &str, value: Value) -> Edit {
 }
 
 async fn since_agreed(engine: &Engine, id: &PlanId) -> Option<Reapproval> {
-    let (review, _) = engine.plans().load_review(id).await.unwrap();
-    let candidate = engine
-        .plans()
-        .candidate(&review, &Map::new())
-        .await
-        .unwrap();
+    let (review, candidate) = candidate_of(engine, id).await;
     engine.runs().reapproval(&review, &candidate).await.unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! Tools that only read and reach beyond this machine: what an executor wants to send there is asked
 //! about, unless the approver of the step said that it may.
 
-use crate::world::{document, options, person};
+use crate::world::{candidate_of, document, options, person};
 use planwright_core::id::PlanId;
 use planwright_core::model::WantedCall;
 use planwright_core::policy::LateChoice;
@@ -10,7 +10,7 @@ use planwright_core::run::{Run, Shown};
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::memory::ScriptedModel;
 use planwright_engine::{Engine, FunctionTools, GivenApproval, RunOptions};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
 /// What reached the tools, in order.
@@ -54,12 +54,7 @@ async fn propose(engine: &Engine, tool: &str) -> PlanId {
 
 /// Runs the plan, with policy's approval if it gives one, else with a person's and this choice.
 async fn run(engine: &Engine, id: &PlanId, late: Option<LateChoice>) -> (Run, bool) {
-    let (review, _) = engine.plans().load_review(id).await.unwrap();
-    let candidate = engine
-        .plans()
-        .candidate(&review, &Map::new())
-        .await
-        .unwrap();
+    let (review, candidate) = candidate_of(engine, id).await;
     let by_policy = engine.plans().consent_of_policy(&review, &candidate);
     let is_policys = by_policy.is_some();
     let approval = by_policy.unwrap_or_else(|| {

@@ -1,9 +1,12 @@
 //! Looking at a run before it ends, adjusting its plan, and going on with what was agreed to.
 
 use crate::faults::FaultyStore;
-use crate::world::{World, after, approved, document, entries, options, person, status_of};
+use crate::world::{
+    World, after, approve, approved, assert_waits_for_a_person, document, entries, options, person,
+    status_of,
+};
 use planwright_core::adjust::Assessment;
-use planwright_core::id::{PlanId, RunId};
+use planwright_core::id::RunId;
 use planwright_core::journal::StreamName;
 use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
@@ -88,16 +91,6 @@ async fn start(engine: &Engine, plan: Value, options: RunOptions) -> Run {
         .wait()
         .await
         .unwrap()
-}
-
-async fn approve_current(engine: &Engine, id: &PlanId) {
-    let (review, _) = engine.plans().load_review(id).await.unwrap();
-    let shown = Shown::Version(review.current().number);
-    engine
-        .plans()
-        .approve(id, &Map::new(), shown, &person(), Assurance::Terminal)
-        .await
-        .unwrap();
 }
 
 fn kinds(world: &World, run: &RunId) -> Vec<&'static str> {
@@ -186,7 +179,7 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
         ["b"]
     );
 
-    approve_current(&engine, &id).await;
+    approve(&engine, &id, &person()).await;
     let went_on = engine
         .runs()
         .resume(&id, options())
@@ -344,7 +337,7 @@ async fn cycle(world: &World, engine: &Engine, plan: Value, options: RunOptions)
     while let RunState::Adjusted { .. } = runs.last().unwrap().state() {
         let last = runs.last().unwrap();
         let id = last.plan().id().clone();
-        approve_current(engine, &id).await;
+        approve(engine, &id, &person()).await;
         runs.push(
             engine
                 .runs()
@@ -715,15 +708,7 @@ async fn policy_never_agrees_to_a_write() {
                 .by_policy,
             "{adjustment}"
         );
-        let refused = engine
-            .runs()
-            .continue_adjusted(run.id(), options())
-            .await
-            .unwrap_err();
-        assert!(
-            matches!(refused, StartRunError::Refused(ReviewRefusal::NotApproved)),
-            "{refused}"
-        );
+        assert_waits_for_a_person(&engine, run.id()).await;
         assert_eq!(world.called(), ["a", "b"]);
     }
 }
@@ -932,7 +917,7 @@ async fn whenever_the_store_dies_the_work_goes_on_once() {
                 if let RunState::Adjusted { .. } = run.state() {
                     let (review, _) = next.plans().load_review(&id).await.unwrap();
                     assert_eq!(review.current().number, 2, "crash at {at}");
-                    approve_current(&next, &id).await;
+                    approve(&next, &id, &person()).await;
                 } else if run.state().is_terminal() {
                     break;
                 }
@@ -979,7 +964,7 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
     supervisor.start_run(&id, reflecting(3)).await.unwrap();
     after(5_000).await;
     assert_eq!(world.called(), ["a", "b"]);
-    approve_current(&engine, &id).await;
+    approve(&engine, &id, &person()).await;
     after(5_000).await;
     assert_eq!(world.called(), ["a", "b", "b", "c"]);
     let (review, _) = engine.plans().load_review(&id).await.unwrap();

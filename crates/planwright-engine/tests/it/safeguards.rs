@@ -1,7 +1,10 @@
 //! What narrows a plan is never dropped, a person's pause is a person's to lift, and a step that
 //! others wait for is left out only by those who may agree to them.
 
-use crate::world::{World, after, approved, document, options, person, status_of};
+use crate::world::{
+    World, after, approve, approved, assert_waits_for_a_person, candidate_of, document, options,
+    person, status_of,
+};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
 use planwright_core::policy::{Policy, PolicyDocument, RolesTable};
@@ -11,9 +14,10 @@ use planwright_core::run::{Reflection, Refusal, Run, RunState, Shown};
 use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::StreamIndex as _;
 use planwright_engine::{
-    CommandError, Engine, PlannerOptions, RegenerateOrder, RunCommand, RunOptions, StartRunError,
+    CommandError, Engine, PlannerOptions, RegenerateOrder, RunCommand, RunHandle, RunOptions,
+    StartRunError,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// An engine whose policy allows everything and agrees to adjustments by itself.
@@ -37,12 +41,7 @@ fn agent() -> Principal {
 
 /// Runs the plan if policy alone lets it.
 async fn run_by_policy(engine: &Engine, id: &PlanId) -> Result<Run, StartRunError> {
-    let (review, _) = engine.plans().load_review(id).await.unwrap();
-    let candidate = engine
-        .plans()
-        .candidate(&review, &Map::new())
-        .await
-        .unwrap();
+    let (review, candidate) = candidate_of(engine, id).await;
     let approval = engine.plans().consent_of_policy(&review, &candidate);
     let options = RunOptions {
         approval,
@@ -50,17 +49,6 @@ async fn run_by_policy(engine: &Engine, id: &PlanId) -> Result<Run, StartRunErro
     };
     let mut handle = engine.runs().start(id, options).await?;
     Ok(handle.wait().await.unwrap())
-}
-
-/// A person agrees to the current version.
-async fn approve(engine: &Engine, id: &PlanId, by: &Principal) {
-    let (review, _) = engine.plans().load_review(id).await.unwrap();
-    let shown = Shown::Version(review.current().number);
-    engine
-        .plans()
-        .approve(id, &Map::new(), shown, by, Assurance::Terminal)
-        .await
-        .unwrap();
 }
 
 async fn propose(engine: &Engine, plan: Value) -> PlanId {
@@ -238,15 +226,7 @@ async fn policy_agrees_to_a_replacement_that_keeps_its_checks_and_not_to_a_plan_
     assert!(!how.by_policy, "{:?}", how.diff.safeguards);
     assert_eq!(how.diff.safeguards[0].to_string(), "step c: expect removed");
     let calls = world.made().len();
-    let refused = engine
-        .runs()
-        .continue_adjusted(run.id(), options())
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(refused, StartRunError::Refused(ReviewRefusal::NotApproved)),
-        "{refused}"
-    );
+    assert_waits_for_a_person(&engine, run.id()).await;
     assert_eq!(world.made().len(), calls);
 }
 
@@ -332,7 +312,9 @@ async fn children(world: &World, parent: &PlanId) -> Vec<RunId> {
 }
 
 /// A plan with a child that an agent starts.
-async fn parent_of_slow(engine: &Engine) -> PlanId {
+/// A parent and its child that are at work. The run is an agent's: what the agent may not do, the
+/// parent does not do for it.
+async fn run_parent_of_slow(engine: &Engine) -> (PlanId, RunHandle) {
     let mut child = slow();
     child["id"] = json!("child");
     engine
@@ -341,22 +323,18 @@ async fn parent_of_slow(engine: &Engine) -> PlanId {
         .await
         .unwrap();
     let parent = json!({"id": "top", "steps": [{"id": "c", "plan": {"id": "child"}}]});
-    approved(engine, parent).await
+    let id = approved(engine, parent).await;
+    let started = engine.runs().start(&id, RunOptions::new(agent())).await;
+    after(50).await;
+    (id, started.unwrap())
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_child_that_a_person_paused_with_its_parent_goes_on_with_it() {
     let world = World::new();
     let engine = world.engine("one");
-    let id = parent_of_slow(&engine).await;
-    // The run is an agent's: what it may not do, its parent does not do for it.
-    let mut handle = engine
-        .runs()
-        .start(&id, RunOptions::new(agent()))
-        .await
-        .unwrap();
+    let (id, mut handle) = run_parent_of_slow(&engine).await;
     let run = handle.run_id().clone();
-    after(50).await;
     let pause = RunCommand::Pause { by: person() };
     engine.runs().command(&run, pause).await.unwrap();
     handle.wait().await.unwrap();
@@ -377,14 +355,8 @@ async fn a_child_that_a_person_paused_with_its_parent_goes_on_with_it() {
 async fn a_child_that_a_person_paused_alone_stays_until_a_person_says_so() {
     let world = World::new();
     let engine = world.engine("one");
-    let id = parent_of_slow(&engine).await;
-    let mut handle = engine
-        .runs()
-        .start(&id, RunOptions::new(agent()))
-        .await
-        .unwrap();
+    let (id, mut handle) = run_parent_of_slow(&engine).await;
     let run = handle.run_id().clone();
-    after(50).await;
     let child_plan: PlanId = "child".parse().unwrap();
     let child = children(&world, &child_plan).await.remove(0);
     assert_ne!(child, run);

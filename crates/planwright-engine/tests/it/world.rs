@@ -7,6 +7,7 @@ use planwright_core::journal::{Entry, StreamName, decode};
 use planwright_core::plan::Document;
 use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal};
+use planwright_core::review::{Review, ReviewRefusal};
 use planwright_core::run::{
     Asked, CallEffect, Question, Run, RunEvent, RunReport, Shown, StepReport,
 };
@@ -14,7 +15,9 @@ use planwright_core::time::Timestamp;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, SequentialIds};
 use planwright_engine::port::{BoxFuture, Call, CallError, Clock, Outcome, OwnerId, Store, Tools};
-use planwright_engine::{ConcurrencyLimits, Engine, EngineBuilder, RunOptions};
+use planwright_engine::{
+    Candidate, ConcurrencyLimits, Engine, EngineBuilder, RunOptions, StartRunError,
+};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -497,19 +500,39 @@ pub(crate) async fn approved(engine: &Engine, value: Value) -> PlanId {
             .any(planwright_core::plan::Finding::is_error),
         "{findings:?}"
     );
+    approve(engine, review.id(), &person()).await;
+    review.id().clone()
+}
+
+/// A person agrees to the current version.
+pub(crate) async fn approve(engine: &Engine, id: &PlanId, by: &Principal) {
+    let (review, _) = engine.plans().load_review(id).await.unwrap();
     let shown = Shown::Version(review.current().number);
     engine
         .plans()
-        .approve(
-            review.id(),
-            &Map::new(),
-            shown,
-            &person(),
-            Assurance::Terminal,
-        )
+        .approve(id, &Map::new(), shown, by, Assurance::Terminal)
         .await
         .unwrap();
-    review.id().clone()
+}
+
+/// The plan as it is now, with what a run of it would do.
+pub(crate) async fn candidate_of(engine: &Engine, id: &PlanId) -> (Review, Candidate) {
+    let (review, _) = engine.plans().load_review(id).await.unwrap();
+    let candidate = engine.plans().candidate(&review, &Map::new()).await;
+    (review, candidate.unwrap())
+}
+
+/// A change that no person agreed to starts nothing.
+pub(crate) async fn assert_waits_for_a_person(engine: &Engine, run: &RunId) {
+    let refused = engine.runs().continue_adjusted(run, options()).await;
+    assert!(
+        matches!(
+            refused,
+            Err(StartRunError::Refused(ReviewRefusal::NotApproved))
+        ),
+        "{:?}",
+        refused.err()
+    );
 }
 
 pub(crate) fn report_of(run: &Run, step: &str) -> StepReport {

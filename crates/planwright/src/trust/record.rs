@@ -7,14 +7,12 @@
 use super::ownership::{self, ForeignFile};
 use crate::exit::{Exit, Failure};
 use crate::workspace::principal::is_agent;
-use planwright_adapters::files::atomic_write;
+use planwright_adapters::files::{atomic_write, lock_beside};
 use planwright_core::digest::Digest;
 use serde::{Deserialize, Serialize};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Larger files are not read.
@@ -225,7 +223,7 @@ impl Trust {
                 .create(directory);
             made.map_err(|error| failed(&error))?;
         }
-        let _lock = lock(path).map_err(|error| failed(&error))?;
+        let _lock = lock_beside(path).map_err(|error| failed(&error))?;
         let mut entries = load(path).map_err(unusable)?;
         change(folder, &mut entries);
         let content = TrustFile {
@@ -280,19 +278,6 @@ pub(crate) fn is_inside(path: &Path, directory: &Path) -> bool {
 
 fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-fn lock(path: &Path) -> std::io::Result<File> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&name)?;
-    file.lock()?;
-    Ok(file)
 }
 
 fn load(path: &Path) -> Result<Vec<TrustEntry>, String> {
