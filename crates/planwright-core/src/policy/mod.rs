@@ -6,6 +6,7 @@
 //! `decide`'s.
 
 mod always;
+mod client_call;
 mod document;
 mod grant;
 mod judge;
@@ -18,6 +19,7 @@ mod roles;
 mod time_span;
 
 pub use always::AlwaysRule;
+pub use client_call::{AgentClient, ClientTool, ClientVerdict, ParseClientToolError};
 pub use document::{
     AdjustmentConsent, ApprovalRules, Mode, OpenComments, Patterns, PolicyDocument, RolesTable,
     RuleDocument, Verdict,

@@ -54,6 +54,11 @@ impl ToolPattern {
         self.exact.matches(&name.server.exact, &name.tool.exact)
     }
 
+    /// The part that names servers, as it is written.
+    pub(super) fn server_text(&self) -> Option<&str> {
+        split_tool_name(&self.source).map(|(server, _)| server)
+    }
+
     /// Returns whether this name, or one that looks like it, is meant.
     pub fn matches_alike(&self, name: &FoldedName) -> bool {
         self.matches_exactly(name) || self.folded.matches(&name.server.folded, &name.tool.folded)
@@ -63,6 +68,7 @@ impl ToolPattern {
 /// A pattern over the names of servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ServerPattern {
+    source: String,
     exact: Wildcard,
     folded: Wildcard,
 }
@@ -70,9 +76,15 @@ pub(super) struct ServerPattern {
 impl ServerPattern {
     pub(super) fn new(source: &str) -> Self {
         Self {
+            source: source.to_owned(),
             exact: Wildcard::new(source),
             folded: Wildcard::new(&fold_pattern(source)),
         }
+    }
+
+    /// The pattern as it is written.
+    pub(super) fn text(&self) -> &str {
+        &self.source
     }
 
     pub(super) fn matches_exactly(&self, name: &FoldedName) -> bool {

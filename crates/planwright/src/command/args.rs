@@ -171,6 +171,16 @@ pub(crate) enum Command {
     Serve(command::service::serve::Args),
     /// Offer the plans as tools to the MCP client that starts this program (standard input and output).
     Mcp(command::service::mcp::Args),
+    /// Answer a hook of an agent's client: decide about a call, take over a plan, tell what waits.
+    ///
+    /// A client such as Claude Code runs this with its question on standard input. Whatever goes wrong
+    /// blocks the call. `planwright setup` writes it into the client's configuration.
+    Hook(command::agents::hook::Args),
+    /// Write Planwright into the configuration of an agent's client: server, hooks and skill.
+    ///
+    /// The changes are shown first, and `--undo` takes them back. An agent cannot do this: it would
+    /// change what guards it.
+    Setup(command::agents::setup::Args),
     /// From inside an executor: call a tool of the plan, or list those in scope.
     Call(command::service::call::Args),
     /// Print the JSON Schema of plans.

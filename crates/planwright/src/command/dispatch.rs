@@ -1,5 +1,6 @@
 //! Runs the command that was named, on the runtime it needs.
 
+use crate::command::agents::{hook, setup};
 use crate::command::args::{Cli, Command};
 use crate::command::audit::{log, receipt, replay, stats, verify, watch};
 use crate::command::execution::{
@@ -32,6 +33,8 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Schema => return schema::run(printer),
         Command::Completions(args) => return completions::run(printer, &args),
         Command::Demo(args) => return demo::run(printer, dir, &args),
+        // Whatever is wrong with the workspace is its answer.
+        Command::Hook(args) => return Ok(hook::run(printer, dir, cli.global.unlock, &args)),
         Command::Call(args) => {
             return block_on_one_thread(async move { call::run(printer, &args).await });
         }
@@ -115,6 +118,8 @@ fn depends_on_trust(command: &Command) -> bool {
             | Command::Stats(_)
             | Command::Store(_)
             | Command::Token(_)
+            // What it writes does not depend on the folder.
+            | Command::Setup(_)
             // These say themselves what is not trusted.
             | Command::Servers(_)
             | Command::Models(_)
@@ -141,6 +146,7 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
     match command {
         Command::Schema
         | Command::Call(_)
+        | Command::Hook(_)
         | Command::Completions(_)
         | Command::Demo(_)
         | Command::Serve(_)
@@ -150,6 +156,7 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
                 PolicyCommand::Check { .. } | PolicyCommand::List | PolicyCommand::Remove { .. },
         }) => Ok(Exit::Done),
         Command::New(args) => new::run(&context, &args),
+        Command::Setup(args) => setup::run(&context, &args),
         Command::Create(args) => Box::pin(create::run(&context, &args)).await,
         Command::Regenerate(args) => Box::pin(regenerate::run(&context, &args)).await,
         Command::Import(args) => import::run(&context, &args).await,

@@ -1,5 +1,6 @@
 //! The command line: one command per file, in the groups that `--help` has.
 
+pub(crate) mod agents;
 pub(crate) mod args;
 pub(crate) mod audit;
 pub(crate) mod demo;

@@ -367,6 +367,13 @@ impl Config {
     }
 }
 
+/// Returns whether a text is a file of the user's that can be read.
+pub(crate) fn check_user_file(text: &str) -> Result<(), Failure> {
+    let name = "your planwright.toml";
+    let file: UserFile = toml::from_str(text).map_err(|error| explain(name, text, &error))?;
+    check_servers(name, &file.servers)
+}
+
 /// The text of a file, if there is one.
 fn text_of(path: &Path) -> Result<Option<String>, Failure> {
     match std::fs::read_to_string(path) {

@@ -6,10 +6,12 @@
 )]
 
 mod agent_clients;
+mod agent_examples;
 mod calls;
 mod crash;
 mod gateway;
 mod http;
 mod listing;
+mod pi_extension;
 mod questions;
 mod trouble;

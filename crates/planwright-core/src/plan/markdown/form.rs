@@ -84,7 +84,7 @@ fn read(
 }
 
 /// The text with one kind of line break, if it is text and not too long.
-fn plain_text(text: &[u8], bounds: &Bounds) -> Result<String, ReadPlanError> {
+pub(super) fn plain_text(text: &[u8], bounds: &Bounds) -> Result<String, ReadPlanError> {
     if text.len() > bounds.max_document_bytes {
         let message = format!(
             "the plan has {} bytes, at most {} are read",

@@ -12,6 +12,7 @@ mod exact;
 mod fence;
 mod form;
 mod frontmatter;
+mod prose;
 mod read;
 mod section;
 mod sections;
@@ -23,4 +24,5 @@ mod write;
 
 pub use cursor::to_cursor;
 pub use form::{MarkdownForm, ReadMarkdown, from_markdown, from_markdown_as};
+pub use prose::{plan_of_prose, steps_of_markdown};
 pub use write::{MarkdownMeta, MarkdownRejection, to_markdown};

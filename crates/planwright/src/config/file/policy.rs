@@ -20,8 +20,14 @@ impl Config {
     }
 
     fn policy_document(&self) -> PolicyDocument {
+        let guarded = self.policy.guarded_tools.iter();
         PolicyDocument {
             roles: self.roles.clone(),
+            // The folder's file cannot take away what the user guards.
+            guarded_tools: guarded
+                .chain(&self.user.policy.guarded_tools)
+                .cloned()
+                .collect(),
             ..self.policy.clone()
         }
     }

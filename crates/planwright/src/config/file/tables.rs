@@ -130,6 +130,15 @@ pub(super) struct UserFile {
     pub(super) executors: BTreeMap<String, ExecutorTable>,
     pub(super) agent: UserAgentTable,
     pub(super) store: UserStoreTable,
+    pub(super) policy: UserPolicyTable,
+}
+
+/// `[policy]` of the user's file: what holds in every folder, whatever its own file says.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct UserPolicyTable {
+    /// Tools that only a person's approval lets through.
+    pub(super) guarded_tools: Vec<String>,
 }
 
 /// `[store]` of the user's file.

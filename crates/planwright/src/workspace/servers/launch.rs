@@ -7,6 +7,7 @@ use planwright_core::text::sanitize_line;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 /// A launch line or an address as it was written, variables and all.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -60,6 +61,9 @@ impl Launch {
             (Some(_), None) | (None, Some(_)) => {}
         }
         self.check_kind()?;
+        if self.is_this_program() {
+            return Err("it is Planwright itself, which is not its own server".to_owned());
+        }
         if self.args.len().max(self.env.len()).max(self.headers.len()) > MAX_PARTS {
             return Err(format!(
                 "it has more than {MAX_PARTS} arguments, variables or headers"
@@ -72,6 +76,18 @@ impl Launch {
             return Err("it contains characters that cannot be shown".to_owned());
         }
         Ok(())
+    }
+
+    /// Returns whether it starts this program as a server, as `planwright setup` writes it for clients.
+    /// Each one would start the next.
+    fn is_this_program(&self) -> bool {
+        let name = self
+            .command
+            .as_deref()
+            .map(Path::new)
+            .and_then(Path::file_name);
+        name.is_some_and(|name| name == "planwright")
+            && self.args.first().is_some_and(|first| first == "mcp")
     }
 
     fn check_kind(&self) -> Result<(), String> {
