@@ -21,6 +21,7 @@ impl ClassifiedError for ReviewRefusal {
             Self::FourEyes(_) => Forbidden.with_code("four_eyes"),
             Self::NeedsPerson => Forbidden.with_code("needs_person"),
             Self::DigestNeeded => Conflict.with_code("digest_needed"),
+            Self::ApprovedWider { .. } => Conflict.with_code("approved_wider"),
             Self::PolicyAsks(_) => Forbidden.with_code("policy_asks"),
             Self::SafeguardLost(_) => Forbidden.with_code("safeguard_lost"),
             Self::Conflict { .. } => Conflict.with_code("version_conflict"),
@@ -50,6 +51,7 @@ impl ClassifiedError for ReviewRefusal {
             Self::Expired { .. } => Some(Hint::RenewApproval),
             Self::Revoked { .. } => Some(Hint::ReplaceRevokedApproval),
             Self::NotEnough { .. } => Some(Hint::AskAnotherApprover),
+            Self::ApprovedWider { plan, .. } => Some(Hint::RevokeApproval(plan.clone())),
             Self::SafeguardLost(_) => Some(Hint::AskPerson),
             Self::Conflict { based_on, .. } => Some(Hint::CompareVersions {
                 based_on: *based_on,

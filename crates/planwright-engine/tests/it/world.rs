@@ -497,7 +497,7 @@ pub(crate) async fn approved(engine: &Engine, value: Value) -> PlanId {
             .any(planwright_core::plan::Finding::is_error),
         "{findings:?}"
     );
-    let shown = Shown::Version(review.current().number);
+    let shown = Shown::Digest(review.current().digest);
     engine
         .plans()
         .approve(

@@ -255,6 +255,11 @@ fn reviews() -> Vec<Instance> {
         review::ReviewRefusal::FourEyes(ann()),
         review::ReviewRefusal::NeedsPerson,
         review::ReviewRefusal::DigestNeeded,
+        review::ReviewRefusal::ApprovedWider {
+            plan: plan(),
+            step: step(),
+            choice: "ask".to_owned()
+        },
         review::ReviewRefusal::PolicyAsks(step()),
         review::ReviewRefusal::SafeguardLost("one is gone".to_owned()),
         review::ReviewRefusal::Conflict {
