@@ -54,6 +54,8 @@ pub enum Hint {
     RenewApproval,
     /// Approve again, because the approval was revoked.
     ReplaceRevokedApproval,
+    /// Revoke the approval of this plan, then approve what is wanted.
+    RevokeApproval(PlanId),
     /// Ask another approver.
     AskAnotherApprover,
     /// Have a person decide, where no program can.

@@ -4,10 +4,8 @@ use super::state::ApprovalSignal;
 use super::{ApprovalState, Review, ReviewStage, Terms};
 use crate::digest::Digest;
 use crate::id::RunId;
-use crate::policy::LateChoice;
 use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::time::Timestamp;
-use std::collections::BTreeMap;
 
 /// A person's or policy's yes to one digest.
 #[derive(Debug, Clone)]
@@ -125,23 +123,6 @@ impl Review {
             approval.note(signal);
         }
     }
-}
-
-/// Returns the first choice for late arguments that none of these approvals has: a run that spends
-/// them would drop it, and what was meant to be narrow would run as wide as it was approved.
-pub fn find_choice_not_agreed<'c>(
-    approvals: &[&Approval],
-    chosen: &'c BTreeMap<String, LateChoice>,
-) -> Option<(&'c String, &'c LateChoice)> {
-    let is_agreed = |step: &String, choice: &LateChoice| {
-        let late = approvals
-            .iter()
-            .map(|approval| approval.terms.late.get(step));
-        late.flatten().any(|agreed| agreed == choice)
-    };
-    chosen
-        .iter()
-        .find(|(step, choice)| !is_agreed(step, choice))
 }
 
 /// The first approval of each principal who gave one.

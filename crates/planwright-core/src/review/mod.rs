@@ -24,7 +24,7 @@ mod status;
 mod terms;
 mod version;
 
-pub use approval::{Approval, find_choice_not_agreed};
+pub use approval::Approval;
 pub use comments::{Comment, Resolved, Thread};
 pub use decide::{CommentCommand, Creation, ReviewCommand, Revision};
 pub use event::ReviewEvent;

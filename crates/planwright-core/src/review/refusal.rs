@@ -86,8 +86,21 @@ pub enum ReviewRefusal {
     #[error("the plan was rejected three times: a person has to change it or approve it")]
     NeedsPerson,
     /// The version alone does not say which sub-plans were looked at.
-    #[error("the plans that it runs changed since it was proposed: name the digest that was shown")]
+    #[error(
+        "it runs other plans, and its version does not say what they do: name the digest that was shown"
+    )]
     DigestNeeded,
+    /// The approval lacks a choice for arguments that are only known later: the run would be wider
+    /// than it is to be.
+    #[error("it is approved already, and not with late {step}={choice}")]
+    ApprovedWider {
+        /// The plan.
+        plan: PlanId,
+        /// The step that the choice is about.
+        step: String,
+        /// The choice, as it is written.
+        choice: String,
+    },
     /// Policy may not approve a plan in which it asks about a step.
     #[error("policy asks about step `{0}`, so only a person may approve")]
     PolicyAsks(String),

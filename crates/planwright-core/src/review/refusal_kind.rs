@@ -22,6 +22,7 @@ impl ClassifiedError for ReviewRefusal {
             Self::InPerson(_) => Forbidden.with_code("in_person"),
             Self::NeedsPerson => Forbidden.with_code("needs_person"),
             Self::DigestNeeded => Conflict.with_code("digest_needed"),
+            Self::ApprovedWider { .. } => Conflict.with_code("approved_wider"),
             Self::PolicyAsks(_) => Forbidden.with_code("policy_asks"),
             Self::SafeguardLost(_) => Forbidden.with_code("safeguard_lost"),
             Self::Conflict { .. } => Conflict.with_code("version_conflict"),
@@ -51,6 +52,7 @@ impl ClassifiedError for ReviewRefusal {
             Self::Expired { .. } => Some(Hint::RenewApproval),
             Self::Revoked { .. } => Some(Hint::ReplaceRevokedApproval),
             Self::NotEnough { .. } => Some(Hint::AskAnotherApprover),
+            Self::ApprovedWider { plan, .. } => Some(Hint::RevokeApproval(plan.clone())),
             Self::SafeguardLost(_) => Some(Hint::AskPerson),
             Self::Conflict { based_on, .. } => Some(Hint::CompareVersions {
                 based_on: *based_on,

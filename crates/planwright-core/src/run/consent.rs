@@ -65,6 +65,21 @@ impl Consent {
         }
     }
 
+    /// Returns the first choice for late arguments that was not agreed to: a run on this consent
+    /// would drop it, and what was meant to be narrow would run as wide as it was approved.
+    pub fn find_choice_not_agreed<'c>(
+        &self,
+        chosen: &'c BTreeMap<String, LateChoice>,
+    ) -> Option<(&'c String, &'c LateChoice)> {
+        let is_agreed = |step: &String, choice: &LateChoice| {
+            let agreed = self.late.get(step);
+            agreed.is_some_and(|agreed| agreed.contains(choice))
+        };
+        chosen
+            .iter()
+            .find(|(step, choice)| !is_agreed(step, choice))
+    }
+
     /// Returns whether a person agreed to this step: now, or before as it is now.
     pub fn is_a_persons_for(&self, step: &str) -> bool {
         self.is_a_persons() || self.agreed.contains(step)

@@ -2,10 +2,12 @@
 
 use crate::context::Observer;
 use crate::review::given_approval::GivenApproval;
+use planwright_core::policy::LateChoice;
 use planwright_core::principal::Principal;
 use planwright_core::run::Reflection;
 use planwright_core::trace::TraceId;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,6 +31,9 @@ pub struct RunOptions {
     /// A yes that is recorded in the same commit as the start of the run, instead of by
     /// [`Plans::approve`](crate::Plans::approve) before.
     pub approval: Option<GivenApproval>,
+    /// What has to hold for arguments that are only known later, by step. The order is refused
+    /// unless exactly that was agreed to: an approval without it would let the run be wider.
+    pub late: BTreeMap<String, LateChoice>,
     /// The trace of the order, so that what follows from it can be found again.
     pub trace: Option<TraceId>,
     /// The run is looked at before it ends, within these bounds. The plan's own wish when absent.
@@ -56,6 +61,7 @@ impl RunOptions {
             queued: None,
             observers: Vec::new(),
             approval: None,
+            late: BTreeMap::new(),
             trace: None,
             reflection: None,
         }

@@ -8,7 +8,7 @@ use crate::run::conversation::is_conversation;
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::runs::Runs;
-use crate::run::start::{Difference, StartRunError};
+use crate::run::start::{Difference, StartRunError, check_narrow_enough};
 use crate::run::undo::{OriginalJournal, load_any_run};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
@@ -84,6 +84,9 @@ impl Runs {
             });
         }
         self.plans().permit(&options.by, Permission::Run)?;
+        // What was agreed to when it began stays as it is.
+        let consent = run.start().consent.as_deref().cloned().unwrap_or_default();
+        check_narrow_enough(review.id(), &consent, &options)?;
         // A rule holds it, and only a person speaks for people.
         if run.is_held() {
             self.plans().permit(&options.by, Permission::Resolve)?;

@@ -178,6 +178,27 @@ impl From<ReviewError> for StartRunError {
     }
 }
 
+/// Refuses an order that wants a run narrower than it was agreed to: the consent is what counts, and
+/// it would be wider than the giver of the order believes.
+pub(crate) fn check_narrow_enough(
+    plan: &PlanId,
+    consent: &Consent,
+    options: &RunOptions,
+) -> Result<(), StartRunError> {
+    let given = options.approval.iter().map(|given| &given.late);
+    for chosen in given.chain([&options.late]) {
+        if let Some((step, choice)) = consent.find_choice_not_agreed(chosen) {
+            return Err(ReviewRefusal::ApprovedWider {
+                plan: plan.clone(),
+                step: step.clone(),
+                choice: choice.to_string(),
+            }
+            .into());
+        }
+    }
+    Ok(())
+}
+
 /// How a plan itself wants its runs to be looked at: when a step failed for good.
 fn wished(document: &Document) -> Option<Reflection> {
     let limits = &document.limits;
@@ -214,7 +235,8 @@ impl Runs {
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
         let (review, _) = self.plans().propose(document, &options.by).await?;
-        let shown = Shown::Version(review.current().number);
+        let candidate = self.plans().candidate(&review, &options.variables).await?;
+        let shown = Shown::Digest(candidate.digest);
         let id = review.id().clone();
         self.plans()
             .approve(
@@ -344,6 +366,9 @@ impl Runs {
         if let Some(denied) = judged.denial() {
             return Err(denied.into());
         }
+        judged
+            .check_choices(&candidate.plan, &options.late)
+            .map_err(StartRunError::BadChoice)?;
         let (review, head) = self.plans().without_lost_approvals(review, head).await?;
         let run_id = RunId::mint(self.context.ports.ids.entropy());
         let given = match &options.approval {
@@ -390,6 +415,7 @@ impl Runs {
             consent.agreed.clone_from(&origin.agreed);
             consent.late.extend(origin.late.clone());
         }
+        check_narrow_enough(plan.id(), &consent, &options)?;
         journal
             .record(&mut review, events, Cause::Command, now)
             .map_err(|corrupt| damaged_plan(plan.id(), &corrupt))?;

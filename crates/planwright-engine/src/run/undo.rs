@@ -12,7 +12,7 @@ use crate::review::plans::{Candidate, ReviewError};
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::runs::Runs;
-use crate::run::start::StartRunError;
+use crate::run::start::{StartRunError, check_narrow_enough};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName};
 use planwright_core::plan::StepIx;
@@ -172,6 +172,7 @@ impl Runs {
             .map_err(StartRunError::from)?;
         let consent =
             Consent::to_shown_calls(approval.by.clone(), pins, &self.context.settings.policy);
+        check_narrow_enough(plan.id(), &consent, &options)?;
         let undo_id = RunId::mint(self.context.ports.ids.entropy());
         let mut journal = OriginalJournal::new(&self.context, original, head);
         let order = Command::Undo {

@@ -2,7 +2,9 @@
 
 use crate::faults::FaultyStore;
 use crate::world::{World, approved, chain, document, options, person, report_of};
+use planwright_core::policy::LateChoice;
 use planwright_core::principal::{Assurance, Principal};
+use planwright_core::review::ReviewRefusal;
 use planwright_core::run::Shown;
 use planwright_engine::{GivenApproval, ShownPlan, StartRunError};
 use serde_json::{Map, json};
@@ -274,4 +276,61 @@ async fn an_approval_of_what_has_changed_since_it_was_loaded_is_decided_again() 
             .await;
         assert_eq!(done.is_ok(), is_approved, "{done:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_wants_a_run_narrower_than_it_was_agreed_to_is_refused() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let plan = json!({"id": "p", "steps": [
+        {"id": "a", "tool": "r.read"},
+        {"id": "b", "tool": "w.write", "args": {"to": "${a}"}},
+    ]});
+    let late = |choice: LateChoice| BTreeMap::from([("b".to_owned(), choice)]);
+    let narrow = || {
+        let mut options = options();
+        options.late = late(LateChoice::Ask);
+        options
+    };
+    let (review, _) = engine
+        .plans()
+        .propose(document(plan), &person())
+        .await
+        .unwrap();
+    let id = review.id().clone();
+    let approve = async || {
+        let shown = Shown::Digest(review.current().digest);
+        let mut given = GivenApproval::new(shown, person(), Assurance::Terminal);
+        given.late = late(LateChoice::Any);
+        let plans = engine.plans();
+        plans.approve_on_terms(&id, &Map::new(), &given).await
+    };
+    approve().await.unwrap();
+    let is_wider = |error: &StartRunError| {
+        matches!(
+            error,
+            StartRunError::Refused(ReviewRefusal::ApprovedWider { .. })
+        )
+    };
+    let refused = engine.runs().start(&id, narrow()).await.unwrap_err();
+    assert!(is_wider(&refused), "{refused}");
+    assert!(world.made().is_empty());
+    // Nothing was spent.
+    let mut begun = engine.runs().start(&id, options()).await.unwrap();
+    let run = begun.run_id().clone();
+    let refused = engine.runs().resume_run(&run, narrow()).await.unwrap_err();
+    assert!(is_wider(&refused), "{refused}");
+    begun.wait().await.unwrap();
+    let made = world.made().len();
+    assert_eq!(made, 2);
+    approve().await.unwrap();
+    let from = ["b".parse().unwrap()];
+    let refused = engine.runs().fork(&run, &from, narrow()).await.unwrap_err();
+    assert!(is_wider(&refused), "{refused}");
+    // Policy's own yes has no choices either.
+    let mut agreed = narrow();
+    agreed.late = late("args.to == 'x'".parse().unwrap());
+    let refused = engine.runs().start(&id, agreed).await.unwrap_err();
+    assert!(is_wider(&refused), "{refused}");
+    assert_eq!(world.made().len(), made);
 }

@@ -288,12 +288,13 @@ async fn of_a_child_run_only_what_people_decide_is_told_with_the_run_they_starte
         Principal::person("ada"),
         "outer".parse().unwrap(),
     );
+    let (review, _) = engine.plans().load_review(&outer).await.unwrap();
     engine
         .plans()
         .approve(
             &outer,
             &Map::new(),
-            Shown::Version(1),
+            Shown::Digest(review.current().digest),
             &ada,
             Assurance::Terminal,
         )

@@ -504,10 +504,10 @@ pub(crate) async fn approved(engine: &Engine, value: Value) -> PlanId {
     review.id().clone()
 }
 
-/// A person agrees to the current version.
+/// A person agrees to what a run of the current version would do.
 pub(crate) async fn approve(engine: &Engine, id: &PlanId, by: &Principal) {
-    let (review, _) = engine.plans().load_review(id).await.unwrap();
-    let shown = Shown::Version(review.current().number);
+    let (_, candidate) = candidate_of(engine, id).await;
+    let shown = Shown::Digest(candidate.digest);
     engine
         .plans()
         .approve(id, &Map::new(), shown, by, Assurance::Terminal)

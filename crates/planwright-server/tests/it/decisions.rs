@@ -25,6 +25,12 @@ fn waiting() -> (Service, String) {
     (service, run)
 }
 
+/// The digest that a person is shown with the plan.
+fn digest(service: &Service, plan: &str) -> Value {
+    let shown = service.get(&format!("/plan/{plan}")).ends(200).json();
+    shown["digest"].clone()
+}
+
 fn inbox(service: &Service) -> Vec<Value> {
     service.get("/approvals").ends(200).json()["items"]
         .as_array()
@@ -332,7 +338,13 @@ fn an_approval_reads_and_compiles_the_plan_once() {
         "p",
         json!([{ "id": "s", "title": "Step s", "plan": { "id": "sub" } }]),
     );
-    service.approve("p");
+    let digest = digest(&service, "p");
+    service
+        .post(
+            "/plan/p/approve",
+            &json!({ "decision": "approve", "digest": digest }),
+        )
+        .ends(200);
     let stream = |id: &str| StreamName::Plan(id.parse().unwrap());
     let reads = |id: &str| {
         service
@@ -341,4 +353,72 @@ fn an_approval_reads_and_compiles_the_plan_once() {
     };
     assert_eq!(reads("p"), 1, "the journal is folded once");
     assert_eq!(reads("sub"), 1, "compiling reads the sub-plan");
+}
+
+#[test]
+fn a_version_does_not_approve_plans_that_were_others_when_they_were_looked_at() {
+    let service = Service::new();
+    service.plan("sub", json!([echo("a", 1, &[])]));
+    service.plan(
+        "p",
+        json!([{ "id": "s", "title": "Step s", "plan": { "id": "sub" } }]),
+    );
+    let proposed = digest(&service, "p");
+    let swap = |step: Value| {
+        let steps = json!({ "steps": [step] }).to_string();
+        let current = service.get("/plan/sub").ends(200);
+        let request = service.request("PATCH", "/plan/sub");
+        let request = request.body("application/merge-patch+json", steps.as_bytes());
+        let etag = current.header("etag").unwrap();
+        request.header("If-Match", etag).send().ends(200);
+    };
+    swap(effect("a", &[]));
+    // What a person looks at now is swapped back before they decide.
+    let looked_at = digest(&service, "p");
+    assert_ne!(looked_at, proposed);
+    swap(echo("a", 1, &[]));
+    assert_eq!(digest(&service, "p"), proposed);
+    let approve = |name: &str, shown: &Value| {
+        let mut decision = json!({ "decision": "approve" });
+        decision[name] = shown.clone();
+        service.post("/plan/p/approve", &decision)
+    };
+    approve("version", &json!(1)).refuses(409, "name the digest that was shown");
+    approve("digest", &looked_at).refuses(409, "");
+    approve("digest", &proposed).ends(200);
+}
+
+#[test]
+fn no_route_begins_a_run_that_is_wider_than_its_order_says() {
+    let service = Service::new();
+    let mut write = effect("b", &["a"]);
+    write["args"]["content"] = json!("${a}");
+    service.plan("p", json!([echo("a", "x", &[]), write]));
+    let approve = || {
+        let digest = digest(&service, "p");
+        let wide = json!({ "decision": "approve", "digest": digest, "late": { "b": "any" } });
+        service.post("/plan/p/approve", &wide).ends(200);
+    };
+    let written = || service.files.read("effects.txt");
+    approve();
+    let refused = service
+        .post("/plan/p/run", &json!({ "late": { "b": "ask" } }))
+        .refuses(409, "approved already, and not with late b=ask");
+    let hint = refused.json()["hint"].clone();
+    assert!(hint.to_string().contains("revoke-approval"), "{hint}");
+    assert_eq!(written(), "");
+    service
+        .post("/plan/p/run", &json!({ "late": { "b": "any" } }))
+        .ends(202);
+    service.wait_for("p", "completed");
+    assert_eq!(written(), "x");
+    approve();
+    let narrow = json!({ "from": ["b"], "late": { "b": "args.content == 'y'" } });
+    service
+        .post("/plan/p/fork", &narrow)
+        .refuses(409, "and not with late b=args.content == 'y'");
+    assert_eq!(written(), "x");
+    service
+        .post("/plan/p/run", &json!({ "late": { "a": "ask" } }))
+        .refuses(422, "there is nothing to choose");
 }

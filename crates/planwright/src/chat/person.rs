@@ -157,7 +157,7 @@ impl ChatPerson {
         });
         match asked.await {
             Ok(Ok(Approved::Now(given))) => Consented::Yes(Box::new(given)),
-            Ok(Ok(Approved::Before | Approved::AfterEdit)) => Consented::NotAsked,
+            Ok(Ok(Approved::Before { .. } | Approved::AfterEdit)) => Consented::NotAsked,
             // Other obstacles are reported by the start of the run.
             Ok(Err(_)) | Err(_) => Consented::No,
         }

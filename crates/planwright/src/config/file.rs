@@ -1,6 +1,8 @@
 //! `planwright.toml`: what the operator decided. Strict, because a misspelt setting protects
 //! nothing.
 
+#[cfg(test)]
+mod loosening_lives;
 mod loosenings;
 mod policy;
 mod tables;

@@ -10,9 +10,7 @@ use crate::workspace::principal::how_a_person_approves;
 use crate::workspace::projections::update_plan_files;
 use planwright_core::policy::{JudgedPlan, LateChoice};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
-use planwright_core::review::{
-    Approval, Review, ReviewRefusal, ReviewStage, find_choice_not_agreed,
-};
+use planwright_core::review::{Review, ReviewRefusal, ReviewStage};
 use planwright_core::run::Shown;
 use planwright_engine::{Candidate, GivenApproval};
 use std::collections::BTreeMap;
@@ -36,8 +34,8 @@ pub(crate) struct ApprovalQuestion<'a> {
 /// What became of the question.
 #[derive(Debug)]
 pub(crate) enum Approved {
-    /// There is an approval to spend.
-    Before,
+    /// There is an approval to spend, if it is as narrow as this.
+    Before { late: BTreeMap<String, LateChoice> },
     /// To be recorded together with the start of the run.
     Now(GivenApproval),
     /// The person wants to change the plan first.
@@ -63,9 +61,11 @@ pub(crate) async fn obtain_approval(
         return Err(denied.into());
     }
     let chosen = late.choices_for(&judged);
-    if let Some(approvals) = review.usable_approvals(&candidate.digest, app.now()) {
-        check_agreed_choices(review, &approvals, &chosen)?;
-        return Ok(Approved::Before);
+    if review
+        .usable_approvals(&candidate.digest, app.now())
+        .is_some()
+    {
+        return Ok(Approved::Before { late: chosen });
     }
     let sent_back_too_often = review.stage() == Some(ReviewStage::NeedsReview);
     let lost = review.lost_safeguards();
@@ -88,24 +88,6 @@ pub(crate) async fn obtain_approval(
         return ask_person(app, question, judged, by).await;
     }
     Err(explain_missing_approval(app, question, &by, sent_back_too_often).await)
-}
-
-/// Refuses choices for late arguments that the approval to be spent does not have.
-fn check_agreed_choices(
-    review: &Review,
-    approvals: &[&Approval],
-    chosen: &BTreeMap<String, LateChoice>,
-) -> Result<(), Failure> {
-    let Some((step, choice)) = find_choice_not_agreed(approvals, chosen) else {
-        return Ok(());
-    };
-    let id = review.id();
-    Err(Failure::refused(format!(
-        "the plan is approved already, and not with `--late {step}={choice}`"
-    ))
-    .hint(format!(
-        "planwright approve {id} --revoke voids that approval; then repeat the command"
-    )))
 }
 
 fn given(

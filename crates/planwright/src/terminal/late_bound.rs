@@ -56,6 +56,11 @@ fn is_step(text: &str) -> bool {
 }
 
 impl LateChoices {
+    /// Returns whether nothing was chosen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_none() && self.steps.is_empty()
+    }
+
     /// The choices that were made, for every step they are about.
     pub(crate) fn choices_for(&self, judged: &JudgedPlan) -> BTreeMap<String, LateChoice> {
         let mut chosen = BTreeMap::new();

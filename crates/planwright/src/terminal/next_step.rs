@@ -20,6 +20,9 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
              brings, and asks",
             line(executor)
         ),
+        Hint::RevokeApproval(plan) => format!(
+            "planwright approve {plan} --revoke voids that approval; then repeat the command"
+        ),
         Hint::StartRun(plan) => format!("planwright run {plan} starts one"),
         Hint::ResumeOrCancel(plan) => {
             format!("planwright resume {plan} continues it; planwright cancel {plan} stops it")
@@ -115,6 +118,7 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         | Hint::EditPlan(_)
         | Hint::CompareVersions { .. }
         | Hint::TrustExecutor { .. }
+        | Hint::RevokeApproval(_)
         | Hint::StartRun(_)
         | Hint::ResumeOrCancel(_)
         | Hint::ContinueUndo(_)

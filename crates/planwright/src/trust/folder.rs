@@ -50,6 +50,17 @@ impl FolderTrust {
         let servers = roster.project_servers();
         loosenings.extend(servers.map(|server| server_loosening(server, root)));
         loosenings.extend(prompts.iter().map(ReplacedPrompt::loosening));
+        let mut folder = Self::judge(trust, loosenings, trust_project);
+        folder.problems = problems;
+        let ignored = folder.ignored();
+        let counts =
+            |prompt: &ReplacedPrompt| !ignored.contains(&Subject::Prompt(prompt.name.clone()));
+        folder.prompts = prompts.into_iter().filter(counts).collect();
+        Ok(folder)
+    }
+
+    /// Judges what files loosen by what the user said.
+    pub(crate) fn judge(trust: Trust, loosenings: Vec<Loosening>, trust_project: bool) -> Self {
         let judge = |loosening: Loosening| {
             let for_now = matches!(
                 loosening.subject,
@@ -62,18 +73,13 @@ impl FolderTrust {
             };
             JudgedLoosening { loosening, state }
         };
-        let judged: Vec<JudgedLoosening> = loosenings.into_iter().map(judge).collect();
-        let mut folder = Self {
+        let judged = loosenings.into_iter().map(judge).collect();
+        Self {
             trust,
             judged,
             prompts: Vec::new(),
-            problems,
-        };
-        let ignored = folder.ignored();
-        let counts =
-            |prompt: &ReplacedPrompt| !ignored.contains(&Subject::Prompt(prompt.name.clone()));
-        folder.prompts = prompts.into_iter().filter(counts).collect();
-        Ok(folder)
+            problems: Vec::new(),
+        }
     }
 
     /// What the user has not agreed to.

@@ -75,9 +75,13 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    /// Reads the file. What cannot be read trusts nothing.
+    /// Reads the user's file. What cannot be read trusts nothing.
     pub(crate) fn read(workspace: &Path) -> Self {
-        let path = locate(workspace);
+        Self::read_file(locate(workspace), workspace)
+    }
+
+    /// Reads what the file at this place says about a folder.
+    pub(crate) fn read_file(path: Result<PathBuf, String>, workspace: &Path) -> Self {
         let folder = canonical(workspace).to_str().map(str::to_owned);
         let (entries, problem) = match path
             .as_ref()

@@ -371,7 +371,7 @@ fn a_choice_that_an_older_approval_does_not_have_is_refused_and_not_dropped() {
     let narrow = ["run", "p", "--late", "b=ask", "--yes"];
     let said = bench
         .run(&narrow)
-        .complains(3, "approved already, and not with `--late b=ask`");
+        .complains(3, "approved already, and not with late b=ask");
     assert!(
         said.err.contains("hint: planwright approve p --revoke"),
         "{said:#?}"
@@ -657,15 +657,55 @@ fn a_version_alone_does_not_approve_the_plans_it_runs() {
     let child = bench.plan("child", json!([effect("inner", &[])]));
     let parent = bench.plan("p", json!([{ "id": "sub", "plan": { "id": "child" } }]));
     bench.run(&["import", &child, &parent]).ends(0);
+    let by_version = || {
+        bench
+            .run(&["approve", "p", "--version", "1"])
+            .complains(3, "name the digest that was shown");
+    };
     // Swapped after it was shown; the version of the plan that runs it stays.
     bench.plan("child", json!([effect("other", &[])]));
     bench.run(&["import", "child.json"]).ends(0);
+    by_version();
+    // And swapped back, after the other one was shown.
+    let looked_at = bench.digest("p");
+    bench.plan("child", json!([effect("inner", &[])]));
+    bench.run(&["import", "child.json"]).ends(0);
+    by_version();
     bench
-        .run(&["approve", "p", "--version", "1"])
-        .complains(3, "name the digest that was shown");
+        .run(&["approve", "p", "--digest", &looked_at])
+        .complains(3, &looked_at);
     bench
         .run(&["approve", "p", "--digest", &bench.digest("p")])
         .ends(0);
+    bench.run(&["run", "p"]).ends(0);
+    assert_eq!(bench.read("effects.txt"), "inner\n");
+}
+
+#[test]
+fn resume_does_not_go_on_wider_than_its_flags_say() {
+    let bench = Bench::new();
+    let mut write = call(
+        "b",
+        "local.append_file",
+        json!({ "path": "effects.txt", "content": "${a}" }),
+        &[],
+    );
+    write["approvalRequired"] = json!(true);
+    bench.plan("p", json!([echo("a", "x", &[]), write]));
+    bench
+        .run(&["run", "p.json", "--yes", "--late", "b=any"])
+        .ends(4);
+    let run = bench.log("p")[0]["run"].clone();
+    for args in [
+        &["resume", "p", "--late", "b=ask"][..],
+        &["resume", "p", "--late", "ask"],
+    ] {
+        bench
+            .run(args)
+            .complains(3, "approved already, and not with late b=ask");
+    }
+    assert!(!bench.path("effects.txt").exists(), "{run}");
+    bench.run(&["resume", "p", "--late", "b=any"]).ends(4);
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl Review {
             return Err(ReviewRefusal::InPerson(tool.to_owned()));
         }
         shown.check(self.current().number, digest)?;
-        self.check_subplans_shown(shown, digest)?;
+        self.check_subplans_shown(shown)?;
         self.check_discussed(offer)?;
         self.check_approvable(digest, now)?;
         if self
@@ -93,15 +93,15 @@ impl Review {
         })
     }
 
-    /// A version does not change with the plans that it runs. Once they are others than when it was
-    /// proposed, only the digest says what was shown.
-    fn check_subplans_shown(&self, shown: Shown, digest: Digest) -> Result<(), ReviewRefusal> {
-        let current = self.current();
-        let runs_others = !current.document.subplan_ids().is_empty();
-        if runs_others && matches!(shown, Shown::Version(_)) && digest != current.digest {
-            return Err(ReviewRefusal::DigestNeeded);
+    /// A version does not change with the plans that it runs: they may have been others when it was
+    /// looked at, also where they are again what they were when it was proposed. Only the digest
+    /// says what was shown.
+    fn check_subplans_shown(&self, shown: Shown) -> Result<(), ReviewRefusal> {
+        let runs_others = !self.current().document.subplan_ids().is_empty();
+        match shown {
+            Shown::Version(_) if runs_others => Err(ReviewRefusal::DigestNeeded),
+            Shown::Version(_) | Shown::Digest(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns whether this principal wrote what is to be approved, or changed it since it was last

@@ -43,6 +43,12 @@ struct Tally {
     /// Pauses of people that people lifted, and that programs wanted to lift.
     lifted: u64,
     stood: u64,
+    /// Pauses of people over those of programs.
+    over: u64,
+    /// Steps that others wait for and that were left out.
+    left_out: u64,
+    /// The same, but it was the author who wanted it.
+    stayed: u64,
     /// Calls for executors that work on elements of a list.
     of_elements: u64,
     /// What narrowed steps that were written anew, and versions without it that people agreed to.
@@ -107,12 +113,18 @@ impl Tally {
             expired,
             lifted,
             stood,
+            over,
+            left_out,
+            stayed,
             of_elements,
             kept,
             dropped,
         } = other;
         self.lifted += lifted;
         self.stood += stood;
+        self.over += over;
+        self.left_out += left_out;
+        self.stayed += stayed;
         self.of_elements += of_elements;
         self.kept += kept;
         self.dropped += dropped;
@@ -213,6 +225,17 @@ impl Tally {
             ("approvals that came too late", self.expired, 20),
             ("pauses of people that people lifted", self.lifted, 40),
             ("pauses of people that programs did not lift", self.stood, 4),
+            ("pauses of people over those of programs", self.over, 15),
+            (
+                "steps that others wait for and that were left out",
+                self.left_out,
+                20,
+            ),
+            (
+                "steps that others wait for and that their author did not leave out",
+                self.stayed,
+                8,
+            ),
             ("calls for elements of a list", self.of_elements, 60),
             ("calls that take a run back", covered(Covered::TakenBack), 8),
             ("safeguards that were kept", self.kept, 40),
@@ -254,8 +277,14 @@ fn live_through(seed: u64, tally: &mut Tally) {
             ),
         }
     }
-    let orders = oracle.past.check_orders();
-    tally.lifted += orders.unwrap_or_else(|why| panic!("history {seed}: {why}"));
+    let orders = oracle.check_orders();
+    let orders = orders.unwrap_or_else(|why| {
+        panic!("history {seed}: {why}\n{}", stage.story(u64::MAX));
+    });
+    tally.lifted += orders.lifted;
+    tally.over += orders.over;
+    tally.left_out += orders.left_out;
+    tally.stayed += stage.heard_to("LeaveOut", "another person has to");
     let versions = check_versions(&oracle.past);
     let versions = versions.unwrap_or_else(|why| panic!("history {seed}: {why}"));
     tally.kept += versions.kept;

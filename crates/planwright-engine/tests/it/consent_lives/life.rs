@@ -2,14 +2,14 @@
 //! runs go on.
 
 use super::author::plan;
-use super::opening::{is_late, steps};
-use super::rules::{Choice, policies};
+use super::opening::{is_late, steps, waits_for};
+use super::rules::{Choice, STRICT, policies};
 use super::stage::Stage;
 use crate::world::{after, document};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{StreamName, decode};
 use planwright_core::policy::LateChoice;
-use planwright_core::principal::{Assurance, Principal};
+use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{ReviewEvent, ReviewStage, ReviewState};
 use planwright_core::run::{Reflection, Resolution, Run, RunState, Shown, StepState, StoredValue};
 use planwright_engine::port::{OwnerId, StreamIndex as _};
@@ -133,6 +133,13 @@ impl Life {
         match review.state() {
             _ if !over => {
                 self.dawdle().await;
+                if let Some(run) = last {
+                    match self.stage.dice(|dice| dice.below(10)) {
+                        0..=3 => self.leave_out(run.id()).await,
+                        4 => self.pause(run.id()).await,
+                        _ => {}
+                    }
+                }
                 self.answer_all().await;
                 self.resume(None).await;
             }
@@ -152,7 +159,9 @@ impl Life {
         if self.stage.dice(|dice| dice.chance(12)) {
             self.propose().await;
         }
-        let approvals = self.stage.dice(|dice| dice.pick(&[0, 1, 1, 2, 2, 2]));
+        let is_strict = self.stage.scene().policy == STRICT;
+        let more = if is_strict { 2 } else { 0 };
+        let approvals = more + self.stage.dice(|dice| dice.pick(&[0, 1, 1, 2, 2, 2]));
         for _ in 0..approvals {
             self.approve().await;
         }
@@ -328,33 +337,66 @@ impl Life {
     /// A principal pauses the run, ends it, lets it go on or leaves a step out, or wants to.
     async fn meddle(&self, run: &RunId) {
         let by = self.anyone();
-        let steps = self.stage.current_steps();
-        let command = self.stage.dice(|dice| match dice.below(12) {
-            0 => RunCommand::Cancel { by },
-            1 | 2 => RunCommand::Resume { by },
-            3 | 4 => {
-                let ids: Vec<&str> = steps
-                    .iter()
-                    .filter_map(|step| step["id"].as_str())
-                    .collect();
-                RunCommand::LeaveOut {
-                    step: dice.pick(&ids).to_owned(),
-                    by,
-                    reason: String::new(),
-                }
-            }
-            _ => RunCommand::Pause { by },
-        });
-        let pauses = matches!(command, RunCommand::Pause { .. });
-        self.order(run, command).await;
-        if pauses && self.stage.dice(|dice| dice.chance(60)) {
+        match self.stage.dice(|dice| dice.below(12)) {
+            0 | 1 => self.order(run, RunCommand::Cancel { by }).await,
+            2 => self.order(run, RunCommand::Resume { by }).await,
+            3..=5 => self.leave_out(run).await,
+            _ => self.pause(run).await,
+        }
+    }
+
+    /// Principals want the run to stand still, one after the other, and perhaps to go on again.
+    async fn pause(&self, run: &RunId) {
+        // Often a program is the first, and it or another wants to undo what came after it.
+        let first = match self.stage.dice(|dice| dice.chance(50)) {
+            true => Principal::agent("planner"),
+            false => self.anyone(),
+        };
+        self.order(run, RunCommand::Pause { by: first }).await;
+        if self.stage.dice(|dice| dice.chance(50)) {
+            let by = self.anyone();
+            self.order(run, RunCommand::Pause { by }).await;
+        }
+        for _ in 0..self.stage.dice(|dice| dice.below(3)) {
             let by = self.anyone();
             self.order(run, RunCommand::Resume { by }).await;
         }
     }
 
+    /// A principal, often the author of the plan, wants a step left out.
+    async fn leave_out(&self, run: &RunId) {
+        let Some((document, author)) = self.stage.current_version() else {
+            return;
+        };
+        let by = match self.stage.dice(|dice| dice.chance(50)) {
+            true => author,
+            false => self.anyone(),
+        };
+        let all = steps(&document);
+        let ids: Vec<&str> = all.iter().filter_map(|step| step["id"].as_str()).collect();
+        let is_waited_for = |id: &&str| {
+            let mut others = all.iter();
+            others.any(|step| waits_for(&document, step).contains(*id))
+        };
+        // The first step has always begun.
+        let others = ids.iter().copied().filter(|id| *id != "a");
+        let waited_for: Vec<&str> = others.filter(is_waited_for).collect();
+        let step = self.stage.dice(|dice| {
+            let one = dice.try_pick(&waited_for).filter(|_| dice.chance(70));
+            one.unwrap_or_else(|| dice.pick(&ids)).to_owned()
+        });
+        let reason = String::new();
+        self.order(run, RunCommand::LeaveOut { step, by, reason })
+            .await;
+    }
+
     async fn order(&self, run: &RunId, command: RunCommand) {
         let done = self.engine.runs().command(run, command.clone()).await;
+        if let (Ok(()), RunCommand::Pause { by }) = (&done, &command)
+            && by.kind == PrincipalKind::Person
+        {
+            self.stage.note_pause(run.as_str());
+        }
         let words = done.map_or_else(|error| error.to_string(), |()| "yes".to_owned());
         self.stage.tell(format!("{command:?}: {words}"));
     }

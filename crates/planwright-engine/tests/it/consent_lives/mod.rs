@@ -8,6 +8,7 @@ mod histories;
 mod life;
 mod opening;
 mod oracle;
+mod orders;
 mod past;
 mod rules;
 mod stage;

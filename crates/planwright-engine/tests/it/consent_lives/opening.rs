@@ -360,7 +360,7 @@ fn plain(step: &Value) -> Value {
 }
 
 /// The steps that come before it: those it names, and those whose values it takes.
-fn waits_for(document: &Value, step: &Value) -> BTreeSet<String> {
+pub(super) fn waits_for(document: &Value, step: &Value) -> BTreeSet<String> {
     let declared = step["dependsOn"].as_array().into_iter().flatten();
     let mut before: BTreeSet<String> = declared
         .filter_map(Value::as_str)

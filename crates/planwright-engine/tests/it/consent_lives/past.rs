@@ -109,35 +109,6 @@ impl Past {
         })
     }
 
-    /// Returns an order that its giver may not give, in words; and how many pauses of people were
-    /// lifted by people.
-    pub(super) fn check_orders(&self) -> Result<u64, String> {
-        let is_person = |by: &Principal| by.kind == PrincipalKind::Person;
-        let mut lifted = 0;
-        for (run, entries) in &self.runs {
-            let mut by_person = false;
-            for noted in entries {
-                match &noted.event {
-                    RunEvent::RunPaused { by } => by_person |= is_person(by),
-                    RunEvent::RunResumed { by } if by_person && !is_person(by) => {
-                        return Err(format!("{by} lifted the pause of a person in {run}"));
-                    }
-                    RunEvent::RunResumed { .. } => {
-                        lifted += u64::from(by_person);
-                        by_person = false;
-                    }
-                    RunEvent::StepSkipped {
-                        by: Some(by), step, ..
-                    } if !is_person(by) => {
-                        return Err(format!("{by} left out step {step} in {run}"));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(lifted)
-    }
-
     /// The run that this one goes on from.
     pub(super) fn origin(&self, run: &str) -> Option<String> {
         self.of_run(run)

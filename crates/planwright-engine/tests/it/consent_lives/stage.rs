@@ -1,10 +1,11 @@
 //! The world of these lives: tools that change under the plans, programs that work on steps, and a
 //! record of everything that left.
 
-use super::rules::{Choice, TOOLS, only_reads, policies};
+use super::rules::{Choice, STRICT, TOOLS, only_reads, policies};
 use crate::world::{VirtualClock, World};
 use futures::FutureExt as _;
 use planwright_core::journal::{StreamName, decode};
+use planwright_core::principal::Principal;
 use planwright_core::review::ReviewEvent;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use planwright_engine::memory::SequentialIds;
@@ -61,6 +62,8 @@ pub(super) struct Stage {
     wanted: Mutex<Vec<(String, Value)>>,
     /// What was said with the approval at this position.
     said: Mutex<BTreeMap<u64, Vec<(String, Choice)>>>,
+    /// Runs that a person ordered to stand still, and how much was durable by then.
+    paused: Mutex<Vec<(String, u64)>>,
     story: Mutex<Vec<(u64, String)>>,
     position: Mutex<u64>,
 }
@@ -74,7 +77,11 @@ impl std::fmt::Debug for Stage {
 impl Stage {
     pub(super) fn new(seed: u64) -> Arc<Self> {
         let mut dice = Dice::new(seed);
-        let policy = dice.below(policies().len());
+        // Where two have to agree, and neither of them the author, few runs begin.
+        let policy = match dice.chance(10) {
+            true => STRICT,
+            false => dice.below(policies().len()),
+        };
         let scene = Scene {
             versions: [0; TOOLS.len()],
             policy,
@@ -87,6 +94,7 @@ impl Stage {
             left: Mutex::default(),
             wanted: Mutex::default(),
             said: Mutex::default(),
+            paused: Mutex::default(),
             story: Mutex::default(),
             position: Mutex::default(),
         })
@@ -202,6 +210,20 @@ impl Stage {
         self.said.lock().unwrap().get(&position).cloned()
     }
 
+    /// A person's order that the run stands still was carried out, whether it had to be written
+    /// down or not.
+    pub(super) fn note_pause(&self, run: &str) {
+        let position = self.position();
+        self.paused.lock().unwrap().push((run.to_owned(), position));
+    }
+
+    /// Where people ordered that this run stands still.
+    pub(super) fn pauses(&self, run: &str) -> Vec<u64> {
+        let paused = self.paused.lock().unwrap();
+        let of_run = paused.iter().filter(|(of, _)| of == run);
+        of_run.map(|(_, position)| *position).collect()
+    }
+
     pub(super) fn tell(&self, line: String) {
         let position = self.position();
         self.story.lock().unwrap().push((position, line));
@@ -219,11 +241,15 @@ impl Stage {
 
     /// How often the program said something with this in it.
     pub(super) fn heard(&self, words: &str) -> u64 {
-        self.story
-            .lock()
-            .unwrap()
-            .iter()
-            .filter(|(_, line)| line.contains(words))
+        self.heard_to("", words)
+    }
+
+    /// How often the program said something with this in it, to such an order.
+    pub(super) fn heard_to(&self, order: &str, words: &str) -> u64 {
+        let story = self.story.lock().unwrap();
+        let lines = story.iter().map(|(_, line)| line);
+        lines
+            .filter(|line| line.starts_with(order) && line.contains(words))
             .count() as u64
     }
 
@@ -241,23 +267,25 @@ impl Stage {
 
     /// The steps of the plan as it is now.
     pub(super) fn current_steps(&self) -> Vec<Value> {
-        let stream = StreamName::Plan("p".parse().unwrap());
-        let records = self.world.store.read(&stream, 0, usize::MAX).now_or_never();
-        let records = records.expect("memory answers at once").unwrap();
-        let versions =
-            records
-                .iter()
-                .rev()
-                .filter_map(|record| match decode(record).unwrap().event {
-                    ReviewEvent::PlanProposed { document, .. } => Some(document),
-                    _ => None,
-                });
-        let document = versions
-            .map(|document| serde_json::to_value(&*document).unwrap())
-            .next();
+        let current = self.current_version();
+        let document = current.map(|(document, _)| document);
         document
             .and_then(|document| document["steps"].as_array().cloned())
             .unwrap_or_default()
+    }
+
+    /// The plan as it is now, and the principal who wrote it.
+    pub(super) fn current_version(&self) -> Option<(Value, Principal)> {
+        let stream = StreamName::Plan("p".parse().unwrap());
+        let records = self.world.store.read(&stream, 0, usize::MAX).now_or_never();
+        let records = records.expect("memory answers at once").unwrap();
+        let mut versions = records.iter().rev();
+        versions.find_map(|record| match decode(record).unwrap().event {
+            ReviewEvent::PlanProposed { document, by, .. } => {
+                Some((serde_json::to_value(&*document).unwrap(), by))
+            }
+            _ => None,
+        })
     }
 }
 

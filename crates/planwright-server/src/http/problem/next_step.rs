@@ -21,6 +21,11 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
         Hint::ReplaceRevokedApproval => {
             "a person with the role of approver has to look at the plan and approve it again"
         }
+        Hint::RevokeApproval(plan) => {
+            return Some(format!(
+                "POST /plan/{plan}/revoke-approval voids that approval; then approve it with `late`"
+            ));
+        }
         Hint::AskPersonToResume => "a person has to POST the resume with their own token",
         Hint::AskApproverToSkip => {
             "a person with the role of approver has to skip it with their own token"

@@ -82,10 +82,7 @@ async fn approve_plan(
     } = body;
     let shown = Seen { version, digest }.shown()?;
     let (review, head) = super::load_with_head(&http, &id).await?;
-    let late = late
-        .iter()
-        .map(|(step, choice)| Ok((step.clone(), read_choice(step, choice)?)));
-    let late = late.collect::<HttpResult<BTreeMap<String, LateChoice>>>()?;
+    let late = read_choices(&late)?;
     let given = GivenApproval {
         shown,
         by: caller.principal,
@@ -105,10 +102,17 @@ async fn approve_plan(
     standing(&http, &review, &digest, trace).await
 }
 
-fn read_choice(step: &str, choice: &str) -> HttpResult<LateChoice> {
-    choice
-        .parse()
-        .map_err(|error| Problem::bad_request(format!("`late` of step `{step}`: {error}")))
+/// Reads what is to hold for arguments that are only known later.
+pub(super) fn read_choices(
+    late: &BTreeMap<String, String>,
+) -> HttpResult<BTreeMap<String, LateChoice>> {
+    let read = |(step, choice): (&String, &String)| match choice.parse() {
+        Ok(choice) => Ok((step.clone(), choice)),
+        Err(error) => Err(Problem::bad_request(format!(
+            "`late` of step `{step}`: {error}"
+        ))),
+    };
+    late.iter().map(read).collect()
 }
 
 /// A no to exactly what was shown, and why.

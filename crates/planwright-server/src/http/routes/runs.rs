@@ -1,6 +1,7 @@
 //! Runs: beginning them, stopping them, going on, and taking them back.
 
 use super::Seen;
+use super::decisions::read_choices;
 use crate::documents::{StepPage, load_run_lines, read_run_page};
 use crate::http::auth::{Caller, Trace};
 use crate::http::body::{OptionalBody, Params, PathId, PathStep};
@@ -26,6 +27,7 @@ use planwright_engine::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
@@ -53,6 +55,9 @@ struct StartRun {
     /// Replaces the plan's own limit.
     #[schema(minimum = 1, maximum = 1000)]
     max_concurrency: Option<u32>,
+    /// What has to hold for arguments that are only known later, by step: `any`, `ask` or a CEL predicate. The run is
+    /// refused (`approved_wider`) if the approval does not say the same.
+    late: BTreeMap<String, String>,
     /// A model looks at the run before it ends. What it would change waits for an approval.
     reflect: bool,
     /// If a step fails for good, the remaining work is planned anew. The new version waits for an approval.
@@ -113,6 +118,7 @@ async fn run_plan(
     let reflection = body.reflection(&http, &review.current().document.limits)?;
     let mut options = options(&caller, body.variables, body.max_concurrency)?;
     options.reflection = reflection;
+    options.late = read_choices(&body.late)?;
     let candidate = engine
         .runs()
         .check_runnable(&review, &options.variables)
@@ -437,6 +443,9 @@ pub(super) struct ForkRun {
     #[serde(default)]
     #[schema(value_type = Object)]
     pub(super) variables: Map<String, Value>,
+    /// As for a run from the beginning.
+    #[serde(default)]
+    pub(super) late: BTreeMap<String, String>,
 }
 
 /// Begins a run that takes over the results of another one.
@@ -466,6 +475,7 @@ pub(super) async fn fork(
         run,
         from,
         variables,
+        late,
     } = body;
     if from.is_empty() {
         return Err(Problem::bad_request("`from` names at least one step"));
@@ -477,6 +487,7 @@ pub(super) async fn fork(
         .clone();
     let engine = &http.service.engine;
     let mut options = options(caller, variables, None)?;
+    options.late = read_choices(&late)?;
     let candidate = engine
         .runs()
         .check_runnable(&review, &options.variables)

@@ -241,6 +241,7 @@ async fn retry_step(
         run: Some(target.run.id().to_string()),
         from: vec![target.step],
         variables: target.run.plan().document().variables.clone(),
+        late: BTreeMap::new(),
     };
     fork(&http, &caller, target.review.id(), body, trace).await
 }

@@ -257,6 +257,11 @@ fn reviews() -> Vec<Instance> {
         review::ReviewRefusal::InPerson("w.write".to_owned()),
         review::ReviewRefusal::NeedsPerson,
         review::ReviewRefusal::DigestNeeded,
+        review::ReviewRefusal::ApprovedWider {
+            plan: plan(),
+            step: step(),
+            choice: "ask".to_owned()
+        },
         review::ReviewRefusal::PolicyAsks(step()),
         review::ReviewRefusal::SafeguardLost("one is gone".to_owned()),
         review::ReviewRefusal::Conflict {

@@ -34,6 +34,7 @@ pub(crate) async fn execute_run(
     let ExecutionOrder {
         kind,
         approval,
+        late,
         variables,
         mut steps,
     } = order;
@@ -44,6 +45,7 @@ pub(crate) async fn execute_run(
     options.guards = !flags.no_guards;
     options.linger = flags.wait;
     options.approval = approval;
+    options.late = late;
     let (review, _) = plan_source::load_plan(app, &plan).await?;
     options.reflection = flags
         .reflection
@@ -76,10 +78,11 @@ pub(crate) async fn execute_run(
         if let (RunState::Adjusted { .. }, false) = (run.state(), interrupts.is_interrupted())
             && let AdjustmentDecision::Continue {
                 approval,
+                late,
                 steps: count,
             } = reflection::confirm_adjustment(app, &run, &flags.reflection, &flags.late).await?
         {
-            (options.approval, steps) = (approval, count);
+            (options.approval, options.late, steps) = (approval, late, count);
             kind = ExecutionKind::ContinueAdjusted {
                 plan: plan.clone(),
                 run: run.id().clone(),

@@ -8,6 +8,7 @@ use crate::terminal::printer::line;
 use crate::workspace::app::CommandContext;
 use crate::workspace::plan_source::{load_plan, parse_id, pick_run};
 use crate::workspace::servers::Need;
+use std::collections::BTreeMap;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -62,9 +63,13 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         typed,
         can_edit: false,
     };
-    let approval = match obtain_approval(&app, &question).await? {
-        Approved::Now(given) => Some(given),
-        Approved::Before | Approved::AfterEdit => None,
+    let (approval, late) = match obtain_approval(&app, &question).await? {
+        Approved::Now(given) => {
+            let late = given.late.clone();
+            (Some(given), late)
+        }
+        Approved::Before { late } => (None, late),
+        Approved::AfterEdit => (None, BTreeMap::new()),
     };
     let kind = ExecutionKind::Fork {
         plan: id,
@@ -74,6 +79,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let order = ExecutionOrder {
         kind,
         approval,
+        late,
         variables,
         steps: candidate.plan.len(),
     };

@@ -7,8 +7,10 @@ use crate::terminal::late_bound::LateFlags;
 use crate::workspace::variables::VariableFlags;
 use clap::Args;
 use planwright_core::id::{PlanId, RunId, StepId};
+use planwright_core::policy::LateChoice;
 use planwright_engine::{Engine, GivenApproval, RunHandle, RunOptions};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Flags of the commands that execute a run.
 #[derive(Debug, Clone, Default, Args)]
@@ -103,6 +105,8 @@ impl ExecutionKind {
 pub(crate) struct ExecutionOrder {
     pub(crate) kind: ExecutionKind,
     pub(crate) approval: Option<GivenApproval>,
+    /// What the run must not be wider than, as `--late` says.
+    pub(crate) late: BTreeMap<String, LateChoice>,
     pub(crate) variables: Map<String, Value>,
     /// For the progress bar.
     pub(crate) steps: usize,

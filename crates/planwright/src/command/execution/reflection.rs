@@ -10,9 +10,11 @@ use crate::workspace::app::{App, user};
 use crate::workspace::servers::Need;
 use clap::Args;
 use planwright_core::plan::Limits;
+use planwright_core::policy::LateChoice;
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::run::{CriterionCheck, Reflection, ReflectionWish, Run, Shown};
 use planwright_engine::{Continuation, GivenApproval, Reapproval};
+use std::collections::BTreeMap;
 
 /// Flags that let a model reflect on the run, and their bounds.
 #[derive(Debug, Clone, Default, Args)]
@@ -65,6 +67,8 @@ pub(crate) enum AdjustmentDecision {
     /// With this approval; with none, there is one, or policy gives it.
     Continue {
         approval: Option<GivenApproval>,
+        /// What the approval that is spent must say of arguments that are only known later.
+        late: BTreeMap<String, LateChoice>,
         steps: usize,
     },
     /// An approval is needed first.
@@ -87,28 +91,31 @@ pub(crate) async fn confirm_adjustment(
     let printer = app.printer();
     print_adjustment(printer, run, &continuation);
     let candidate = &continuation.candidate;
-    let go_on = |approval| {
+    let go_on = |approval, late| {
         Ok(AdjustmentDecision::Continue {
             approval,
+            late,
             steps: candidate.plan.len(),
         })
     };
+    let late = late
+        .read()?
+        .choices_for(&app.engine.plans().judge(&candidate.plan));
     if continuation
         .review
         .usable_approvals(&candidate.digest, app.now())
         .is_some()
     {
-        return go_on(None);
+        return go_on(None, late);
     }
     if continuation.by_policy {
         printer.talk("approved by policy: every new, changed or repeated step only reads");
-        return go_on(None);
+        // What was chosen for the other steps goes on with them.
+        return go_on(None, BTreeMap::new());
     }
-    let late = late
-        .read()?
-        .choices_for(&app.engine.plans().judge(&candidate.plan));
     let given = |assurance| {
         let shown = Shown::Digest(candidate.digest);
+        let late = late.clone();
         Some(GivenApproval {
             shown,
             by: user(),
@@ -117,7 +124,7 @@ pub(crate) async fn confirm_adjustment(
         })
     };
     if flags.yes_adjustments {
-        return go_on(given(Assurance::CommandLine));
+        return go_on(given(Assurance::CommandLine), late.clone());
     }
     if !printer.can_ask() || printer.json || user().kind != PrincipalKind::Person {
         return Ok(AdjustmentDecision::Wait);
@@ -127,7 +134,7 @@ pub(crate) async fn confirm_adjustment(
     })
     .await;
     match answer.map_err(|error| Failure::refused(format!("cannot ask: {error}")))?? {
-        YesNo::Yes => go_on(given(Assurance::Terminal)),
+        YesNo::Yes => go_on(given(Assurance::Terminal), late.clone()),
         YesNo::No | YesNo::Unclear => Ok(AdjustmentDecision::Wait),
     }
 }

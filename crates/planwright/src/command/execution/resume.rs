@@ -13,6 +13,7 @@ use planwright_core::id::RunId;
 use planwright_core::review::Review;
 use planwright_core::run::RunState;
 use planwright_engine::StartRunError;
+use std::collections::BTreeMap;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -69,11 +70,20 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let steps = version.as_ref().map_or(0, |version| version.steps);
     let version = version.unwrap_or_else(|| review.current().clone());
     app.start_servers(&version.document, Need::Use).await?;
+    let late = args.flags.late.read()?;
+    let late = match late.is_empty() {
+        true => BTreeMap::new(),
+        false => {
+            let (run, _) = app.engine.runs().load_run(&opened.run, &review).await?;
+            late.choices_for(&app.engine.plans().judge(run.plan()))
+        }
+    };
     execute_run(
         &app,
         ExecutionOrder {
             kind: ExecutionKind::Resume(id),
             approval: None,
+            late,
             variables: given,
             steps,
         },
@@ -91,7 +101,11 @@ async fn continue_adjusted(
 ) -> Result<Exit, Failure> {
     let (run, _) = app.engine.runs().load_run(&id, review).await?;
     match confirm_adjustment(app, &run, &flags.reflection, &flags.late).await? {
-        AdjustmentDecision::Continue { approval, steps } => {
+        AdjustmentDecision::Continue {
+            approval,
+            late,
+            steps,
+        } => {
             let kind = ExecutionKind::ContinueAdjusted {
                 plan: review.id().clone(),
                 run: id,
@@ -103,6 +117,7 @@ async fn continue_adjusted(
                 ExecutionOrder {
                     kind,
                     approval,
+                    late,
                     variables,
                     steps,
                 },
@@ -130,6 +145,8 @@ async fn resume_run(
         return continue_adjusted(app, review, id, flags).await;
     }
     let steps = run.plan().len();
+    let judged = app.engine.plans().judge(run.plan());
+    let late = flags.late.read()?.choices_for(&judged);
     let kind = ExecutionKind::ResumeRun {
         plan: review.id().clone(),
         run: id,
@@ -137,6 +154,7 @@ async fn resume_run(
     let order = ExecutionOrder {
         kind,
         approval: None,
+        late,
         variables: serde_json::Map::new(),
         steps,
     };

@@ -45,7 +45,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         PlanSource::File(_) | PlanSource::Stdin => import_plan(context, &source).await?,
     };
     let mut review = review;
-    let (candidate, approval) = loop {
+    let (candidate, approval, late) = loop {
         app.engine.runs().check_startable(&review).await?;
         app.start_servers(&review.current().document, Need::Use)
             .await?;
@@ -60,8 +60,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             can_edit: true,
         };
         match obtain_approval(&app, &question).await? {
-            Approved::Before => break (candidate, None),
-            Approved::Now(given) => break (candidate, Some(given)),
+            Approved::Before { late } => break (candidate, None, late),
+            Approved::Now(given) => {
+                let late = given.late.clone();
+                break (candidate, Some(given), late);
+            }
             Approved::AfterEdit => review = edit_plan(&app, &review).await?,
         }
     };
@@ -69,6 +72,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let order = ExecutionOrder {
         kind,
         approval,
+        late,
         variables,
         steps: candidate.plan.len(),
     };

@@ -77,6 +77,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let order = ExecutionOrder {
         kind,
         approval,
+        late: BTreeMap::new(),
         variables: serde_json::Map::new(),
         steps,
     };

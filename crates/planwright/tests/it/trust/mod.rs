@@ -4,4 +4,5 @@ mod agents;
 mod asking;
 mod clone;
 mod hostile;
+mod lives;
 mod owners;
