@@ -28,7 +28,7 @@ pub use answer::{Page, PlanDecided, RunAccepted, StepDecided, ToolLine, Waiting,
 pub use comment::{CommentLine, ThreadLine};
 pub use created::{Created, CreatedPlan, StepMetadata};
 pub use log::LogLine;
-pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
+pub use plan::{ApprovalLine, Imported, LeftOut, PlanDetails, PlanLine, RunLine};
 pub use planning::{CreateResult, ModelCostLine, PlanningLine, PromptResult};
 pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};
 pub use receipt::{

@@ -14,6 +14,7 @@ mod decisions;
 mod health;
 mod large_results;
 mod lifecycle;
+mod lists;
 mod overload;
 mod planning;
 mod problems;
