@@ -151,6 +151,7 @@ macro_rules! store_laws {
                 runs_of_all_plans_are_found_by_where_they_stand,
                 plans_are_paged_by_age,
                 streams_are_counted_by_where_they_stand,
+                what_principals_brought_is_summed,
             ],
             bytes: [
                 nul_and_invalid_utf8_are_kept,

@@ -33,7 +33,7 @@ pub use retention_store::{
 pub use secrets::{SecretError, Secrets};
 pub(crate) use store::failed_for_good;
 pub use store::{
-    AcquireError, Append, AppendError, Changes, FeedOf, Journal, Lease, LeaseRule, Leases,
+    AcquireError, Append, AppendError, Brought, Changes, FeedOf, Journal, Lease, LeaseRule, Leases,
     MAX_PAGE_BYTES, Mailbox, MailboxMessage, MessageId, OwnerId, Placed, Position, Store,
     StoreError, StoreHealth, StreamCounts, StreamIndex, StreamInfo, StreamStatus, is_last_page,
 };

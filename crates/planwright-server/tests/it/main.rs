@@ -23,5 +23,6 @@ mod repeat;
 mod revocations;
 mod route_access;
 mod service;
+mod stored_bytes;
 mod strangers;
 mod tools;

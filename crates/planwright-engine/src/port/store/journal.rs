@@ -4,6 +4,7 @@ use super::{AppendError, LeaseRule, MessageId, StoreError, StreamStatus};
 use crate::port::{BoxFuture, RequestClaim};
 use planwright_core::id::PlanId;
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::principal::Principal;
 use std::fmt;
 
 /// Bytes of bodies after which a page of records ends, however many were asked for.
@@ -33,6 +34,17 @@ pub struct Append {
     /// The requests that this append carries out, each claimed by the appending process: an append for a
     /// request that is claimed by another, or not at all, is refused.
     pub requests: Vec<RequestClaim>,
+    /// Who brings how much into the store with it. The store counts it for them and this plan.
+    pub brought: Vec<Brought>,
+}
+
+/// Bytes that a principal brings into the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brought {
+    /// The principal who brings them.
+    pub by: Principal,
+    /// Bytes of entries and of values beside the journal.
+    pub bytes: u64,
 }
 
 /// A place in the order in which a store committed its records, over all streams. The first record
