@@ -24,7 +24,9 @@ mod undo;
 mod validation;
 mod version;
 
-pub use answer::{Page, PlanDecided, RunAccepted, StepDecided, ToolLine, Waiting, WrittenCall};
+pub use answer::{
+    LargeBriefing, Page, PlanDecided, RunAccepted, StepDecided, ToolLine, Waiting, WrittenCall,
+};
 pub use comment::{CommentLine, ThreadLine};
 pub use created::{Created, CreatedPlan, StepMetadata};
 pub use log::LogLine;
@@ -40,7 +42,7 @@ pub use run::{
     AskedCallWire, DryRunStep, ErrorWire, ItemResult, LargeValue, RunResult, StepResult,
     dry_run_result,
 };
-pub use schema::{FindingShape, PrincipalShape};
+pub use schema::{BriefingShape, FindingShape, PrincipalShape};
 pub use stats::{ApprovalStats, Prediction, StatsResult, ToolGap, ToolLatency};
 pub use template::{TemplateInput, TemplateLine};
 pub use token::{NewTokenWire, TokenLine};

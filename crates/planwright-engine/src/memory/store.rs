@@ -268,7 +268,16 @@ impl MemoryStore {
                 record,
             })
         });
-        placed.take(limit).collect()
+        let mut bytes = 0;
+        let mut page = Vec::new();
+        for placed in placed.take(limit) {
+            bytes += placed.record.body.len();
+            page.push(placed);
+            if bytes >= MAX_PAGE_BYTES {
+                break;
+            }
+        }
+        page
     }
 
     pub(super) fn correct_status_now(

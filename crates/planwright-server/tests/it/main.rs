@@ -12,6 +12,7 @@ mod contract;
 mod counting_store;
 mod decisions;
 mod health;
+mod inbox;
 mod large_results;
 mod lifecycle;
 mod lists;

@@ -16,6 +16,13 @@ pub fn is_last_page(page: &[Record], limit: usize) -> bool {
     page.len() < limit && bytes < MAX_PAGE_BYTES
 }
 
+/// Returns whether nothing came after a page of a feed when it was read, of which so many records
+/// were asked for.
+pub fn is_last_feed_page(page: &[Placed], limit: usize) -> bool {
+    let bytes: usize = page.iter().map(|placed| placed.record.body.len()).sum();
+    page.len() < limit && bytes < MAX_PAGE_BYTES
+}
+
 /// Records to add to one stream.
 #[derive(Debug, Clone)]
 pub struct Append {
@@ -94,7 +101,8 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// Up to `limit` records committed after `after`, in the order of their commits: the same order
     /// for every reader, for ever. A record that can be read here is followed only by records with
     /// higher positions, so that a reader that goes on from the last position misses nothing and
-    /// sees nothing twice.
+    /// sees nothing twice. A page ends early with the record that brings its bodies to
+    /// [`MAX_PAGE_BYTES`]: [`is_last_feed_page`] tells whether there was more.
     fn feed<'a>(
         &'a self,
         of: &'a FeedOf,
