@@ -33,6 +33,7 @@ mod revocations;
 mod safeguards;
 mod secrets;
 mod store_trouble;
+mod stored_bytes;
 mod subplans;
 mod supervision;
 mod time_jumps;
