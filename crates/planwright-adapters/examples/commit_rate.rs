@@ -176,6 +176,7 @@ impl Chain {
                 status: None,
                 answers: Vec::new(),
                 requests: Vec::new(),
+                brought: Vec::new(),
             };
             store.append(vec![append]).await?;
         }

@@ -1,7 +1,7 @@
 //! What requests that change something are answered with.
 
 use crate::AskedCallWire;
-use crate::schema::PrincipalShape;
+use crate::schema::{BriefingShape, PrincipalShape};
 use planwright_core::principal::Principal;
 use serde::Serialize;
 use serde_json::Value;
@@ -84,6 +84,14 @@ pub struct Waiting {
     /// The step as the plan has it, where it waits before its arguments are resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenCall>,
+    /// What an approval covers: every call as it would be sent, with the steps of sub-plans. For a step that waits
+    /// before its arguments are resolved, that of the step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BriefingShape>)]
+    pub briefing: Option<Value>,
+    /// Where the briefing is, if this answer has no room for it.
+    #[serde(rename = "largeBriefing", skip_serializing_if = "Option::is_none")]
+    pub large_briefing: Option<LargeBriefing>,
     /// What is asked, each with the schema of its answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>)]
@@ -91,6 +99,17 @@ pub struct Waiting {
     /// Why the outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A briefing that is somewhere else, because it is large. Nothing of it is shown here: read it before you decide.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LargeBriefing {
+    /// The length of its JSON.
+    pub bytes: u64,
+    /// How many steps it has, and what they do.
+    pub summary: String,
+    /// Where all of it is.
+    pub href: String,
 }
 
 /// A call as the plan has it, references and all.

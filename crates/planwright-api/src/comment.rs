@@ -3,6 +3,7 @@
 use planwright_core::plan::Document;
 use planwright_core::review::{Comment, Review, Thread};
 use serde::Serialize;
+use std::ops::Range;
 use utoipa::ToSchema;
 
 /// One thread: a comment and the answers to it.
@@ -22,6 +23,9 @@ pub struct ThreadLine {
     pub resolved_by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_at: Option<String>,
+    /// The comments before these are left out here: they are on the page before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub continued: bool,
     /// Oldest first.
     pub comments: Vec<CommentLine>,
 }
@@ -42,6 +46,11 @@ pub struct CommentLine {
 
 impl ThreadLine {
     pub fn new(thread: &Thread, document: &Document) -> Self {
+        Self::part(thread, document, 0..usize::MAX)
+    }
+
+    /// The thread with some of its comments.
+    pub fn part(thread: &Thread, document: &Document, comments: Range<usize>) -> Self {
         let resolved = thread.resolved.as_ref();
         Self {
             id: thread.id().to_string(),
@@ -50,7 +59,13 @@ impl ThreadLine {
             outdated: thread.is_outdated(document),
             resolved_by: resolved.map(|resolved| resolved.by.to_string()),
             resolved_at: resolved.map(|resolved| resolved.at.to_string()),
-            comments: thread.comments().map(CommentLine::new).collect(),
+            continued: comments.start > 0,
+            comments: thread
+                .comments()
+                .skip(comments.start)
+                .take(comments.len())
+                .map(CommentLine::new)
+                .collect(),
         }
     }
 
@@ -66,7 +81,7 @@ impl ThreadLine {
 }
 
 impl CommentLine {
-    fn new(comment: &Comment) -> Self {
+    pub fn new(comment: &Comment) -> Self {
         Self {
             id: comment.id.to_string(),
             by: comment.by.to_string(),

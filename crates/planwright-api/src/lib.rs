@@ -24,11 +24,13 @@ mod undo;
 mod validation;
 mod version;
 
-pub use answer::{Page, PlanDecided, RunAccepted, StepDecided, ToolLine, Waiting, WrittenCall};
+pub use answer::{
+    LargeBriefing, Page, PlanDecided, RunAccepted, StepDecided, ToolLine, Waiting, WrittenCall,
+};
 pub use comment::{CommentLine, ThreadLine};
 pub use created::{Created, CreatedPlan, StepMetadata};
 pub use log::LogLine;
-pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
+pub use plan::{ApprovalLine, Imported, LeftOut, PlanDetails, PlanLine, RunLine};
 pub use planning::{CreateResult, ModelCostLine, PlanningLine, PromptResult};
 pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};
 pub use receipt::{
@@ -40,7 +42,7 @@ pub use run::{
     AskedCallWire, DryRunStep, ErrorWire, ItemResult, LargeValue, RunResult, StepResult,
     dry_run_result,
 };
-pub use schema::{FindingShape, PrincipalShape};
+pub use schema::{BriefingShape, FindingShape, PrincipalShape};
 pub use stats::{ApprovalStats, Prediction, StatsResult, ToolGap, ToolLatency};
 pub use template::{TemplateInput, TemplateLine};
 pub use token::{NewTokenWire, TokenLine};

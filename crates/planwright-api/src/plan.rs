@@ -33,6 +33,9 @@ pub struct PlanDetails<'a> {
     pub approvals: Vec<ApprovalLine>,
     /// What was said about it.
     pub comments: Vec<crate::ThreadLine>,
+    /// How many older runs and comments are not in it. Their own lists have all of them.
+    #[serde(rename = "leftOut", skip_serializing_if = "LeftOut::is_nothing")]
+    pub left_out: LeftOut,
     /// What changed since it was last agreed to, if an edit voided that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<crate::ChangesSince>,
@@ -45,6 +48,21 @@ pub struct PlanDetails<'a> {
     /// What asking models for this plan took so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<crate::ModelCostLine>,
+}
+
+/// What the document of a plan has no room for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct LeftOut {
+    /// The oldest runs.
+    pub runs: usize,
+    /// The oldest comments.
+    pub comments: usize,
+}
+
+impl LeftOut {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One approval of a plan.

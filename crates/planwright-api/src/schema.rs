@@ -13,6 +13,11 @@ pub struct PrincipalShape {
     name: String,
 }
 
+/// What an approval covers. Its component is made from the core's own type.
+#[derive(Debug, ToSchema)]
+#[schema(as = Briefing)]
+pub struct BriefingShape {}
+
 /// One thing that is wrong with a plan, where it is and what may help.
 #[derive(Debug, ToSchema)]
 #[schema(as = Finding)]

@@ -46,7 +46,13 @@ pub struct VersionLine {
 impl VersionLine {
     /// All versions of a plan, the first one first.
     pub fn all(review: &Review) -> Vec<Self> {
-        let line = |version: &VersionSummary| Self {
+        let line = |version: &VersionSummary| Self::new(review, version);
+        review.versions().iter().map(line).collect()
+    }
+
+    /// One version of a plan.
+    pub fn new(review: &Review, version: &VersionSummary) -> Self {
+        Self {
             version: version.number,
             digest: version.digest,
             by: version.by.clone(),
@@ -61,8 +67,7 @@ impl VersionLine {
                 .iter()
                 .any(|approval| approval.version == version.number && !approval.is_void()),
             current: version.number == review.current().number,
-        };
-        review.versions().iter().map(line).collect()
+        }
     }
 }
 

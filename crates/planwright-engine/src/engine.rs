@@ -52,6 +52,7 @@ pub struct EngineBuilder {
     leftovers: Option<Arc<dyn Leftovers>>,
     agents: AgentSettings,
     call_timeout: Duration,
+    stored_bytes: u64,
     redaction: Redaction,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn Ids>>,
@@ -71,6 +72,9 @@ impl Engine {
     /// The time limit of calls whose step names none, unless the operator chose another.
     pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(600);
 
+    /// Bytes that one principal may bring into the store unless the operator says otherwise.
+    pub const DEFAULT_STORED_BYTES: u64 = 10 << 30;
+
     /// Begins to build an engine over these tools.
     pub fn builder(tools: Arc<dyn Tools>) -> EngineBuilder {
         EngineBuilder {
@@ -87,6 +91,7 @@ impl Engine {
             leftovers: None,
             agents: AgentSettings::default(),
             call_timeout: Self::DEFAULT_CALL_TIMEOUT,
+            stored_bytes: Self::DEFAULT_STORED_BYTES,
             redaction: Redaction::default(),
             clock: None,
             ids: None,
@@ -290,6 +295,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets how many bytes one principal may bring into the store: versions, what belongs to them, and
+    /// comments.
+    #[must_use]
+    pub fn stored_bytes(mut self, limit: u64) -> Self {
+        self.stored_bytes = limit;
+        self
+    }
+
     /// Sets the clock. Without one the engine uses the time of the system.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
@@ -400,6 +413,7 @@ impl EngineBuilder {
             retention: self.retention,
             agents: self.agents,
             call_timeout: self.call_timeout,
+            stored_bytes: self.stored_bytes,
             prompts: self.prompts,
         };
         Engine {

@@ -10,6 +10,8 @@
 )]
 
 pub mod bank;
+pub mod connect;
+pub mod deceptive;
 pub mod dice;
 pub mod http;
 pub mod peers;

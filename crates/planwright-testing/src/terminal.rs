@@ -32,12 +32,17 @@ impl Terminal {
         Self::opened(command, false, COLUMNS)
     }
 
+    /// The same in a terminal of this width.
+    pub fn narrow(command: Command, columns: u16) -> Self {
+        Self::opened(command, false, columns)
+    }
+
     /// A command whose stdout the person sees too: it may move the cursor, and asks where it is.
     pub fn whole(command: Command) -> Self {
         Self::opened(command, true, COLUMNS)
     }
 
-    /// The same, in a terminal of this width.
+    /// The same as [`Terminal::whole`], in a terminal of this width.
     pub fn wide(command: Command, columns: u16) -> Self {
         Self::opened(command, true, columns)
     }

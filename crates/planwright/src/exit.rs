@@ -340,6 +340,14 @@ mod tests {
             (ReviewError::MissingTools(vec![step()]).into(), 2),
             (ReviewError::BadChoice(step()).into(), 2),
             (
+                ReviewError::StoredTooMuch {
+                    by: Principal::person("ann"),
+                    limit: 1 << 20,
+                }
+                .into(),
+                3,
+            ),
+            (
                 ReviewError::OtherPlan {
                     plan: plan(),
                     found: plan(),

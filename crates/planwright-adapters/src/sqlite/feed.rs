@@ -15,7 +15,7 @@ use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::journal::{Record, StreamName};
 use planwright_core::time::Timestamp;
-use planwright_engine::port::{FeedOf, Placed, Position, StoreError};
+use planwright_engine::port::{FeedOf, MAX_PAGE_BYTES, Placed, Position, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::collections::BTreeMap;
 
@@ -51,8 +51,9 @@ fn all(
     let rows = rows_after(connection, after, limit).map_err(|error| failed(&error))?;
     let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
     // Behind a full page there may be more in the table.
+    let bytes: usize = rows.iter().map(|(_, _, record)| record.body.len()).sum();
     let until = match rows.last() {
-        Some((_, Position(last), _)) if rows.len() >= wanted => {
+        Some((_, Position(last), _)) if rows.len() >= wanted || bytes >= MAX_GATHERED => {
             i64::try_from(*last).unwrap_or(i64::MAX)
         }
         Some(_) | None => i64::MAX,
@@ -93,7 +94,38 @@ fn all(
             record,
         })
     };
-    found.into_iter().take(wanted).map(place).collect()
+    page_of(found.into_iter().take(wanted).map(place))
+}
+
+/// Bytes of entries that are gathered for a page, as they are kept. A sealed entry is longer than
+/// what is in it, so that these are more than a page has.
+const MAX_GATHERED: usize = 2 * MAX_PAGE_BYTES;
+
+/// Takes records until their bodies fill a page.
+fn page_of(
+    records: impl Iterator<Item = Result<Placed, StoreError>>,
+) -> Result<Vec<Placed>, StoreError> {
+    let mut bytes = 0;
+    let mut page = Vec::new();
+    for placed in records {
+        let placed = placed?;
+        bytes += placed.record.body.len();
+        page.push(placed);
+        if bytes >= MAX_PAGE_BYTES {
+            break;
+        }
+    }
+    Ok(page)
+}
+
+/// How many of these entries, in their order, fill what is gathered for a page.
+fn enough(found: &[Found], wanted: usize) -> usize {
+    let mut bytes = 0;
+    let full = found.iter().position(|found| {
+        bytes += found.record.body.len();
+        bytes >= MAX_GATHERED
+    });
+    full.map_or(wanted, |last| wanted.min(last + 1))
 }
 
 /// An entry as it is kept, in the table or in a sealed file.
@@ -111,15 +143,24 @@ fn add_sealed(
     (after, until, wanted): (i64, i64, usize),
     found: &mut Vec<Found>,
 ) -> Result<(), StoreError> {
+    // Of a journal that was not read to its end, nothing is known behind what was read of it.
+    let mut until = until;
     for row in sealed {
         found.sort_unstable_by_key(|found| found.position);
+        let wanted = enough(found, wanted);
         let last = found.get(wanted.saturating_sub(1));
         if last.is_some_and(|last| last.position.0 < row.first_ordinal.unsigned_abs()) {
             break;
         }
         found.truncate(wanted);
         let stream = stream_name(connection, row.id)?;
-        let page = reader.sealed_page(&stream, row, After::Ordinal(after), (wanted, usize::MAX))?;
+        let most = (wanted, MAX_GATHERED);
+        let page = reader.sealed_page(&stream, row, After::Ordinal(after), most)?;
+        if let Some(last) = page.last()
+            && last.ordinal < row.last_ordinal
+        {
+            until = until.min(last.ordinal);
+        }
         let entries = page.into_iter().filter(|entry| entry.ordinal <= until);
         found.extend(entries.map(|entry| Found {
             position: Position(entry.ordinal.unsigned_abs()),
@@ -127,8 +168,9 @@ fn add_sealed(
             record: entry.kept,
         }));
     }
+    found.retain(|found| found.position.0 <= until.unsigned_abs());
     found.sort_unstable_by_key(|found| found.position);
-    found.truncate(wanted);
+    found.truncate(enough(found, wanted));
     Ok(())
 }
 
@@ -146,9 +188,16 @@ fn rows_after(
                LEFT JOIN entries AS e ON e.position = p.position AND e.ordinal = p.ordinal
                WHERE p.ordinal > ?1 ORDER BY p.ordinal LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement
-        .query_map([after, limit], placed_row)?
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut rows = Vec::new();
+    let mut bytes = 0;
+    for row in statement.query_map([after, limit], placed_row)? {
+        let row = row?;
+        bytes += row.2.body.len();
+        rows.push(row);
+        if bytes >= MAX_GATHERED {
+            return Ok(rows);
+        }
+    }
     let left = limit - i64::try_from(rows.len()).expect("not more than were asked for");
     if left > 0 {
         let sql = "SELECT e.position, at, epoch, key, body, hash, e.ordinal
@@ -158,7 +207,12 @@ fn rows_after(
                    ORDER BY e.ordinal LIMIT ?2";
         let mut statement = connection.prepare_cached(sql)?;
         for row in statement.query_map([after, left], placed_row)? {
-            rows.push(row?);
+            let row = row?;
+            bytes += row.2.body.len();
+            rows.push(row);
+            if bytes >= MAX_GATHERED {
+                break;
+            }
         }
     }
     Ok(rows)
@@ -194,7 +248,9 @@ fn of_plan(
         name.ok_or_else(|| StoreError::Failed(format!("there is no stream {id}")))
     };
     let mut found = Vec::new();
-    for (_, entry) in places {
+    let mut bytes = 0;
+    let mut until = i64::MAX;
+    for (ordinal, entry) in places {
         let stream = named(entry >> SEQ_BITS)?;
         let sql =
             "SELECT position, at, epoch, key, body, hash, ordinal FROM entries WHERE position = ?1";
@@ -202,17 +258,22 @@ fn of_plan(
             .prepare_cached(sql)
             .and_then(|mut read| read.query_row([entry], placed_row));
         let (id, position, record) = row.map_err(|error| of_stream(stream, &error))?;
+        bytes += record.body.len();
         found.push(Found {
             position,
             stream: id,
             record,
         });
+        if bytes >= MAX_GATHERED {
+            until = ordinal;
+            break;
+        }
     }
     sealed.sort_unstable_by_key(|row| row.first_ordinal);
     add_sealed(
         (connection, reader),
         &sealed,
-        (after, i64::MAX, limit),
+        (after, until, limit),
         &mut found,
     )?;
     let place = |found: Found| {
@@ -223,7 +284,7 @@ fn of_plan(
             record: opened(reader.cipher(), stream, found.record)?,
         })
     };
-    found.into_iter().map(place).collect()
+    page_of(found.into_iter().map(place))
 }
 
 /// A plan's own stream and those of its runs, with their numbers.

@@ -9,6 +9,7 @@ mod adoption;
 mod anchor;
 mod answers;
 mod backup;
+mod brought;
 mod changes;
 mod entry_index;
 mod fault;

@@ -1,6 +1,7 @@
 //! Reading, on connections that cannot write and never wait for the writer.
 
 use super::anchor::Anchor;
+use super::brought;
 use super::fault::{failed, of_stream};
 use super::feed;
 use super::identity::Belonging;
@@ -16,6 +17,7 @@ use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
     FeedOf, Lease, MAX_PAGE_BYTES, MailboxMessage, MessageId, OwnerId, Placed, Position,
@@ -377,6 +379,10 @@ impl Reader {
             }
             Ok(counts)
         })
+    }
+
+    pub(super) fn brought_bytes(&self, by: &Principal) -> Result<u64, StoreError> {
+        self.with_rows(|connection| brought::sum(connection, by))
     }
 
     pub(super) fn info(&self, stream: &StreamName) -> Result<Option<StreamInfo>, StoreError> {

@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0008_sealed_journals.sql"),
     include_str!("../../migrations/sqlite/0009_request_changes.sql"),
     include_str!("../../migrations/sqlite/0010_identity.sql"),
+    include_str!("../../migrations/sqlite/0011_brought.sql"),
 ];
 
 /// Brings the schema up to date. Of several processes that open at once, one does it and the others

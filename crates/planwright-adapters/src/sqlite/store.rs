@@ -14,6 +14,7 @@ use super::writer::{Request, Writer};
 use crate::vault::Cipher;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::principal::Principal;
 use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
@@ -398,6 +399,10 @@ impl StreamIndex for SqliteStore {
         Box::pin(self.write(move |connection| {
             transaction::correct_status((connection, &cipher), stream, status)
         }))
+    }
+
+    fn brought_bytes<'a>(&'a self, by: &'a Principal) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(async { self.reader.brought_bytes(by) })
     }
 
     fn info<'a>(

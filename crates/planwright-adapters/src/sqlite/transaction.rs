@@ -3,6 +3,7 @@
 
 use super::anchor::Anchor;
 use super::answers;
+use super::brought;
 use super::entry_index::{EntryIndex, Placement};
 use super::fault::{Stop, of_stream};
 use super::identity::Belonging;
@@ -157,6 +158,7 @@ pub(super) fn append(session: Session<'_>, append: &Append, name: &str) -> Resul
     for claim in &append.requests {
         answers::note_change(connection, claim, stream)?;
     }
+    brought::count(connection, stream, &append.brought)?;
     if append.records.is_empty() && append.status.is_none() {
         return Ok(());
     }
@@ -375,6 +377,7 @@ pub(super) fn correct_status(
         status: Some(status),
         answers: Vec::new(),
         requests: Vec::new(),
+        brought: Vec::new(),
     };
     update_status(tables, &append, &name, id).map_err(|stop| match stop {
         Stop::Sqlite(error) => Stop::Sqlite(error),

@@ -26,6 +26,7 @@ fn keyed(chain: &mut Chain, key: &str) -> Append {
         status: None,
         answers: Vec::new(),
         requests: Vec::new(),
+        brought: Vec::new(),
     }
 }
 

@@ -418,6 +418,17 @@ fn brief_loop(plan: &Plan, ix: StepIx, values: KnownValues<'_>) -> Option<LoopBr
     })
 }
 
+impl Briefing {
+    /// The briefing of one of the plan's own steps, with those of the plan it runs.
+    #[must_use]
+    pub fn only_step(mut self, id: &str) -> Self {
+        self.steps.retain(|step| step.id == id);
+        self.counts = StepCounts::default();
+        count_steps(&self.steps, &mut self.counts);
+        self
+    }
+}
+
 fn count_steps(steps: &[StepBriefing], counts: &mut StepCounts) {
     for step in steps {
         if matches!(step.action, ActionBriefing::Plan { .. }) && !step.steps.is_empty() {

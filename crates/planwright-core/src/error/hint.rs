@@ -17,6 +17,8 @@ pub enum Hint {
     CheckStore,
     /// Make space on the disk of the store.
     FreeSpace,
+    /// Raise the limit of what a principal may bring into the store, or remove old plans.
+    RaiseStoredBytes,
     /// Find the process that has the store to itself.
     FindStoreHolder,
     /// Check how the store is set up, because it cannot be opened.

@@ -3,14 +3,14 @@
 use super::reviews::review_stories;
 use super::runs::LiveRun;
 use super::story::Story;
-use super::{PlanEvent, trace_of_plan};
+use super::{PlanEvent, StepDetails, trace_of_plan};
 use crate::id::{PlanId, RunId};
 use crate::journal::{DecodeEntryError, Entry, Record, StreamName, decode};
 use crate::plan::{Bounds, Document, Finding};
 use crate::review::ReviewEvent;
 use crate::run::{Corrupt, RunEvent};
 use crate::trace::TraceId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Why the events of a plan cannot be told. What was told before stands.
@@ -33,8 +33,13 @@ pub enum FoldEventsError {
     OtherPlan(StreamName),
 }
 
+/// Bytes of versions, as records, whose content a fold keeps. Of a plan with a long history few versions
+/// are ever run again.
+const KEPT_BYTES: usize = 256 << 10;
+
 /// The events of one plan so far. It is given every record of the plan and its runs, in the order
-/// of their commits.
+/// of their commits, and the content of versions that it does not keep itself: see
+/// [`PlanEvents::missing_version`].
 #[derive(Debug, Clone)]
 pub struct PlanEvents {
     plan: PlanId,
@@ -42,8 +47,10 @@ pub struct PlanEvents {
     trace: TraceId,
     bounds: Bounds,
     last: u64,
-    versions: BTreeMap<u32, Arc<Document>>,
+    versions: KeptVersions,
     runs: BTreeMap<RunId, LiveRun>,
+    /// Those of the run that ended last: the next one often has the same.
+    ended_steps: Arc<[StepDetails]>,
     open_runs: usize,
     deleted: bool,
 }
@@ -56,11 +63,48 @@ impl PlanEvents {
             plan,
             bounds,
             last: 0,
-            versions: BTreeMap::new(),
+            versions: KeptVersions::default(),
             runs: BTreeMap::new(),
+            ended_steps: Arc::default(),
             open_runs: 0,
             deleted: false,
         }
+    }
+
+    /// The plan whose events these are.
+    pub fn plan(&self) -> &PlanId {
+        &self.plan
+    }
+
+    /// The version that the run of this record begins with, if its content is not kept. It has to be
+    /// given with [`PlanEvents::give_version`] before the record is pushed.
+    pub fn missing_version(&self, stream: &StreamName, record: &Record) -> Option<u32> {
+        let StreamName::Run(id) = stream else {
+            return None;
+        };
+        if self.runs.contains_key(id) {
+            return None;
+        }
+        // A record that cannot be read is refused when it is pushed.
+        let RunEvent::RunStarted {
+            version,
+            document: None,
+            ..
+        } = decode::<RunEvent>(record).ok()?.event
+        else {
+            return None;
+        };
+        Some(version).filter(|version| self.versions.find(*version).is_none())
+    }
+
+    /// Gives the content of a version to the run that begins with the next record.
+    pub fn give_version(&mut self, version: u32, document: Arc<Document>) {
+        self.versions.given = Some((version, document));
+    }
+
+    /// Bytes of the versions that are kept, as records.
+    pub fn kept_bytes(&self) -> usize {
+        self.versions.bytes
     }
 
     /// The number of the last event; 0 if there is none yet.
@@ -87,7 +131,7 @@ impl PlanEvents {
         let stories = match stream {
             StreamName::Plan(plan) if *plan == self.plan => {
                 let entry = decode::<ReviewEvent>(record)?;
-                let stories = self.review(&entry);
+                let stories = self.review(&entry, record.body.len());
                 stories
                     .into_iter()
                     .map(|story| (story, entry.at, self.trace, None))
@@ -111,7 +155,7 @@ impl PlanEvents {
         Ok(stories.into_iter().map(number).collect())
     }
 
-    fn review(&mut self, entry: &Entry<ReviewEvent>) -> Vec<Story> {
+    fn review(&mut self, entry: &Entry<ReviewEvent>, bytes: usize) -> Vec<Story> {
         if let ReviewEvent::PlanProposed {
             version,
             document,
@@ -120,7 +164,7 @@ impl PlanEvents {
         } = &entry.event
         {
             self.trace = trace.unwrap_or_else(|| trace_of_plan(&self.plan));
-            self.versions.insert(*version, Arc::clone(document));
+            self.versions.keep(*version, document, bytes);
         }
         self.deleted |= matches!(entry.event, ReviewEvent::PlanDeleted { .. });
         review_stories(&entry.event)
@@ -132,12 +176,46 @@ impl PlanEvents {
             let stories = run.tell(entry)?;
             if was_open && !run.is_open() {
                 self.open_runs -= 1;
+                run.share_steps(&mut self.ended_steps);
             }
             return Ok(stories);
         }
         let (run, stories) = LiveRun::begin(id, entry, &self.versions, &self.bounds)?;
+        self.versions.given = None;
         self.runs.insert(id.clone(), run);
         self.open_runs += 1;
         Ok(stories)
+    }
+}
+
+/// The latest versions, as far as there is room for them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KeptVersions {
+    /// Oldest first, each with the bytes of its record.
+    kept: VecDeque<(u32, Arc<Document>, usize)>,
+    bytes: usize,
+    /// One that was read again.
+    given: Option<(u32, Arc<Document>)>,
+}
+
+impl KeptVersions {
+    fn keep(&mut self, version: u32, document: &Arc<Document>, bytes: usize) {
+        self.kept.push_back((version, Arc::clone(document), bytes));
+        self.bytes += bytes;
+        while self.bytes > KEPT_BYTES
+            && let Some((_, _, bytes)) = self.kept.pop_front()
+        {
+            self.bytes -= bytes;
+        }
+    }
+
+    pub(super) fn find(&self, version: u32) -> Option<&Arc<Document>> {
+        let given = self.given.iter();
+        let given = given.map(|(number, document)| (number, document));
+        let kept = self.kept.iter().rev();
+        let kept = kept.map(|(number, document, _)| (number, document));
+        let mut all = given.chain(kept);
+        all.find(|(number, _)| **number == version)
+            .map(|(_, document)| document)
     }
 }

@@ -1,14 +1,14 @@
 //! The events of one run.
 
 use super::details::{MAX_TEXT, cut};
-use super::fold::FoldEventsError;
+use super::fold::{FoldEventsError, KeptVersions};
 use super::reviews::queued_steps;
 use super::story::Story;
 use super::{ErrorSummary, EventName, ResultSummary, StepDetails, trace_of_run};
 use crate::digest::Digest;
 use crate::id::{RunId, StepId, split_instance};
 use crate::journal::Entry;
-use crate::plan::{Bounds, Document, Plan, StepIx};
+use crate::plan::{Bounds, Plan, Step, StepIx};
 use crate::principal::Principal;
 use crate::run::{
     CallFate, Corrupt, Run, RunEvent, StepError, StepErrorCode, StepState, priorities,
@@ -23,7 +23,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub(super) struct LiveRun {
     pub(super) trace: TraceId,
-    document: Arc<Document>,
+    /// Its steps, once it has ended: some may be taken back.
+    steps: Arc<[StepDetails]>,
     /// `None` once it has ended: what may follow needs no state.
     run: Option<Box<Run>>,
     /// What was last said of each step.
@@ -34,7 +35,7 @@ impl LiveRun {
     pub(super) fn begin(
         id: &RunId,
         first: &Entry<RunEvent>,
-        versions: &BTreeMap<u32, Arc<Document>>,
+        versions: &KeptVersions,
         bounds: &Bounds,
     ) -> Result<(Self, Vec<Story>), FoldEventsError> {
         let RunEvent::RunStarted {
@@ -52,7 +53,7 @@ impl LiveRun {
         let document = match document {
             Some(document) => (**document).clone(),
             None => versions
-                .get(version)
+                .find(*version)
                 .ok_or_else(|| FoldEventsError::NoSuchVersion(id.clone(), *version))?
                 .with_variables(variables),
         };
@@ -69,11 +70,10 @@ impl LiveRun {
             .as_deref()
             .copied()
             .unwrap_or_else(|| trace_of_run(id));
-        let document = Arc::clone(plan.document());
         Ok((
             Self {
                 trace,
-                document,
+                steps: Arc::default(),
                 run: Some(Box::new(run)),
                 told: BTreeMap::new(),
             },
@@ -104,6 +104,12 @@ impl LiveRun {
         stories.extend(turn_story(run, &entry.event));
         stories.extend(run_story(run.id(), &entry.event));
         if run.state().is_terminal() {
+            let steps = run.plan().document().steps.iter();
+            let details = |step: &Step| {
+                let id = step.id.clone()?;
+                Some(StepDetails::new(id, step, StepStatus::Undone))
+            };
+            self.steps = steps.filter_map(details).collect();
             self.run = None;
             self.told = BTreeMap::new();
         }
@@ -121,9 +127,10 @@ impl LiveRun {
             ];
         }
         if let RunEvent::StepUndone { step, run } = event {
-            let details = self
-                .definition(step)
-                .map(|found| StepDetails::new(step.clone(), found, StepStatus::Undone));
+            let details = self.definition(step).map(|found| StepDetails {
+                id: step.clone(),
+                ..found.clone()
+            });
             let summary = format!("step `{step}` was taken back by {run}");
             return vec![Story {
                 step: details,
@@ -133,12 +140,18 @@ impl LiveRun {
         Vec::new()
     }
 
-    fn definition(&self, step: &StepId) -> Option<&crate::plan::Step> {
+    /// Uses the steps of another run if they are the same, and leaves its own there if not.
+    pub(super) fn share_steps(&mut self, last: &mut Arc<[StepDetails]>) {
+        if *last == self.steps {
+            self.steps = Arc::clone(last);
+        } else {
+            *last = Arc::clone(&self.steps);
+        }
+    }
+
+    fn definition(&self, step: &StepId) -> Option<&StepDetails> {
         let id = split_instance(step.as_str()).map_or(step.as_str(), |(step, _)| step);
-        self.document
-            .steps
-            .iter()
-            .find(|step| step.id.as_ref().is_some_and(|found| found.as_str() == id))
+        self.steps.iter().find(|step| step.id.as_str() == id)
     }
 }
 

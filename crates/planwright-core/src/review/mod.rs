@@ -8,6 +8,7 @@
 
 mod apply;
 mod approval;
+mod brought;
 mod comments;
 mod decide;
 mod event;

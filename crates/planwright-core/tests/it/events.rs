@@ -9,7 +9,7 @@ use planwright_core::id::PlanId;
 use planwright_core::journal::{Cause, Head, Record, StreamName, encode};
 use planwright_core::plan::{Bounds, Document};
 use planwright_core::principal::Principal;
-use planwright_core::review::Review;
+use planwright_core::review::{Review, ReviewEvent};
 use planwright_core::status::StepStatus;
 use planwright_core::time::Timestamp;
 use serde_json::{Value, json};
@@ -283,4 +283,55 @@ fn records_of_another_plan_are_refused() {
     let record = proposed(&other, document);
     assert!(events.push(&StreamName::Plan(other), &record).is_err());
     assert!(events.is_empty());
+}
+
+#[test]
+fn a_fold_of_a_long_history_keeps_little_and_tells_the_same() {
+    let mut given = 0;
+    for name in kept() {
+        let (document, records) = golden(&name);
+        let plan = document
+            .id
+            .clone()
+            .unwrap_or_else(|| "plan-story".parse().unwrap());
+        let stream = StreamName::Plan(plan.clone());
+        let mut events = PlanEvents::new(plan.clone(), Bounds::default());
+        let first = proposed(&plan, document.clone());
+        events.push(&stream, &first).unwrap();
+        let mut head = first.head();
+        for version in 2..=20 {
+            let edited = ReviewEvent::PlanProposed {
+                version,
+                document: Arc::new(Document {
+                    goal: Some("x".repeat(60_000)),
+                    ..document.clone()
+                }),
+                digest: Digest::of_bytes(b"edited"),
+                by: Principal::person("ada"),
+                reason: None,
+                restored_from: None,
+                draft: false,
+                trace: None,
+                planning: None,
+            };
+            let at = Timestamp::from_millis(2);
+            let record = encode(head, &stream, at, 0, Cause::Command, &edited);
+            head = record.head();
+            events.push(&stream, &record).unwrap();
+            assert!(events.kept_bytes() <= 256 << 10, "{name}");
+        }
+        let run = StreamName::Run("run_golden".parse().unwrap());
+        let mut told = Vec::new();
+        for record in &records {
+            if let Some(version) = events.missing_version(&run, record) {
+                assert_eq!(version, 1, "{name}");
+                assert!(events.clone().push(&run, record).is_err(), "{name}");
+                events.give_version(version, Arc::new(document.clone()));
+                given += 1;
+            }
+            told.extend(events.push(&run, record).unwrap());
+        }
+        assert_eq!(words(&told), words(&events_of(&name)), "{name}");
+    }
+    assert!(given > 10, "{given}");
 }

@@ -110,6 +110,7 @@ fn elsewhere(asking: &Asking) -> Asking {
 fn carrying_out(claim: RequestClaim, append: Append) -> Append {
     Append {
         requests: vec![claim],
+        brought: Vec::new(),
         ..append
     }
 }

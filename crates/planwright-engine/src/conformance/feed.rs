@@ -1,7 +1,7 @@
 //! One order over all streams: the same for everybody, without gaps, without changes.
 
 use super::fixture::{Chain, Subject, status};
-use crate::port::{Append, FeedOf, Placed, Position};
+use crate::port::{Append, FeedOf, MAX_PAGE_BYTES, Placed, Position, is_last_feed_page};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -232,4 +232,32 @@ pub async fn whoever_follows_many_writers_misses_nothing(store: Subject) {
     assert_eq!(positions(&found), expected);
     assert_eq!(found, all(&store).await);
     assert_eq!(found_of_plan, found);
+}
+
+pub async fn pages_of_a_feed_have_a_bounded_size(store: Subject) {
+    let mut p = Chain::of("plan/p");
+    let mut run = Chain::of("run/a");
+    let large = "x".repeat(1 << 20);
+    for _ in 0..6 {
+        let appends = [&mut p, &mut run].map(|chain| Append {
+            status: status("p", "draft"),
+            ..chain.grow(&[&large, "small"])
+        });
+        store.append(appends.into()).await.unwrap();
+    }
+    for of in [FeedOf::All, FeedOf::Plan("p".parse().unwrap())] {
+        let mut positions = Vec::new();
+        let mut after = Position(0);
+        loop {
+            let page = store.feed(&of, after, usize::MAX).await.unwrap();
+            let bytes: usize = page.iter().map(|placed| placed.record.body.len()).sum();
+            assert!(bytes <= MAX_PAGE_BYTES + large.len(), "{bytes}");
+            positions.extend(page.iter().map(|placed| placed.position.0));
+            if is_last_feed_page(&page, usize::MAX) {
+                break;
+            }
+            after = page.last().unwrap().position;
+        }
+        assert_eq!(positions, (1..=24).collect::<Vec<u64>>());
+    }
 }

@@ -79,6 +79,7 @@ impl Chain {
             status: None,
             answers: Vec::new(),
             requests: Vec::new(),
+            brought: Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ pub use crate::port::{
 };
 pub use planwright_core::id::{PlanId, RunId};
 pub use planwright_core::journal::{Head, Record, StreamName};
+pub use planwright_core::principal::Principal;
 pub use planwright_core::status::CachedStatus;
 pub use planwright_core::time::Timestamp;
 pub use std::time::Duration;
@@ -64,6 +65,10 @@ macro_rules! forward_ports {
                     status: StreamStatus,
                 ) -> BoxFuture<'a, Result<(), StoreError>> {
                     self.inner.correct_status(stream, status)
+                }
+
+                fn brought_bytes<'a>(&'a self, by: &'a Principal) -> BoxFuture<'a, Result<u64, StoreError>> {
+                    self.inner.brought_bytes(by)
                 }
 
                 fn info<'a>(

@@ -1,7 +1,8 @@
 //! What lists show: a cached status per stream, in a stable order.
 
 use super::fixture::{Chain, Subject, status};
-use crate::port::{Append, StreamCounts, StreamInfo};
+use crate::port::{Append, Brought, StreamCounts, StreamInfo};
+use planwright_core::principal::Principal;
 use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 
@@ -320,4 +321,39 @@ pub async fn plans_are_paged_by_age(store: Subject) {
         }
     }
     assert_eq!(seen, all);
+}
+
+pub async fn what_principals_brought_is_summed(store: Subject) {
+    let ada = Principal::person("ada");
+    let agent = Principal::agent("ada");
+    let brings = |by: &Principal, bytes| Brought {
+        by: by.clone(),
+        bytes,
+    };
+    let mut p = Chain::of("plan/p");
+    let mut q = Chain::of("plan/q");
+    let first = Append {
+        brought: vec![brings(&ada, 10), brings(&agent, 3)],
+        ..p.grow(&["one"])
+    };
+    let second = Append {
+        brought: vec![brings(&ada, 200)],
+        ..q.grow(&["one"])
+    };
+    store.append(vec![first, second]).await.unwrap();
+    let third = Append {
+        brought: vec![brings(&ada, 4_000)],
+        ..p.grow(&["two"])
+    };
+    store.append(vec![third]).await.unwrap();
+    // What is refused counts for nobody.
+    let refused = Append {
+        brought: vec![brings(&ada, 50_000)],
+        ..Chain::of("plan/p").grow(&["one"])
+    };
+    store.append(vec![refused]).await.unwrap_err();
+    assert_eq!(store.brought_bytes(&ada).await.unwrap(), 4_210);
+    assert_eq!(store.brought_bytes(&agent).await.unwrap(), 3);
+    let nobody = Principal::person("nobody");
+    assert_eq!(store.brought_bytes(&nobody).await.unwrap(), 0);
 }

@@ -151,6 +151,7 @@ macro_rules! store_laws {
                 runs_of_all_plans_are_found_by_where_they_stand,
                 plans_are_paged_by_age,
                 streams_are_counted_by_where_they_stand,
+                what_principals_brought_is_summed,
             ],
             bytes: [
                 nul_and_invalid_utf8_are_kept,
@@ -176,6 +177,7 @@ macro_rules! store_laws {
                 the_records_are_those_of_their_streams,
                 a_plan_has_its_own_records_and_those_of_its_runs,
                 a_feed_is_read_page_by_page,
+                pages_of_a_feed_have_a_bounded_size,
                 reading_goes_on_after_any_position,
                 a_refused_append_takes_no_place,
                 whoever_follows_many_writers_misses_nothing,

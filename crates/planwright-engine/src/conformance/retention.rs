@@ -3,10 +3,11 @@
 
 use super::fixture::Chain;
 use crate::port::{
-    Append, AppendError, FeedOf, Placed, Position, RetainError, RetentionStore, Store, StoreError,
-    StreamStatus,
+    Append, AppendError, Brought, FeedOf, Placed, Position, RetainError, RetentionStore, Store,
+    StoreError, StreamStatus,
 };
 use planwright_core::journal::StreamName;
+use planwright_core::principal::Principal;
 use planwright_core::status::{CachedStatus, RunStatus};
 use planwright_core::time::Timestamp;
 use std::sync::Arc;
@@ -304,7 +305,23 @@ pub async fn candidates_are_those_that_nothing_happened_to_for_longest(store: Su
 }
 
 pub async fn what_was_removed_is_forgotten(store: Subject) {
-    let [plan, a, b] = three(&store).await;
+    let [mut plan, a, b] = three(&store).await;
+    let ada = Principal::person("ada");
+    let brings = |bytes| {
+        let by = ada.clone();
+        vec![Brought { by, bytes }]
+    };
+    let append = Append {
+        status: status(ended()),
+        brought: brings(10),
+        ..plan.grow(&["brought"])
+    };
+    put(&store, append).await;
+    let append = Append {
+        brought: brings(7),
+        ..Chain::of("plan/kept").grow(&["brought"])
+    };
+    put(&store, append).await;
     for chain in [&plan, &a] {
         seal(&store, chain).await;
     }
@@ -323,8 +340,10 @@ pub async fn what_was_removed_is_forgotten(store: Subject) {
         assert_eq!(store.info(stream).await.unwrap(), None);
         assert_eq!(store.sealed(stream).await.unwrap(), None);
     }
+    // What is no longer there does not count for the principal who brought it.
+    assert_eq!(store.brought_bytes(&ada).await.unwrap(), 7);
     assert_eq!(store.head(&b.stream).await.unwrap(), b.head);
-    let left = feed(&store, &FeedOf::All, 3).await;
+    let left = feed(&store, &FeedOf::Plan("p".parse().unwrap()), 3).await;
     assert!(left.iter().all(|placed| placed.stream == b.stream));
     assert_eq!(left.len(), 8);
 }

@@ -23,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) agents: AgentSettings,
     /// The time limit of calls whose step names none.
     pub(crate) call_timeout: Duration,
+    /// Bytes that one principal may bring into the store.
+    pub(crate) stored_bytes: u64,
     /// Prompts that replace those of this program.
     pub(crate) prompts: Arc<Prompts>,
 }

@@ -4,13 +4,16 @@
 
 use crate::context::Context;
 use crate::journal::feed::end_of_feed;
-use crate::journal::load::{LoadError, load_review, plan_of_run, read_entries};
+use crate::journal::load::{LoadError, load_review, load_version, plan_of_run, read_entries};
+use crate::journal::recent::load_recent_review;
 use crate::journal::stored_value::read_value;
 use crate::port::{
     ArtifactError, ArtifactRef, FeedOf, Placed, Position, StoreError, StreamCounts, StreamInfo,
 };
+use planwright_core::event::PlanEvents;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Entry, Head, Journaled, Record, StreamName};
+use planwright_core::plan::Document;
 use planwright_core::review::Review;
 use planwright_core::run::StoredValue;
 use planwright_core::status::CachedStatus;
@@ -79,6 +82,46 @@ impl Journals {
     /// Returns the head of a stream; [`Head::EMPTY`] if there is none.
     pub async fn head(&self, stream: &StreamName) -> Result<Head, StoreError> {
         self.context.ports.store.head(stream).await
+    }
+
+    /// Gives a fold of events the content of the version that the run of this record begins with, if
+    /// the fold does not keep it.
+    pub async fn complete_fold(
+        &self,
+        fold: &mut PlanEvents,
+        placed: &Placed,
+    ) -> Result<(), StoreError> {
+        if let Some(version) = fold.missing_version(&placed.stream, &placed.record) {
+            let plan = fold.plan().clone();
+            if let Some(document) = self.version_content(&plan, version).await? {
+                fold.give_version(version, document);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the content of a version of a plan; nothing if the journal does not have it or cannot be
+    /// folded.
+    pub async fn version_content(
+        &self,
+        plan: &PlanId,
+        version: u32,
+    ) -> Result<Option<Arc<Document>>, StoreError> {
+        let store = &*self.context.ports.store;
+        let found = async {
+            let (review, _) = load_recent_review(store, &self.context.reviews, plan).await?;
+            load_version(store, &review, version).await
+        };
+        match found.await {
+            Ok(found) => Ok(found.map(|version| version.document)),
+            Err(LoadError::Store(error)) if !matches!(error, StoreError::Damaged { .. }) => {
+                Err(error)
+            }
+            Err(error) => {
+                tracing::warn!(%plan, %error, "a version cannot be read");
+                Ok(None)
+            }
+        }
     }
 
     /// Returns up to `limit` records committed after `after`, in the order of their commits.

@@ -293,6 +293,7 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
             status,
             answers: std::mem::take(&mut self.answers),
             requests: self.take_requests(),
+            brought: Vec::new(),
         };
         self.expected = self.head;
         (append, std::mem::take(&mut self.entries))

@@ -4,12 +4,13 @@ use super::SystemClock;
 use super::answers::RequestRow;
 use super::transaction::Transaction;
 use crate::port::{
-    AcquireError, Append, AppendError, Clock, FeedOf, Lease, MAX_PAGE_BYTES, MessageId, OwnerId,
-    Placed, Position, RequestClaim, StoreError, StreamCounts, StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, Brought, Clock, FeedOf, Lease, MAX_PAGE_BYTES, MessageId,
+    OwnerId, Placed, Position, RequestClaim, StoreError, StreamCounts, StreamInfo, StreamStatus,
 };
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -34,6 +35,8 @@ pub(super) struct State {
     pub(super) leases: BTreeMap<RunId, LeaseRow>,
     pub(super) messages: BTreeMap<MessageId, MessageRow>,
     pub(super) requests: BTreeMap<Digest, RequestRow>,
+    /// By principal, as text.
+    brought: BTreeMap<String, u64>,
     dead: BTreeSet<OwnerId>,
     /// Owners whose processes are known to be alive.
     alive: BTreeSet<OwnerId>,
@@ -213,6 +216,11 @@ impl MemoryStore {
         Ok(())
     }
 
+    pub(super) fn brought_now(&self, by: &Principal) -> u64 {
+        let brought = self.state().brought.get(&by.to_string()).copied();
+        brought.unwrap_or_default()
+    }
+
     pub(super) fn read_now(
         &self,
         stream: &StreamName,
@@ -260,7 +268,16 @@ impl MemoryStore {
                 record,
             })
         });
-        placed.take(limit).collect()
+        let mut bytes = 0;
+        let mut page = Vec::new();
+        for placed in placed.take(limit) {
+            bytes += placed.record.body.len();
+            page.push(placed);
+            if bytes >= MAX_PAGE_BYTES {
+                break;
+            }
+        }
+        page
     }
 
     pub(super) fn correct_status_now(
@@ -416,6 +433,9 @@ fn write(state: &mut State, append: Append, now: Timestamp) {
     for claim in &append.requests {
         state.note_change(claim, &append.stream);
     }
+    for Brought { by, bytes } in &append.brought {
+        *state.brought.entry(by.to_string()).or_default() += bytes;
+    }
     for (id, answer) in append.answers {
         state
             .messages
@@ -494,6 +514,7 @@ mod tests {
             status: None,
             answers: Vec::new(),
             requests: Vec::new(),
+            brought: Vec::new(),
         };
         store.append(vec![append]).await.unwrap();
     }

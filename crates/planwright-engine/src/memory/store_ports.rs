@@ -8,6 +8,7 @@ use crate::port::{
 };
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::principal::Principal;
 use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use std::time::Duration;
@@ -85,6 +86,10 @@ impl StreamIndex for MemoryStore {
         ready(Ok(self.plans_now(|info| {
             statuses.contains(&info.status.status) && untouched(info)
         })))
+    }
+
+    fn brought_bytes<'a>(&'a self, by: &'a Principal) -> BoxFuture<'a, Result<u64, StoreError>> {
+        ready(Ok(self.brought_now(by)))
     }
 
     fn runs_in<'a>(

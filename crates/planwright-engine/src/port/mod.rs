@@ -35,9 +35,10 @@ pub use secrets::{SecretError, Secrets};
 pub use servers::{ServerError, ServerQuestion, Servers};
 pub(crate) use store::failed_for_good;
 pub use store::{
-    AcquireError, Append, AppendError, Changes, FeedOf, Journal, Lease, LeaseRule, Leases,
+    AcquireError, Append, AppendError, Brought, Changes, FeedOf, Journal, Lease, LeaseRule, Leases,
     MAX_PAGE_BYTES, Mailbox, MailboxMessage, MessageId, OwnerId, Placed, Position, Store,
-    StoreError, StoreHealth, StreamCounts, StreamIndex, StreamInfo, StreamStatus, is_last_page,
+    StoreError, StoreHealth, StreamCounts, StreamIndex, StreamInfo, StreamStatus,
+    is_last_feed_page, is_last_page,
 };
 pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenId, Tokens};

@@ -2,16 +2,19 @@
 
 use crate::journal::load::LoadError;
 use crate::journal::writer::{JournalWriter, WriteError};
-use crate::port::{Append, LeaseRule};
+use crate::port::{Append, Brought, LeaseRule};
 use crate::redaction::entry_text::has_typed_text;
 use crate::redaction::learning::learn_secrets;
 use crate::review::plans::Plans;
 use crate::review::plans::ReviewError;
 use planwright_core::id::PlanId;
-use planwright_core::journal::{Cause, Head, StreamName};
+use planwright_core::journal::{Cause, Entry, Head, StreamName};
+use planwright_core::plan::Document;
+use planwright_core::principal::Principal;
 use planwright_core::review::{Review, ReviewCommand, ReviewEvent, ReviewRefusal};
 use planwright_core::run::Corrupt;
 use planwright_core::time::Timestamp;
+use std::sync::Arc;
 
 /// Events, and the instant in which they were decided. They are dated then.
 pub(crate) type Decided = (Timestamp, Vec<ReviewEvent>);
@@ -36,6 +39,9 @@ impl Plans {
         head: Head,
         decided: Decided,
     ) -> Result<Review, ReviewError> {
+        for by in decided.1.iter().filter_map(ReviewEvent::brought_by) {
+            self.check_stored_bytes(by).await?;
+        }
         let (append, review) = self.review_append(review, head, decided).await?;
         if !append.records.is_empty() {
             self.context.ports.store.append(vec![append]).await?;
@@ -54,10 +60,12 @@ impl Plans {
             self.learn_secrets_of_plan(&review, &events).await;
         }
         let mut journal = self.plan_writer(review.id(), head);
+        let before = Arc::clone(&review.current().document);
         journal
             .record(&mut review, events, Cause::Command, at)
             .map_err(|corrupt| damaged_plan(review.id(), &corrupt))?;
-        let (append, _) = journal.take_append(&review, LeaseRule::None);
+        let (mut append, entries) = journal.take_append(&review, LeaseRule::None);
+        append.brought = count_brought(Some(&before), &entries, &append);
         Ok((append, review))
     }
 
@@ -68,13 +76,29 @@ impl Plans {
         at: Timestamp,
         first: ReviewEvent,
     ) -> Result<Review, ReviewError> {
+        if let Some(by) = first.brought_by() {
+            self.check_stored_bytes(by).await?;
+        }
         let mut journal = self.plan_writer(id, Head::EMPTY);
         let review = journal
             .open(first, at, |entry| Review::open(id.clone(), entry))
             .map_err(|corrupt| damaged_plan(id, &corrupt))?;
-        let (append, _) = journal.take_append(&review, LeaseRule::None);
+        let (mut append, entries) = journal.take_append(&review, LeaseRule::None);
+        append.brought = count_brought(None, &entries, &append);
         self.context.ports.store.append(vec![append]).await?;
         Ok(review)
+    }
+
+    /// Refuses a principal who has brought as much into the store as one may. Requests that are under
+    /// way at the same moment may each bring their own on top.
+    pub(crate) async fn check_stored_bytes(&self, by: &Principal) -> Result<(), ReviewError> {
+        let limit = self.context.settings.stored_bytes;
+        let brought = self.context.ports.store.brought_bytes(by).await;
+        if brought.map_err(LoadError::from)? < limit {
+            return Ok(());
+        }
+        let by = by.clone();
+        Err(ReviewError::StoredTooMuch { by, limit })
     }
 
     /// A writer for the journal of a plan that ends at `head`. Plans have no owner and no epoch.
@@ -98,6 +122,25 @@ impl Plans {
         }
         learn_secrets(&*self.context.ports.secrets, &self.context.redaction, names).await;
     }
+}
+
+/// Counts what principals bring in with an append, whose records are these entries.
+fn count_brought(
+    before: Option<&Document>,
+    entries: &[Entry<ReviewEvent>],
+    append: &Append,
+) -> Vec<Brought> {
+    let mut brought = Vec::new();
+    for (entry, record) in entries.iter().zip(&append.records) {
+        if let Some(by) = entry.event.brought_by() {
+            let parts = entry.event.new_part_bytes(before);
+            brought.push(Brought {
+                by: by.clone(),
+                bytes: record.body.len() as u64 + parts,
+            });
+        }
+    }
+    brought
 }
 
 /// A journal that cannot say what was decided.

@@ -37,7 +37,7 @@ impl Plans {
         if let Some((review, _)) = &existing {
             review.check_creatable()?;
         }
-        self.settle_context(&mut document).await?;
+        let parts = self.settle_context(&mut document, by).await?;
         let Candidate {
             plan,
             digest,
@@ -51,7 +51,10 @@ impl Plans {
         };
         let mut tries_left = MAX_TRIES;
         loop {
-            match self.write_creation(&id, existing, &creation, trace).await {
+            match self
+                .write_creation(&id, existing, (&creation, &parts), trace)
+                .await
+            {
                 // Another caller was faster: what they wrote decides.
                 Err(ReviewError::Append(
                     AppendError::Conflict { .. } | AppendError::Duplicate { .. },
@@ -68,18 +71,20 @@ impl Plans {
         &self,
         id: &PlanId,
         existing: Option<(Review, Head)>,
-        creation: &Creation,
+        (creation, parts): (&Creation, &[Vec<u8>]),
         trace: Option<TraceId>,
     ) -> Result<Review, ReviewError> {
         let now = self.context.ports.clock.now();
         let traced = |event: ReviewEvent| event.traced(trace);
         let Some((review, head)) = existing else {
-            return self
-                .open_review(id, now, traced(creation.first_event()))
-                .await;
+            let first = traced(creation.first_event());
+            let events = std::slice::from_ref(&first);
+            self.keep_parts(events, parts.to_vec()).await?;
+            return self.open_review(id, now, first).await;
         };
         let events = review.decide(&ReviewCommand::Create(creation.clone()), now)?;
-        let events = events.into_iter().map(traced).collect();
+        let events: Vec<_> = events.into_iter().map(traced).collect();
+        self.keep_parts(&events, parts.to_vec()).await?;
         self.append_review(review, head, (now, events)).await
     }
 

@@ -3,6 +3,7 @@
 use crate::port::AppendError;
 use crate::review::plans::{Candidate, Plans, ReviewError, StoreOptions};
 use planwright_core::id::PlanId;
+use planwright_core::journal::Head;
 use planwright_core::plan::{Document, Edit, Finding};
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
@@ -130,7 +131,7 @@ impl Plans {
                 found,
             });
         }
-        self.settle_context(&mut document).await?;
+        let parts = self.settle_context(&mut document, &by).await?;
         let Candidate {
             plan,
             digest,
@@ -151,7 +152,7 @@ impl Plans {
             let (review, head) = self.load_review(id).await?;
             // A faster author may have said something about the same version, or made the next one:
             // the core tells.
-            match self.write_review(review, head, &command).await {
+            match self.write_revision(review, head, (&command, &parts)).await {
                 Err(ReviewError::Append(
                     AppendError::Conflict { .. } | AppendError::Duplicate { .. },
                 )) => {}
@@ -159,6 +160,19 @@ impl Plans {
             }
         }
         let (review, head) = self.load_review(id).await?;
-        Ok((self.write_review(review, head, &command).await?, findings))
+        let written = self.write_revision(review, head, (&command, &parts)).await;
+        Ok((written?, findings))
+    }
+
+    async fn write_revision(
+        &self,
+        review: Review,
+        head: Head,
+        (command, parts): (&ReviewCommand, &[Vec<u8>]),
+    ) -> Result<Review, ReviewError> {
+        let now = self.context.ports.clock.now();
+        let events = review.decide(command, now)?;
+        self.keep_parts(&events, parts.to_vec()).await?;
+        self.append_review(review, head, (now, events)).await
     }
 }

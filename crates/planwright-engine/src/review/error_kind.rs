@@ -16,6 +16,7 @@ impl ClassifiedError for ReviewError {
             Self::MissingTools(_) => ErrorKind::Invalid.with_code("missing_tools"),
             Self::Denied(denial) => denial.class(),
             Self::BadChoice(_) => ErrorKind::Invalid.with_code("bad_late_choice"),
+            Self::StoredTooMuch { .. } => ErrorKind::Forbidden.with_code("stored_too_much"),
             Self::Artifact(error) => error.class(),
             Self::Append(error) => error.class(),
         }
@@ -29,6 +30,7 @@ impl ClassifiedError for ReviewError {
             Self::OtherPlan { .. } => Some(Hint::ImportAsNewPlan),
             Self::MissingTools(_) => Some(Hint::ListTools),
             Self::Denied(denial) => denial.hint(),
+            Self::StoredTooMuch { .. } => Some(Hint::RaiseStoredBytes),
             Self::Artifact(error) => error.hint(),
             Self::Append(error) => error.hint(),
             // The findings and the text of a bad choice say what to change.

@@ -57,6 +57,14 @@ pub enum ReviewError {
     /// A choice about late-bound arguments does not fit the plan, in words.
     #[error("{0}")]
     BadChoice(String),
+    /// The principal has brought as much into the store as one may.
+    #[error("{by} has brought {} MiB into the store, and may bring no more", .limit >> 20)]
+    StoredTooMuch {
+        /// The principal who would bring more.
+        by: Principal,
+        /// Bytes that one principal may bring.
+        limit: u64,
+    },
     /// A large value could not be read or stored.
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
@@ -168,7 +176,7 @@ impl Plans {
             planning,
         } = options;
         self.permit(by, Permission::Propose)?;
-        self.settle_context(&mut document).await?;
+        let parts = self.settle_context(&mut document, by).await?;
         let Candidate {
             plan,
             digest,
@@ -193,7 +201,8 @@ impl Plans {
                     },
                 };
                 let events = review.decide(&command, now)?;
-                let events = events.into_iter().map(completed).collect();
+                let events: Vec<_> = events.into_iter().map(completed).collect();
+                self.keep_parts(&events, parts).await?;
                 self.append_review(review, head, (now, events)).await?
             }
             Err(LoadError::NoSuchPlan(id)) => {
@@ -201,7 +210,9 @@ impl Plans {
                     true => Review::draft_first(document, digest, by),
                     false => Review::propose_first(document, digest, by),
                 };
-                self.open_review(&id, now, completed(first)).await?
+                let first = completed(first);
+                self.keep_parts(std::slice::from_ref(&first), parts).await?;
+                self.open_review(&id, now, first).await?
             }
             Err(error) => return Err(error.into()),
         };

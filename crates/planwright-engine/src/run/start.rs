@@ -168,7 +168,9 @@ impl From<ReviewError> for StartRunError {
             ReviewError::Refused(refusal) => Self::Refused(refusal),
             ReviewError::Invalid(findings) => Self::Invalid(findings),
             ReviewError::Edit(error) => Self::BadChoice(error.to_string()),
-            ReviewError::OtherPlan { .. } => Self::BadChoice(error.to_string()),
+            ReviewError::OtherPlan { .. } | ReviewError::StoredTooMuch { .. } => {
+                Self::BadChoice(error.to_string())
+            }
             ReviewError::MissingTools(missing) => Self::MissingTools(missing),
             ReviewError::Denied(denied) => Self::Denied(denied),
             ReviewError::BadChoice(choice) => Self::BadChoice(choice),

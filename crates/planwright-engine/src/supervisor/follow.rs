@@ -5,7 +5,7 @@ use super::unfinished;
 use crate::engine::Engine;
 use crate::journal::feed::end_of_feed;
 use crate::journal::load::load_review;
-use crate::port::{FeedOf, Journal, Placed, StoreError};
+use crate::port::{FeedOf, Journal, Placed, StoreError, is_last_feed_page};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Record, StreamName, decode};
 use planwright_core::run::RunEvent;
@@ -64,7 +64,7 @@ pub(super) async fn follow(
                     for placed in &page {
                         report_decision(&engine, &commands, placed).await;
                     }
-                    if page.len() < PAGE && changes.changed().await.is_err() {
+                    if is_last_feed_page(&page, PAGE) && changes.changed().await.is_err() {
                         return;
                     }
                 }

@@ -7,7 +7,10 @@ use super::notice::{Notice, kinds, notices_of};
 use super::schedule::delay;
 use crate::engine::Engine;
 use crate::journal::feed::end_of_feed;
-use crate::port::{Delivery, DeliveryState, FeedOf, Outbox, Position, Settled, Store, StoreError};
+use crate::port::{
+    Delivery, DeliveryState, FeedOf, Outbox, Position, Settled, Store, StoreError,
+    is_last_feed_page,
+};
 use planwright_core::time::Timestamp;
 use std::fmt;
 use std::sync::Arc;
@@ -204,7 +207,7 @@ impl Courier {
             .await?;
         Ok(Collected {
             disabled: false,
-            more: !moved || page.len() == PAGE,
+            more: !moved || !is_last_feed_page(&page, PAGE),
         })
     }
 

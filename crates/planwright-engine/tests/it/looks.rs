@@ -263,6 +263,7 @@ async fn as_before(world: &World, engine: &Engine, plan: &PlanId) {
         status,
         answers,
         requests: Vec::new(),
+        brought: Vec::new(),
     };
     world.store.append(vec![append]).await.unwrap();
 }

@@ -34,6 +34,7 @@ mod safeguards;
 mod secrets;
 mod sessions;
 mod store_trouble;
+mod stored_bytes;
 mod subplans;
 mod supervision;
 mod time_jumps;

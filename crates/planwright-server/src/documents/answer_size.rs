@@ -1,7 +1,8 @@
 //! How much of the values of runs one answer holds. What does not fit is linked, never left out in
 //! silence.
 
-use planwright_api::{AskedCallWire, LargeValue};
+use planwright_api::{AskedCallWire, LargeBriefing, LargeValue};
+use planwright_core::briefing::Briefing;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::json::length;
 use planwright_core::run::{AskedCall, StoredValue};
@@ -17,6 +18,9 @@ const MAX_ANSWER: usize = 4 << 20;
 const MAX_VALUE: usize = 256 << 10;
 const MAX_ASKED: usize = 1 << 20;
 
+/// Bytes of briefings that are made for one answer, whether they are in it or not.
+const MAX_BRIEFED: usize = 16 << 20;
+
 /// Bytes that are read for the sake of previews.
 const MAX_PREVIEWED: u64 = 32 << 20;
 
@@ -27,6 +31,7 @@ const PREVIEW: usize = 500;
 #[derive(Debug)]
 pub struct AnswerSize {
     left: usize,
+    briefed_left: usize,
     previewed_left: u64,
 }
 
@@ -34,6 +39,7 @@ impl Default for AnswerSize {
     fn default() -> Self {
         Self {
             left: MAX_ANSWER,
+            briefed_left: MAX_BRIEFED,
             previewed_left: MAX_PREVIEWED,
         }
     }
@@ -48,6 +54,33 @@ impl AnswerSize {
     /// Counts bytes that are in the answer in any case.
     pub(super) fn take(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes);
+    }
+
+    /// Returns whether no more briefings are made for this answer.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.left == 0 || self.briefed_left == 0
+    }
+
+    /// Returns a briefing if there is room for it; else says how long it is and where. It is shown
+    /// whole or not at all: no approver decides on a part of it.
+    pub(crate) fn place_briefing(
+        &mut self,
+        briefing: &Briefing,
+        href: impl FnOnce() -> String,
+    ) -> (Option<Value>, Option<LargeBriefing>) {
+        let value = serde_json::to_value(briefing).unwrap_or(Value::Null);
+        let bytes = length(&value);
+        self.briefed_left = self.briefed_left.saturating_sub(bytes);
+        if bytes <= MAX_ASKED && self.fits(bytes) {
+            self.take(bytes);
+            return (Some(value), None);
+        }
+        let large = LargeBriefing {
+            bytes: bytes as u64,
+            summary: briefing.counts.describe(),
+            href: href(),
+        };
+        (None, Some(large))
     }
 
     /// Reads a value if there is room for it; else says how it begins and where it is.

@@ -3,9 +3,11 @@
 mod answer_size;
 mod plan;
 mod run;
+mod threads;
 mod token;
 
 pub use answer_size::{AnswerSize, step_href};
-pub use plan::{load_plan_details, load_run_lines};
+pub use plan::{History, ListedRun, load_plan_details, load_plan_runs, load_run_lines};
 pub use run::{StepPage, read_asked_call, read_run_page, read_run_result};
+pub(crate) use threads::{newest_part, thread_within};
 pub use token::{new_token, token_line};

@@ -1,8 +1,9 @@
 //! A plan and its runs, loaded as documents.
 
+use super::threads::newest_threads;
 use planwright_api::{
-    ApprovalLine, ChangesSince, ModelCostLine, PlanDetails, PlanningLine, RunLine, StepVerdict,
-    ThreadLine,
+    ApprovalLine, ChangesSince, LeftOut, ModelCostLine, PlanDetails, PlanningLine, RunLine,
+    StepVerdict, ThreadLine,
 };
 use planwright_core::id::RunId;
 use planwright_core::journal::{StreamName, decode};
@@ -11,40 +12,98 @@ use planwright_core::run::RunEvent;
 use planwright_core::status::CachedStatus;
 use planwright_engine::port::{StoreError, StreamInfo};
 use planwright_engine::{Candidate, Engine, LoadError, Reapproval, ReviewError};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// Lists the runs of a plan, oldest first, then those that belong to other runs.
 pub async fn load_run_lines(engine: &Engine, review: &Review) -> Result<Vec<RunLine>, StoreError> {
+    load_lines(engine, &load_plan_runs(engine, review).await?).await
+}
+
+/// A run of a plan that is listed; its journal is not read yet.
+#[derive(Debug)]
+pub enum ListedRun<'a> {
+    /// The plan was opened for it. The status is that of the store.
+    Opened(&'a OpenedRun, Option<CachedStatus>),
+    /// It belongs to another run: an undo, or the work of a step.
+    Dependent(RunId, StreamInfo),
+}
+
+impl ListedRun<'_> {
+    pub fn id(&self) -> &RunId {
+        match self {
+            Self::Opened(opened, _) => &opened.run,
+            Self::Dependent(id, _) => id,
+        }
+    }
+
+    /// Describes the run.
+    pub async fn load_line(&self, engine: &Engine) -> Result<RunLine, StoreError> {
+        match self {
+            Self::Opened(opened, status) => Ok(RunLine {
+                id: opened.run.to_string(),
+                version: opened.version,
+                status: status
+                    .as_ref()
+                    .map_or_else(|| "unknown".to_owned(), ToString::to_string),
+                started_at: opened.at.to_string(),
+                undoes: None,
+                parent: None,
+            }),
+            Self::Dependent(id, info) => load_dependent_run(engine, id, info).await,
+        }
+    }
+}
+
+/// Finds the runs of a plan, oldest first, then those that belong to other runs.
+pub async fn load_plan_runs<'a>(
+    engine: &Engine,
+    review: &'a Review,
+) -> Result<Vec<ListedRun<'a>>, StoreError> {
     let infos = engine.journals().runs(review.id()).await?;
-    let statuses: HashMap<&StreamName, &CachedStatus> = infos
-        .iter()
-        .map(|info| (&info.stream, &info.status.status))
-        .collect();
+    let mut order = Vec::with_capacity(infos.len());
+    let mut found = HashMap::with_capacity(infos.len());
+    for info in infos {
+        if let StreamName::Run(id) = &info.stream {
+            order.push(id.clone());
+            found.insert(id.clone(), info);
+        }
+    }
     // Of a run that was written off the store knows how it ended, and its journal says nothing.
     let written_off = review.written_off().iter().map(|run| &run.opened);
-    let runs: Vec<&OpenedRun> = review.runs().iter().chain(written_off).collect();
-    let opened: HashSet<&RunId> = runs.iter().map(|opened| &opened.run).collect();
-    let lines = runs.iter().map(|opened| {
-        let status = statuses.get(&StreamName::Run(opened.run.clone()));
-        RunLine {
-            id: opened.run.to_string(),
-            version: opened.version,
-            status: status.map_or_else(|| "unknown".to_owned(), |status| status.to_string()),
-            started_at: opened.at.to_string(),
-            undoes: None,
-            parent: None,
+    let opened = review.runs().iter().chain(written_off);
+    let mut runs: Vec<ListedRun<'a>> = opened
+        .map(|opened| {
+            let status = found.remove(&opened.run).map(|info| info.status.status);
+            ListedRun::Opened(opened, status)
+        })
+        .collect();
+    for id in order {
+        if let Some(info) = found.remove(&id) {
+            runs.push(ListedRun::Dependent(id, info));
         }
-    });
-    let mut lines: Vec<RunLine> = lines.collect();
-    for info in &infos {
-        if let StreamName::Run(id) = &info.stream
-            && !opened.contains(id)
-        {
-            lines.push(load_dependent_run(engine, id, info).await?);
-        }
+    }
+    Ok(runs)
+}
+
+async fn load_lines(engine: &Engine, runs: &[ListedRun<'_>]) -> Result<Vec<RunLine>, StoreError> {
+    let mut lines = Vec::with_capacity(runs.len());
+    for run in runs {
+        lines.push(run.load_line(engine).await?);
     }
     Ok(lines)
 }
+
+/// How much of its history the document of a plan has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum History {
+    /// All runs and comments.
+    Whole,
+    /// The newest: what one answer has room for.
+    Newest,
+}
+
+/// Runs in the document of a plan that is one answer.
+const MAX_RUNS: usize = 200;
 
 /// Describes a run that belongs to another one: an undo, or the work of a step.
 async fn load_dependent_run(
@@ -82,17 +141,28 @@ pub async fn load_plan_details<'a>(
     review: &'a Review,
     candidate: &Candidate,
     status: &'a str,
+    history: History,
 ) -> Result<PlanDetails<'a>, ReviewError> {
     let judged = engine.plans().judge(&candidate.plan);
     let late = judged.late_choices(&BTreeMap::new(), &engine.policy().late_bound);
     let now = engine.now();
     let changes = engine.runs().reapproval(review, candidate).await?;
+    let runs = load_plan_runs(engine, review)
+        .await
+        .map_err(LoadError::from)?;
+    let (first_run, comments, left_out) = match history {
+        History::Whole => (0, ThreadLine::all(review), 0),
+        History::Newest => {
+            let (comments, left_out) = newest_threads(review);
+            (runs.len().saturating_sub(MAX_RUNS), comments, left_out)
+        }
+    };
     Ok(PlanDetails {
         document: &review.current().document,
         status,
         version: review.current().number,
         digest: candidate.digest,
-        runs: load_run_lines(engine, review)
+        runs: load_lines(engine, runs.get(first_run..).unwrap_or_default())
             .await
             .map_err(LoadError::from)?,
         policy: StepVerdict::of(&judged, &late),
@@ -101,7 +171,11 @@ pub async fn load_plan_details<'a>(
             .iter()
             .map(|approval| ApprovalLine::new(approval, now))
             .collect(),
-        comments: ThreadLine::all(review),
+        comments,
+        left_out: LeftOut {
+            runs: first_run,
+            comments: left_out,
+        },
         changes: changes.map(changes_since),
         lost_safeguards: review.lost_safeguards().map(Into::into),
         planning: review.current().planning.as_deref().map(PlanningLine::from),

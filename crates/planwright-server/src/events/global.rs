@@ -7,7 +7,7 @@ use super::topic::PAGE;
 use planwright_core::event::PlanEvents;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
-use planwright_engine::port::{FeedOf, Placed, Position, StoreError};
+use planwright_engine::port::{FeedOf, Placed, Position, StoreError, is_last_feed_page};
 use std::collections::{HashMap, HashSet};
 
 /// Plans that are folded at once. With more, all are forgotten and read again when they are needed.
@@ -55,7 +55,7 @@ impl GlobalStream {
             self.read = placed.position;
             self.after = self.after.max(GlobalId::after(placed.position));
         }
-        Ok((frames, page.len() == BATCH))
+        Ok((frames, !is_last_feed_page(&page, BATCH)))
     }
 
     async fn told(&mut self, placed: &Placed) -> Result<Vec<Frame>, StoreError> {
@@ -102,17 +102,19 @@ impl GlobalStream {
                     if earlier.position >= placed.position {
                         break 'pages;
                     }
+                    journals.complete_fold(fold, earlier).await?;
                     if fold.push(&earlier.stream, &earlier.record).is_err() {
                         return Ok(None);
                     }
                     *applied = earlier.position;
                 }
-                if page.len() < PAGE {
+                if is_last_feed_page(&page, PAGE) {
                     break;
                 }
             }
         }
         *applied = placed.position;
+        journals.complete_fold(fold, placed).await?;
         let told = fold.push(&placed.stream, &placed.record);
         Ok(told
             .ok()

@@ -8,7 +8,7 @@ use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Entry, StreamName, decode};
 use planwright_core::plan::Bounds;
 use planwright_core::run::{Run, RunEvent};
-use planwright_engine::port::{FeedOf, Placed, Position, Progress, StoreError};
+use planwright_engine::port::{FeedOf, Placed, Position, Progress, StoreError, is_last_feed_page};
 use planwright_engine::{Engine, Journals, Observer};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -184,11 +184,17 @@ impl StreamPermit {
         let page = hub.journals.feed(&FeedOf::All, self.after, PAGE).await?;
         for placed in &page {
             if let Some(topic) = self.topic(hub, placed).await {
+                if let Some(version) = topic.missing_version(placed)
+                    && let Some(document) =
+                        hub.journals.version_content(&topic.plan, version).await?
+                {
+                    topic.give_version(version, document);
+                }
                 topic.push(placed, &hub.options);
             }
             self.after = placed.position;
         }
-        Ok(page.len() == PAGE)
+        Ok(!is_last_feed_page(&page, PAGE))
     }
 
     async fn topic(&mut self, hub: &Hub, placed: &Placed) -> Option<Shared> {

@@ -4,9 +4,9 @@ use super::frame::Frame;
 use super::options::EventsOptions;
 use planwright_core::event::PlanEvents;
 use planwright_core::id::PlanId;
-use planwright_core::plan::Bounds;
+use planwright_core::plan::{Bounds, Document};
 use planwright_engine::Journals;
-use planwright_engine::port::{FeedOf, Placed, Position, StoreError};
+use planwright_engine::port::{FeedOf, Placed, Position, StoreError, is_last_feed_page};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OnceCell, watch};
@@ -15,8 +15,10 @@ use tokio::time::Instant;
 /// Records read at a time.
 pub(super) const PAGE: usize = 500;
 
-/// Records that may arrive while the plan is still being read. With more, reading goes on instead.
+/// Records that may arrive while the plan is still being read, and their bytes. With more, reading goes
+/// on instead.
 const MAX_PENDING: usize = 4_096;
+const MAX_PENDING_BYTES: usize = 4 << 20;
 
 /// How far the events of a plan are. All that listeners are woken with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,6 +46,7 @@ enum State {
     /// What arrives is put aside until everything before it was read.
     Loading {
         pending: Vec<Placed>,
+        bytes: usize,
         overflown: bool,
     },
     Live(Box<Live>),
@@ -74,6 +77,7 @@ impl Topic {
             plan,
             state: Mutex::new(State::Loading {
                 pending: Vec::new(),
+                bytes: 0,
                 overflown: false,
             }),
             loaded: OnceCell::new(),
@@ -113,14 +117,14 @@ impl Topic {
         let mut live = Live::new(self.plan.clone(), *bounds);
         loop {
             let page = journals.feed(&of, live.applied, PAGE).await?;
-            let pushed = page
-                .iter()
-                .try_for_each(|placed| live.push(placed, options));
-            if let Err(Damaged) = pushed {
-                self.become_damaged();
-                return Ok(());
+            for placed in &page {
+                journals.complete_fold(&mut live.fold, placed).await?;
+                if let Err(Damaged) = live.push(placed, options) {
+                    self.become_damaged();
+                    return Ok(());
+                }
             }
-            if page.len() == PAGE {
+            if !is_last_feed_page(&page, PAGE) {
                 continue;
             }
             match self.take_over(live, options) {
@@ -134,19 +138,27 @@ impl Topic {
     /// much of it.
     fn take_over(&self, mut live: Live, options: &EventsOptions) -> Option<Live> {
         let mut state = self.state();
-        if let State::Loading { pending, overflown } = &mut *state {
+        if let State::Loading {
+            pending,
+            bytes,
+            overflown,
+        } = &mut *state
+        {
             let pending = std::mem::take(pending);
+            *bytes = 0;
             if std::mem::take(overflown) {
                 return Some(live);
             }
-            if pending
-                .iter()
-                .try_for_each(|placed| live.push(placed, options))
-                .is_err()
-            {
-                drop(state);
-                self.become_damaged();
-                return None;
+            for placed in &pending {
+                // A version has to be read for it first: the rest is read there, too.
+                if live.missing_version(placed).is_some() {
+                    return Some(live);
+                }
+                if live.push(placed, options).is_err() {
+                    drop(state);
+                    self.become_damaged();
+                    return None;
+                }
             }
         }
         let mark = live.mark();
@@ -156,12 +168,32 @@ impl Topic {
         None
     }
 
+    /// The version whose content has to be given with [`Topic::give_version`] before this record is
+    /// pushed, if there is one.
+    pub(super) fn missing_version(&self, placed: &Placed) -> Option<u32> {
+        match &*self.state() {
+            State::Live(live) => live.missing_version(placed),
+            State::Loading { .. } | State::Damaged => None,
+        }
+    }
+
+    pub(super) fn give_version(&self, version: u32, document: Arc<Document>) {
+        if let State::Live(live) = &mut *self.state() {
+            live.fold.give_version(version, document);
+        }
+    }
+
     /// Notes a record of this plan. Records it knows already change nothing.
     pub(super) fn push(&self, placed: &Placed, options: &EventsOptions) {
         let mut state = self.state();
         let mark = match &mut *state {
-            State::Loading { pending, overflown } => {
-                if pending.len() < MAX_PENDING {
+            State::Loading {
+                pending,
+                bytes,
+                overflown,
+            } => {
+                if pending.len() < MAX_PENDING && *bytes < MAX_PENDING_BYTES {
+                    *bytes += placed.record.body.len();
                     pending.push(placed.clone());
                 } else {
                     *overflown = true;
@@ -232,6 +264,13 @@ impl Live {
         }
     }
 
+    fn missing_version(&self, placed: &Placed) -> Option<u32> {
+        if placed.position <= self.applied {
+            return None;
+        }
+        self.fold.missing_version(&placed.stream, &placed.record)
+    }
+
     fn push(&mut self, placed: &Placed, options: &EventsOptions) -> Result<(), Damaged> {
         if placed.position <= self.applied {
             return Ok(());
@@ -296,6 +335,7 @@ impl Replay {
         let page = journals.feed(&self.of, self.applied, PAGE).await?;
         let mut frames = Vec::new();
         for placed in &page {
+            journals.complete_fold(&mut self.fold, placed).await?;
             let Ok(events) = self.fold.push(&placed.stream, &placed.record) else {
                 return Ok(Err(Damaged));
             };
@@ -307,7 +347,7 @@ impl Replay {
                     .map(Frame::new),
             );
         }
-        Ok(Ok((frames, page.len() == PAGE)))
+        Ok(Ok((frames, !is_last_feed_page(&page, PAGE))))
     }
 }
 

@@ -10,6 +10,7 @@ mod etag;
 mod headers;
 mod idempotency;
 mod limits;
+mod linked_page;
 mod openapi;
 mod page;
 mod patch;

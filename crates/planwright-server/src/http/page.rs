@@ -103,6 +103,16 @@ impl<T> PageBuilder<T> {
         Ok((page, plans))
     }
 
+    /// Returns whether nothing is on the page yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Ends the page before this plan, though there is room for more things.
+    pub(crate) fn break_off(&mut self) {
+        self.more = true;
+    }
+
     /// Puts what was made of a plan on the page. False once it is full: the plan is for the next
     /// one.
     pub(crate) fn put(&mut self, info: &StreamInfo, items: Vec<T>) -> bool {

@@ -46,6 +46,7 @@ const ROUTES: &[(&str, &str)] = &[
     ("GET /plan/{id}/runs", "read"),
     ("GET /plan/{id}/runs/{run}", "read"),
     ("GET /plan/{id}/runs/{run}/steps/{step}/arguments", "read"),
+    ("GET /plan/{id}/runs/{run}/steps/{step}/briefing", "read"),
     ("GET /plan/{id}/runs/{run}/steps/{step}/value", "read"),
     ("POST /plan/{id}/steps/{step}/approve", "approve"),
     ("POST /plan/{id}/steps/{step}/input", "resolve"),

@@ -33,6 +33,8 @@ pub(crate) struct Setup {
     pub(crate) roles: Value,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Bytes that one principal may bring into the store.
+    pub(crate) stored_bytes: u64,
 }
 
 impl Default for Setup {
@@ -43,6 +45,7 @@ impl Default for Setup {
             roles: Value::Null,
             model: Arc::new(NoModel),
             clock: Arc::new(SystemClock::new()),
+            stored_bytes: Engine::DEFAULT_STORED_BYTES,
         }
     }
 }
@@ -110,6 +113,7 @@ impl Service {
         let store = Arc::new(CountingStore::new(store));
         let engine = Engine::builder(Arc::new(tools(&files)))
             .clock(setup.clock)
+            .stored_bytes(setup.stored_bytes)
             .store(
                 Arc::<CountingStore>::clone(&store),
                 Arc::new(MemoryArtifacts::default()),

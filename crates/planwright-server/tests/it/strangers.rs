@@ -2,11 +2,12 @@
 
 use crate::service::{Service, Setup};
 use planwright_server::http::Settings;
+use planwright_testing::connect::{begin_sign_in, connect_from};
 use planwright_testing::steps::effect;
 use planwright_testing::wait::wait_until;
 use serde_json::json;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 
 fn limited(change: impl FnOnce(&mut Settings)) -> Service {
@@ -15,31 +16,9 @@ fn limited(change: impl FnOnce(&mut Settings)) -> Service {
     Service::start(setup)
 }
 
-/// A connection from this address of the machine.
-fn connect_from(service: &Service, source: Ipv4Addr) -> TcpStream {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()
-        .unwrap();
-    let stream = runtime.block_on(async {
-        let socket = tokio::net::TcpSocket::new_v4().unwrap();
-        socket.bind(SocketAddr::from((source, 0))).unwrap();
-        let address: SocketAddr = service.host.parse().unwrap();
-        socket.connect(address).await.unwrap().into_std().unwrap()
-    });
-    stream.set_nonblocking(false).unwrap();
-    stream
-}
-
 /// A sign-in whose body does not come.
 fn slow_sign_in(service: &Service) -> TcpStream {
-    let mut stream = TcpStream::connect(&service.host).unwrap();
-    let head = format!(
-        "POST /sign-in HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{",
-        service.host
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    stream
+    begin_sign_in(&service.host, Ipv4Addr::LOCALHOST).unwrap()
 }
 
 /// Approves a plan, and says how long that took.
@@ -91,7 +70,7 @@ fn silent_connections_of_one_address_or_many_leave_room() {
             Ipv4Addr::new(127, 0, 0, last)
         };
         let held: Vec<TcpStream> = (0..200)
-            .map(|number| connect_from(&service, source(number)))
+            .map(|number| connect_from(&service.host, source(number)))
             .collect();
         for _ in 0..20 {
             service.get("/plan").ends(200);

@@ -12,6 +12,7 @@ use super::slash::{self, ChatFlow};
 use super::watcher::Watcher;
 use crate::command::execution::interrupts::Interrupts;
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::progress::RunProgress;
 use crate::workspace::app::{App, CommandContext, user};
 use planwright_core::run::Run;
@@ -203,8 +204,9 @@ impl Session {
             .map(|model| model.name)
             .unwrap_or_default();
         let tools = self.talk.engine.catalog().iter().count();
+        let tools = count_of(tools, "tool", "tools");
         self.screen.note(&format!(
-            "chatting with {model}; {tools} tools; /help lists the commands, Ctrl-D quits"
+            "chatting with {model}; {tools}; /help lists the commands, Ctrl-D quits"
         ));
     }
 

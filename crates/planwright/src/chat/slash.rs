@@ -9,6 +9,7 @@ use crate::command::plan::{create, delete, list, show};
 use crate::command::review::{approve, reject};
 use crate::command::setup::{servers, tools};
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::line;
 use clap::{Parser, Subcommand};
 use planwright_core::model::Cost;
@@ -226,12 +227,12 @@ pub(super) fn cost_lines(session: &Session) -> Vec<String> {
         ""
     };
     let mut lines = vec![format!(
-        "{} tokens{} ({} in, {} out){estimated}, {} calls{}",
-        all.total(),
+        "{}{} ({} in, {} out){estimated}, {}{}",
+        count_of(all.total(), "token", "tokens"),
         of(budget.tokens),
         all.input,
         all.output,
-        spending.calls(),
+        count_of(spending.calls(), "call", "calls"),
         of(budget.calls)
     )];
     for (name, usage, cost) in spending.models() {

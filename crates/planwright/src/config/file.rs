@@ -188,6 +188,8 @@ impl Config {
             .chain(&limits.per_tool)
             .map(|(name, n)| (name.as_str(), *n));
         let all = per.chain(limits.global.map(|n| ("global", n)));
+        let stored = limits.stored_megabytes_per_principal;
+        let all = all.chain(stored.map(|n| ("stored_megabytes_per_principal", n as usize)));
         if let Some((name, _)) = all.into_iter().find(|&(_, n)| n == 0) {
             return Err(Failure::usage(format!(
                 "{FILE}: the limit `{name}` is 0, so nothing could run"
@@ -307,6 +309,7 @@ impl Config {
             per_server,
             per_tool,
             call_timeout_seconds: _,
+            stored_megabytes_per_principal: _,
         } = self.limits.clone();
         ConcurrencyLimits {
             global: global.unwrap_or_else(|| ConcurrencyLimits::default().global),
@@ -318,6 +321,11 @@ impl Config {
     pub(crate) fn call_timeout(&self) -> Duration {
         let seconds = self.limits.call_timeout_seconds;
         seconds.map_or(Engine::DEFAULT_CALL_TIMEOUT, Duration::from_secs)
+    }
+
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        let megabytes = self.limits.stored_megabytes_per_principal;
+        megabytes.map_or(Engine::DEFAULT_STORED_BYTES, |limit| u64::from(limit) << 20)
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
@@ -464,6 +472,7 @@ mod tests {
             key_argument = "value"
             [limits]
             global = 10
+            stored_megabytes_per_principal = 100
             [limits.per_server]
             demo = 3
             [limits.per_tool]
@@ -535,6 +544,7 @@ mod tests {
         assert_eq!(config.retention().stalled_after, Duration::from_secs(300));
         assert_eq!(config.bounds().max_steps, 10);
         assert_eq!(config.limits().per_tool["demo.sleep"], 2);
+        assert_eq!(config.stored_bytes(), 100 << 20);
         assert_eq!(config.serve().max_runs, Some(3));
         assert_eq!(config.toolbox().classes["demo.echo"], EffectClass::Keyed);
     }

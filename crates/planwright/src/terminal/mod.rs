@@ -3,6 +3,7 @@
 pub(crate) mod approval_prompt;
 pub(crate) mod approval_screen;
 pub(crate) mod briefing_screen;
+pub(crate) mod counts;
 pub(crate) mod dag;
 pub(crate) mod diff;
 pub(crate) mod editor;

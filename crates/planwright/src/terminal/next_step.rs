@@ -58,6 +58,9 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         Hint::FreeSpace => {
             "make space on the disk, then planwright resume ID continues the run; nothing that was acknowledged is lost"
         }
+        Hint::RaiseStoredBytes => {
+            "raise [limits] stored_megabytes_per_principal in planwright.toml, or have old plans removed: [retention] remove_after"
+        }
         Hint::FindStoreHolder => "planwright doctor names the process that holds the lock",
         Hint::DiagnoseStore => "planwright doctor checks the store",
         Hint::GivePassphrase => {

@@ -440,6 +440,7 @@ impl CommandContext {
             .leftovers(Arc::new(self.children.clone()))
             .agents(self.config.agents())
             .call_timeout(self.config.call_timeout())
+            .stored_bytes(self.config.stored_bytes())
             .prompts(self.folder.prompts()?)
             .surroundings(Arc::new(WorkspaceSurroundings::new(&self.workspace.root)))
             .store(store, artifacts)

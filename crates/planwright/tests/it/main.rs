@@ -15,6 +15,7 @@ mod consent;
 mod contract;
 mod control_flow;
 mod damage;
+mod deceptive_chat;
 mod edit;
 mod examples;
 mod execution;

@@ -169,6 +169,7 @@ impl SqliteStore {
                 status: records.is_empty().then(|| status.clone()),
                 answers: Vec::new(),
                 requests: Vec::new(),
+                brought: Vec::new(),
             });
         }
         self.append(appends).await?;

@@ -6,6 +6,7 @@ use super::restore::remove_file;
 use super::rows::{self, SealedRow, is_removed};
 use super::seal::of_io;
 use crate::files::FileArtifacts;
+use crate::sqlite::brought;
 use crate::sqlite::fault::{Stop, failed};
 use crate::sqlite::store::SqliteStore;
 use crate::sqlite::transaction::{entry_hash, stream_id};
@@ -164,6 +165,7 @@ fn forget(
         rows::delete(connection, row.id)?;
         connection.execute("DELETE FROM streams WHERE id = ?1", [row.id])?;
         connection.execute("DELETE FROM losses WHERE stream = ?1", [&name])?;
+        brought::give_back(connection, stream)?;
         if let StreamName::Run(run) = stream {
             connection.execute("DELETE FROM leases WHERE run = ?1", [run.as_str()])?;
             connection.execute("DELETE FROM messages WHERE run = ?1", [run.as_str()])?;

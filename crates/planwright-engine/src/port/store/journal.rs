@@ -4,6 +4,7 @@ use super::{AppendError, LeaseRule, MessageId, StoreError, StreamStatus};
 use crate::port::{BoxFuture, RequestClaim};
 use planwright_core::id::PlanId;
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::principal::Principal;
 use std::fmt;
 
 /// Bytes of bodies after which a page of records ends, however many were asked for.
@@ -12,6 +13,13 @@ pub const MAX_PAGE_BYTES: usize = 4 << 20;
 /// Returns whether nothing came after a page when it was read, of which so many records were asked for.
 pub fn is_last_page(page: &[Record], limit: usize) -> bool {
     let bytes: usize = page.iter().map(|record| record.body.len()).sum();
+    page.len() < limit && bytes < MAX_PAGE_BYTES
+}
+
+/// Returns whether nothing came after a page of a feed when it was read, of which so many records
+/// were asked for.
+pub fn is_last_feed_page(page: &[Placed], limit: usize) -> bool {
+    let bytes: usize = page.iter().map(|placed| placed.record.body.len()).sum();
     page.len() < limit && bytes < MAX_PAGE_BYTES
 }
 
@@ -33,6 +41,17 @@ pub struct Append {
     /// The requests that this append carries out, each claimed by the appending process: an append for a
     /// request that is claimed by another, or not at all, is refused.
     pub requests: Vec<RequestClaim>,
+    /// Who brings how much into the store with it. The store counts it for them and this plan.
+    pub brought: Vec<Brought>,
+}
+
+/// Bytes that a principal brings into the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brought {
+    /// The principal who brings them.
+    pub by: Principal,
+    /// Bytes of entries and of values beside the journal.
+    pub bytes: u64,
 }
 
 /// A place in the order in which a store committed its records, over all streams. The first record
@@ -82,7 +101,8 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// Up to `limit` records committed after `after`, in the order of their commits: the same order
     /// for every reader, for ever. A record that can be read here is followed only by records with
     /// higher positions, so that a reader that goes on from the last position misses nothing and
-    /// sees nothing twice.
+    /// sees nothing twice. A page ends early with the record that brings its bodies to
+    /// [`MAX_PAGE_BYTES`]: [`is_last_feed_page`] tells whether there was more.
     fn feed<'a>(
         &'a self,
         of: &'a FeedOf,

@@ -15,7 +15,10 @@ pub use changes::Changes;
 pub use error::{AcquireError, AppendError, StoreError};
 pub use health::StoreHealth;
 pub(crate) use health::failed_for_good;
-pub use journal::{Append, FeedOf, Journal, MAX_PAGE_BYTES, Placed, Position, is_last_page};
+pub use journal::{
+    Append, Brought, FeedOf, Journal, MAX_PAGE_BYTES, Placed, Position, is_last_feed_page,
+    is_last_page,
+};
 pub use leases::{Lease, LeaseRule, Leases, OwnerId};
 pub use mailbox::{Mailbox, MailboxMessage, MessageId};
 pub use stream_index::{StreamCounts, StreamIndex, StreamInfo, StreamStatus};

@@ -4,6 +4,7 @@ use super::StoreError;
 use crate::port::BoxFuture;
 use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
+use planwright_core::principal::Principal;
 use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use std::collections::BTreeMap;
@@ -86,6 +87,10 @@ pub trait StreamIndex: Send + Sync + fmt::Debug {
         stream: &'a StreamName,
         status: StreamStatus,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Bytes that a principal has brought in with appends, over all plans that were not removed for
+    /// good. Costs the same however many there are.
+    fn brought_bytes<'a>(&'a self, by: &'a Principal) -> BoxFuture<'a, Result<u64, StoreError>>;
 
     /// What is cached about one stream.
     fn info<'a>(

@@ -77,10 +77,13 @@ pub(crate) async fn authenticate_request(
         Ok(check) => check,
         Err(problem) => return problem.into_response(),
     };
-    let decides = is_always_admitted(&http, &request);
-    match check_access(&http, check, decides).await {
+    let shown = ShownOn {
+        connection: request.extensions().get::<OnConnection>().cloned(),
+        decides: is_always_admitted(&http, &request),
+    };
+    match check_access(&http, check, &shown).await {
         Ok(Some(caller)) => {
-            if let Some(connection) = request.extensions().get::<OnConnection>() {
+            if let Some(connection) = &shown.connection {
                 connection.note_known();
             }
             request.extensions_mut().insert(caller);
@@ -208,10 +211,16 @@ fn forget_ticket(request: &mut Request) {
     }
 }
 
+/// Where a credential was shown, and whether for a decision.
+struct ShownOn {
+    connection: Option<OnConnection>,
+    decides: bool,
+}
+
 async fn check_access(
     http: &Http,
     check: Option<AccessCheck>,
-    decides: bool,
+    shown: &ShownOn,
 ) -> Result<Option<Caller>, Problem> {
     let Some(AccessCheck {
         actions,
@@ -221,7 +230,7 @@ async fn check_access(
         return Ok(None);
     };
     let caller = match credential {
-        Credential::Token(token) => find_caller(http, &token, decides).await?,
+        Credential::Token(token) => find_caller(http, &token, shown).await?,
         Credential::Ticket(ticket, path) => {
             let now = http.service.engine.now();
             let spent = http.tickets.spend(&ticket, &path, now);
@@ -238,15 +247,26 @@ async fn check_access(
 
 /// Finds the owner of a token or a session. A text that never was one has a turn to wait for, which
 /// those that were do not share.
-async fn find_caller(http: &Http, token: &str, decides: bool) -> Result<Caller, Problem> {
+async fn find_caller(http: &Http, token: &str, shown: &ShownOn) -> Result<Caller, Problem> {
     let now = http.service.engine.now();
     if let Some(caller) = http.sign_in.session(token, now) {
         return Ok(caller);
     }
     let hash = Digest::of_bytes(token.as_bytes());
-    let turn = http.strangers.wait_for_lookup(&hash, decides).await?;
-    let found = access::recognise(&*http.service.tokens, token, now).await?;
+    let turn = http.strangers.wait_for_lookup(&hash, shown.decides).await?;
+    // While the token is looked up its connection does not give way to strangers: a flood of them
+    // would cut off the very callers that have rights.
+    if let Some(connection) = &shown.connection {
+        connection.note_known();
+    }
+    let found = access::recognise(&*http.service.tokens, token, now).await;
     drop(turn);
+    if let Some(connection) = &shown.connection
+        && !matches!(found, Ok(Some(_)))
+    {
+        connection.note_stranger();
+    }
+    let found = found?;
     http.strangers.remember(hash, found.is_some());
     let token = found.ok_or_else(|| unauthorized("the token is unknown, expired or revoked"))?;
     let Token {

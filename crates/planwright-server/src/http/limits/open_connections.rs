@@ -169,6 +169,26 @@ impl OpenConnections {
         }
     }
 
+    /// Notes that no valid token was shown on this connection: it is the youngest of the strangers.
+    pub(super) fn note_stranger(&self, peer: SocketAddr) {
+        let mut table = self.table();
+        if table
+            .open
+            .get(&peer)
+            .is_none_or(|entry| entry.stranger.is_some())
+        {
+            return;
+        }
+        let (place, left) = table.strangers.enter(peer.ip(), peer);
+        if let Some(entry) = table.open.get_mut(&peer) {
+            entry.stranger = Some(place);
+            entry.connection.known.store(false, Ordering::Release);
+        }
+        if let Some(left) = left {
+            table.cut(left);
+        }
+    }
+
     /// Notes a request of this connection until what is returned is dropped.
     pub(super) fn begin_request(&self, peer: SocketAddr) -> RequestGuard {
         let mut table = self.table();
@@ -321,6 +341,11 @@ impl OnConnection {
     pub(crate) fn note_known(&self) {
         self.connections.note_known(self.peer);
     }
+
+    /// Notes that the request brought none after all.
+    pub(crate) fn note_stranger(&self) {
+        self.connections.note_stranger(self.peer);
+    }
 }
 
 impl Drop for RequestGuard {
@@ -332,6 +357,27 @@ impl Drop for RequestGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_connection_whose_token_is_looked_up_does_not_give_way_to_strangers() {
+        let open = OpenConnections::new(100, 4);
+        let asks = peer("10.0.0.1:1");
+        let connection = open.add(asks, false);
+        let request = open.begin_request(asks);
+        request.on_connection().note_known();
+        let flood = |ports: std::ops::Range<u16>| -> Vec<Arc<Connection>> {
+            let one = |port: u16| open.add(SocketAddr::from(([10, 0, 0, 1], port)), false);
+            ports.map(one).collect()
+        };
+        let others = flood(1_000..1_020);
+        assert!(!connection.is_cut() && connection.is_known());
+        assert_eq!(others.iter().filter(|other| !other.is_cut()).count(), 4);
+        // The token was none: it is a stranger like the others.
+        request.on_connection().note_stranger();
+        assert!(!connection.is_cut() && !connection.is_known());
+        flood(2_000..2_004);
+        assert!(connection.is_cut());
+    }
 
     fn peer(text: &str) -> SocketAddr {
         text.parse().unwrap()

@@ -3,7 +3,7 @@
 use crate::http::auth::RouteAccess;
 use crate::http::problem::Problem;
 use http::Method;
-use planwright_api::{ApprovalLine, ModelCostLine, PlanningLine, StepVerdict, ThreadLine};
+use planwright_api::{ApprovalLine, LeftOut, ModelCostLine, PlanningLine, StepVerdict, ThreadLine};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use utoipa::openapi::OpenApi;
@@ -116,6 +116,7 @@ fn describe(document: &mut Value) {
         named::<StepVerdict>(schemas);
         named::<ApprovalLine>(schemas);
         named::<ThreadLine>(schemas);
+        named::<LeftOut>(schemas);
         named::<PlanningLine>(schemas);
         named::<ModelCostLine>(schemas);
         schemas.sort_keys();

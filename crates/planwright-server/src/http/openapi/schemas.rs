@@ -175,6 +175,7 @@ fn plan(document: &Value) -> Value {
     plan["properties"]["policy"] = lines("StepVerdict");
     plan["properties"]["approvals"] = lines("ApprovalLine");
     plan["properties"]["comments"] = lines("ThreadLine");
+    plan["properties"]["leftOut"] = json!({ "$ref": "#/components/schemas/LeftOut" });
     plan["properties"]["changes"] = json!({
         "type": "object",
         "description": "What changed since it was last agreed to, if an edit voided that.",

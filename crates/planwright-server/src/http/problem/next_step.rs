@@ -43,6 +43,9 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
         Hint::ConfigureModel => {
             "the operator names one under [models] in planwright.toml; planwright models shows what is there"
         }
+        Hint::RaiseStoredBytes => {
+            "the operator raises [limits] stored_megabytes_per_principal in planwright.toml, or has old plans removed ([retention] remove_after)"
+        }
         // The detail says enough to a client, or the step is the operator's.
         Hint::ListPlans
         | Hint::AskPerson

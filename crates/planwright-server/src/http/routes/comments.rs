@@ -1,7 +1,9 @@
 //! What people and agents say about a plan.
 
+use crate::documents::{newest_part, thread_within};
 use crate::http::auth::{Caller, Trace};
-use crate::http::body::{JsonBody, PathId};
+use crate::http::body::{JsonBody, Params, PathId};
+use crate::http::linked_page::{self, LinkedPage, LinkedParams};
 use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
@@ -11,7 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use planwright_api::ThreadLine;
 use planwright_core::id::PlanId;
-use planwright_core::review::Review;
+use planwright_core::review::{Comment, Review, Thread};
 use planwright_engine::NewComment;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -26,14 +28,54 @@ pub(super) fn routes() -> Routes {
 
 /// Lists the threads of a plan, the oldest first.
 #[utoipa::path(get, path = "/plan/{id}/comments", operation_id = "listComments", tag = "comments",
-    params(("id" = String, Path, description = "The plan.")),
-    responses((status = 200, description = "The threads.", body = Vec<ThreadLine>)),
+    params(("id" = String, Path, description = "The plan."), LinkedParams),
+    responses((status = 200, description = "A page of threads. One that does not fit goes on, `continued`, on the next page.",
+        body = Vec<ThreadLine>,
+        headers(("Link" = Option<String>, description = "The address of the next page, if there is one: `<…>; rel=\"next\"`.")))),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn list_comments(
     State(http): State<Http>,
     PathId(id): PathId<PlanId>,
-) -> HttpResult<Json<Vec<ThreadLine>>> {
-    Ok(Json(ThreadLine::all(&super::load(&http, &id).await?)))
+    Params(params): Params<LinkedParams>,
+) -> HttpResult<LinkedPage> {
+    let (mut page, last) = LinkedPage::open(format!("/plan/{id}/comments"), params)?;
+    let review = super::load(&http, &id).await?;
+    let document = &review.current().document;
+    // The thread of the last comment of the page before may have more of them.
+    let (threads, mut first) = match &last {
+        None => (review.threads(), 0),
+        Some(last) => find_comment(&review, last).ok_or_else(linked_page::unknown_cursor)?,
+    };
+    for thread in threads {
+        let count = 1 + thread.replies.len();
+        if first >= count {
+            first = 0;
+            continue;
+        }
+        let room = page.room();
+        let (line, end) = thread_within(thread, document, (first, room));
+        let name = line.comments.last().map_or("", |comment| &comment.id);
+        let fits = page.put(name, &line)?;
+        if fits && end < count {
+            page.break_off();
+        }
+        if !fits || end < count {
+            break;
+        }
+        first = 0;
+    }
+    Ok(page)
+}
+
+/// The threads from that of this comment on, and how many comments of the first of them came up to
+/// it.
+fn find_comment<'a>(review: &'a Review, comment: &str) -> Option<(&'a [Thread], usize)> {
+    let threads = review.threads();
+    threads.iter().enumerate().find_map(|(place, thread)| {
+        let is_it = |found: &Comment| found.id.as_str() == comment;
+        let before = thread.comments().position(is_it)?;
+        Some((threads.get(place..)?, before + 1))
+    })
 }
 
 /// What the caller wants to say.
@@ -57,6 +99,7 @@ struct AddComment {
 struct Commented {
     /// The id of the comment.
     id: String,
+    /// With its newest comments, as many as an answer has room for.
     thread: ThreadLine,
     trace_id: String,
 }
@@ -103,7 +146,7 @@ async fn said(
     http.service.write_files(review.id()).await;
     let missing = || Problem::not_found(format!("there is no comment `{comment}`"));
     let thread = review.thread_of(comment).ok_or_else(missing)?;
-    let thread = ThreadLine::new(thread, &review.current().document);
+    let thread = newest_part(thread, &review.current().document);
     Ok(Json(Commented {
         id: comment.to_owned(),
         thread,

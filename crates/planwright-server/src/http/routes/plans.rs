@@ -1,6 +1,6 @@
 //! Plans: proposing, listing, looking at, changing and deleting them.
 
-use crate::documents::load_plan_details;
+use crate::documents::{History, load_plan_details};
 use crate::http::auth::{Caller, Trace};
 use crate::http::body::{self, JsonBytes, Params, PathId, json, media_type, unsupported_type};
 use crate::http::page::{Cursor, PageBuilder, PageParams};
@@ -285,7 +285,8 @@ pub(super) async fn plan_answer(http: &Http, review: &Review) -> HttpResult<Resp
     let engine = &http.service.engine;
     let status = engine.plans().status(review).await?;
     let candidate = engine.plans().candidate(review, &Map::new()).await?;
-    let details = load_plan_details(engine, review, &candidate, status.as_str()).await?;
+    let details =
+        load_plan_details(engine, review, &candidate, status.as_str(), History::Newest).await?;
     Ok(([(ETAG, etag::of(review))], Json(details)).into_response())
 }
 

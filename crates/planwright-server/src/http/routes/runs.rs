@@ -2,9 +2,10 @@
 
 use super::Seen;
 use super::decisions::read_choices;
-use crate::documents::{StepPage, load_run_lines, read_run_page};
+use crate::documents::{ListedRun, StepPage, load_plan_runs, read_run_page};
 use crate::http::auth::{Caller, Trace};
 use crate::http::body::{OptionalBody, Params, PathId, PathStep};
+use crate::http::linked_page::{self, LinkedPage, LinkedParams};
 use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
@@ -171,15 +172,26 @@ pub(super) async fn run_answer(
 
 /// Lists the runs of a plan, oldest first, then those that belong to other runs.
 #[utoipa::path(get, path = "/plan/{id}/runs", operation_id = "listRuns", tag = "runs",
-    params(("id" = String, Path, description = "The plan.")),
-    responses((status = 200, description = "The runs.", body = Vec<RunLine>)),
+    params(("id" = String, Path, description = "The plan."), LinkedParams),
+    responses((status = 200, description = "A page of runs.", body = Vec<RunLine>,
+        headers(("Link" = Option<String>, description = "The address of the next page, if there is one: `<…>; rel=\"next\"`.")))),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn list_runs(
     State(http): State<Http>,
     PathId(id): PathId<PlanId>,
-) -> HttpResult<Json<Vec<RunLine>>> {
+    Params(params): Params<LinkedParams>,
+) -> HttpResult<LinkedPage> {
+    let (mut page, last) = LinkedPage::open(format!("/plan/{id}/runs"), params)?;
     let review = super::load(&http, &id).await?;
-    Ok(Json(load_run_lines(&http.service.engine, &review).await?))
+    let engine = &http.service.engine;
+    let runs = load_plan_runs(engine, &review).await?;
+    let is_named = |run: &ListedRun<'_>, name: &str| run.id().as_str() == name;
+    for run in linked_page::after(&runs, last.as_deref(), is_named)? {
+        if !page.put(run.id(), &run.load_line(engine).await?)? {
+            break;
+        }
+    }
+    Ok(page)
 }
 
 /// Which steps.

@@ -5,18 +5,24 @@ use crate::http::body;
 use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
+use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::CONTENT_TYPE;
-use planwright_core::id::PlanId;
+use planwright_core::briefing::Briefing;
+use planwright_core::id::{PlanId, split_instance};
+use planwright_core::plan::{Document, StepIx};
+use planwright_core::principal::Principal;
 use planwright_core::review::Review;
 use planwright_core::run::{Run, StepState, StoredValue};
+use planwright_engine::Candidate;
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
         .routes(routes!(get_value))
         .routes(routes!(get_arguments))
+        .routes(routes!(get_step_briefing))
 }
 
 /// The plan, the run and the step in the path.
@@ -79,6 +85,46 @@ async fn get_arguments(
     let text = serde_json::to_vec(&sent).unwrap_or_default();
     let held = http.limits.hold_answer(&caller, text.len())?;
     Ok(held.response(text).into_response())
+}
+
+/// Says what an approval of a step covers that waits before its arguments are resolved, with the steps of the plan it runs.
+#[utoipa::path(get, path = "/plan/{id}/runs/{run}/steps/{step}/briefing", operation_id = "getStepBriefing", tag = "runs",
+    params(("id" = String, Path, description = "The plan."), ("run" = String, Path, description = "The run."), ("step" = String, Path, description = "The step.")),
+    responses((status = 200, description = "What the step does.", body = ref("#/components/schemas/Briefing"))),
+    extensions(("x-planwright-action" = json!("read"))))]
+async fn get_step_briefing(
+    State(http): State<Http>,
+    caller: Caller,
+    Path((plan, run, step)): Place,
+) -> HttpResult<Json<Briefing>> {
+    let (_, run) = load_place(&http, (&plan, &run)).await?;
+    let unknown = || Problem::not_found(format!("plan `{plan}` has no step `{step}`"));
+    let ix = run.find(&step).ok_or_else(unknown)?;
+    Ok(Json(
+        brief_step(&http, (&run, ix), &caller.principal).await?,
+    ))
+}
+
+/// Says what a step of a run does, as the run's plan has it and with its sub-plans as they are now.
+pub(super) async fn brief_step(
+    http: &Http,
+    (run, ix): (&Run, StepIx),
+    viewer: &Principal,
+) -> HttpResult<Briefing> {
+    let plans = http.service.engine.plans();
+    let document = Document::clone(run.plan().document());
+    let candidate = Candidate {
+        digest: run.start().digest,
+        ..plans.compile(document).await?
+    };
+    let version = run.start().version;
+    let covered = plans
+        .brief_candidate(&candidate, version, None, viewer)
+        .await;
+    // The elements of a loop are described with the step that has it.
+    let step = run.step_id(ix).as_str();
+    let step = split_instance(step).map_or(step, |(step, _)| step);
+    Ok(covered.only_step(step))
 }
 
 /// Sends a value from where it is kept, without reading it into anything else.

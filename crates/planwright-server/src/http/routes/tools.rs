@@ -1,11 +1,13 @@
 //! The tools that plans can use.
 
+use crate::http::body::Params;
+use crate::http::linked_page::{self, LinkedPage, LinkedParams};
+use crate::http::problem::HttpResult;
 use crate::http::router::Routes;
 use crate::http::state::Http;
-use axum::Json;
 use axum::extract::State;
 use planwright_api::ToolLine;
-use planwright_core::tool::KnownTool;
+use planwright_core::tool::{KnownTool, ToolName};
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> Routes {
@@ -14,17 +16,26 @@ pub(super) fn routes() -> Routes {
 
 /// Lists the tools that plans can use now.
 #[utoipa::path(get, path = "/tools", operation_id = "listTools", tag = "tools",
-    responses((status = 200, description = "The tools, with their schemas.", body = Vec<ToolLine>)),
+    params(LinkedParams),
+    responses((status = 200, description = "A page of tools, with their schemas.", body = Vec<ToolLine>,
+        headers(("Link" = Option<String>, description = "The address of the next page, if there is one: `<…>; rel=\"next\"`.")))),
     extensions(("x-planwright-action" = json!("read"))))]
-async fn list_tools(State(http): State<Http>) -> Json<Vec<ToolLine>> {
-    Json(
-        http.service
-            .engine
-            .catalog()
-            .iter()
-            .map(|tool| line(tool))
-            .collect(),
-    )
+async fn list_tools(
+    State(http): State<Http>,
+    Params(params): Params<LinkedParams>,
+) -> HttpResult<LinkedPage> {
+    let (mut page, last) = LinkedPage::open("/tools".to_owned(), params)?;
+    let last = last.map(ToolName::try_from).transpose();
+    let last = last.map_err(|_| linked_page::unknown_cursor())?;
+    let catalog = http.service.engine.catalog();
+    // In the order of their names: tools that come or go meanwhile move no other.
+    let is_after = |tool: &KnownTool| last.as_ref().is_none_or(|last| tool.name > *last);
+    for tool in catalog.iter().filter(|tool| is_after(tool)) {
+        if !page.put(&tool.name, &line(tool))? {
+            break;
+        }
+    }
+    Ok(page)
 }
 
 fn line(tool: &KnownTool) -> ToolLine {

@@ -2,6 +2,7 @@
 
 use crate::http::auth::{Caller, Trace};
 use crate::http::body::{JsonBody, OptionalBody, Params, PathId};
+use crate::http::linked_page::{self, LinkedPage, LinkedParams};
 use crate::http::problem::HttpResult;
 use crate::http::router::Routes;
 use crate::http::state::Http;
@@ -9,7 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use planwright_api::{DiffResult, PlanDecided, VersionLine};
 use planwright_core::id::PlanId;
-use planwright_core::review::Review;
+use planwright_core::review::{Review, VersionSummary};
 use planwright_engine::Editing;
 use serde::Deserialize;
 use serde_json::Map;
@@ -27,14 +28,24 @@ pub(super) fn routes() -> Routes {
 
 /// Lists the versions of a plan, the first one first.
 #[utoipa::path(get, path = "/plan/{id}/versions", operation_id = "listVersions", tag = "versions",
-    params(("id" = String, Path, description = "The plan.")),
-    responses((status = 200, description = "The versions.", body = Vec<VersionLine>)),
+    params(("id" = String, Path, description = "The plan."), LinkedParams),
+    responses((status = 200, description = "A page of versions, without their documents.", body = Vec<VersionLine>,
+        headers(("Link" = Option<String>, description = "The address of the next page, if there is one: `<…>; rel=\"next\"`.")))),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn list_versions(
     State(http): State<Http>,
     PathId(id): PathId<PlanId>,
-) -> HttpResult<Json<Vec<VersionLine>>> {
-    Ok(Json(VersionLine::all(&super::load(&http, &id).await?)))
+    Params(params): Params<LinkedParams>,
+) -> HttpResult<LinkedPage> {
+    let (mut page, last) = LinkedPage::open(format!("/plan/{id}/versions"), params)?;
+    let review = super::load(&http, &id).await?;
+    let is_named = |version: &VersionSummary, name: &str| version.number.to_string() == name;
+    for version in linked_page::after(review.versions(), last.as_deref(), is_named)? {
+        if !page.put(version.number, &VersionLine::new(&review, version))? {
+            break;
+        }
+    }
+    Ok(page)
 }
 
 /// Which versions.

@@ -324,6 +324,10 @@ fn plans() -> Vec<Instance> {
             because: "rule 1".to_owned()
         }),
         ReviewError::BadChoice("no such argument".to_owned()),
+        ReviewError::StoredTooMuch {
+            by: ann(),
+            limit: 10 << 30
+        },
         ReviewError::Artifact(ArtifactError::Missing(Digest::ZERO)),
         ReviewError::Append(conflict()),
     ]

@@ -1,6 +1,7 @@
 //! `receipt`: a signed document of a run, which can be verified without the store.
 
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::{DIM, GREEN, Printer, line};
 use crate::trust::{KeyUse, read_store_key};
 use crate::workspace::app::{Access, App, CommandContext, user};
@@ -86,8 +87,8 @@ async fn issue(context: &CommandContext, run: &str, out: Option<&Path>) -> Resul
         }))?;
     } else {
         printer.data(&format!(
-            "{name}: {} calls of {}, signed with {}",
-            statement.calls.len(),
+            "{name}: {} of {}, signed with {}",
+            count_of(statement.calls.len(), "call", "calls"),
             statement.run.id,
             key.public()
         ))?;

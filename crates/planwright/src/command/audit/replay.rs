@@ -1,6 +1,7 @@
 //! `replay`: folds a run again from its journal and compares where that leads.
 
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::workspace::app::{Access, CommandContext};
 use crate::workspace::run_selector::{RunTarget, select_run_for_reading};
 use serde_json::json;
@@ -40,8 +41,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         }))?;
     } else {
         context.printer.data(&format!(
-            "{id}  {} entries  {}  state {digest}",
-            head.seq,
+            "{id}  {}  {}  state {digest}",
+            count_of(head.seq, "entry", "entries"),
             run.status()
         ))?;
     }

@@ -1,6 +1,7 @@
 //! `stats`: what happened over all plans and runs, as figures.
 
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::{BOLD, Printer, duration, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::maintenance::run_due_maintenance;
@@ -72,19 +73,24 @@ fn print_stats(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
         ))?;
     }
     printer.data(&format!(
-        "  {} rejections (at most {} of one plan), {} requests for changes, {} steps denied, {} expired, {} comments",
-        approvals.rejections,
+        "  {} (at most {} of one plan), {}, {} denied, {} expired, {}",
+        count_of(approvals.rejections, "rejection", "rejections"),
         approvals.most_rejections,
-        approvals.change_requests,
-        approvals.step_denials,
+        count_of(
+            approvals.change_requests,
+            "request for changes",
+            "requests for changes"
+        ),
+        count_of(approvals.step_denials, "step", "steps"),
         approvals.expired,
-        approvals.comments
+        count_of(approvals.comments, "comment", "comments")
     ))?;
     if stats.reflections > 0 {
         heading("Reflections")?;
         printer.data(&format!(
-            "  {} looks at runs, {} adjustments",
-            stats.reflections, stats.adjustments
+            "  {} at runs, {}",
+            count_of(stats.reflections, "look", "looks"),
+            count_of(stats.adjustments, "adjustment", "adjustments")
         ))?;
     }
     if stats.refused_calls + stats.let_through_calls > 0 {
@@ -110,8 +116,8 @@ fn print_stats(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
     if prediction.runs > 0 {
         heading("Duration of completed runs")?;
         printer.data(&format!(
-            "  {} runs: predicted {}, took {}, off by {} on average",
-            prediction.runs,
+            "  {}: predicted {}, took {}, off by {} on average",
+            count_of(prediction.runs, "run", "runs"),
             format_millis(prediction.mean_predicted_ms),
             format_millis(prediction.mean_actual_ms),
             format_millis(prediction.mean_off_ms)
@@ -120,13 +126,14 @@ fn print_stats(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
     if !stats.tool_gaps.is_empty() {
         heading("Tools that are asked for and not there")?;
         for gap in &stats.tool_gaps {
-            printer.data(&format!("  {:32} {} plans", line(&gap.tool), gap.plans))?;
+            let plans = count_of(gap.plans, "plan", "plans");
+            printer.data(&format!("  {:32} {plans}", line(&gap.tool)))?;
         }
     }
     if stats.unreadable > 0 {
         printer.warn(&format!(
-            "{} plans could not be read and are not counted",
-            stats.unreadable
+            "{} not counted, because they cannot be read",
+            count_of(stats.unreadable, "plan is", "plans are")
         ));
         printer.hint("planwright verify says what is wrong with them");
     }

@@ -2,6 +2,7 @@
 
 use super::heads::{check_against, export_heads};
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::{DIM, GREEN, RED, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
@@ -139,7 +140,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         if *ok {
             let sign = printer.out(GREEN, "●");
             printer.data(&format!(
-                "{sign} {streams} streams, {entries} entries: nothing is lost or changed"
+                "{sign} {}, {}: nothing is lost or changed",
+                count_of(streams, "stream", "streams"),
+                count_of(entries, "entry", "entries")
             ))?;
             if let Some(at) = against {
                 printer.data(&format!("every head of {at} is there as it was"))?;
@@ -184,8 +187,9 @@ fn verify_file(context: &CommandContext, file: &Path) -> Result<Exit, Failure> {
                     "encrypted": is_encrypted,
                 }))?;
             } else {
+                let entries = count_of(entries, "entry", "entries");
                 context.printer.data(&format!(
-                    "{name}: {entries} entries of {stream}: nothing is lost or changed"
+                    "{name}: {entries} of {stream}: nothing is lost or changed"
                 ))?;
             }
             Ok(Exit::Done)

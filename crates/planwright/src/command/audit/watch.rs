@@ -6,7 +6,7 @@ use crate::workspace::app::{Access, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_core::event::{EventName, PlanEvent, PlanEvents};
 use planwright_core::status::StepStatus;
-use planwright_engine::port::{FeedOf, Position};
+use planwright_engine::port::{FeedOf, Position, is_last_feed_page};
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
@@ -40,6 +40,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         changes.mark_unchanged();
         let page = journals.feed(&of, after, PAGE).await?;
         for placed in &page {
+            journals.complete_fold(&mut events, placed).await?;
             let told = events
                 .push(&placed.stream, &placed.record)
                 .map_err(|error| {
@@ -54,7 +55,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
                 print_event(context.printer, event)?;
             }
         }
-        if page.len() == PAGE {
+        if !is_last_feed_page(&page, PAGE) {
             continue;
         }
         if events.is_over() && !args.follow {

@@ -2,6 +2,7 @@
 
 use crate::command::review::approve::report_decision;
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::workspace::app::{App, CommandContext, user};
 use crate::workspace::run_selector::{resume_command, select_run, select_step};
 use planwright_core::id::RunId;
@@ -94,10 +95,9 @@ async fn resolve_all(app: &App, args: &Args, value: Value) -> Result<Exit, Failu
         }))?;
         return Ok(Exit::Done);
     }
-    let count = steps.len();
-    app.printer().data(&format!(
-        "{plan}  {count} calls: {word}  (the run is {status})"
-    ))?;
+    let calls = count_of(steps.len(), "call", "calls");
+    app.printer()
+        .data(&format!("{plan}  {calls}: {word}  (the run is {status})"))?;
     if let Some(how) = resume_command(app, run).await? {
         app.printer().hint(&how);
     }

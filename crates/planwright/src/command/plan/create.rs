@@ -2,6 +2,7 @@
 
 use crate::command::plan::show;
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::plan_status::load_status_line;
 use crate::terminal::planner_progress::{
     PlannerFlags, PlanningDisplay, format_planning, run_until_interrupted,
@@ -155,8 +156,8 @@ fn show_prompt(app: &App, prompt: &Prompt) -> Result<Exit, Failure> {
     ));
     if result.tools_left_out > 0 {
         printer.warn(&format!(
-            "{} tools did not fit and are left out",
-            result.tools_left_out
+            "{} left out, for want of room",
+            count_of(result.tools_left_out, "tool is", "tools are")
         ));
         printer.hint("--server NAME plans with the tools of one server");
     }

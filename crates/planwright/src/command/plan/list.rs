@@ -86,8 +86,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             let note = note
                 .map(|note: StatusNote| printer.out(DIM, &format!("  ({})", note.short())))
                 .unwrap_or_default();
+            let steps = if plan.steps == 1 { "step " } else { "steps" };
             printer.data(&format!(
-                "{:24}  {status}  v{:<3} {:>5} steps  {title}{note}",
+                "{:24}  {status}  v{:<3} {:>5} {steps}  {title}{note}",
                 plan.id, plan.version, plan.steps
             ))?;
         }

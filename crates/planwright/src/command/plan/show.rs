@@ -26,7 +26,7 @@ use planwright_core::review::{Approval, Review};
 use planwright_core::run::{CallFate, Run};
 use planwright_core::time::Timestamp;
 use planwright_engine::{Candidate, Reapproval};
-use planwright_server::documents::{load_plan_details, load_run_lines};
+use planwright_server::documents::{History, load_plan_details, load_run_lines};
 use std::collections::BTreeSet;
 
 #[derive(Debug, clap::Args)]
@@ -64,6 +64,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             &review,
             &candidate,
             status_line.status.as_str(),
+            History::Whole,
         )
         .await?;
         context.printer.document(&details)?;

@@ -1,6 +1,7 @@
 //! `versions`: every version of a plan, by whom and why.
 
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::{DIM, line};
 use crate::workspace::app::{Access, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
@@ -50,8 +51,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             .map(|reason| format!("  {}", line(reason)));
         let by = line(&by.to_string());
         let reason = reason.unwrap_or_default();
-        printer
-            .data(format!("v{number:<3} {at}  {by}  {steps} steps{reason}  {notes}").trim_end())?;
+        let steps = count_of(steps, "step", "steps");
+        printer.data(format!("v{number:<3} {at}  {by}  {steps}{reason}  {notes}").trim_end())?;
     }
     Ok(Exit::Done)
 }

@@ -7,6 +7,7 @@
 use crate::command::review::revoke;
 use crate::exit::{Exit, Failure};
 use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::line;
 use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::principal::{confirmation_hint, refuse_agents};
@@ -119,8 +120,9 @@ fn show(app: &App, why: &str, belongings: &Belongings, pending: &Pending) {
     let path = app.context.workspace.database.display().to_string();
     printer.talk(&format!("{}: {}", line(&path), line(why)));
     printer.talk(&format!(
-        "  {} journals, {} entries; what they say happened cannot be proved",
-        belongings.streams, belongings.entries
+        "  {}, {}; what they say happened cannot be proved",
+        count_of(belongings.streams, "journal", "journals"),
+        count_of(belongings.entries, "entry", "entries")
     ));
     for (plan, given) in &pending.approvals {
         let given = line(&given.join(", "));
@@ -130,11 +132,13 @@ fn show(app: &App, why: &str, belongings: &Belongings, pending: &Pending) {
         printer.talk(&format!("  {run} of plan {plan}: held: {status}"));
     }
     if belongings.tokens > 0 {
-        printer.talk(&format!("  {} tokens: revoked", belongings.tokens));
+        let tokens = count_of(belongings.tokens, "token", "tokens");
+        printer.talk(&format!("  {tokens}: revoked"));
     }
     if belongings.commands > 0 {
-        let count = belongings.commands;
-        printer.talk(&format!("  {count} commands that wait for a run: refused"));
+        let waiting = ("command that waits", "commands that wait");
+        let commands = count_of(belongings.commands, waiting.0, waiting.1);
+        printer.talk(&format!("  {commands} for a run: refused"));
     }
     for (place, problem) in &pending.unreadable {
         let words = format!("{place} cannot be read: {problem}");
@@ -217,10 +221,10 @@ fn print_adopted(
         }));
     }
     printer.data(&format!(
-        "{}  adopted: {} plans have to be approved again, {} runs are held",
+        "{}  adopted: {} to be approved again, {} held",
         line(&sqlite.path().display().to_string()),
-        swept.plans.len(),
-        pending.runs.len()
+        count_of(swept.plans.len(), "plan has", "plans have"),
+        count_of(pending.runs.len(), "run is", "runs are")
     ))?;
     if let Some((plan, run, _)) = pending.runs.first() {
         printer.hint(&format!(

@@ -3,6 +3,7 @@
 use super::run_with_progress;
 use crate::command::audit::verify::Verification;
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::{Printer, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use planwright_adapters::sqlite::SqliteStore;
@@ -51,11 +52,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         }))?;
     } else {
         context.printer.data(&format!(
-            "{}: {} streams, {} entries, {} files, {} KiB",
+            "{}: {}, {}, {}, {} KiB",
             line(&args.to.display().to_string()),
-            manifest.streams,
-            manifest.entries,
-            manifest.files.len(),
+            count_of(manifest.streams, "stream", "streams"),
+            count_of(manifest.entries, "entry", "entries"),
+            count_of(manifest.files.len(), "file", "files"),
             bytes.div_ceil(1024)
         ))?;
     }

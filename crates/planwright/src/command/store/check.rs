@@ -4,6 +4,7 @@ use super::plain_files::PlainFiles;
 use super::run_with_progress;
 use crate::command::audit::verify::{Damage, Verification};
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::{GREEN, RED, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use planwright_adapters::files::FileArtifacts;
@@ -137,7 +138,10 @@ fn print_result(app: &App, checked: &CheckedStore) -> Result<(), Failure> {
             "not encrypted"
         };
         printer.data(&format!(
-            "{sign} {streams} streams, {entries} entries, {artifacts} large values, {kept}: all is well"
+            "{sign} {}, {}, {}, {kept}: all is well",
+            count_of(streams, "stream", "streams"),
+            count_of(entries, "entry", "entries"),
+            count_of(artifacts, "large value", "large values")
         ))?;
     }
     Ok(())

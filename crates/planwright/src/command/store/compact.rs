@@ -1,6 +1,7 @@
 //! `store compact`: retention, now and as far as it goes, and the space given back.
 
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::line;
 use crate::workspace::app::{App, CommandContext};
 use crate::workspace::logs::prune_logs;
@@ -131,11 +132,11 @@ fn print_result(app: &App, args: &Args, compacted: &Compacted) -> Result<(), Fai
     }
     let would = if args.dry_run { "would be " } else { "" };
     printer.data(&format!(
-        "{} journals {would}sealed, {} removed for good; {} large values and {} log files {would}removed",
-        report.sealed.len(),
+        "{} {would}sealed, {} removed for good; {} and {} {would}removed",
+        count_of(report.sealed.len(), "journal", "journals"),
         report.removed.len(),
-        artifacts.files,
-        logs.files
+        count_of(artifacts.files, "large value", "large values"),
+        count_of(logs.files, "log file", "log files")
     ))?;
     if args.dry_run {
         for stream in &report.sealed {

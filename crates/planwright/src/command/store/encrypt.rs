@@ -4,6 +4,7 @@ use super::plain_files::PlainFiles;
 use super::{open_options, run_with_progress};
 use crate::exit::{Exit, Failure};
 use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::line;
 use crate::workspace::app::CommandContext;
 use crate::workspace::principal::confirmation_hint;
@@ -173,7 +174,11 @@ fn print_result(
         }));
     }
     context.printer.data(&format!(
-        "{word}: {streams} streams, {entries} entries, {artifacts} large values; {removed} plain files removed"
+        "{word}: {}, {}, {}; {} removed",
+        count_of(streams, "stream", "streams"),
+        count_of(entries, "entry", "entries"),
+        count_of(artifacts, "large value", "large values"),
+        count_of(removed, "plain file", "plain files")
     ))
 }
 

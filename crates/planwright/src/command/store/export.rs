@@ -1,6 +1,7 @@
 //! `store export`: the journal of a run as a file that can be taken away.
 
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::line;
 use crate::workspace::app::{Access, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
@@ -48,9 +49,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         }))?;
     } else {
         context.printer.data(&format!(
-            "{}: {} entries of {stream}, {} KiB",
+            "{}: {} of {stream}, {} KiB",
             line(&output.display().to_string()),
-            head.seq,
+            count_of(head.seq, "entry", "entries"),
             bytes.div_ceil(1024)
         ))?;
     }

@@ -4,6 +4,7 @@ use super::backup::warn_of_damage;
 use super::{open_options, run_with_progress};
 use crate::command::review::revoke;
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::line;
 use crate::workspace::app::{Access, App, CommandContext, Workspace, user};
 use crate::workspace::principal::refuse_agents;
@@ -137,8 +138,10 @@ fn print_restored(
         }));
     }
     printer.data(&format!(
-        "restored to {}: {} streams, {} entries",
-        manifest.created_at, manifest.streams, manifest.entries
+        "restored to {}: {}, {}",
+        manifest.created_at,
+        count_of(manifest.streams, "stream", "streams"),
+        count_of(manifest.entries, "entry", "entries")
     ))?;
     if !paused.is_empty() {
         printer.talk(&format!(
@@ -149,7 +152,8 @@ fn print_restored(
     }
     if *tokens_revoked > 0 {
         printer.talk(&format!(
-            "{tokens_revoked} tokens were revoked: planwright token create makes new ones"
+            "{} revoked: planwright token create makes new ones",
+            count_of(tokens_revoked, "token was", "tokens were")
         ));
     }
     let plans: Vec<String> = swept

@@ -92,6 +92,8 @@ pub(super) struct LimitsTable {
     pub(super) global: Option<usize>,
     /// The time limit of calls whose step names none.
     pub(super) call_timeout_seconds: Option<u64>,
+    /// What one principal may bring into the store.
+    pub(super) stored_megabytes_per_principal: Option<u32>,
     pub(super) per_server: BTreeMap<String, usize>,
     pub(super) per_tool: BTreeMap<String, usize>,
 }

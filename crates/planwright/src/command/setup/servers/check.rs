@@ -2,6 +2,7 @@
 
 use super::find_server;
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, duration, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use futures::future::join_all;
@@ -109,17 +110,15 @@ fn print_server(printer: Printer, server: &CheckedServer) -> Result<(), Failure>
                 .map_or_else(String::new, |text| format!("  “{}”", line(text)));
             let ok = printer.out(GREEN, "ok  ");
             let version = line(&connected.protocol_version);
-            let tools = connected.tools;
+            let tools = count_of(connected.tools, "tool", "tools");
             let era = connected.era;
             printer.data(&format!(
-                "{name}  {ok}  {tools} tools  {version} ({era})  {took}{itself}"
+                "{name}  {ok}  {tools}  {version} ({era})  {took}{itself}"
             ))?;
             if connected.ignored > 0 {
-                let ignored = connected.ignored;
-                printer.data(&format!(
-                    "{:16}  ignored  {ignored} messages that fit nowhere",
-                    ""
-                ))?;
+                let ignored = ("message that fits", "messages that fit");
+                let ignored = count_of(connected.ignored, ignored.0, ignored.1);
+                printer.data(&format!("{:16}  ignored  {ignored} nowhere", ""))?;
             }
             for RefusedTool { tool, reason, .. } in &connected.refused {
                 printer.data(&format!(
