@@ -87,7 +87,6 @@ impl Run {
             loops: Loops::default(),
             answered: BTreeMap::new(),
             approved_calls: std::collections::BTreeMap::new(),
-            void_gates: BTreeSet::new(),
             scope: super::scope::Scope::of(plan.document()),
             looked_at: None,
             replanned: false,
@@ -272,10 +271,9 @@ impl Run {
                 )
             }
             E::ApprovalGranted { step, call, .. } => {
-                let ix = self.locate(entry.seq, step)?;
-                self.void_gates.remove(&ix);
                 self.note(entry, step, &S::ApprovalGranted { call: *call })?;
                 if let Some(call) = call {
+                    let ix = self.locate(entry.seq, step)?;
                     self.approved_calls.insert(ix, *call);
                 }
                 Ok(())
@@ -320,10 +318,7 @@ impl Run {
             ),
             E::RunPaused { by } => {
                 self.signal(entry, "run_paused", RunSignal::Paused)?;
-                if by.kind == PrincipalKind::Policy {
-                    self.held = true;
-                    self.void_approvals();
-                }
+                self.held |= by.kind == PrincipalKind::Policy;
                 self.paused = Some(PauseOrder::new(by, entry.at));
                 Ok(())
             }
@@ -563,12 +558,6 @@ impl Run {
                 state: self.step(ix).status(),
             });
         };
-        let mut next = next;
-        if let StepState::Ready { approved, .. } = &mut next
-            && self.void_gates.contains(&ix)
-        {
-            *approved = false;
-        }
         self.replace(ix, next);
         if self.instance(ix).is_some() {
             self.settle_instance(ix);
@@ -576,47 +565,6 @@ impl Run {
             self.propagate(ix);
         }
         Ok(())
-    }
-
-    /// What people said about single steps and calls counts no more: they said it where the run
-    /// came from.
-    fn void_approvals(&mut self) {
-        self.approved_calls.clear();
-        let gated: Vec<StepIx> = self
-            .indices()
-            .filter(|&ix| self.needs_approval(ix))
-            .collect();
-        for ix in gated {
-            match self.step(ix) {
-                StepState::Ready {
-                    tally,
-                    approved: true,
-                } => {
-                    let tally = *tally;
-                    self.void_gates.insert(ix);
-                    let approved = false;
-                    self.replace(ix, StepState::Ready { tally, approved });
-                }
-                StepState::Running { .. }
-                | StepState::RetryDue { .. }
-                | StepState::AwaitingInput { .. }
-                | StepState::AwaitingPlan { .. }
-                | StepState::OutcomeUnknown { .. } => {
-                    self.void_gates.insert(ix);
-                }
-                StepState::Ready { .. }
-                | StepState::Pending { .. }
-                | StepState::Looping { .. }
-                | StepState::AwaitingApproval { .. }
-                | StepState::Completed { .. }
-                | StepState::Blocked { .. }
-                | StepState::Failed { .. }
-                | StepState::Denied { .. }
-                | StepState::Skipped { .. }
-                | StepState::Cancelled { .. }
-                | StepState::Undone { .. } => {}
-            }
-        }
     }
 
     /// Tells the dependants of a step that ended, and theirs in turn.

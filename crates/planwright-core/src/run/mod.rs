@@ -103,9 +103,6 @@ pub struct Run {
     /// The one call of a step that a person agreed to. Kept beside the states, because it outlives
     /// retries.
     approved_calls: BTreeMap<StepIx, Digest>,
-    /// Gated steps that began before a rule held the run: what a person said at their gates is
-    /// void, and they are asked about again.
-    void_gates: BTreeSet<StepIx>,
     scope: scope::Scope,
     /// The result of looking at the run before its end.
     looked_at: Option<LookedAt>,

@@ -65,9 +65,7 @@ impl<'a> RunSchedule<'a> {
             .iter()
             .take_while(move |&&(at, _)| at <= now)
             .map(|&(_, ix)| ix);
-        let due = due.filter(|&ix| {
-            matches!(run.step(ix), StepState::RetryDue { .. }) && !run.void_gates.contains(&ix)
-        });
+        let due = due.filter(|&ix| matches!(run.step(ix), StepState::RetryDue { .. }));
         due.chain(run.index.ready.iter().map(|&(_, ix)| ix))
             .take(offered)
     }
@@ -99,10 +97,7 @@ impl<'a> RunSchedule<'a> {
         let asking = matches!(self.run.state, RunState::Running | RunState::Paused)
             && self.run.stopping_on().is_none();
         let unasked = self.run.index.unasked.iter().copied();
-        let run = self.run;
-        let again = run.void_gates.iter().copied();
-        let again = again.filter(move |&ix| matches!(run.step(ix), StepState::RetryDue { .. }));
-        unasked.chain(again).filter(move |_| asking)
+        unasked.filter(move |_| asking)
     }
 
     /// Calls in flight, or in flight when the last owner died.

@@ -360,15 +360,6 @@ impl StepState {
                     call: None,
                     expires_at,
                 },
-            )
-            // Its gate is asked about again, because what was said there is void.
-            | (
-                Self::RetryDue { tally, .. },
-                E::ApprovalRequested {
-                    at,
-                    call: None,
-                    expires_at,
-                },
             ) => Self::awaiting(*tally, *at, None, *expires_at),
             (
                 Self::Ready { tally, .. } | Self::RetryDue { tally, .. },

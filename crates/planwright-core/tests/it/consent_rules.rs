@@ -5,7 +5,7 @@ use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Bounds, Document, Plan};
 use planwright_core::policy::{Policy, PolicyDocument, Subject};
-use planwright_core::principal::{Assurance, Principal, PrincipalKind};
+use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::Pin;
 use planwright_core::run::{
     CallFacts, CallReport, Command, Consent, Refusal, RunEvent, Shown, StepReport, StoredValue,
@@ -331,84 +331,4 @@ fn an_approval_covers_one_call_through_retries_and_no_other() {
     let (history, _) = asked_story();
     assert_eq!(code(&history, "c"), "approval_expired");
     assert_eq!(history.run.status().as_str(), "completed");
-}
-
-/// Holds a run as adopting its store does, and lets a person resume it.
-fn hold_and_resume(history: &mut History) {
-    let adoption = Principal {
-        kind: PrincipalKind::Policy,
-        name: "adoption".to_owned(),
-    };
-    let orders = [
-        Command::Pause { by: adoption },
-        Command::Resume { by: person() },
-        Command::Recover,
-    ];
-    for order in orders {
-        history.give(&order, Cause::Command).unwrap();
-    }
-}
-
-#[test]
-fn what_people_said_in_a_run_before_it_was_held_is_asked_again() {
-    let plan = plan(json!({"id": "p", "steps": [
-        {"id": "gate", "tool": "w.erase", "approvalRequired": true},
-        {"id": "flies", "tool": "w.erase", "approvalRequired": true},
-        {"id": "again", "tool": "w.erase", "approvalRequired": true, "retry": {"max": 2, "on": ["busy"]}},
-        {"id": "free", "tool": "w.erase"},
-    ]}));
-    let rules = policy(json!({}));
-    let mut history = begin(&plan, consent());
-    let gates = ["gate", "flies", "again"];
-    let approve = |history: &mut History, step: &str| {
-        let order = Command::Approve {
-            step: step.into(),
-            by: person(),
-            assurance: Assurance::Terminal,
-            shown: Shown::Version(1),
-        };
-        history.give(&order, Cause::Command).unwrap();
-    };
-    let call = |step: &str| start(&plan, &rules, step, "w.erase", json!({}));
-    history
-        .give(&Command::AskApprovals, Cause::Schedule)
-        .unwrap();
-    for step in gates {
-        approve(&mut history, step);
-    }
-    for step in ["flies", "again"] {
-        history.give(&call(step), Cause::Schedule).unwrap();
-    }
-    let busy = planwright_core::run::StepError::new("busy".into(), "later");
-    let report = Command::Report {
-        step: history.run.find("again").unwrap(),
-        attempt: 1,
-        answer: CallReport::Failed(busy),
-    };
-    history.give(&report, Cause::Report).unwrap();
-    hold_and_resume(&mut history);
-    history.advance(Duration::from_secs(3_600));
-    for step in gates {
-        let refused = history.run.decide(&call(step), history.now).unwrap_err();
-        assert!(
-            matches!(refused, Refusal::CannotStart { .. }),
-            "{step}: {refused}"
-        );
-    }
-    let offered = history.run.schedule().startable(history.now);
-    let offered: Vec<&str> = offered.map(|ix| history.run.step_id(ix).as_str()).collect();
-    assert_eq!(offered, ["free"]);
-    let asked = history.run.decide(&Command::AskApprovals, history.now);
-    assert_eq!(asked.unwrap().len(), gates.len());
-    history
-        .give(&Command::AskApprovals, Cause::Schedule)
-        .unwrap();
-    for step in gates {
-        approve(&mut history, step);
-        let begun = history.run.decide(&call(step), history.now).unwrap();
-        assert!(
-            matches!(&begun[..], [RunEvent::AttemptStarted { .. }]),
-            "{step}: {begun:?}"
-        );
-    }
 }

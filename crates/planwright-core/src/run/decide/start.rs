@@ -81,7 +81,7 @@ impl Run {
             return false;
         }
         if let StepState::RetryDue { due_at, .. } = self.step(ix) {
-            return *due_at <= now && !self.void_gates.contains(&ix);
+            return *due_at <= now;
         }
         let gated = self.needs_approval(ix);
         matches!(self.step(ix), StepState::Ready { approved, .. } if *approved || !gated)
