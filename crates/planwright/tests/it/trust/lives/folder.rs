@@ -135,7 +135,11 @@ impl Folder {
     fn change_files(&mut self) {
         let changed = 1 + self.dice.below(3);
         for _ in 0..changed {
-            let of = self.dice.pick(&ALL);
+            // Rules decide about everything else that is brought.
+            let of = match self.dice.chance(30) {
+                true => Brought::Policy,
+                false => self.dice.pick(&ALL),
+            };
             let dice = &mut self.dice;
             self.files.change(of, |ways| dice.below(ways));
         }
@@ -238,6 +242,10 @@ impl Folder {
         } else if done.code == 0 {
             let about = self.about(plan);
             self.books.approved(&about, self.books.policy(&self.files));
+            // As often as it is good for, and once more.
+            for _ in 0..self.dice.below(4) {
+                self.run(plan);
+            }
         }
         self.count("agents that were to approve", agent);
     }
