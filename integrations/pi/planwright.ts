@@ -158,7 +158,7 @@ export default function planwright(pi: ExtensionAPI) {
 			result(await run(["run", "--json", "--", params.id], ctx.cwd, "", signal)),
 	});
 
-	/** Before every call: plan mode, then the policy. Whatever goes wrong blocks the call. */
+	/** Before every call: plan mode, then the policy. Everything that goes wrong blocks the call. */
 	pi.on("tool_call", async (event, ctx) => {
 		if (planMode && CHANGING.has(event.toolName)) return { block: true, reason: PLAN_MODE };
 		if (event.toolName.startsWith("plan_")) return undefined;

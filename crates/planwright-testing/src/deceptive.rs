@@ -660,7 +660,7 @@ pub fn joined(text: &str) -> String {
 }
 
 impl Deception {
-    /// What a reader of this screen does not find: nothing, if the plan deceives nobody.
+    /// What a reader of this screen does not find: nothing, if the plan does not deceive.
     pub fn misses(&self, screen: &str) -> Vec<String> {
         let seen = read_steps(screen);
         let mut misses = Vec::new();

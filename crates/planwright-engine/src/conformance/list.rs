@@ -346,7 +346,7 @@ pub async fn what_principals_brought_is_summed(store: Subject) {
         ..p.grow(&["two"])
     };
     store.append(vec![third]).await.unwrap();
-    // What is refused counts for nobody.
+    // What is refused is counted for no principal.
     let refused = Append {
         brought: vec![brings(&ada, 50_000)],
         ..Chain::of("plan/p").grow(&["one"])
@@ -354,6 +354,6 @@ pub async fn what_principals_brought_is_summed(store: Subject) {
     store.append(vec![refused]).await.unwrap_err();
     assert_eq!(store.brought_bytes(&ada).await.unwrap(), 4_210);
     assert_eq!(store.brought_bytes(&agent).await.unwrap(), 3);
-    let nobody = Principal::person("nobody");
-    assert_eq!(store.brought_bytes(&nobody).await.unwrap(), 0);
+    let stranger = Principal::person("stranger");
+    assert_eq!(store.brought_bytes(&stranger).await.unwrap(), 0);
 }

@@ -137,7 +137,7 @@ async fn a_person_who_is_asked_decides_about_exactly_one_call() {
     let (call, run) = asking(&session, "w.write", json!({"value": 1})).await;
     assert!(world.made().is_empty());
     let runs = engine.runs();
-    // The agent itself is not a person, whatever it says.
+    // The agent itself is not a person, and its word for one is none.
     let by_agent = RunCommand::Approve {
         step: "call".to_owned(),
         by: agent(),

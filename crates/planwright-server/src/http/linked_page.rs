@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use utoipa::IntoParams;
 
-/// The most things on one page, and as many as are on it when nobody says otherwise.
+/// The most things on one page, and as many as are on it when the caller does not say.
 const MAX_LIMIT: usize = 200;
 
 /// Bytes of one page. A single thing may be larger, and is then alone on its page.

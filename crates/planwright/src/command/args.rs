@@ -173,7 +173,7 @@ pub(crate) enum Command {
     Mcp(command::service::mcp::Args),
     /// Answer a hook of an agent's client: decide about a call, take over a plan, tell what waits.
     ///
-    /// A client such as Claude Code runs this with its question on standard input. Whatever goes wrong
+    /// A client such as Claude Code runs this with its question on standard input. Everything that goes wrong
     /// blocks the call. `planwright setup` writes it into the client's configuration.
     Hook(command::agents::hook::Args),
     /// Write Planwright into the configuration of an agent's client: server, hooks and skill.

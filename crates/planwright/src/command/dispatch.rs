@@ -33,7 +33,7 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Schema => return schema::run(printer),
         Command::Completions(args) => return completions::run(printer, &args),
         Command::Demo(args) => return demo::run(printer, dir, &args),
-        // Whatever is wrong with the workspace is its answer.
+        // What is wrong with the workspace is its answer.
         Command::Hook(args) => return Ok(hook::run(printer, dir, cli.global.unlock, &args)),
         Command::Call(args) => {
             return block_on_one_thread(async move { call::run(printer, &args).await });

@@ -108,7 +108,7 @@ fn a_reader_of_the_chat_can_name_tool_target_and_effect() {
             continue;
         };
         if !screen.contains(QUESTION) {
-            // Nobody can be deceived by what is not asked.
+            // What is not asked deceives no reader.
             not_asked.push(format!("{}: {screen}", deception.name));
             continue;
         }

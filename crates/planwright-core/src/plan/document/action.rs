@@ -67,7 +67,7 @@ impl Agent {
     /// A conversation is as long as the person wants it to be, within reason.
     const MAX_IN_CONVERSATION: u32 = 1000;
 
-    /// Returns whether the work is whatever a client of the gateway calls.
+    /// Returns whether the work is what a client of the gateway calls.
     pub fn is_client(&self) -> bool {
         self.executor.as_deref() == Some(Self::CLIENT)
     }

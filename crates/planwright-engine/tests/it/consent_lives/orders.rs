@@ -33,7 +33,7 @@ impl Oracle<'_> {
         Ok(orders)
     }
 
-    /// What a person stopped, a person lets go on: whoever had stopped it before, and whether the
+    /// What a person stopped, a person lets go on: no matter who had stopped it before, and whether the
     /// person's word was written down or not.
     fn check_pauses(&self, run: &str, orders: &mut Orders) -> Result<(), String> {
         let mut said = self.stage.pauses(run).into_iter().peekable();

@@ -135,7 +135,7 @@ pub(super) struct UserFile {
     pub(super) policy: UserPolicyTable,
 }
 
-/// `[policy]` of the user's file: what holds in every folder, whatever its own file says.
+/// `[policy]` of the user's file: what holds in every folder, also where its own file says otherwise.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct UserPolicyTable {

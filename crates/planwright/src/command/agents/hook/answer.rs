@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The most characters of a reason. Clients cut longer texts off.
 const MAX_REASON: usize = 6_000;
 
-/// What is answered, whoever asked.
+/// What every client is answered.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// Nothing: the client's own rules decide.
@@ -71,7 +71,7 @@ impl Output {
     }
 }
 
-/// The one answer of this process. It is given by whoever is first: the decision, or the clock.
+/// The one answer of this process. The first gives it: the decision, or the clock.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answered(Arc<AtomicBool>);
 

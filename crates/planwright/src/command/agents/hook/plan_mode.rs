@@ -120,7 +120,7 @@ async fn review(app: &App, document: Document, wait: Duration) -> Result<Decisio
     }
     let how = how_a_person_approves(&format!("planwright approve {id}"));
     Ok(Decision::NotApproved(format!(
-        "the plan is proposed as `{id}` (version {version}) and nobody has decided about it yet. Stay in plan \
+        "the plan is proposed as `{id}` (version {version}) and no person has decided about it yet. Stay in plan \
          mode; {how}. Present the same plan again after that."
     )))
 }

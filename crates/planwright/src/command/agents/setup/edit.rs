@@ -83,7 +83,7 @@ impl Edit {
     /// The text without the change, where others changed it since. What is theirs stays.
     pub(super) fn take_back(&self, text: &str) -> Result<String, String> {
         match self {
-            // The version of a file belongs to whatever is in it.
+            // The version of a file belongs to what is in it.
             Self::JsonMember { path, .. } if path.is_empty() => Ok(text.to_owned()),
             Self::JsonMember { path, key, .. } => json_text::remove_member(text, path, key),
             Self::JsonHook { path, .. } => json_text::remove_elements(text, path, &is_our_hook),

@@ -1,5 +1,5 @@
 //! Files of other programs: read and replaced with care. A file is whole before and after, keeps its
-//! mode, and is not replaced if somebody else changed it meanwhile.
+//! mode, and is not replaced if another program changed it meanwhile.
 
 use crate::exit::{Exit, Failure};
 use rustix::process::geteuid;

@@ -346,7 +346,7 @@ fn remember(record: &mut Record, change: &Change) {
     }
 }
 
-/// Takes a setup back: byte for byte where nobody changed a file since, else only what is ours.
+/// Takes a setup back: byte for byte where a file was not changed since, else only what is ours.
 fn undo(printer: Printer, places: &Places, args: &Args) -> Result<Exit, Failure> {
     let record_path = record::path(args.client, places)?;
     let Some((record, found)) = record::read(&record_path)? else {

@@ -299,7 +299,7 @@ impl Folder {
         new.len()
     }
 
-    /// Somebody runs a plan.
+    /// A principal runs a plan.
     fn run(&mut self, plan: &'static str) {
         let order = self.order();
         let file = format!("{plan}.json");
