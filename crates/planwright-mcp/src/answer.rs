@@ -13,6 +13,8 @@ const MAX_FINDINGS: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) error: String,
+    /// What a program tells it by.
+    pub(crate) code: Option<String>,
     pub(crate) next: Option<String>,
     pub(crate) findings: Vec<Finding>,
 }
@@ -21,6 +23,7 @@ impl Problem {
     pub(crate) fn new(error: impl Into<String>) -> Self {
         Self {
             error: error.into(),
+            code: None,
             next: None,
             findings: Vec::new(),
         }
@@ -28,6 +31,13 @@ impl Problem {
 
     pub(crate) fn of(error: &(dyn Error + 'static)) -> Self {
         Self::new(with_causes(error))
+    }
+
+    pub(crate) fn code(self, code: &str) -> Self {
+        Self {
+            code: Some(code.to_owned()),
+            ..self
+        }
     }
 
     pub(crate) fn next(self, next: impl Into<String>) -> Self {
@@ -39,6 +49,9 @@ impl Problem {
 
     pub(crate) fn into_result(self) -> CallToolResult {
         let mut value = json!({ "success": false, "error": self.error });
+        if let Some(code) = self.code {
+            value["code"] = json!(code);
+        }
         if let Some(next) = self.next {
             value["next"] = json!(next);
         }

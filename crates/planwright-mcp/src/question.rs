@@ -24,15 +24,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A briefing that is longer is not squeezed into a form.
-const MAX_MESSAGE: usize = 60_000;
+pub(crate) const MAX_MESSAGE: usize = 60_000;
 /// The time a person may take.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// The most questions that wait for an answer.
 const MAX_OPEN: usize = 64;
 /// The name of our question among those of a call.
-const KEY: &str = "approval";
+pub(crate) const KEY: &str = "approval";
 /// Columns of the briefing in a form.
-const WIDTH: usize = 80;
+pub(crate) const WIDTH: usize = 80;
 
 /// Questions that were asked as results and are not answered yet.
 #[derive(Debug, Default)]

@@ -360,6 +360,11 @@ impl Briefer<'_> {
 
 /// An executor does at most what its tools do; a program of its own does what it likes.
 fn agent_effect(agent: &Agent, tools: &[ScopedTool]) -> Effect {
+    if agent.is_client() {
+        let words = "makes the calls that a client of the gateway wants, each judged by itself";
+        let kind = tools.iter().map(|tool| tool.effect.kind).min();
+        return Effect::new(kind.unwrap_or(EffectKind::Nothing), words.to_owned());
+    }
     if let Some(executor) = &agent.executor {
         let words = format!(
             "hands the work to the program {}, which can do everything you can",

@@ -1,6 +1,6 @@
 //! What a person is asked about a call, and what their answer means for its run.
 
-use crate::question::{Decision, decision_form, decision_of};
+use crate::question::{Decision, MAX_MESSAGE, WIDTH, decision_form, decision_of};
 use crate::server::Host;
 use planwright_core::briefing::{RenderOptions, render_call};
 use planwright_core::principal::{Assurance, Principal};
@@ -10,11 +10,6 @@ use planwright_engine::{RunCommand, read_value};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
-
-/// What is longer is not squeezed into a form.
-const MAX_MESSAGE: usize = 60_000;
-/// Columns of what is shown in a form.
-const WIDTH: usize = 80;
 
 /// A question about a call that waits for a person.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! One call from the client's request to its result.
 
 use super::ask::CallQuestion;
-use super::pending::{PATIENCE, PendingCall};
+use super::pending::PendingCall;
 use super::server::GatewayServer;
-use crate::question::Channel;
+use crate::answer::Problem;
+use crate::question::{Channel, KEY, PATIENCE};
 use planwright_core::principal::Principal;
 use planwright_core::run::{Run, StepError, StepState};
 use planwright_core::tool::ToolName;
@@ -12,11 +13,8 @@ use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest,
     InputRequests, InputRequiredResult, ResultType,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
-
-/// The name of our question among those of a call.
-const KEY: &str = "approval";
 
 /// A call on its way.
 pub(super) struct ClientRequest {
@@ -213,8 +211,7 @@ pub(super) fn refused(error: &StepError) -> CallToolResult {
 }
 
 pub(super) fn problem(code: &str, message: &str, next: &str) -> CallToolResult {
-    let value = json!({ "success": false, "code": code, "error": message, "next": next });
-    CallToolResult::structured_error(value)
+    Problem::new(message).code(code).next(next).into_result()
 }
 
 /// A call may have happened: only a person finds out.

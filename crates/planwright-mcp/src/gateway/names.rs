@@ -1,6 +1,5 @@
 //! The names by which clients know the tools of the servers: `server__tool`.
 
-use crate::tool::PlanCall;
 use planwright_core::tool::{Catalog, KnownTool, ToolName};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
@@ -9,42 +8,21 @@ use std::sync::Arc;
 
 const SEPARATOR: &str = "__";
 
-/// The name of a tool as clients see it.
-fn offered_name(tool: &ToolName) -> String {
-    format!("{}{SEPARATOR}{}", tool.server, tool.tool)
-}
-
-/// Every tool by the name that clients see. A name that could mean two tools, or one of our own, means
-/// none.
-fn offered_tools(catalog: &Catalog) -> BTreeMap<String, Arc<KnownTool>> {
-    let mut offered = BTreeMap::<String, Option<Arc<KnownTool>>>::new();
-    for tool in catalog.iter() {
-        offered
-            .entry(offered_name(&tool.name))
-            .and_modify(|taken| *taken = None)
-            .or_insert_with(|| Some(Arc::clone(tool)));
-    }
-    offered
-        .into_iter()
-        .filter(|(name, _)| PlanCall::from_name(name).is_none())
-        .filter_map(|(name, tool)| Some((name, tool?)))
-        .collect()
+/// The name of a tool or prompt as clients see it. No name of a plan tool has the separator in it, so
+/// no server takes one.
+pub(super) fn offered_name(server: &str, name: &str) -> String {
+    format!("{server}{SEPARATOR}{name}")
 }
 
 /// The tool that a client means by a name, exactly as it was offered.
 pub(super) fn find_offered(catalog: &Catalog, name: &str) -> Option<ToolName> {
-    let (_, tool) = name.split_once(SEPARATOR)?;
-    let mut meant = catalog
-        .iter()
-        .filter(|known| known.name.tool.ends_with(tool) || name.ends_with(&known.name.tool))
-        .filter(|known| offered_name(&known.name) == name);
-    let found = meant.next()?.name.clone();
-    (meant.next().is_none() && PlanCall::from_name(name).is_none()).then_some(found)
-}
-
-/// The name of a prompt as clients see it.
-pub(super) fn offered_prompt(server: &str, prompt: &str) -> String {
-    format!("{server}{SEPARATOR}{prompt}")
+    let is_meant = |tool: &ToolName| {
+        let rest = name.strip_prefix(tool.server.as_str());
+        rest.and_then(|rest| rest.strip_prefix(SEPARATOR)) == Some(tool.tool.as_str())
+    };
+    let mut meant = catalog.iter().filter(|known| is_meant(&known.name));
+    let found = meant.next()?;
+    meant.next().is_none().then(|| found.name.clone())
 }
 
 /// The server and its own name of a prompt. Nothing if no offered server, or more than one, could be
@@ -63,10 +41,20 @@ pub(super) fn split_prompt<'a>(
     meant.next().is_none().then_some(found)
 }
 
-/// The tools as they are offered, in the order of their names.
+/// The tools as they are offered, in the order of their names. A name that could mean two tools means
+/// none, and is not offered.
 pub(super) fn tool_list(catalog: &Catalog) -> Vec<Tool> {
-    let offered = offered_tools(catalog).into_iter();
-    offered.map(|(name, tool)| define(name, &tool)).collect()
+    let mut offered = BTreeMap::<String, Option<&Arc<KnownTool>>>::new();
+    for tool in catalog.iter() {
+        offered
+            .entry(offered_name(&tool.name.server, &tool.name.tool))
+            .and_modify(|taken| *taken = None)
+            .or_insert(Some(tool));
+    }
+    let single = offered.into_iter();
+    single
+        .filter_map(|(name, tool)| Some(define(name, tool?)))
+        .collect()
 }
 
 fn define(name: String, tool: &KnownTool) -> Tool {
@@ -98,6 +86,7 @@ fn define(name: String, tool: &KnownTool) -> Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::PlanCall;
     use planwright_core::tool::{EffectClass, ToolDefinition};
     use serde_json::json;
 

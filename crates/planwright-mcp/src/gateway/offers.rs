@@ -3,7 +3,7 @@
 //! An address that a server lists can be read. One that a model makes up from a template cannot: it
 //! would send what the model chose to the server, and no policy would have seen it.
 
-use super::names::{offered_prompt, split_prompt};
+use super::names::{offered_name, split_prompt};
 use planwright_engine::port::{ServerError, ServerQuestion, Servers};
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -33,7 +33,7 @@ impl Offers {
     pub(super) async fn prompts(&self) -> Vec<Prompt> {
         let listed = self.list::<Prompt>(ServerQuestion::Prompts).await;
         let named = listed.into_iter().map(|(server, mut prompt)| {
-            prompt.name = offered_prompt(&server, &prompt.name);
+            prompt.name = offered_name(&server, &prompt.name);
             prompt
         });
         named.collect()

@@ -1,15 +1,14 @@
 //! Calls whose question is with a client of the modern era, until it makes the call again.
 
+use crate::question::PATIENCE;
 use planwright_core::run::Run;
 use planwright_core::tool::ToolName;
 use planwright_engine::OpenCall;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The time a person may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// The most calls that wait for an answer.
 const MAX_PENDING: usize = 64;
 

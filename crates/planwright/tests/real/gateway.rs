@@ -580,3 +580,38 @@ fn what_an_agent_did_becomes_a_plan_that_does_it_again() {
         .run(&["plan", "from-session", "again"])
         .complains(2, "no session");
 }
+
+#[test]
+fn a_client_that_was_set_up_calls_its_own_servers_through_the_gateway() {
+    let project = Project::with(&["workshop"]);
+    let entry = project.entry("workshop");
+    std::fs::remove_file(project.bench.path(".mcp.json")).unwrap();
+    std::fs::remove_file(project.bench.path("planwright.toml")).unwrap();
+    let file = project.bench.home().join(".claude.json");
+    let before =
+        serde_json::to_string_pretty(&json!({ "mcpServers": { "workshop": entry } })).unwrap();
+    std::fs::write(&file, &before).unwrap();
+    project
+        .run(&["setup", "claude-code", "--gateway", "--yes"])
+        .ends(0);
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let servers = written["mcpServers"].as_object().unwrap();
+    assert_eq!(
+        servers.keys().collect::<Vec<_>>(),
+        ["planwright"],
+        "{written:#}"
+    );
+    let calls = json!([["workshop__measure", { "word": "plank" }], work("shelf")]);
+    let order = json!({ "command": servers["planwright"]["command"], "args": servers["planwright"]["args"],
+        "era": "legacy", "answer": "approve", "calls": calls });
+    let seen = talk(&project, &order);
+    assert_eq!(
+        seen["results"][0]["structuredContent"]["letters"], 5,
+        "{seen:#}"
+    );
+    assert_eq!(effects(&project), ["shelf"], "{seen:#}");
+    project
+        .run(&["setup", "claude-code", "--undo", "--yes"])
+        .ends(0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+}
