@@ -16,6 +16,9 @@ pub(crate) struct Caller {
     pub(crate) principal: Principal,
     /// The person behind the client. `None` where there is none who could be told from an agent.
     pub(crate) person: Option<Principal>,
+    /// Tells the callers of one process apart. Those on a pipe are one, by the names they give
+    /// themselves too: what they may spend together is not theirs to multiply.
+    pub(crate) key: String,
     /// What a token lets its owner do; absent for an agent on a pipe, about which the engine decides.
     allowed: Option<Vec<Permission>>,
 }
@@ -27,6 +30,7 @@ impl Caller {
             return Self {
                 principal: agent_of(context),
                 person: host.person.clone(),
+                key: String::new(),
                 allowed: None,
             };
         };
@@ -38,12 +42,14 @@ impl Caller {
                     owner.kind == PrincipalKind::Person
                         && caller.allowed.contains(&Permission::Approve)
                 }),
+                key: caller.principal.to_string(),
                 allowed: Some(caller.allowed.clone()),
             },
             // A request that the service did not recognise may do nothing.
             None => Self {
                 principal: agent_of(context),
                 person: None,
+                key: String::new(),
                 allowed: Some(Vec::new()),
             },
         }

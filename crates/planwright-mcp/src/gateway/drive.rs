@@ -23,6 +23,8 @@ pub(super) struct ClientRequest {
     pub(super) agent: Principal,
     /// Who is asked.
     pub(super) person: Option<Principal>,
+    /// Tells callers apart.
+    pub(super) key: String,
     pub(super) channel: Channel,
     pub(super) cancelled: CancellationToken,
 }
@@ -35,7 +37,7 @@ impl GatewayServer {
                 biased;
                 () = request.cancelled.cancelled() => {
                     self.stop(&call, &request.agent).await;
-                    return problem("cancelled", "the client cancelled the call", NEXT_NONE).into();
+                    return problem("cancelled", CANCELLED, NEXT_NONE).into();
                 }
                 event = call.advance() => event,
             };
@@ -60,7 +62,16 @@ impl GatewayServer {
                 Channel::Request(peer) => {
                     let form = question.form.clone();
                     let asked = peer.create_elicitation_with_timeout(form, Some(PATIENCE));
-                    let answer = match asked.await {
+                    let asked = tokio::select! {
+                        biased;
+                        // A yes that comes after the client gave up is for nothing.
+                        () = request.cancelled.cancelled() => {
+                            self.stop(&call, &request.agent).await;
+                            return problem("cancelled", CANCELLED, NEXT_NONE).into();
+                        }
+                        asked = asked => asked,
+                    };
+                    let answer = match asked {
                         Ok(answer) => answer,
                         Err(error) => {
                             tracing::warn!(%error, "the client did not ask its person");
@@ -122,6 +133,7 @@ impl GatewayServer {
             run,
             tool: request.tool.clone(),
             args: request.args.clone(),
+            key: request.key.clone(),
         };
         let form = InputRequest::Elicitation(ElicitRequest::new(question.form));
         match self.pending.keep(pending) {
@@ -184,6 +196,7 @@ impl GatewayServer {
     }
 }
 
+const CANCELLED: &str = "the client cancelled the call";
 const NEXT_NONE: &str = "nothing was left running";
 const NEXT_PLAN: &str =
     "propose the call as a step of a plan with plan_propose; plan_approve asks a person";

@@ -11,5 +11,6 @@ mod names;
 mod offers;
 mod pending;
 mod server;
+mod sessions;
 
 pub use server::{GatewayServer, GatewaySettings};

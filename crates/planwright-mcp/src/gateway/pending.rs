@@ -1,5 +1,6 @@
 //! Calls whose question is with a client of the modern era, until it makes the call again.
 
+use super::drive::ClientRequest;
 use crate::question::PATIENCE;
 use planwright_core::run::Run;
 use planwright_core::tool::ToolName;
@@ -19,6 +20,8 @@ pub(super) struct PendingCall {
     pub(super) run: Box<Run>,
     pub(super) tool: ToolName,
     pub(super) args: Map<String, Value>,
+    /// The caller that was asked.
+    pub(super) key: String,
 }
 
 #[derive(Debug, Default)]
@@ -39,17 +42,15 @@ impl PendingCalls {
         Ok(state)
     }
 
-    /// Takes the call that was kept under this word, once, if the client makes exactly that call
+    /// Takes the call that was kept under this word, once, if the same caller makes exactly that call
     /// again.
-    pub(super) fn take(
-        &self,
-        state: &str,
-        tool: &ToolName,
-        args: &Map<String, Value>,
-    ) -> Option<PendingCall> {
+    pub(super) fn take(&self, state: &str, request: &ClientRequest) -> Option<PendingCall> {
         let mut pending = self.pending();
         let is_same = pending.get(state).is_some_and(|(asked, call)| {
-            asked.elapsed() < PATIENCE && call.tool == *tool && call.args == *args
+            asked.elapsed() < PATIENCE
+                && call.tool == request.tool
+                && call.args == request.args
+                && call.key == request.key
         });
         let taken = is_same.then(|| pending.remove(state)).flatten()?;
         Some(taken.1)

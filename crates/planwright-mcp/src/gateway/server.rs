@@ -4,6 +4,7 @@ use super::drive::{ClientRequest, problem, refused};
 use super::names::{find_offered, tool_list};
 use super::offers::Offers;
 use super::pending::PendingCalls;
+use super::sessions::Sessions;
 use crate::caller::Caller;
 use crate::question::Channel;
 use crate::server::{Host, PlanServer};
@@ -24,9 +25,9 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::mpsc;
 
 const INSTRUCTIONS: &str = "The tools of your servers are behind Planwright, as server__tool. Calls \
     that only read are made at once; others may ask a person first. A guarded tool is called only as \
@@ -61,8 +62,7 @@ pub struct GatewayServer {
     plans: PlanServer,
     pub(super) host: Arc<Host>,
     pub(super) settings: Arc<GatewaySettings>,
-    /// By the agent that calls.
-    sessions: Arc<Mutex<BTreeMap<String, Arc<Session>>>>,
+    sessions: Arc<Sessions>,
     pub(super) pending: Arc<PendingCalls>,
     offers: Offers,
 }
@@ -86,13 +86,7 @@ impl GatewayServer {
 
     /// Ends the sessions of all clients, and waits until that is journaled.
     pub async fn close(&self) {
-        let sessions = std::mem::take(&mut *self.sessions.lock().await);
-        for session in sessions.into_values() {
-            // A call that is still under way keeps its session until it ends.
-            if let Ok(session) = Arc::try_unwrap(session) {
-                session.close().await;
-            }
-        }
+        self.sessions.close().await;
     }
 
     /// The tools of the servers that are offered, as they are now.
@@ -104,13 +98,9 @@ impl GatewayServer {
         of_servers.cloned().collect()
     }
 
-    /// The session of this agent, begun with its first call.
-    async fn session(&self, agent: &Principal) -> Result<Arc<Session>, OpenSessionError> {
-        let mut sessions = self.sessions.lock().await;
-        let key = agent.to_string();
-        if let Some(session) = sessions.get(&key) {
-            return Ok(Arc::clone(session));
-        }
+    /// The session of this caller, begun with its first call.
+    async fn session(&self, caller: &Caller) -> Result<Arc<Session>, OpenSessionError> {
+        let agent = &caller.principal;
         let terms = SessionTerms {
             client: agent.name.clone(),
             agent: agent.clone(),
@@ -119,9 +109,9 @@ impl GatewayServer {
             budget: self.settings.budget.clone(),
             servers: self.settings.servers.clone(),
         };
-        let session = Arc::new(self.host.engine.sessions().open(terms).await?);
-        sessions.insert(key, Arc::clone(&session));
-        Ok(session)
+        self.sessions
+            .get(&caller.key, &self.host.engine, terms)
+            .await
     }
 
     async fn call_offered(
@@ -141,8 +131,9 @@ impl GatewayServer {
         let request = ClientRequest {
             tool,
             args: request.arguments.unwrap_or_default(),
-            agent: caller.principal,
-            person: caller.person,
+            agent: caller.principal.clone(),
+            person: caller.person.clone(),
+            key: caller.key.clone(),
             channel,
             cancelled: context.ct.clone(),
         };
@@ -150,7 +141,7 @@ impl GatewayServer {
             state: Some(state), ..
         } = &request.channel
         {
-            let pending = self.pending.take(state, &request.tool, &request.args);
+            let pending = self.pending.take(state, &request);
             return match pending {
                 Some(pending) => self.take_up(pending, &request).await,
                 None => problem(
@@ -161,7 +152,7 @@ impl GatewayServer {
                 .into(),
             };
         }
-        let session = match self.session(&request.agent).await {
+        let session = match self.session(&caller).await {
             Ok(session) => session,
             Err(error) => {
                 return problem(
