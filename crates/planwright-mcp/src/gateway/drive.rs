@@ -29,69 +29,83 @@ pub(super) struct ClientRequest {
     pub(super) cancelled: CancellationToken,
 }
 
+/// What came of going on with a call.
+enum Advanced {
+    Ended(Box<CallToolResult>),
+    /// The person behind the client has decided, and the call goes on.
+    Decided,
+    /// The question is the result of the request.
+    Asks(Box<Run>, Box<CallQuestion>),
+}
+
+/// Waits for something, unless the client gives up.
+async fn unless_cancelled<T>(
+    request: &ClientRequest,
+    waiting: impl Future<Output = T>,
+) -> Result<T, Box<CallToolResult>> {
+    tokio::select! {
+        biased;
+        () = request.cancelled.cancelled() => {
+            let why = "the client cancelled the call";
+            Err(Box::new(problem("cancelled", why, "nothing was left running")))
+        }
+        came = waiting => Ok(came),
+    }
+}
+
 impl GatewayServer {
-    /// Goes on with a call until there is something to tell the client.
+    /// Goes on with a call until there is something to tell the client. A call that is given up is
+    /// ended.
     pub(super) async fn drive(&self, call: OpenCall, request: &ClientRequest) -> CallToolResponse {
         loop {
-            let event = tokio::select! {
-                biased;
-                () = request.cancelled.cancelled() => {
-                    self.stop(&call, &request.agent).await;
-                    return problem("cancelled", CANCELLED, NEXT_NONE).into();
+            match self.advance(&call, request).await {
+                Ok(Advanced::Decided) => {}
+                Ok(Advanced::Ended(result)) => return (*result).into(),
+                Ok(Advanced::Asks(run, question)) => {
+                    return self.ask_as_result(call, run, *question, request);
                 }
-                event = call.advance() => event,
-            };
-            let run = match event {
-                CallEvent::Ended(answer) => return self.result(&call, answer).into(),
-                CallEvent::Asks(run) => run,
-            };
-            if let Some(unknown) = unknown_outcome(&run) {
-                return unknown.into();
-            }
-            let question = self.host.question_of(&run, &request.agent).await;
-            let Some(question) = question else {
-                self.stop(&call, &request.agent).await;
-                return problem(
-                    "needs_person",
-                    "the call asks what no client can ask",
-                    NEXT_PLAN,
-                )
-                .into();
-            };
-            match &request.channel {
-                Channel::Request(peer) => {
-                    let form = question.form.clone();
-                    let asked = peer.create_elicitation_with_timeout(form, Some(PATIENCE));
-                    let asked = tokio::select! {
-                        biased;
-                        // A yes that comes after the client gave up is for nothing.
-                        () = request.cancelled.cancelled() => {
-                            self.stop(&call, &request.agent).await;
-                            return problem("cancelled", CANCELLED, NEXT_NONE).into();
-                        }
-                        asked = asked => asked,
-                    };
-                    let answer = match asked {
-                        Ok(answer) => answer,
-                        Err(error) => {
-                            tracing::warn!(%error, "the client did not ask its person");
-                            self.stop(&call, &request.agent).await;
-                            return problem("needs_person", "the client did not ask", NEXT_PLAN)
-                                .into();
-                        }
-                    };
-                    if let Err(refused) = self.decide(&run, &question, &answer, request).await {
-                        self.stop(&call, &request.agent).await;
-                        return refused.into();
-                    }
-                }
-                Channel::Result { .. } => return self.ask_as_result(call, run, question, request),
-                Channel::None => {
+                Err(refused) => {
                     self.stop(&call, &request.agent).await;
-                    return problem("needs_person", "no person can be asked here", NEXT_PLAN)
-                        .into();
+                    return (*refused).into();
                 }
             }
+        }
+    }
+
+    /// Goes on until the call ends or waits for a person, who is asked where the client is.
+    async fn advance(
+        &self,
+        call: &OpenCall,
+        request: &ClientRequest,
+    ) -> Result<Advanced, Box<CallToolResult>> {
+        let run = match unless_cancelled(request, call.advance()).await? {
+            CallEvent::Ended(answer) => {
+                return Ok(Advanced::Ended(Box::new(self.result(call, answer))));
+            }
+            CallEvent::Asks(run) => run,
+        };
+        if let Some(unknown) = unknown_outcome(&run) {
+            return Ok(Advanced::Ended(Box::new(unknown)));
+        }
+        let needs_person = |why: &str| Box::new(problem("needs_person", why, NEXT_PLAN));
+        let question = self.host.question_of(&run, &request.agent).await;
+        let question =
+            question.ok_or_else(|| needs_person("the call asks what no client can ask"))?;
+        match &request.channel {
+            Channel::Request(peer) => {
+                let form = question.form.clone();
+                let asking = peer.create_elicitation_with_timeout(form, Some(PATIENCE));
+                // A yes that comes after the client gave up is for nothing.
+                let answer = unless_cancelled(request, asking).await?;
+                let answer = answer.map_err(|error| {
+                    tracing::warn!(%error, "the client did not ask its person");
+                    needs_person("the client did not ask")
+                })?;
+                self.decide(&run, &question, &answer, request).await?;
+                Ok(Advanced::Decided)
+            }
+            Channel::Result { .. } => Ok(Advanced::Asks(run, Box::new(question))),
+            Channel::None => Err(needs_person("no person can be asked here")),
         }
     }
 
@@ -116,7 +130,7 @@ impl GatewayServer {
         };
         if let Err(refused) = self.decide(&run, &question, &answer, request).await {
             self.stop(&call, &request.agent).await;
-            return refused.into();
+            return (*refused).into();
         }
         self.drive(call, request).await
     }
@@ -151,17 +165,14 @@ impl GatewayServer {
         question: &CallQuestion,
         answer: &ElicitResult,
         request: &ClientRequest,
-    ) -> Result<(), CallToolResult> {
+    ) -> Result<(), Box<CallToolResult>> {
         let Some(person) = &request.person else {
-            return Err(problem(
-                "needs_person",
-                "no person can be asked here",
-                NEXT_PLAN,
-            ));
+            let why = "no person can be asked here";
+            return Err(Box::new(problem("needs_person", why, NEXT_PLAN)));
         };
         let command = question.command(answer, person);
         let decided = self.host.engine.runs().command(run.id(), command).await;
-        decided.map_err(|error| problem("denied", &error.to_string(), NEXT_PLAN))
+        decided.map_err(|error| Box::new(problem("denied", &error.to_string(), NEXT_PLAN)))
     }
 
     /// Ends a call that is not wanted any more.
@@ -196,8 +207,6 @@ impl GatewayServer {
     }
 }
 
-const CANCELLED: &str = "the client cancelled the call";
-const NEXT_NONE: &str = "nothing was left running";
 const NEXT_PLAN: &str =
     "propose the call as a step of a plan with plan_propose; plan_approve asks a person";
 
