@@ -41,6 +41,11 @@ impl RunHandle {
         }
     }
 
+    /// Returns whether this engine does not execute the run any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.task.is_finished()
+    }
+
     /// Stops executing, as a crash would. What is durable stays.
     pub(crate) fn abort(&self) {
         self.task.abort();

@@ -158,6 +158,11 @@ impl Session {
         &self.agent
     }
 
+    /// Returns whether nothing is called in it any more, as after a person ended its run.
+    pub fn is_over(&self) -> bool {
+        self.handle.is_over()
+    }
+
     /// Has a call decided on and begins it. An error says why it is not made.
     pub async fn call(&self, wanted: WantedByClient) -> Result<OpenCall, StepError> {
         let terms = ClientTerms {

@@ -224,6 +224,20 @@ async fn a_session_spends_no_more_than_its_budget() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nothing_is_called_in_a_session_that_a_person_ended() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let session = open(&engine, Mode::Observe).await;
+    let order = RunCommand::Cancel { by: person() };
+    engine.runs().command(session.run(), order).await.unwrap();
+    after(50).await;
+    assert!(session.is_over());
+    let error = refused(&session, "r.read", true).await;
+    assert_eq!(error.code.as_str(), "stopped", "{error:?}");
+    assert!(world.made().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn names_that_are_no_tools_and_arguments_that_are_no_objects_are_refused() {
     let world = World::new();
     let engine = world.engine("one");

@@ -66,11 +66,17 @@ impl Sessions {
     }
 }
 
-/// Ends sessions that are not used any more, in the background.
+/// Ends sessions that are not used any more, in the background. One that a person ended stays: its
+/// caller does not get another by waiting.
 fn end_idle(sessions: &mut BTreeMap<String, Held>) {
+    let is_idle = |held: &Held| {
+        held.used.elapsed() > IDLE
+            && Arc::strong_count(&held.session) == 1
+            && !held.session.is_over()
+    };
     let idle: Vec<String> = sessions
         .iter()
-        .filter(|(_, held)| held.used.elapsed() > IDLE && Arc::strong_count(&held.session) == 1)
+        .filter(|(_, held)| is_idle(held))
         .map(|(key, _)| key.clone())
         .collect();
     for key in idle {
