@@ -1,7 +1,7 @@
 //! What an approval covers, as one data structure that every face shows.
 //!
 //! A [`Briefing`] is made from the plan as it would run, the tools as they are now and the policy:
-//! what is shown is what will be sent. [`render`] turns it into lines of text for terminals, chats
+//! what is shown is what will be sent. [`render_briefing`] turns it into lines of text for terminals, chats
 //! and protocols; web pages and programs use the data itself.
 //!
 //! Titles, goals and values are the words of the plan's author, who may be the one to be wary of.

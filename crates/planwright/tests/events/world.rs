@@ -22,6 +22,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
+/// How often a stream is asked for while there is no room for it.
+const MAX_ASKED: usize = 100;
+
 /// One life of the service.
 pub(crate) struct World {
     pub(crate) engine: Engine,
@@ -130,11 +133,18 @@ impl World {
         self.http.events.streams()
     }
 
-    /// Asks for a stream.
+    /// Asks for a stream, again if the service has too much to do for this caller at the moment.
     pub(crate) async fn listen(&self, path: &str, last: Option<&str>) -> Client {
-        self.try_listen(path, last)
-            .await
-            .unwrap_or_else(|answer| panic!("{path}: {answer:?}"))
+        for _ in 0..MAX_ASKED {
+            match self.try_listen(path, last).await {
+                Ok(client) => return client,
+                Err(answer) if answer.status == 429 => {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                Err(answer) => panic!("{path}: {answer:?}"),
+            }
+        }
+        panic!("{path}: there was never room for it");
     }
 
     pub(crate) async fn try_listen(
