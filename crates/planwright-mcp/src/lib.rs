@@ -13,8 +13,10 @@ mod prompt;
 mod question;
 mod resource;
 mod server;
+mod step;
 mod tool;
 
 pub use gateway::{GatewayServer, GatewaySettings};
 pub use http::{HttpAnswer, HttpCaller, HttpRefusal, HttpServer, MAX_BODY};
 pub use server::{Host, PlanServer, ServeError, serve_stdio};
+pub use step::{StepServer, StepTools};

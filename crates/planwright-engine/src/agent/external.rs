@@ -2,12 +2,12 @@
 //! tools. What it calls there goes through the run like everything else; what it does by itself
 //! the run does not see.
 
-use super::messages::offer_tools;
+use super::messages::tools_in_scope;
 use super::tool_calls::{CallOutcome, ToolCalls};
 use super::wait_until_unwanted;
-use crate::port::{BoxFuture, DelegateError, Delegation, Gateway, ProgressSink};
+use crate::port::{BoxFuture, DelegateError, Delegation, Gateway, GatewayTool, ProgressSink};
 use crate::run::child::ChildAnswer;
-use planwright_core::model::{OfferedTool, WantedCall};
+use planwright_core::model::WantedCall;
 use planwright_core::run::{CallEffect, CallReport, StepError, StepErrorCode, StoredValue};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -45,15 +45,19 @@ pub(crate) async fn delegate(
     };
     let working = calls.runs.context.ports.executors.delegate(delegation);
     tokio::pin!(working);
-    let outcome = tokio::select! {
+    let delegated = tokio::select! {
         biased;
-        outcome = &mut working => outcome,
+        delegated = &mut working => delegated,
         () = wait_until_unwanted(calls.commands.clone()) => {
             cancelled.cancel();
             working.await
         }
     };
-    let value = match outcome {
+    if let Some(used) = delegated.used {
+        // A step that is over meanwhile has nothing to note any more.
+        drop(calls.take_turn("", Vec::new(), Some(used)).await);
+    }
+    let value = match delegated.outcome {
         Ok(value) if StoredValue::can_keep(&value) => value,
         Ok(_) => {
             return (
@@ -117,8 +121,13 @@ struct StepGateway {
 }
 
 impl Gateway for StepGateway {
-    fn tools(&self) -> Vec<OfferedTool> {
-        offer_tools(&self.calls.runs.context.catalog(), &self.calls.order.tools)
+    fn tools(&self) -> Vec<GatewayTool> {
+        let catalog = self.calls.runs.context.catalog();
+        let tools = tools_in_scope(&catalog, &self.calls.order.tools);
+        tools
+            .into_iter()
+            .map(|tool| GatewayTool::new(tool))
+            .collect()
     }
 
     fn call(&self, tool: String, args: Value) -> BoxFuture<'static, Result<Value, StepError>> {
