@@ -76,6 +76,7 @@ pub(super) async fn execute(
     Delegated {
         outcome: outcome.map_err(DelegateError::Failed),
         used: report.used,
+        only_calls: !agent.own_tools,
     }
 }
 

@@ -8,9 +8,12 @@ use super::wait_until_unwanted;
 use crate::port::{BoxFuture, DelegateError, Delegation, Gateway, GatewayTool, ProgressSink};
 use crate::run::child::ChildAnswer;
 use planwright_core::model::WantedCall;
-use planwright_core::run::{CallEffect, CallReport, StepError, StepErrorCode, StoredValue};
+use planwright_core::run::{
+    CallEffect, CallFate, CallReport, StepError, StepErrorCode, StoredValue,
+};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;
 
 /// Hands the step over and waits for the result.
@@ -21,6 +24,7 @@ pub(crate) async fn delegate(
 ) -> ChildAnswer {
     let order = Arc::clone(&calls.order);
     let cancelled = CancellationToken::new();
+    let called = Arc::new(AtomicBool::new(order.has_called()));
     let results: Map<String, Value> = order.assignment.results.iter().cloned().collect();
     let delegation = Delegation {
         executor,
@@ -39,6 +43,7 @@ pub(crate) async fn delegate(
         attempt: order.attempt,
         gateway: Arc::new(StepGateway {
             calls: calls.clone(),
+            called: Arc::clone(&called),
         }),
         progress,
         cancelled: cancelled.clone(),
@@ -57,7 +62,13 @@ pub(crate) async fn delegate(
         // A step that is over meanwhile has nothing to note any more.
         drop(calls.take_turn("", Vec::new(), Some(used)).await);
     }
+    let could_call = !order.tools.is_empty() && order.may_call();
+    let only_a_word = delegated.only_calls && could_call && !called.load(Ordering::Acquire);
     let value = match delegated.outcome {
+        Ok(_) if only_a_word => {
+            let error = StepError::nothing_done().with_effect(CallEffect::None);
+            return (CallReport::Failed(error), None);
+        }
         Ok(value) if StoredValue::can_keep(&value) => value,
         Ok(_) => {
             return (
@@ -118,6 +129,8 @@ fn refused(error: &DelegateError) -> CallReport {
 #[derive(Debug)]
 struct StepGateway {
     calls: ToolCalls,
+    /// A call was made.
+    called: Arc<AtomicBool>,
 }
 
 impl Gateway for StepGateway {
@@ -132,6 +145,7 @@ impl Gateway for StepGateway {
 
     fn call(&self, tool: String, args: Value) -> BoxFuture<'static, Result<Value, StepError>> {
         let calls = self.calls.clone();
+        let called = Arc::clone(&self.called);
         Box::pin(async move {
             let wanted = WantedCall {
                 id: String::new(),
@@ -155,6 +169,9 @@ impl Gateway for StepGateway {
                     "the step is over: nothing is called any more",
                 ));
             };
+            if matches!(call.fate, CallFate::Run(_)) {
+                called.store(true, Ordering::Release);
+            }
             // The program waits, so the call does: for a person too, as long as the step may take.
             match calls.make(call, true).await.map_err(over)? {
                 CallOutcome::Value(value) => Ok(value),

@@ -90,6 +90,8 @@ pub struct Delegated {
     pub outcome: Result<Value, DelegateError>,
     /// What its model took, where the executor says.
     pub used: Option<ModelUse>,
+    /// It can do nothing but call the gateway: without a call, its word is no work.
+    pub only_calls: bool,
 }
 
 impl From<Result<Value, DelegateError>> for Delegated {
@@ -97,6 +99,7 @@ impl From<Result<Value, DelegateError>> for Delegated {
         Self {
             outcome,
             used: None,
+            only_calls: false,
         }
     }
 }

@@ -5,6 +5,19 @@ use super::{Launch, LaunchOrder, SERVER_ARGS, Tokens, count, document, text};
 use planwright_core::model::TokenUsage;
 use serde_json::Value;
 
+/// It ends with 0 when it cannot go on, and says so in a message like any other: how those begin.
+const GIVING_UP: [&str; 4] = [
+    "Ran into this error",
+    "Unable to continue:",
+    "I've reached the maximum number of actions",
+    "A tool call could not be parsed",
+];
+/// How such messages end whose beginning is that of the error.
+const ASKING_AGAIN: [&str; 2] = [
+    "Please resend your message to try again.",
+    "then resend your message to continue.",
+];
+
 pub(super) fn launch(order: &LaunchOrder<'_>) -> Result<Launch, String> {
     // It splits the command of an extension into words, and knows no way to write a quote in one.
     if order.bridge.contains(['"', '\\', '=']) {
@@ -61,5 +74,9 @@ fn last_message(said: &Value) -> Result<String, String> {
         .filter(|part| part["type"] == "text")
         .filter_map(|part| text(&part["text"]))
         .collect();
-    Ok(texts.join("\n"))
+    let message = texts.join("\n");
+    let said = message.trim();
+    let gave_up = GIVING_UP.iter().any(|words| said.starts_with(words))
+        || ASKING_AGAIN.iter().any(|words| said.ends_with(words));
+    if gave_up { Err(message) } else { Ok(message) }
 }

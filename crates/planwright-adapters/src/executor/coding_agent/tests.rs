@@ -276,6 +276,11 @@ fn what_a_program_says_about_its_failure_is_told() {
             r#"{"messages":[{"role":"user","content":[{"type":"text","text":"do it"}]}],"metadata":{"status":"completed"}}"#,
             "no message of its model",
         ),
+        (
+            AgentKind::Goose,
+            r#"{"messages":[{"role":"assistant","content":[{"type":"text","text":"Ran into this error: Authentication failed. Status: 401.\n\nPlease retry if you think this is a transient or recoverable error."}]}],"metadata":{"status":"completed"}}"#,
+            "Authentication failed",
+        ),
     ];
     for (kind, text, words) in failures {
         let report = options(kind, false).read("mine", text);
