@@ -5,15 +5,23 @@
 //! nothing that a model writes is taken for an answer.
 
 mod answer;
+mod awaited;
 mod call;
 mod caller;
 mod gateway;
 mod http;
+mod progress;
 mod prompt;
 mod question;
 mod resource;
+mod run_question;
 mod server;
+<<<<<<< HEAD
 mod step;
+=======
+mod subscription;
+mod task;
+>>>>>>> main
 mod tool;
 
 pub use gateway::{GatewayServer, GatewaySettings};

@@ -25,6 +25,9 @@ const SERVER: &str = "planwright";
 /// The arguments of the program that is this server.
 const SERVER_ARGS: [&str; 2] = ["mcp", "--step"];
 
+/// Timers of programs on Node hold at most 31 bits of milliseconds; a longer time would be none.
+const MAX_PATIENCE: Duration = Duration::from_millis(i32::MAX as u64);
+
 /// A coding agent whose command line is known here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentKind {
@@ -129,7 +132,7 @@ impl AgentOptions {
             bridge: &bridge,
             place: &folder,
             workspace: &text(workspace)?,
-            patience,
+            patience: patience.min(MAX_PATIENCE),
         };
         match self.kind {
             AgentKind::Claude => Ok(claude::launch(&order)),
