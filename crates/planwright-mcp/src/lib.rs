@@ -16,12 +16,9 @@ mod question;
 mod resource;
 mod run_question;
 mod server;
-<<<<<<< HEAD
 mod step;
-=======
 mod subscription;
 mod task;
->>>>>>> main
 mod tool;
 
 pub use gateway::{GatewayServer, GatewaySettings};
