@@ -42,6 +42,19 @@ pub(super) async fn read(
     Ok(last)
 }
 
+/// Reads to the end and returns all of it.
+pub(super) async fn read_all(mut stream: impl AsyncRead + Unpin) -> Result<Option<String>, String> {
+    let mut buffer = vec![0; 16 << 10];
+    let mut all = Vec::new();
+    while let Ok(n @ 1..) = stream.read(&mut buffer).await {
+        if all.len() + n > MAX_TOTAL {
+            return Err(format!("it said more than {MAX_TOTAL} bytes"));
+        }
+        all.extend_from_slice(&buffer[..n]);
+    }
+    Ok(Some(String::from_utf8_lossy(&all).into_owned()))
+}
+
 /// Takes a whole line in. The one before it turns out not to be the last.
 fn take(line: &mut Vec<u8>, last: &mut Option<String>, progress: &ProgressSink, count: &mut u32) {
     let text = String::from_utf8_lossy(&std::mem::take(line))

@@ -3,15 +3,16 @@
 //! attempt.
 
 mod client;
+mod coding_agent;
 mod gateway;
 mod lines;
 mod process;
 
 pub use client::{CallGatewayError, call_gateway};
+pub use coding_agent::{AgentKind, AgentOptions};
 
 use crate::process::Children;
-use planwright_engine::port::{BoxFuture, DelegateError, Delegation, Executors};
-use serde_json::Value;
+use planwright_engine::port::{BoxFuture, DelegateError, Delegated, Delegation, Executors};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,8 +30,10 @@ pub struct ExecutorOptions {
     /// Variables of this process that it sees, besides a few harmless ones.
     pub env: Vec<String>,
     pub timeout: Duration,
-    /// The directory it starts in.
+    /// The directory it starts in. That of a coding agent is its own, unless it keeps its tools.
     pub cwd: PathBuf,
+    /// The coding agent that it is, if it is one whose options are known.
+    pub agent: Option<AgentOptions>,
 }
 
 impl ExecutorOptions {
@@ -58,12 +61,13 @@ impl Executors for CommandExecutors {
         self.executors.keys().cloned().collect()
     }
 
-    fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Result<Value, DelegateError>> {
+    fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Delegated> {
         match self.executors.get(&delegation.executor).cloned() {
             Some(options) => Box::pin(process::execute(options, self.children.clone(), delegation)),
-            None => Box::pin(std::future::ready(Err(DelegateError::Unknown(
-                delegation.executor,
-            )))),
+            None => {
+                let unknown = Err(DelegateError::Unknown(delegation.executor));
+                Box::pin(std::future::ready(unknown.into()))
+            }
         }
     }
 }

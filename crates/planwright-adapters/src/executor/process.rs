@@ -1,11 +1,13 @@
 //! One attempt of an executor: started, watched, ended with everything it started.
 
+use super::coding_agent::{AttemptPlace, write_prompt};
 use super::gateway::GatewayListener;
 use super::{ExecutorOptions, GATEWAY, STEP_TOKEN, lines};
 use crate::local::capture::Capture;
 use crate::process::{Children, Pipes, WorkOf};
-use planwright_engine::port::{DelegateError, Delegation};
+use planwright_engine::port::{DelegateError, Delegated, Delegation};
 use serde_json::{Value, json};
+use std::io;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -21,18 +23,85 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The time for the output of processes that a finished executor left behind.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// What an attempt begins with.
+struct Start {
+    command: Command,
+    /// What the program reads on standard input.
+    text: String,
+    /// The folder of a coding agent, which is removed with the attempt.
+    place: Option<AttemptPlace>,
+}
+
 pub(super) async fn execute(
     options: ExecutorOptions,
     children: Children,
     delegation: Delegation,
-) -> Result<Value, DelegateError> {
+) -> Delegated {
     let name = delegation.executor.clone();
+    let ended = match work(&options, &children, &delegation).await {
+        Ok(ended) => ended,
+        Err(error) => return Err(error).into(),
+    };
+    let Ended {
+        status,
+        printed,
+        errors,
+    } = ended;
+    let Some(agent) = &options.agent else {
+        return match status.success() {
+            true => Ok(lines::result(printed)),
+            false => Err(DelegateError::Failed(ending(&name, status, &errors))),
+        }
+        .into();
+    };
+    let report = agent.read(&name, &printed.unwrap_or_default());
+    let outcome = match report.outcome {
+        Ok(message) if status.success() => Ok(Value::String(message)),
+        Ok(_) => Err(ending(&name, status, &errors)),
+        Err(problem) if status.success() && errors.is_empty() => {
+            Err(format!("`{name}`: {problem}"))
+        }
+        Err(problem) if status.success() => {
+            Err(format!("`{name}`: {problem}; it complained: {errors}"))
+        }
+        Err(problem) => {
+            let why = if errors.is_empty() {
+                problem
+            } else {
+                format!("{problem}; {errors}")
+            };
+            Err(ending(&name, status, &why))
+        }
+    };
+    Delegated {
+        outcome: outcome.map_err(DelegateError::Failed),
+        used: report.used,
+        only_calls: !agent.own_tools,
+    }
+}
+
+/// How a program ended, and what it said.
+struct Ended {
+    status: ExitStatus,
+    printed: Option<String>,
+    errors: String,
+}
+
+async fn work(
+    options: &ExecutorOptions,
+    children: &Children,
+    delegation: &Delegation,
+) -> Result<Ended, DelegateError> {
+    let name = &delegation.executor;
     let not_started =
         |why: String| DelegateError::NotStarted(format!("`{name}` could not be started: {why}"));
     let listener = GatewayListener::open(Arc::clone(&delegation.gateway)).await;
     let listener = listener.map_err(|error| not_started(error.to_string()))?;
-    let mut command = prepare(&options, &delegation, &listener)
-        .ok_or_else(|| not_started("it has no command".to_owned()))?;
+    let Start {
+        mut command,
+        text,
+        place,
+    } = prepare(options, delegation, &listener).map_err(&not_started)?;
     let work = WorkOf {
         run: delegation.run.clone(),
         step: delegation.step.clone(),
@@ -41,13 +110,12 @@ pub(super) async fn execute(
     let started = children.start_call(&mut command, &work, &delegation.cancelled);
     let mut group = started
         .await
-        .map_err(|error| not_started(error.to_string()))?;
+        .map_err(|error| not_started(explain_start(options, &error)))?;
     let Pipes {
         stdin,
         stdout,
         stderr,
     } = group.take_pipes();
-    let text = format!("{}\n\n{}\n", delegation.instruction, delegation.context);
     let mut errors = Capture::default();
     let feed = async {
         if let Some(mut pipe) = stdin {
@@ -57,6 +125,7 @@ pub(super) async fn execute(
     };
     let read_out = async {
         match stdout {
+            Some(pipe) if options.agent.is_some() => lines::read_all(pipe).await,
             Some(pipe) => lines::read(pipe, &delegation.progress).await,
             None => Ok(None),
         }
@@ -101,16 +170,27 @@ pub(super) async fn execute(
     // A call that the executor asked for last is not made any more: the gateway closes with the
     // attempt.
     drop(listener);
+    drop(place);
     if let Some(why) = stopped {
         let message = format!("`{name}` {why} and was stopped; what it did until then is unknown");
         return Err(DelegateError::Lost(message));
     }
-    match status {
-        Ok(status) if status.success() => Ok(lines::result(said.flatten())),
-        Ok(status) => Err(DelegateError::Failed(ending(&name, status, &errors.tail()))),
-        Err(error) => Err(DelegateError::Lost(format!(
-            "how `{name}` ended is unknown: {error}"
-        ))),
+    let unknown = |error| DelegateError::Lost(format!("how `{name}` ended is unknown: {error}"));
+    Ok(Ended {
+        status: status.map_err(unknown)?,
+        printed: said.flatten(),
+        errors: errors.tail(),
+    })
+}
+
+/// What is in the way of starting a program.
+fn explain_start(options: &ExecutorOptions, error: &io::Error) -> String {
+    let program = options.command.first();
+    match (&options.agent, program) {
+        (Some(_), Some(program)) if error.kind() == io::ErrorKind::NotFound => {
+            format!("there is no program `{program}`: install it, or name it with `command`")
+        }
+        _ => error.to_string(),
     }
 }
 
@@ -118,16 +198,55 @@ fn prepare(
     options: &ExecutorOptions,
     delegation: &Delegation,
     listener: &GatewayListener,
-) -> Option<Command> {
-    let (program, args) = options.command.split_first()?;
+) -> Result<Start, String> {
+    let none = || "it has no command".to_owned();
+    let (program, args) = options.command.split_first().ok_or_else(none)?;
+    let mut command = Command::new(program);
+    command.args(args).current_dir(&options.cwd);
+    give_environment(&mut command, options, delegation, listener);
+    let Some(agent) = &options.agent else {
+        let text = format!("{}\n\n{}\n", delegation.instruction, delegation.context);
+        return Ok(Start {
+            command,
+            text,
+            place: None,
+        });
+    };
+    let homeless = || "there is no HOME to keep its configuration in".to_owned();
+    let places = agent.places.as_deref().ok_or_else(homeless)?;
+    let unwritten = |error: io::Error| format!("its configuration cannot be written: {error}");
+    let place = AttemptPlace::make(places).map_err(unwritten)?;
+    let launch = agent.launch(&place, &options.cwd, options.timeout)?;
+    for (file, text) in &launch.files {
+        place.write(file, text).map_err(unwritten)?;
+    }
+    command.args(&launch.args).envs(launch.env);
+    if agent.starts_in_place() {
+        command.current_dir(place.path());
+    }
+    let text = write_prompt(
+        &delegation.instruction,
+        &delegation.context,
+        agent.own_tools,
+    );
+    Ok(Start {
+        command,
+        text,
+        place: Some(place),
+    })
+}
+
+fn give_environment(
+    command: &mut Command,
+    options: &ExecutorOptions,
+    delegation: &Delegation,
+    listener: &GatewayListener,
+) {
     let seen = INHERITED
         .into_iter()
         .map(str::to_owned)
         .chain(options.env.iter().cloned());
-    let mut command = Command::new(program);
     command
-        .args(args)
-        .current_dir(&options.cwd)
         .env_clear()
         .envs(seen.filter_map(|name| std::env::var_os(&name).map(|value| (name, value))))
         .env("PLANWRIGHT_SCOPE", json!(delegation.scope).to_string())
@@ -143,7 +262,6 @@ fn prepare(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    Some(command)
 }
 
 fn ending(name: &str, status: ExitStatus, tail: &str) -> String {

@@ -497,6 +497,16 @@ impl StepError {
         }
     }
 
+    /// What an agent step says that ended without a call, although some could have been made.
+    pub fn nothing_done() -> Self {
+        Self::new(
+            StepErrorCode::NothingDone,
+            "the model said that it was done, and no tool was called: a step that only answers is a \
+             `think` step, or has `maxCalls: 0`",
+        )
+        .retryable(true)
+    }
+
     /// Says what is known of the effect of the call.
     #[must_use]
     pub fn with_effect(mut self, effect: CallEffect) -> Self {

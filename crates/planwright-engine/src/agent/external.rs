@@ -2,15 +2,18 @@
 //! tools. What it calls there goes through the run like everything else; what it does by itself
 //! the run does not see.
 
-use super::messages::offer_tools;
+use super::messages::tools_in_scope;
 use super::tool_calls::{CallOutcome, ToolCalls};
 use super::wait_until_unwanted;
-use crate::port::{BoxFuture, DelegateError, Delegation, Gateway, ProgressSink};
+use crate::port::{BoxFuture, DelegateError, Delegation, Gateway, GatewayTool, ProgressSink};
 use crate::run::child::ChildAnswer;
-use planwright_core::model::{OfferedTool, WantedCall};
-use planwright_core::run::{CallEffect, CallReport, StepError, StepErrorCode, StoredValue};
+use planwright_core::model::WantedCall;
+use planwright_core::run::{
+    CallEffect, CallFate, CallReport, StepError, StepErrorCode, StoredValue,
+};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;
 
 /// Hands the step over and waits for the result.
@@ -21,6 +24,7 @@ pub(crate) async fn delegate(
 ) -> ChildAnswer {
     let order = Arc::clone(&calls.order);
     let cancelled = CancellationToken::new();
+    let called = Arc::new(AtomicBool::new(order.has_called()));
     let results: Map<String, Value> = order.assignment.results.iter().cloned().collect();
     let delegation = Delegation {
         executor,
@@ -39,21 +43,32 @@ pub(crate) async fn delegate(
         attempt: order.attempt,
         gateway: Arc::new(StepGateway {
             calls: calls.clone(),
+            called: Arc::clone(&called),
         }),
         progress,
         cancelled: cancelled.clone(),
     };
     let working = calls.runs.context.ports.executors.delegate(delegation);
     tokio::pin!(working);
-    let outcome = tokio::select! {
+    let delegated = tokio::select! {
         biased;
-        outcome = &mut working => outcome,
+        delegated = &mut working => delegated,
         () = wait_until_unwanted(calls.commands.clone()) => {
             cancelled.cancel();
             working.await
         }
     };
-    let value = match outcome {
+    if let Some(used) = delegated.used {
+        // A step that is over meanwhile has nothing to note any more.
+        drop(calls.take_turn("", Vec::new(), Some(used)).await);
+    }
+    let could_call = !order.tools.is_empty() && order.may_call();
+    let only_a_word = delegated.only_calls && could_call && !called.load(Ordering::Acquire);
+    let value = match delegated.outcome {
+        Ok(_) if only_a_word => {
+            let error = StepError::nothing_done().with_effect(CallEffect::None);
+            return (CallReport::Failed(error), None);
+        }
         Ok(value) if StoredValue::can_keep(&value) => value,
         Ok(_) => {
             return (
@@ -114,15 +129,23 @@ fn refused(error: &DelegateError) -> CallReport {
 #[derive(Debug)]
 struct StepGateway {
     calls: ToolCalls,
+    /// A call was made.
+    called: Arc<AtomicBool>,
 }
 
 impl Gateway for StepGateway {
-    fn tools(&self) -> Vec<OfferedTool> {
-        offer_tools(&self.calls.runs.context.catalog(), &self.calls.order.tools)
+    fn tools(&self) -> Vec<GatewayTool> {
+        let catalog = self.calls.runs.context.catalog();
+        let tools = tools_in_scope(&catalog, &self.calls.order.tools);
+        tools
+            .into_iter()
+            .map(|tool| GatewayTool::new(tool))
+            .collect()
     }
 
     fn call(&self, tool: String, args: Value) -> BoxFuture<'static, Result<Value, StepError>> {
         let calls = self.calls.clone();
+        let called = Arc::clone(&self.called);
         Box::pin(async move {
             let wanted = WantedCall {
                 id: String::new(),
@@ -146,6 +169,9 @@ impl Gateway for StepGateway {
                     "the step is over: nothing is called any more",
                 ));
             };
+            if matches!(call.fate, CallFate::Run(_)) {
+                called.store(true, Ordering::Release);
+            }
             // The program waits, so the call does: for a person too, as long as the step may take.
             match calls.make(call, true).await.map_err(over)? {
                 CallOutcome::Value(value) => Ok(value),

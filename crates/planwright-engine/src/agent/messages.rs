@@ -98,17 +98,26 @@ fn bounded(mut text: String) -> String {
 }
 
 /// The tools of a scope that are there now, each once.
-pub(crate) fn offer_tools(catalog: &Catalog, scope: &[String]) -> Vec<OfferedTool> {
+pub(crate) fn tools_in_scope<'a>(
+    catalog: &'a Catalog,
+    scope: &[String],
+) -> Vec<&'a Arc<KnownTool>> {
     let mut tools: Vec<&Arc<KnownTool>> = Vec::new();
     for tool in scope.iter().filter_map(|name| catalog.resolve(name).ok()) {
         if !tools.iter().any(|known| known.name == tool.name) {
             tools.push(tool);
         }
     }
+    tools
+}
+
+/// The tools of a scope as a model is told of them.
+pub(crate) fn offer_tools(catalog: &Catalog, scope: &[String]) -> Vec<OfferedTool> {
     let offer = |tool: &Arc<KnownTool>| OfferedTool {
         name: tool.name.to_string(),
         description: tool.definition.description.clone().unwrap_or_default(),
         schema: tool.definition.input_schema.clone(),
     };
+    let tools = tools_in_scope(catalog, scope);
     tools.into_iter().map(offer).collect()
 }

@@ -20,7 +20,7 @@ use planwright_core::id::{AttemptNo, PlanId, StepId};
 use planwright_core::plan::{Step, StepIx};
 use planwright_core::policy::LateChoice;
 use planwright_core::principal::Principal;
-use planwright_core::run::{AgentTurn, Answered, Consent, Parent, PauseOrder};
+use planwright_core::run::{AgentTurn, Answered, CallFate, Consent, Parent, PauseOrder};
 use tokio::sync::{mpsc, watch};
 
 /// One attempt at an agent step.
@@ -53,6 +53,20 @@ pub(crate) struct AgentOrder {
     /// The run's own inbox: what an executor wants is a command to the run.
     pub(crate) inbox: mpsc::Sender<Request>,
     pub(crate) said: TextSink,
+}
+
+impl AgentOrder {
+    /// Returns whether the plan lets the executor make calls at all.
+    pub(crate) fn may_call(&self) -> bool {
+        let agent = self.definition.agent.as_deref();
+        agent.is_some_and(|agent| agent.max_calls() > 0)
+    }
+
+    /// Returns whether a call was made in an earlier attempt.
+    pub(crate) fn has_called(&self) -> bool {
+        let mut calls = self.turns.iter().flat_map(|turn| &turn.calls);
+        calls.any(|call| matches!(call.fate, CallFate::Run(_)))
+    }
 }
 
 /// Ends when the answer of the step is not wanted any more.

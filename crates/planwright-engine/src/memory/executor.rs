@@ -1,7 +1,6 @@
 //! No executors, for those who have none.
 
-use crate::port::{BoxFuture, DelegateError, Delegation, Executors};
-use serde_json::Value;
+use crate::port::{BoxFuture, DelegateError, Delegated, Delegation, Executors};
 
 /// No executor is configured.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,9 +11,8 @@ impl Executors for NoExecutors {
         Vec::new()
     }
 
-    fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Result<Value, DelegateError>> {
-        Box::pin(std::future::ready(Err(DelegateError::Unknown(
-            delegation.executor,
-        ))))
+    fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Delegated> {
+        let unknown = Err(DelegateError::Unknown(delegation.executor));
+        Box::pin(std::future::ready(unknown.into()))
     }
 }

@@ -2,8 +2,10 @@
 
 use super::{BoxFuture, ProgressSink};
 use planwright_core::id::{AttemptNo, PlanId, RunId, StepId};
-use planwright_core::model::OfferedTool;
+use planwright_core::model::ModelUse;
 use planwright_core::run::StepError;
+use planwright_core::tool::{Annotations, KnownTool};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -39,10 +41,67 @@ pub struct Delegation {
 /// The door through which an executor outside calls the plan's tools.
 pub trait Gateway: Send + Sync + fmt::Debug {
     /// The tools in scope that are there now.
-    fn tools(&self) -> Vec<OfferedTool>;
+    fn tools(&self) -> Vec<GatewayTool>;
 
     /// Makes a call, if the run agrees to it. It may wait for a person.
     fn call(&self, tool: String, args: Value) -> BoxFuture<'static, Result<Value, StepError>>;
+}
+
+/// A tool in scope, as its server describes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayTool {
+    /// Server and tool, `server.tool`.
+    pub name: String,
+    /// Title for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Description for the model.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub schema: Value,
+    /// JSON Schema of the structured result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// Hints of the server.
+    #[serde(default)]
+    pub annotations: Annotations,
+}
+
+impl GatewayTool {
+    /// Describes a tool of the catalog.
+    pub fn new(tool: &KnownTool) -> Self {
+        let definition = &tool.definition;
+        Self {
+            name: tool.name.to_string(),
+            title: definition.title.clone(),
+            description: definition.description.clone().unwrap_or_default(),
+            schema: definition.input_schema.clone(),
+            output_schema: definition.output_schema.clone(),
+            annotations: definition.annotations.clone(),
+        }
+    }
+}
+
+/// What came of handing a step over.
+#[derive(Debug)]
+pub struct Delegated {
+    /// The result of the step, or why there is none.
+    pub outcome: Result<Value, DelegateError>,
+    /// What its model took, where the executor says.
+    pub used: Option<ModelUse>,
+    /// It can do nothing but call the gateway: without a call, its word is no work.
+    pub only_calls: bool,
+}
+
+impl From<Result<Value, DelegateError>> for Delegated {
+    fn from(outcome: Result<Value, DelegateError>) -> Self {
+        Self {
+            outcome,
+            used: None,
+            only_calls: false,
+        }
+    }
 }
 
 /// Why an executor came to no result.
@@ -71,5 +130,5 @@ pub trait Executors: Send + Sync + fmt::Debug {
     fn names(&self) -> Vec<String>;
 
     /// Lets an executor work until it has a result.
-    fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Result<Value, DelegateError>>;
+    fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Delegated>;
 }

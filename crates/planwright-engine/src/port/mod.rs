@@ -23,7 +23,7 @@ pub use answers::{
 };
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
 pub use clock::{Clock, Ids};
-pub use executor::{DelegateError, Delegation, Executors, Gateway};
+pub use executor::{DelegateError, Delegated, Delegation, Executors, Gateway, GatewayTool};
 pub use leftovers::{Leftovers, StillRunning};
 pub use model::{KeyState, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};

@@ -13,4 +13,5 @@ mod pending;
 mod server;
 mod sessions;
 
+pub(crate) use names::offered_name;
 pub use server::{GatewayServer, GatewaySettings};

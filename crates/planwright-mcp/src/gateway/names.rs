@@ -10,7 +10,7 @@ const SEPARATOR: &str = "__";
 
 /// The name of a tool or prompt as clients see it. No name of a plan tool has the separator in it, so
 /// no server takes one.
-pub(super) fn offered_name(server: &str, name: &str) -> String {
+pub(crate) fn offered_name(server: &str, name: &str) -> String {
     format!("{server}{SEPARATOR}{name}")
 }
 

@@ -38,6 +38,7 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Call(args) => {
             return block_on_one_thread(async move { call::run(printer, &args).await });
         }
+        Command::Mcp(args) if args.step => return block_on_one_thread(mcp::run_step()),
         Command::Doctor => {
             return block_on_one_thread(doctor::run(printer, dir, cli.global.unlock));
         }

@@ -76,7 +76,12 @@ pub(crate) fn server_loosening(server: &ListedServer, workspace: &Path) -> Loose
 /// Describes an executor with the files of the project that it would start.
 pub(crate) fn executor_loosening(name: &str, table: &ExecutorTable, workspace: &Path) -> Loosening {
     let directory = table.cwd.as_deref().unwrap_or_else(|| Path::new("."));
-    warn_of_own_files(table.loosening(name), workspace, directory, &table.command)
+    warn_of_own_files(
+        table.loosening(name),
+        workspace,
+        directory,
+        &table.launch_line(name),
+    )
 }
 
 /// Warns about words of a launch line that are files of the project: the digest of the line does

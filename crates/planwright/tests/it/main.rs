@@ -10,6 +10,7 @@ mod approval;
 mod audit;
 mod chat;
 mod children;
+mod coding_agents;
 mod commands;
 mod consent;
 mod contract;

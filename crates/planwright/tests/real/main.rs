@@ -8,6 +8,7 @@
 mod agent_clients;
 mod agent_examples;
 mod calls;
+mod coding_agents;
 mod crash;
 mod followed;
 mod gateway;

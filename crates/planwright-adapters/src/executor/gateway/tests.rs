@@ -2,9 +2,8 @@
 
 use super::connection::{MAX_BODY, MAX_HEAD};
 use super::listener::{GatewayListener, MAX_CONNECTIONS};
-use planwright_core::model::OfferedTool;
 use planwright_core::run::StepError;
-use planwright_engine::port::{BoxFuture, Gateway};
+use planwright_engine::port::{BoxFuture, Gateway, GatewayTool};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,7 +33,7 @@ impl Echo {
 }
 
 impl Gateway for Echo {
-    fn tools(&self) -> Vec<OfferedTool> {
+    fn tools(&self) -> Vec<GatewayTool> {
         Vec::new()
     }
 

@@ -31,7 +31,7 @@ impl Run {
         };
         let event = match answer {
             CallReport::Succeeded(_) if self.is_only_a_word(ix) => {
-                self.failed(ix, tally, nothing_done(), now)
+                self.failed(ix, tally, StepError::nothing_done(), now)
             }
             CallReport::Succeeded(value) => RunEvent::AttemptSucceeded {
                 step,
@@ -226,14 +226,4 @@ impl Run {
             },
         }
     }
-}
-
-/// What an agent step says that ended without a call.
-fn nothing_done() -> StepError {
-    StepError::new(
-        StepErrorCode::NothingDone,
-        "the model said that it was done, and no tool was called: a step that only answers is a \
-         `think` step, or has `maxCalls: 0`",
-    )
-    .retryable(true)
 }

@@ -10,8 +10,8 @@ use planwright_core::review::ReviewEvent;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use planwright_engine::memory::SequentialIds;
 use planwright_engine::port::{
-    BoxFuture, Call, CallError, DelegateError, Delegation, Executors, FeedOf, Journal as _,
-    Outcome, OwnerId, Placed, Position, Tools,
+    BoxFuture, Call, CallError, DelegateError, Delegated, Delegation, Executors, FeedOf,
+    Journal as _, Outcome, OwnerId, Placed, Position, Tools,
 };
 use planwright_engine::{AgentSettings, Engine};
 use planwright_testing::dice::Dice;
@@ -365,7 +365,7 @@ impl Executors for Stage {
         vec!["program".to_owned()]
     }
 
-    fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Result<Value, DelegateError>> {
+    fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Delegated> {
         self.leaves(Left {
             position: self.position(),
             run: delegation.run.to_string(),
@@ -385,14 +385,15 @@ impl Executors for Stage {
                 // It does not wait for people for ever.
                 drop(tokio::time::timeout(Duration::from_secs(8), asked).await);
                 if delegation.cancelled.is_cancelled() {
-                    return Err(DelegateError::Cancelled);
+                    return Err(DelegateError::Cancelled).into();
                 }
             }
-            if fails {
+            let outcome = if fails {
                 Err(DelegateError::Failed("it could not".to_owned()))
             } else {
                 Ok(json!("done"))
-            }
+            };
+            outcome.into()
         })
     }
 }

@@ -16,11 +16,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(printer: Printer, args: &Args) -> Result<Exit, Failure> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let (Some(gateway), Some(token)) = (variable(GATEWAY), variable(STEP_TOKEN)) else {
-        return Err(Failure::usage(format!("{GATEWAY} and {STEP_TOKEN} are not set"))
-            .hint("this command works inside an executor that a step of a plan started: docs/agents.md"));
-    };
+    let (gateway, token) = read_place()?;
     let text = match args.args.as_str() {
         "-" => std::io::read_to_string(std::io::stdin())
             .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?,
@@ -40,4 +36,14 @@ pub(crate) async fn run(printer: Printer, args: &Args) -> Result<Exit, Failure> 
         Err(error) => return Err(Failure::new(Exit::RunFailed, error.to_string())),
     }
     Ok(Exit::Done)
+}
+
+/// The address and the token of the gateway, as the environment says.
+pub(super) fn read_place() -> Result<(String, String), Failure> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (Some(gateway), Some(token)) = (variable(GATEWAY), variable(STEP_TOKEN)) else {
+        return Err(Failure::usage(format!("{GATEWAY} and {STEP_TOKEN} are not set"))
+            .hint("this command works inside an executor that a step of a plan started: docs/agents.md"));
+    };
+    Ok((gateway, token))
 }

@@ -1,5 +1,6 @@
 //! `mcp`: plans as tools of the agent that starts this program, over standard input and output.
 
+use super::step_tools::RemoteStep;
 use crate::chat::Planner;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{Access, App, CommandContext};
@@ -8,7 +9,7 @@ use crate::workspace::projections::WorkspaceFiles;
 use planwright_core::principal::Principal;
 use planwright_engine::port::Servers;
 use planwright_engine::with_causes;
-use planwright_mcp::{GatewayServer, GatewaySettings, Host, PlanServer, serve_stdio};
+use planwright_mcp::{GatewayServer, GatewaySettings, Host, PlanServer, StepServer, serve_stdio};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -17,6 +18,17 @@ pub(crate) struct Args {
     /// Offer the tools of the configured servers too, each call judged by policy and journaled
     #[arg(long)]
     gateway: bool,
+    /// From inside an executor: offer the tools of its step, and nothing else (docs/agents.md)
+    #[arg(long, conflicts_with = "gateway")]
+    pub(crate) step: bool,
+}
+
+/// Serves the tools of a step. The workspace is not looked at: the gateway of the step decides.
+pub(crate) async fn run_step() -> Result<Exit, Failure> {
+    let tools = Arc::new(RemoteStep::from_environment()?);
+    let served = serve_stdio(StepServer::new(tools)).await;
+    served.map_err(|error| Failure::new(Exit::RunFailed, with_causes(&error)))?;
+    Ok(Exit::Done)
 }
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {

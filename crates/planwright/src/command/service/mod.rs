@@ -4,5 +4,6 @@ pub(crate) mod call;
 pub(crate) mod mcp;
 mod mcp_door;
 pub(crate) mod serve;
+mod step_tools;
 pub(crate) mod token;
 pub(crate) mod webhooks;

@@ -1,5 +1,6 @@
 //! `doctor`: whether everything a plan needs is in order.
 
+use crate::config::executors::DescribedExecutor;
 use crate::config::file::{self, Config};
 use crate::config::passphrase::Unlock;
 use crate::exit::{Exit, Failure};
@@ -325,6 +326,18 @@ fn check_models(diagnosis: &mut Diagnosis, context: &CommandContext) {
 fn check_executors(diagnosis: &mut Diagnosis, context: &CommandContext) {
     for executor in context.executors() {
         match executor.obstacle() {
+            None if let Some(program) = missing_program(&executor) => {
+                let message = format!(
+                    "the executor `{}` of {} cannot start: there is no program `{program}`",
+                    executor.name,
+                    executor.source()
+                );
+                let hint = format!(
+                    "install it, or name it with command under [executors.{}]",
+                    executor.name
+                );
+                diagnosis.note("executors", CheckVerdict::Warn, message, Some(hint));
+            }
             None => diagnosis.note("executors", CheckVerdict::Ok, executor.name, None),
             Some(obstacle) => {
                 let hint = "planwright trust shows what it runs, and asks".to_owned();
@@ -332,6 +345,26 @@ fn check_executors(diagnosis: &mut Diagnosis, context: &CommandContext) {
             }
         }
     }
+}
+
+/// The program of a coding agent, if it is nowhere on the path. Other commands may be anywhere.
+fn missing_program(executor: &DescribedExecutor) -> Option<String> {
+    executor.table.agent(&executor.name)?;
+    let program = executor
+        .table
+        .launch_line(&executor.name)
+        .into_iter()
+        .next()?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path);
+    let is_there = if program.contains('/') {
+        Path::new(&program).is_file()
+    } else {
+        folders
+            .into_iter()
+            .any(|folder| folder.join(&program).is_file())
+    };
+    (!is_there).then_some(program)
 }
 
 /// Looks at the store and says with which exit code its failure ends.

@@ -9,6 +9,7 @@ use crate::terminal::trust_prompt::{self, Detail};
 use crate::trust::{Trust, executor_loosening};
 use crate::workspace::app::CommandContext;
 use crate::workspace::principal::refuse_agents;
+use planwright_adapters::executor::AgentKind;
 use planwright_core::text::nearest_names;
 use serde_json::{Value, json};
 
@@ -99,7 +100,9 @@ fn executor_document(executor: &DescribedExecutor) -> Value {
     json!({
         "name": executor.name,
         "source": executor.source(),
-        "command": executor.table.command,
+        "command": executor.table.launch_line(&executor.name),
+        "kind": executor.table.agent(&executor.name).map(AgentKind::as_str),
+        "ownTools": executor.table.own_tools,
         "environment": executor.table.env,
         "directory": executor.table.cwd,
         "timeoutSeconds": executor.table.timeout().as_secs(),
