@@ -15,6 +15,6 @@ mod resource;
 mod server;
 mod tool;
 
-pub use gateway::{GatewayServer, GatewaySettings};
+pub use gateway::{GatewayServer, GatewaySettings, NameStyle};
 pub use http::{HttpAnswer, HttpCaller, HttpRefusal, HttpServer, MAX_BODY};
 pub use server::{Host, PlanServer, ServeError, serve_stdio};

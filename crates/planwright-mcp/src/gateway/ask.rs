@@ -1,20 +1,23 @@
 //! What a person is asked about a call, and what their answer means for its run.
 
-use crate::question::{Decision, MAX_MESSAGE, WIDTH, decision_form, decision_of};
+use crate::question::{Decision, KEY, MAX_MESSAGE, WIDTH, decision_form, decision_of};
 use crate::server::Host;
 use planwright_core::briefing::{RenderOptions, render_call};
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::run::{Asked, AskedCall, Reply, Run, Shown, StepState};
+use planwright_core::run::{Asked, AskedCall, Question, Reply, Run, Shown, StepState};
 use planwright_core::text::escape_invisible;
 use planwright_engine::{RunCommand, read_value};
-use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
+use rmcp::model::{
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputResponses,
+};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
 /// A question about a call that waits for a person.
 #[derive(Debug)]
 pub(super) struct CallQuestion {
-    pub(super) form: ElicitRequestParams,
+    /// What is asked, each under its key.
+    pub(super) forms: Vec<(String, ElicitRequestParams)>,
     step: String,
     about: About,
 }
@@ -35,25 +38,18 @@ impl Host {
                 call: Some(asked), ..
             } => {
                 let form = decision_form(self.describe_call(asked, agent).await?)?;
+                let forms = vec![(KEY.to_owned(), form)];
                 let about = About::Call(asked.clone());
-                Some(CallQuestion { form, step, about })
+                Some(CallQuestion { forms, step, about })
             }
             StepState::AwaitingInput { asked, .. } => {
-                let [question] = asked.questions.as_slice() else {
-                    return None;
-                };
-                if question.url.is_some() {
-                    return None;
-                }
-                let schema: ElicitationSchema =
-                    serde_json::from_value(question.schema.clone()).ok()?;
-                let form = ElicitRequestParams::FormElicitationParams {
-                    meta: None,
-                    message: escape_invisible(&question.message).into_owned(),
-                    requested_schema: schema,
-                };
+                let forms = asked
+                    .questions
+                    .iter()
+                    .map(|question| Some((question.key.clone(), form_of(question)?)));
+                let forms: Vec<_> = forms.collect::<Option<_>>()?;
                 let about = About::Input(asked.clone());
-                Some(CallQuestion { form, step, about })
+                (!forms.is_empty()).then_some(CallQuestion { forms, step, about })
             }
             _ => None,
         }
@@ -92,14 +88,28 @@ impl Host {
 }
 
 impl CallQuestion {
-    /// What the answer orders the run to do. Everything but a clear yes is a no.
-    pub(super) fn command(&self, result: &ElicitResult, by: &Principal) -> RunCommand {
+    /// Returns whether the server asks, and not we.
+    pub(super) fn is_of_server(&self) -> bool {
+        matches!(self.about, About::Input(_))
+    }
+
+    /// The answers of a client in the order of the forms, if it gave all of them.
+    pub(super) fn answers(&self, responses: Option<&InputResponses>) -> Option<Vec<ElicitResult>> {
+        let answers = self.forms.iter().map(|(key, _)| {
+            let answer = responses?.get(key)?;
+            serde_json::from_value(answer.clone()).ok()
+        });
+        answers.collect()
+    }
+
+    /// What the answers order the run to do. Everything but a clear yes is a no.
+    pub(super) fn command(&self, results: &[ElicitResult], by: &Principal) -> RunCommand {
         let step = self.step.clone();
         let by = by.clone();
         match &self.about {
             About::Call(asked) => {
                 let shown = Shown::Digest(asked.digest).into();
-                match decision_of(result) {
+                match results.first().map_or(Decision::Unclear, decision_of) {
                     Decision::Approve => RunCommand::Approve {
                         step,
                         by,
@@ -124,10 +134,25 @@ impl CallQuestion {
                 step,
                 by,
                 question: asked.digest(),
-                replies: vec![reply_of(result)],
+                replies: results.iter().map(reply_of).collect(),
             },
         }
     }
+}
+
+/// A server's question as its client shows it.
+fn form_of(question: &Question) -> Option<ElicitRequestParams> {
+    // A page is opened by the person, at the terminal or signed in.
+    if question.url.is_some() {
+        return None;
+    }
+    let requested_schema: ElicitationSchema =
+        serde_json::from_value(question.schema.clone()).ok()?;
+    Some(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: escape_invisible(&question.message).into_owned(),
+        requested_schema,
+    })
 }
 
 fn reply_of(result: &ElicitResult) -> Reply {

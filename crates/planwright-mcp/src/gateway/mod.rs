@@ -7,10 +7,15 @@
 
 mod ask;
 mod drive;
+mod link;
 mod names;
+mod news;
 mod offers;
 mod pending;
 mod server;
 mod sessions;
+mod templates;
+mod watches;
 
+pub use names::NameStyle;
 pub use server::{GatewayServer, GatewaySettings};

@@ -60,5 +60,7 @@ pub(super) fn gateway_settings(app: &App, context: &CommandContext) -> GatewaySe
         owner: account(),
         budget: table.budget(),
         servers: servers.collect(),
+        names: table.names(),
+        templates: table.passes_templates(),
     }
 }
