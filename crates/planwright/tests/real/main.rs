@@ -8,10 +8,14 @@
 mod agent_clients;
 mod agent_examples;
 mod calls;
+mod conformance;
 mod crash;
 mod gateway;
 mod http;
+mod inspector;
 mod listing;
 mod pi_extension;
 mod questions;
+mod relayed;
+mod token_proxy;
 mod trouble;
