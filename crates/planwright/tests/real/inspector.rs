@@ -86,6 +86,10 @@ fn the_inspector_lists_and_calls_in_every_era_and_finds_nothing_to_complain_abou
         std::thread::scope(|scope| {
             for (name, has_tools, target) in &targets {
                 let project = &project;
+                // What is found out about a version is the same for both servers.
+                if era == "auto" && !has_tools {
+                    continue;
+                }
                 scope.spawn(move || {
                     let what = format!("{name}, {era}");
                     // `--strict` fails on schemas that some client cannot read.
@@ -96,12 +100,11 @@ fn the_inspector_lists_and_calls_in_every_era_and_finds_nothing_to_complain_abou
                     assert!(has("plan_propose"), "{what}: {listed}");
                     assert_eq!(has("workshop__measure"), *has_tools, "{what}");
                     let (tool, args) = match has_tools {
-                        true => ("workshop__measure", json!({ "word": "plank" })),
-                        false => ("plan_list", json!({})),
+                        true => ("workshop__measure", r#"{"word":"plank"}"#),
+                        false => ("plan_list", "{}"),
                     };
-                    let args = args.to_string();
                     let call = ["--method", "tools/call", "--tool-name", tool];
-                    let call = [&call[..], &["--tool-args-json", &args]].concat();
+                    let call = [&call[..], &["--tool-args-json", args]].concat();
                     let called = answer(&inspect(project, target, era, &call), &what);
                     let said = &called["structuredContent"];
                     match has_tools {
@@ -113,11 +116,7 @@ fn the_inspector_lists_and_calls_in_every_era_and_finds_nothing_to_complain_abou
         });
     }
     let gateway = over_http("/mcp/gateway");
-    for (method, field) in [
-        ("resources/list", "resources"),
-        ("resources/templates/list", "resourceTemplates"),
-        ("prompts/list", "prompts"),
-    ] {
+    for (method, field) in [("resources/list", "resources"), ("prompts/list", "prompts")] {
         let output = inspect(&project, &gateway, "modern", &["--method", method]);
         let listed = answer(&output, method);
         assert!(listed[field].is_array(), "{method}: {listed}");
