@@ -2,13 +2,13 @@
 
 #![expect(deprecated, reason = "messages of servers are passed on in both eras")]
 
-use super::ask::CallQuestion;
 use super::link::{ClientAsks, Heard, LogWish, ask_by_requests, read_requests};
 use super::pending::{OpenQuestion, PendingCall};
 use super::server::GatewayServer;
 use crate::answer::Problem;
 use crate::caller::Caller;
 use crate::question::{Channel, PATIENCE};
+use crate::run_question::{RunQuestion, find_questions};
 use planwright_core::principal::Principal;
 use planwright_core::run::{Run, StepError, StepState};
 use planwright_core::tool::ToolName;
@@ -127,6 +127,16 @@ impl ClientRequest {
             tracing::debug!(%error, "a client could not be told how its call goes");
         }
         None
+    }
+
+    /// The answers of a modern client in the order of the forms, if it gave all of them.
+    fn answers(&self, question: &RunQuestion) -> Option<Vec<ElicitResult>> {
+        let given = self.responses.as_ref()?;
+        let answers = question.forms().into_iter().map(|(key, _)| {
+            let answer = given.get(&key)?;
+            serde_json::from_value(answer.clone()).ok()
+        });
+        answers.collect()
     }
 
     /// Waits for something, unless the client gives up.
@@ -268,14 +278,15 @@ impl GatewayServer {
             return Ok(Advanced::Told(Box::new(unknown)));
         }
         let needs_person = |why: &str| Box::new(problem("needs_person", why, NEXT_PLAN));
-        let question = self.host.question_of(&run, &request.caller.principal).await;
+        let agent = &request.caller.principal;
+        let question = find_questions(&self.host.engine, &run, agent).await;
         let question =
             question.ok_or_else(|| needs_person("the call asks what no client can ask"))?;
         match &request.channel {
             Channel::Request(peer) => {
                 let mut answers = Vec::new();
-                for (_, form) in &question.forms {
-                    let asking = peer.create_elicitation_with_timeout(form.clone(), Some(PATIENCE));
+                for (_, form) in question.forms() {
+                    let asking = peer.create_elicitation_with_timeout(form, Some(PATIENCE));
                     // A yes that comes after the client gave up is for nothing.
                     let answer = request.unless_cancelled(asking).await?;
                     answers.push(answer.map_err(|error| {
@@ -283,7 +294,7 @@ impl GatewayServer {
                         needs_person("the client did not ask")
                     })?);
                 }
-                self.decide(&run, &question, &answers, request).await?;
+                self.decide(&question, &answers, request).await?;
                 Ok(Advanced::Answered)
             }
             Channel::Result { .. } => {
@@ -319,21 +330,22 @@ impl GatewayServer {
             }
             OpenQuestion::Run(run) => run,
         };
-        let question = self.host.question_of(&run, &request.caller.principal).await;
+        let agent = &request.caller.principal;
+        let question = find_questions(&self.host.engine, &run, agent).await;
         let Some(question) = question else {
             self.stop(&call.call, &request.caller.principal).await;
             return Ok(problem("denied", "the question is not open any more", NEXT_PLAN).into());
         };
-        let Some(answers) = question.answers(request.responses.as_ref()) else {
+        let Some(answers) = request.answers(&question) else {
             // A server gets its answer or waits; what we ask is a no without one.
-            if question.is_of_server() {
+            if question.is_of_tool() {
                 let forms = as_requests(&question);
                 return Ok(self.ask_as_result(call, OpenQuestion::Run(run), forms, request));
             }
             self.stop(&call.call, &request.caller.principal).await;
             return Ok(problem("denied", "the question was not answered", NEXT_PLAN).into());
         };
-        if let Err(refused) = self.decide(&run, &question, &answers, request).await {
+        if let Err(refused) = self.decide(&question, &answers, request).await {
             self.stop(&call.call, &request.caller.principal).await;
             return Ok((*refused).into());
         }
@@ -362,8 +374,7 @@ impl GatewayServer {
 
     async fn decide(
         &self,
-        run: &Run,
-        question: &CallQuestion,
+        question: &RunQuestion,
         answers: &[ElicitResult],
         request: &ClientRequest,
     ) -> Result<(), Box<CallToolResult>> {
@@ -371,8 +382,9 @@ impl GatewayServer {
             let why = "no person can be asked here";
             return Err(Box::new(problem("needs_person", why, NEXT_PLAN)));
         };
-        let command = question.command(answers, person);
-        let decided = self.host.engine.runs().command(run.id(), command).await;
+        let command = question.command_of(answers, person);
+        let runs = self.host.engine.runs();
+        let decided = runs.command(&question.run, command).await;
         decided.map_err(|error| Box::new(problem("denied", &error.to_string(), NEXT_PLAN)))
     }
 
@@ -416,13 +428,10 @@ impl GatewayServer {
 }
 
 /// Questions to a person as a modern client gets them.
-fn as_requests(question: &CallQuestion) -> InputRequests {
-    let forms = question.forms.iter();
+fn as_requests(question: &RunQuestion) -> InputRequests {
+    let forms = question.forms().into_iter();
     forms
-        .map(|(key, form)| {
-            let form = InputRequest::Elicitation(ElicitRequest::new(form.clone()));
-            (key.clone(), form)
-        })
+        .map(|(key, form)| (key, InputRequest::Elicitation(ElicitRequest::new(form))))
         .collect()
 }
 

@@ -2,6 +2,7 @@
 
 use super::server::GatewayServer;
 use super::watches::Watch;
+use crate::subscription::stream_of;
 use planwright_engine::port::ServerNews;
 use rmcp::ErrorData;
 use rmcp::model::ResourceUpdatedNotificationParam;
@@ -105,16 +106,27 @@ impl GatewayServer {
         let mut ticker = Ticker::new(self);
         let wanted = context.accepted().resource_subscriptions.iter().flatten();
         let mut watches = Vec::new();
+        let mut ours = Vec::new();
         for uri in wanted.take(MAX_WATCHED) {
+            if stream_of(uri).is_some() {
+                ours.extend(self.host.watch_resource(uri).await);
+                continue;
+            }
             // One that is not there, or whose server does not tell of it, never changes.
             let Some(server) = self.offers.owner(uri).await else {
                 continue;
             };
             watches.extend(self.watches.watch(&server, uri).await.ok());
         }
+        let tell = |uri: String| {
+            let sink = context.sink().clone();
+            async move { sink.notify_resource_updated(uri).await.is_ok() }
+        };
+        let mut plans = std::pin::pin!(self.host.tell_changes(ours, tell));
         loop {
             let change = tokio::select! {
                 () = context.cancelled() => return Ok(()),
+                () = &mut plans => return Ok(()),
                 change = ticker.next() => change,
             };
             let Some(change) = change else {

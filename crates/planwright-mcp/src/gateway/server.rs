@@ -16,6 +16,7 @@ use super::watches::{Watch, Watches};
 use crate::caller::Caller;
 use crate::question::Channel;
 use crate::server::{Host, PlanServer};
+use crate::subscription::stream_of;
 use crate::tool::PlanCall;
 use planwright_core::plan::Budget;
 use planwright_core::policy::{Mode, Permission};
@@ -26,12 +27,13 @@ use planwright_engine::{OpenSessionError, Session, SessionTerms, WantedByClient,
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    GetPromptRequestParams, GetPromptResponse, ListPromptsResult, ListResourceTemplatesResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
+    CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse,
+    GetTaskParams, GetTaskResult, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
     SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Value, json};
@@ -298,6 +300,7 @@ impl ServerHandler for GatewayServer {
             .enable_prompts_list_changed()
             .enable_completions()
             .enable_logging()
+            .enable_tasks()
             .build();
         info
     }
@@ -425,6 +428,9 @@ impl ServerHandler for GatewayServer {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if stream_of(&request.uri).is_some() {
+            return self.plans.subscribe(request, context).await;
+        }
         self.plans.reader(&context)?;
         let missing = || {
             let words = format!("there is no resource {}", request.uri);
@@ -448,6 +454,9 @@ impl ServerHandler for GatewayServer {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if stream_of(&request.uri).is_some() {
+            return self.plans.unsubscribe(request, context).await;
+        }
         self.plans.reader(&context)?;
         let watched = &self.client.watched;
         let mut watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -468,6 +477,30 @@ impl ServerHandler for GatewayServer {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         self.plans.reader(context.request_context())?;
         self.tell_subscriber(&context).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.plans.get_task(request, context).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.plans.update_task(request, context).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.plans.cancel_task(request, context).await
     }
 
     /// Tells the client whenever a server has something else.

@@ -26,11 +26,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let host = build_host(&app, (!is_agent()).then(user));
     let served = if args.gateway {
         let gateway = GatewayServer::new(host, gateway_settings(&app, context), upstream(&app));
-        let served = serve_stdio(gateway.clone()).await;
+        let served = Box::pin(serve_stdio(gateway.clone())).await;
         gateway.close().await;
         served
     } else {
-        serve_stdio(PlanServer::new(host)).await
+        Box::pin(serve_stdio(PlanServer::new(host))).await
     };
     served.map_err(|error| Failure::new(Exit::RunFailed, with_causes(&error)))?;
     Ok(Exit::Done)
