@@ -12,7 +12,7 @@ use crate::run_question::{RunQuestion, find_questions};
 use planwright_core::principal::Principal;
 use planwright_core::run::{Run, StepError, StepState};
 use planwright_core::tool::ToolName;
-use planwright_engine::port::{BoxFuture, ClientInput};
+use planwright_engine::port::ClientInput;
 use planwright_engine::{CallEvent, ClientAnswer, OpenCall, RunCommand};
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -25,6 +25,7 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 /// How often a server may ask the client for something before it answers.
@@ -54,8 +55,16 @@ pub(super) struct ClientRequest {
 pub(super) struct AttendedCall {
     call: Arc<OpenCall>,
     heard: mpsc::Receiver<Heard>,
-    /// Where the call is, if it went on while its client was asked.
-    advancing: Option<BoxFuture<'static, CallEvent>>,
+    /// Goes on with the call, also while its client is asked: what the server waits for ends in time.
+    advancing: Option<JoinHandle<CallEvent>>,
+}
+
+impl Drop for AttendedCall {
+    fn drop(&mut self) {
+        if let Some(advancing) = self.advancing.take() {
+            advancing.abort();
+        }
+    }
 }
 
 impl fmt::Debug for AttendedCall {
@@ -83,7 +92,7 @@ impl AttendedCall {
         } = self;
         let going = advancing.get_or_insert_with(|| {
             let call = Arc::clone(call);
-            Box::pin(async move { call.advance().await })
+            tokio::spawn(async move { call.advance().await })
         });
         let event = loop {
             tokio::select! {
@@ -94,7 +103,7 @@ impl AttendedCall {
                         return Ok(Event::AsksClient(asks));
                     }
                 }
-                event = &mut *going => break event,
+                event = &mut *going => break event.map_err(|error| broken(&error))?,
             }
         };
         *advancing = None;
@@ -150,6 +159,11 @@ impl ClientRequest {
             came = waiting => Ok(came),
         }
     }
+}
+
+fn broken(error: &JoinError) -> Box<CallToolResult> {
+    let next = "ask the user what happened before you make the call again";
+    Box::new(problem("outcome_unknown", &error.to_string(), next))
 }
 
 fn cancelled() -> Box<CallToolResult> {

@@ -73,6 +73,13 @@ impl PendingCalls {
         Some(taken.1)
     }
 
+    /// Gives up all calls that wait.
+    pub(super) fn clear(&self) {
+        let given_up = std::mem::take(&mut *self.pending());
+        // Ending them may take the lock of something else.
+        drop(given_up);
+    }
+
     fn pending(&self) -> MutexGuard<'_, HashMap<String, (Instant, PendingCall)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

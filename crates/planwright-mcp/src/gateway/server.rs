@@ -132,6 +132,8 @@ impl GatewayServer {
 
     /// Ends the sessions of all clients, and waits until that is journaled.
     pub async fn close(&self) {
+        // A call that waits for its client would keep its session open.
+        self.pending.clear();
         self.sessions.close().await;
     }
 

@@ -81,4 +81,9 @@ fn addresses_made_from_templates_are_read_only_where_the_owner_says_so() {
     project.configure("[gateway]\nnames = 'plain'\n");
     let seen = client(&project, "legacy", &reads, &json!([]));
     assert!(seen["read"][0]["raised"].is_string(), "{seen:#}");
+    // A file that nobody has looked at does not say so for them.
+    let untrusted = "[gateway]\nnames = 'plain'\npass = ['templates']\n";
+    project.bench.write("planwright.toml", untrusted);
+    let seen = client(&project, "legacy", &reads, &json!([]));
+    assert!(seen["read"][0]["raised"].is_string(), "{seen:#}");
 }
