@@ -126,15 +126,15 @@ impl CallClient for ClientLink {
         }
         let requests = read_requests(requests, &self.capabilities);
         let heard = self.heard.clone();
-        Box::pin(async move {
+        let asking = async move {
             let (answers, answered) = oneshot::channel();
             let requests = requests?;
             let asks = ClientAsks { requests, answers };
-            heard.try_send(Heard::Asks(asks)).ok()?;
-            // The call holds up others that write to its server.
-            let answered = tokio::time::timeout(LIVE_PATIENCE, answered).await;
-            answered.ok()?.ok()
-        })
+            heard.send(Heard::Asks(asks)).await.ok()?;
+            answered.await.ok()
+        };
+        // The call holds up others that write to its server.
+        Box::pin(async move { tokio::time::timeout(LIVE_PATIENCE, asking).await.ok()? })
     }
 }
 
