@@ -230,7 +230,7 @@ impl GatewayServer {
                 Ok(Advanced::Answered) => {}
                 Ok(Advanced::Ended(answer)) => {
                     let Some(wanted) = WantedInput::of(&answer, &request.capabilities) else {
-                        return self.result(&call.call, answer);
+                        return self.result(answer, call.call.let_through());
                     };
                     if request.is_modern {
                         let requests = Some(wanted.requests);
@@ -240,7 +240,7 @@ impl GatewayServer {
                     let asking = ask_by_requests(&request.peer, wanted.requests);
                     let answers = match request.unless_cancelled(asking).await {
                         Ok(Some(answers)) if rounds <= MAX_ROUNDS => answers,
-                        Ok(_) => return self.result(&call.call, answer),
+                        Ok(_) => return self.result(answer, call.call.let_through()),
                         Err(refused) => return Ok((*refused).into()),
                     };
                     let input = ClientInput {
@@ -411,7 +411,12 @@ impl GatewayServer {
         }
     }
 
-    fn result(&self, call: &OpenCall, answer: ClientAnswer) -> Result<CallToolResponse, ErrorData> {
+    /// What a client is told of a call that ended.
+    pub(super) fn result(
+        &self,
+        answer: ClientAnswer,
+        let_through: Option<&StepError>,
+    ) -> Result<CallToolResponse, ErrorData> {
         let is_error = has_failed(&answer, "tool_error");
         let mut said = answer.answer;
         // An error of the server stays one, with its code.
@@ -430,7 +435,7 @@ impl GatewayServer {
         };
         // Servers of the earlier era do not say that a result is whole; modern clients want to hear it.
         result.result_type = Some(ResultType::COMPLETE);
-        if let Some(objection) = call.let_through().filter(|_| self.settings.warns()) {
+        if let Some(objection) = let_through.filter(|_| self.settings.warns()) {
             let text = format!(
                 "planwright would have refused this call: {}",
                 objection.message

@@ -6,6 +6,7 @@
 )]
 
 use super::drive::{AttendedCall, ClientRequest, problem, refused};
+use super::followed::FollowedRuns;
 use super::link::{ClientLink, LogWish, capabilities_of, severity};
 use super::names::{NameStyle, find_definition, find_offered, tool_list};
 use super::news::{MAX_WATCHED, Ticker};
@@ -14,6 +15,7 @@ use super::pending::{PendingCalls, is_ours};
 use super::sessions::Sessions;
 use super::watches::{Watch, Watches};
 use crate::caller::Caller;
+use crate::progress::progress_sink;
 use crate::question::Channel;
 use crate::server::{Host, PlanServer};
 use crate::subscription::stream_of;
@@ -43,7 +45,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const INSTRUCTIONS: &str = "The tools of your servers are behind Planwright, as server__tool or by \
     their own names. Calls that only read are made at once; others may ask a person first. A guarded tool is called only as \
     a step of an approved plan: propose the calls with plan_propose, have it approved with \
-    plan_approve, and run it with plan_execute.";
+    plan_approve, and run it with plan_execute, or make its calls yourself in their order with exactly \
+    the arguments that were approved.";
 
 /// How the gateway treats its clients.
 #[derive(Debug, Clone)]
@@ -76,6 +79,7 @@ pub struct GatewayServer {
     pub(super) settings: Arc<GatewaySettings>,
     sessions: Arc<Sessions>,
     pub(super) pending: Arc<PendingCalls>,
+    pub(super) followed: Arc<FollowedRuns>,
     pub(super) offers: Offers,
     pub(super) watches: Arc<Watches>,
     /// The least severe level that any client wants to hear of.
@@ -114,6 +118,7 @@ impl GatewayServer {
             settings: Arc::new(settings),
             sessions: Arc::default(),
             pending: Arc::default(),
+            followed: Arc::default(),
             offers,
             watches: Arc::new(Watches::new(servers)),
             lowest: Arc::default(),
@@ -134,6 +139,7 @@ impl GatewayServer {
     pub async fn close(&self) {
         // A call that waits for its client would keep its session open.
         self.pending.clear();
+        self.followed.close().await;
         self.sessions.close().await;
     }
 
@@ -160,6 +166,26 @@ impl GatewayServer {
         self.sessions
             .get(&caller.key, &self.host.engine, terms)
             .await
+    }
+
+    /// Lets go of a plan that its client carried out itself and now wants to go on by itself.
+    async fn release_plan(
+        &self,
+        tool: PlanCall,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) {
+        let plan = request
+            .arguments
+            .as_ref()
+            .and_then(|args| args.get("planId"));
+        let plan = plan
+            .and_then(Value::as_str)
+            .and_then(|plan| plan.parse().ok());
+        if let (true, Some(plan)) = (tool.runs_plans(), plan) {
+            let caller = Caller::of(&self.host, context);
+            self.followed.release(&caller.key, &plan).await;
+        }
     }
 
     async fn call_offered(
@@ -199,6 +225,13 @@ impl GatewayServer {
             };
             let pending = self.pending.take(state, &request);
             return self.take_up(pending.ok_or_else(unknown)?, &request).await;
+        }
+        // What a server is told again is no step of a plan.
+        if request.state.is_none() && request.responses.is_none() {
+            let progress = progress_sink(context);
+            if let Some(answer) = self.call_as_step(&request, &progress).await {
+                return answer;
+            }
         }
         // A server that asked the client for something gets its answer with a call of its own.
         let input = ClientInput {
@@ -323,7 +356,8 @@ impl ServerHandler for GatewayServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if PlanCall::from_name(&request.name).is_some() {
+        if let Some(tool) = PlanCall::from_name(&request.name) {
+            self.release_plan(tool, &request, &context).await;
             return self.plans.call_tool(request, context).await;
         }
         let catalog = self.offered();

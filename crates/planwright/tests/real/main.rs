@@ -10,6 +10,7 @@ mod agent_examples;
 mod calls;
 mod conformance;
 mod crash;
+mod followed;
 mod gateway;
 mod http;
 mod inspector;
