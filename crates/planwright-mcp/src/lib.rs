@@ -21,7 +21,7 @@ mod subscription;
 mod task;
 mod tool;
 
-pub use gateway::{GatewayServer, GatewaySettings};
+pub use gateway::{GatewayServer, GatewaySettings, NameStyle};
 pub use http::{HttpAnswer, HttpCaller, HttpRefusal, HttpServer, MAX_BODY};
 pub use server::{Host, PlanServer, ServeError, serve_stdio};
 pub use step::{StepServer, StepTools};

@@ -23,6 +23,11 @@ pub(crate) fn prompts() -> Vec<Prompt> {
     ]
 }
 
+/// Returns whether a prompt of ours has this name.
+pub(crate) fn is_ours(name: &str) -> bool {
+    matches!(name, "plan" | "review")
+}
+
 /// The prompt of this name, or why there is none.
 pub(crate) fn get_prompt(
     name: &str,

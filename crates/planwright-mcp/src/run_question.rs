@@ -1,12 +1,12 @@
 //! What a run asks a person, and what their answer means for it.
 
-use crate::question::{Decision, MAX_MESSAGE, WIDTH, decision_form, decision_of};
+use crate::question::{Decision, KEY, MAX_MESSAGE, WIDTH, decision_form, decision_of};
 use planwright_core::briefing::{RenderOptions, render_call};
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::run::{Asked, AskedCall, Reply, Run, Shown, StepState};
+use planwright_core::run::{Asked, AskedCall, Question, Reply, Run, Shown, StepState};
 use planwright_core::text::escape_invisible;
 use planwright_engine::{Engine, RunCommand, read_value};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
@@ -17,6 +17,8 @@ use std::fmt::Write as _;
 #[derive(Debug, Clone)]
 pub(crate) struct RunQuestion {
     pub(crate) form: ElicitRequestParams,
+    /// What a tool asks at the same time.
+    also: Vec<ElicitRequestParams>,
     /// The run that asks: that of a sub-plan perhaps.
     pub(crate) run: RunId,
     /// The plan and the run that go on once this is decided.
@@ -33,8 +35,20 @@ enum About {
     Input(Box<Asked>),
 }
 
-/// The first question that a run waits with. Nothing if no client can ask it.
+/// The first question that a run waits with. Nothing if no client can ask it, or it asks more than one
+/// thing.
 pub(crate) async fn find_question(
+    engine: &Engine,
+    run: &Run,
+    agent: &Principal,
+) -> Option<RunQuestion> {
+    let question = find_questions(engine, run, agent).await?;
+    question.also.is_empty().then_some(question)
+}
+
+/// The first question that a run waits with, and what is asked at the same time. Nothing if no client
+/// can ask it.
+pub(crate) async fn find_questions(
     engine: &Engine,
     run: &Run,
     agent: &Principal,
@@ -42,6 +56,7 @@ pub(crate) async fn find_question(
     let ix = run.waiting().next()?;
     let asks = |form, about| RunQuestion {
         form,
+        also: Vec::new(),
         run: run.id().clone(),
         plan: run.plan().id().clone(),
         top: run.id().clone(),
@@ -60,14 +75,19 @@ pub(crate) async fn find_question(
             Some(asks(form, About::Consent(run.start().digest)))
         }
         StepState::AwaitingInput { asked, .. } => {
-            let form = input_form(asked)?;
-            Some(asks(form, About::Input(asked.clone())))
+            let forms = asked.questions.iter().map(input_form);
+            let mut forms = forms.collect::<Option<Vec<_>>>()?.into_iter();
+            let form = forms.next()?;
+            Some(RunQuestion {
+                also: forms.collect(),
+                ..asks(form, About::Input(asked.clone()))
+            })
         }
         StepState::AwaitingPlan { run: child, .. } => {
             let plan = engine.journals().plan_of_run(child).await.ok()?;
             let (review, _) = engine.plans().load_review(&plan).await.ok()?;
             let (child, _) = engine.runs().load_run(child, &review).await.ok()?;
-            let question = Box::pin(find_question(engine, &child, agent)).await?;
+            let question = Box::pin(find_questions(engine, &child, agent)).await?;
             Some(RunQuestion {
                 plan: run.plan().id().clone(),
                 top: run.id().clone(),
@@ -78,12 +98,8 @@ pub(crate) async fn find_question(
     }
 }
 
-/// The form for what a step or a tool wants to know. Nothing if it asks more than one thing, or asks
-/// at an address.
-fn input_form(asked: &Asked) -> Option<ElicitRequestParams> {
-    let [question] = asked.questions.as_slice() else {
-        return None;
-    };
+/// The form for what a step or a tool wants to know. Nothing if it asks at an address.
+fn input_form(question: &Question) -> Option<ElicitRequestParams> {
     if question.url.is_some() {
         return None;
     }
@@ -163,14 +179,36 @@ impl RunQuestion {
         format!("{}/{}/{digest}", self.run, self.step)
     }
 
+    /// Returns whether a tool asks, and not we.
+    pub(crate) fn is_of_tool(&self) -> bool {
+        matches!(self.about, About::Input(_))
+    }
+
+    /// What is asked, each under its key: a tool knows its questions by its own.
+    pub(crate) fn forms(&self) -> Vec<(String, ElicitRequestParams)> {
+        let forms = std::iter::once(&self.form).chain(&self.also).cloned();
+        match &self.about {
+            About::Consent(_) => forms.map(|form| (KEY.to_owned(), form)).collect(),
+            About::Input(asked) => {
+                let keys = asked.questions.iter().map(|question| question.key.clone());
+                keys.zip(forms).collect()
+            }
+        }
+    }
+
     /// What the answer orders the run to do. Everything but a clear yes is a no.
     pub(crate) fn command(&self, result: &ElicitResult, by: &Principal) -> RunCommand {
+        self.command_of(std::slice::from_ref(result), by)
+    }
+
+    /// What the answers to all forms order the run to do.
+    pub(crate) fn command_of(&self, results: &[ElicitResult], by: &Principal) -> RunCommand {
         let step = self.step.clone();
         let by = by.clone();
         match &self.about {
             About::Consent(digest) => {
                 let shown = Shown::Digest(*digest).into();
-                match decision_of(result) {
+                match results.first().map_or(Decision::Unclear, decision_of) {
                     Decision::Approve => RunCommand::Approve {
                         step,
                         by,
@@ -195,7 +233,7 @@ impl RunQuestion {
                 step,
                 by,
                 question: asked.digest(),
-                replies: vec![reply_of(result)],
+                replies: results.iter().map(reply_of).collect(),
             },
         }
     }

@@ -29,6 +29,9 @@ const AFTER_QUESTION: Duration = Duration::from_secs(10);
 const MAX_ROUNDS: usize = 3;
 /// The metadata field in which servers find the idempotency key.
 const KEY_META: &str = "planwright/idempotencyKey";
+/// Those in which modern servers find what a client can be asked for, and wants to be told.
+pub(super) const CAPABILITIES_META: &str = "io.modelcontextprotocol/clientCapabilities";
+const LOG_LEVEL_META: &str = "io.modelcontextprotocol/logLevel";
 
 /// Makes the call on the server's connection, which is opened if need be.
 pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, call: Call) -> Outcome {
@@ -42,7 +45,9 @@ pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, call: Call) 
             ),
         )
     })?;
-    let mut given = call.answered.last().map(Given::of).unwrap_or_default();
+    let answered = call.answered.last().map(Given::of);
+    let from_client = answered.is_none();
+    let mut given = answered.unwrap_or_else(|| Given::by_client(&call));
     let mut resent = false;
     let mut forgotten = false;
     let mut rounds = 0;
@@ -76,7 +81,9 @@ pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, call: Call) 
             }
             // It is asked from the beginning, and told again what a person said to the same
             // questions.
-            Exchange::Forgotten(_) if !forgotten => (forgotten, given) = (true, Given::default()),
+            Exchange::Forgotten(_) if !forgotten && !from_client => {
+                (forgotten, given) = (true, Given::default());
+            }
             Exchange::Forgotten(error) => return Err(error),
             Exchange::NotSent(_) if !resent => resent = true,
             Exchange::NotSent(reason) => return Err(unavailable(&server, &reason)),
@@ -97,6 +104,16 @@ impl Given {
         Self {
             responses: questions::responses(answered),
             state: answered.asked.state.clone(),
+        }
+    }
+
+    /// What the client of the gateway says to what the server asked it for.
+    fn by_client(call: &Call) -> Self {
+        let input = call.client.as_ref().map(|client| client.input());
+        let input = input.unwrap_or_default();
+        Self {
+            responses: input.responses.into_iter().collect(),
+            state: input.state,
         }
     }
 }
@@ -153,7 +170,7 @@ async fn exchange(
     let ticket = connection.wire.begin(call, tool.is_read_only());
     let sending = connection.peer.send_request_with_option(
         ClientRequest::CallToolRequest(CallToolRequest::new(params(connection, call, given))),
-        PeerRequestOptions::no_options().with_meta(meta(call)),
+        PeerRequestOptions::no_options().with_meta(meta(connection, call)),
     );
     let sent = tokio::select! {
         biased;
@@ -193,7 +210,7 @@ async fn exchange(
                 ticket.was_answered();
                 return Exchange::Forgotten(refusal(error));
             }
-            settle_exchange(server, connection, tool, &ticket, &call.answer, *answer).await
+            settle_exchange(server, connection, tool, &ticket, call, *answer).await
         }
         Waited::TooLarge => Exchange::Done(Err(too_large("the answer is too large"))),
         Waited::Broken => broken(connection, &ticket).await,
@@ -300,7 +317,7 @@ fn params(connection: &Connection, call: &Call, given: &Given) -> CallToolReques
     params
 }
 
-fn meta(call: &Call) -> RequestMetaObject {
+fn meta(connection: &Connection, call: &Call) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
     meta.insert(
         KEY_META.to_owned(),
@@ -308,6 +325,18 @@ fn meta(call: &Call) -> RequestMetaObject {
     );
     if let Some(place) = &call.trace {
         meta.insert("traceparent".to_owned(), Value::String(place.to_string()));
+    }
+    if let Some(client) = call
+        .client
+        .as_ref()
+        .filter(|_| connection.agreed.era == Era::Modern)
+    {
+        if let Some(capabilities) = client.input().capabilities {
+            meta.insert(CAPABILITIES_META.to_owned(), capabilities);
+        }
+        if let Some(level) = client.log_level() {
+            meta.insert(LOG_LEVEL_META.to_owned(), Value::String(level));
+        }
     }
     meta
 }

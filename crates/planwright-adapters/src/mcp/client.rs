@@ -3,15 +3,17 @@
 
 #![expect(deprecated, reason = "servers of the earlier era still ask for roots")]
 
+use super::options::PassedRequests;
 use super::wire::Wire;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientResult, ElicitationCapability, ErrorCode, ErrorData,
     FormElicitationCapability, Implementation, ListRootsResult, ProtocolVersion, RequestId, Root,
-    ServerNotification, ServerRequest, UrlElicitationCapability,
+    RootsCapabilities, SamplingCapability, ServerNotification, ServerRequest,
+    UrlElicitationCapability,
 };
 use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, Service};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,11 +21,38 @@ use std::sync::Arc;
 pub(super) struct Client {
     wire: Arc<Wire>,
     workspace: Option<PathBuf>,
+    passed: PassedRequests,
 }
 
+/// The key of a request that is asked alone.
+const ALONE: &str = "request";
+
 impl Client {
-    pub(super) fn new(wire: Arc<Wire>, workspace: Option<PathBuf>) -> Self {
-        Self { wire, workspace }
+    pub(super) fn new(wire: Arc<Wire>, workspace: Option<PathBuf>, passed: PassedRequests) -> Self {
+        Self {
+            wire,
+            workspace,
+            passed,
+        }
+    }
+
+    /// Has the client of the call answer, as only it can. Nothing if the call has no client that
+    /// does.
+    async fn pass_on(&self, during: Option<&RequestId>, request: Value) -> Option<Value> {
+        let client = self.wire.client(during)?;
+        let requests = Map::from_iter([(ALONE.to_owned(), request)]);
+        client.ask(requests).await?.remove(ALONE)
+    }
+
+    async fn roots(&self, during: Option<&RequestId>) -> ListRootsResult {
+        if self.passed.roots {
+            let asked = json!({ "method": "roots/list" });
+            let answer = self.pass_on(during, asked).await;
+            return answer
+                .and_then(|answer| serde_json::from_value(answer).ok())
+                .unwrap_or_else(|| ListRootsResult::new(Vec::new()));
+        }
+        ListRootsResult::new(self.workspace.as_deref().map(root).into_iter().collect())
     }
 
     fn elicited(
@@ -56,9 +85,18 @@ impl Service<RoleClient> for Client {
         };
         match request {
             ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
-            ServerRequest::ListRootsRequest(_) => Ok(ClientResult::ListRootsResult(
-                ListRootsResult::new(self.workspace.as_deref().map(root).into_iter().collect()),
-            )),
+            ServerRequest::ListRootsRequest(_) => {
+                Ok(ClientResult::ListRootsResult(self.roots(during).await))
+            }
+            ServerRequest::CreateMessageRequest(sample) if self.passed.sampling => {
+                let params = serde_json::to_value(&sample.params).unwrap_or_default();
+                let asked = json!({ "method": "sampling/createMessage", "params": params });
+                let answer = self.pass_on(during, asked).await;
+                let answer = answer.and_then(|answer| serde_json::from_value(answer).ok());
+                answer
+                    .map(|said| ClientResult::CreateMessageResult(Box::new(said)))
+                    .ok_or_else(not_offered)
+            }
             ServerRequest::ElicitRequest(elicit) => {
                 let params = serde_json::to_value(&elicit.params).map_err(|error| {
                     ErrorData::new(ErrorCode::INVALID_PARAMS, error.to_string(), None)
@@ -72,11 +110,7 @@ impl Service<RoleClient> for Client {
             ServerRequest::CustomRequest(custom) if custom.method == "elicitation/create" => {
                 self.elicited(during, &custom.params.unwrap_or_default())
             }
-            _ => Err(ErrorData::new(
-                ErrorCode::METHOD_NOT_FOUND,
-                "this client does not offer that",
-                None,
-            )),
+            _ => Err(not_offered()),
         }
     }
 
@@ -92,15 +126,26 @@ impl Service<RoleClient> for Client {
         let elicitation = ElicitationCapability::new()
             .with_form(FormElicitationCapability::default())
             .with_url(UrlElicitationCapability::default());
-        // Roots are not declared: servers confined to directories of their own would take ours
+        // Roots of our own are not declared: servers confined to directories of their own would take ours
         // instead.
         let mut capabilities = ClientCapabilities::default();
         capabilities.elicitation = Some(elicitation);
+        if self.passed.sampling {
+            capabilities.sampling = Some(SamplingCapability::default());
+        }
+        if self.passed.roots {
+            capabilities.roots = Some(RootsCapabilities::default());
+        }
         let itself = Implementation::new("planwright", env!("CARGO_PKG_VERSION"));
         let mut config = ClientConfig::new(capabilities, itself);
         config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
         config
     }
+}
+
+fn not_offered() -> ErrorData {
+    let words = "this client does not offer that";
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None)
 }
 
 fn root(directory: &Path) -> Root {

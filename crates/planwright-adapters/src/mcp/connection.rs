@@ -17,11 +17,12 @@ use rmcp::model::{
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RequestHandle, RunningService,
-    serve_client_with_lifecycle,
+    ServiceError, serve_client_with_lifecycle,
 };
 use serde_json::Value;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +45,8 @@ pub(super) struct Connection {
     _service: Service,
     /// Keeps the request for news of the tool list open.
     _listening: Option<RequestHandle<RoleClient>>,
+    /// Keeps those for news of single resources open, by their addresses.
+    watched: Mutex<BTreeMap<String, RequestHandle<RoleClient>>>,
 }
 
 /// The terms agreed with the server.
@@ -60,6 +63,37 @@ impl Connection {
         if let Some(reaped) = &self.reaped {
             reaped.cancelled().await;
         }
+    }
+
+    /// Asks a modern server to tell of changes of one resource, until it is not wanted any more.
+    pub(super) async fn watch(&self, uri: &str) -> Result<(), ServiceError> {
+        let filter = SubscriptionFilter::builder().resource_subscription(uri);
+        let handle = self.subscribe(filter.build()).await?;
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.insert(uri.to_owned(), handle);
+        Ok(())
+    }
+
+    pub(super) async fn unwatch(&self, uri: &str) -> Result<(), ServiceError> {
+        let handle = {
+            let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+            watched.remove(uri)
+        };
+        match handle {
+            Some(handle) => handle.cancel(None).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn subscribe(
+        &self,
+        filter: SubscriptionFilter,
+    ) -> Result<RequestHandle<RoleClient>, ServiceError> {
+        let params = SubscriptionsListenRequestParams::new(filter);
+        let request = SubscriptionsListenRequest::new(params);
+        let request = ClientRequest::SubscriptionsListenRequest(request);
+        let options = PeerRequestOptions::no_options();
+        self.peer.send_request_with_option(request, options).await
     }
 }
 
@@ -102,7 +136,8 @@ pub(super) async fn open(server: &Server) -> Result<Connection, String> {
 
 /// The error says why, and which era was learnt from the failure.
 async fn open_in(server: &Server, known: Option<Era>) -> Result<Connection, (String, Option<Era>)> {
-    let wire = Arc::new(Wire::default());
+    let news = server.news.clone();
+    let wire = Arc::new(Wire::telling(&server.spec.name, news));
     let mut guard = EndUnlessOpen(Arc::clone(&wire), false);
     let opened =
         tokio::time::timeout(server.spec.start_timeout, negotiate(server, &wire, known)).await;
@@ -139,7 +174,11 @@ async fn negotiate(
     wire: &Arc<Wire>,
     known: Option<Era>,
 ) -> Result<Connection, String> {
-    let client = Client::new(Arc::clone(wire), server.options.workspace.clone());
+    let client = Client::new(
+        Arc::clone(wire),
+        server.options.workspace.clone(),
+        server.options.passed,
+    );
     let patient = known == Some(Era::Modern);
     let mut reaped = None;
     let served = match &server.spec.transport {
@@ -168,7 +207,7 @@ async fn negotiate(
                 Arc::clone(wire),
                 started.reaped,
             );
-            let transport = FilteredTransport::new(lines, Arc::clone(wire), patient);
+            let transport = FilteredTransport::new(lines, Arc::clone(wire), patient, true);
             Box::pin(serve_client_with_lifecycle(
                 client,
                 transport,
@@ -181,6 +220,7 @@ async fn negotiate(
                 http::transport(url, headers, wire)?,
                 Arc::clone(wire),
                 true,
+                false,
             );
             Box::pin(serve_client_with_lifecycle(
                 client,
@@ -203,6 +243,7 @@ async fn negotiate(
         peer,
         _service: service,
         _listening: None,
+        watched: Mutex::default(),
     };
     server.list(&connection.peer).await?;
     connection._listening = listen(&connection).await;
@@ -246,26 +287,23 @@ fn agreed(service: &Service) -> Result<Agreed, String> {
     })
 }
 
-/// Modern servers tell of a changed tool list only those who asked. One that does not listen is no
+/// Modern servers tell of changed lists only those who asked. One that does not listen is no
 /// worse for it.
 async fn listen(connection: &Connection) -> Option<RequestHandle<RoleClient>> {
     let info = connection.peer.peer_info()?;
-    let tells = info
-        .capabilities
-        .tools
-        .as_ref()
-        .is_some_and(|tools| tools.list_changed == Some(true));
-    if connection.agreed.era == Era::Earlier || !tells {
+    let offered = &info.capabilities;
+    let tells = |changed: Option<bool>| (changed == Some(true)).then_some(true);
+    let mut filter = SubscriptionFilter::new();
+    let tools = offered.tools.as_ref();
+    filter.tools_list_changed = tools.and_then(|tools| tells(tools.list_changed));
+    let prompts = offered.prompts.as_ref();
+    filter.prompts_list_changed = prompts.and_then(|prompts| tells(prompts.list_changed));
+    let resources = offered.resources.as_ref();
+    filter.resources_list_changed = resources.and_then(|all| tells(all.list_changed));
+    if connection.agreed.era == Era::Earlier || filter == SubscriptionFilter::new() {
         return None;
     }
-    let filter = SubscriptionFilter::builder().tools_list_changed().build();
-    let request = SubscriptionsListenRequest::new(SubscriptionsListenRequestParams::new(filter));
-    let request = ClientRequest::SubscriptionsListenRequest(request);
-    connection
-        .peer
-        .send_request_with_option(request, PeerRequestOptions::no_options())
-        .await
-        .ok()
+    connection.subscribe(filter).await.ok()
 }
 
 /// An answer as plain JSON. What the machinery took it for does not matter.

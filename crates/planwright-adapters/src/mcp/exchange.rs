@@ -9,12 +9,13 @@ use super::server::Server;
 use super::wire::{End, Ticket};
 use planwright_core::run::{Asked, CallEffect, StepErrorCode};
 use planwright_core::tool::KnownTool;
-use planwright_engine::port::{AnswerSink, CallError, Outcome};
+use planwright_engine::port::{Call, CallError, Outcome};
 use reqwest::StatusCode;
 use rmcp::model::{ErrorCode, ErrorData, ServerResult};
 use rmcp::service::ServiceError;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
+use serde_json::json;
 use std::time::Duration;
 
 /// The time until the reason for a broken connection has to be known.
@@ -43,14 +44,14 @@ pub(super) async fn settle_exchange(
     connection: &Connection,
     tool: &KnownTool,
     ticket: &Ticket,
-    heard: &AnswerSink,
+    call: &Call,
     answer: RpcReply,
 ) -> Exchange {
     let error = match answer {
         Ok(Ok(result)) => {
             ticket.was_answered();
             let said = plain(result);
-            heard.take(&said);
+            call.answer.take(&said);
             return match answer::meaning(said, tool, &*server.options.artifacts).await {
                 Meaning::Done(outcome) => Exchange::Done(outcome),
                 Meaning::Asks(asked) => Exchange::Asks(asked),
@@ -62,7 +63,7 @@ pub(super) async fn settle_exchange(
     match error {
         ServiceError::McpError(error) => {
             ticket.was_answered();
-            answered_error(&error)
+            answered_error(&error, call)
         }
         ServiceError::TransportSend(error) => unsent(connection, ticket, &error).await,
         ServiceError::TransportClosed
@@ -75,7 +76,7 @@ pub(super) async fn settle_exchange(
 }
 
 /// The server answered with an error: trying again does not help.
-fn answered_error(error: &ErrorData) -> Exchange {
+fn answered_error(error: &ErrorData, call: &Call) -> Exchange {
     if error.code == MALFORMED {
         return Exchange::Done(Err(unusable("invalid_output", &error.message)));
     }
@@ -87,6 +88,8 @@ fn answered_error(error: &ErrorData) -> Exchange {
     {
         return Exchange::Asks(asked);
     }
+    // A client reads more from the error than a step needs.
+    call.answer.take(&json!({ "error": error }));
     Exchange::Done(Err(refusal(error)))
 }
 

@@ -15,6 +15,7 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
     StreamableHttpPostResponse,
 };
+use serde_json::Value;
 use sse_stream::{Sse, SseStream};
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error as _;
@@ -269,6 +270,7 @@ impl BoundedClient {
     ) -> BoxStream<'static, Result<Sse, SseError>> {
         let wire = Arc::clone(&self.wire);
         let bytes = bytes_of(response).map_err(|error| std::io::Error::other(chain(&error)));
+        let logged = (Arc::clone(&self.wire), id.clone());
         let mut size = EventSize::default();
         let bounded = bytes.and_then(move |chunk| {
             let fits = size.fits(&chunk);
@@ -281,8 +283,39 @@ impl BoundedClient {
                 Err(std::io::Error::other(HttpError::TooLarge))
             })
         });
-        SseStream::from_bytes_stream(bounded).boxed()
+        let (wire, during) = logged;
+        let events = SseStream::from_bytes_stream(bounded);
+        events
+            .filter(move |event| {
+                let taken = event
+                    .as_ref()
+                    .is_ok_and(|event| take_log(&wire, during.as_ref(), event));
+                futures::future::ready(!taken)
+            })
+            .boxed()
     }
+}
+
+/// Takes a message of the server's log: only the stream it came on says which call it is about.
+fn take_log(wire: &Wire, during: Option<&RequestId>, event: &Sse) -> bool {
+    const METHOD: &str = "notifications/message";
+    let (Some(id), Some(data)) = (during, &event.data) else {
+        return false;
+    };
+    if !data.contains(METHOD) || message::measure(data.as_bytes()).is_err() {
+        return false;
+    }
+    let Ok(said) = serde_json::from_str::<Value>(data) else {
+        return false;
+    };
+    if said["method"] != METHOD {
+        return false;
+    }
+    match wire.client(Some(id)) {
+        Some(client) => client.log(&said["params"]),
+        None => wire.ignore(),
+    }
+    true
 }
 
 /// Counts the bytes of the event that is being received.

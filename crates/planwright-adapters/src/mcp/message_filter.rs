@@ -5,6 +5,7 @@
 //! know `server/discover`, regardless of how it shows that, is taken for one of the earlier era.
 
 use super::wire::{End, Wire};
+use planwright_engine::port::ServerNews;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcError, JsonRpcResponse,
@@ -32,6 +33,8 @@ pub(super) struct FilteredTransport<T> {
     /// When a server that answered late is taken for one that speaks nothing but the modern way.
     late: Option<Instant>,
     patience: Option<Duration>,
+    /// Whether nothing says which call a message of the log is about.
+    is_pipe: bool,
 }
 
 struct Discover {
@@ -41,7 +44,7 @@ struct Discover {
 
 impl<T> FilteredTransport<T> {
     /// `patient` for a server that is known to be modern: it gets all the time it needs.
-    pub(super) fn new(inner: T, wire: Arc<Wire>, patient: bool) -> Self {
+    pub(super) fn new(inner: T, wire: Arc<Wire>, patient: bool, is_pipe: bool) -> Self {
         let patience = (!patient).then_some(DISCOVER_TIMEOUT);
         Self {
             inner,
@@ -50,6 +53,7 @@ impl<T> FilteredTransport<T> {
             given_up: None,
             late: None,
             patience,
+            is_pipe,
         }
     }
 
@@ -81,6 +85,25 @@ impl<T> FilteredTransport<T> {
             }
             ServerNotification::ToolListChangedNotification(_) => {
                 self.wire.list_changed.notify_one();
+            }
+            ServerNotification::PromptListChangedNotification(_) => {
+                self.wire.tell(ServerNews::Prompts);
+            }
+            ServerNotification::ResourceListChangedNotification(_) => {
+                self.wire.tell(ServerNews::Resources);
+            }
+            ServerNotification::ResourceUpdatedNotification(updated) => {
+                self.wire.tell(ServerNews::Resource {
+                    server: self.wire.server().to_owned(),
+                    uri: updated.params.uri,
+                });
+            }
+            ServerNotification::LoggingMessageNotification(message) if self.is_pipe => {
+                let client = self.wire.client(None);
+                match (client, serde_json::to_value(message.params)) {
+                    (Some(client), Ok(params)) => client.log(&params),
+                    _ => self.wire.ignore(),
+                }
             }
             _ => self.wire.ignore(),
         }

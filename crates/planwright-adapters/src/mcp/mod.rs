@@ -35,7 +35,7 @@ mod wire;
 
 pub use all_tools::AllTools;
 pub use hint_memory::hint_file;
-pub use options::McpOptions;
+pub use options::{McpOptions, PassedRequests};
 pub use report::{Connected, Era, RefusedTool, ServerState, ServerStatus};
 pub use servers::McpServers;
 pub use spec::{ServerSpec, Transport};

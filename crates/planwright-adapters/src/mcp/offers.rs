@@ -1,19 +1,29 @@
 //! What servers offer besides tools: resources, prompts and completions, passed on as they are.
 
-use super::McpServers;
+#![expect(
+    deprecated,
+    reason = "servers of the earlier era are told levels, and of watched resources"
+)]
+
+use super::call::CAPABILITIES_META;
 use super::connection::{Connection, plain};
 use super::server::Server;
-use planwright_engine::port::{BoxFuture, ServerError, ServerQuestion, Servers};
-use rmcp::model::{
-    ClientRequest, CompleteRequest, GetPromptRequest, GetPromptRequestParams, ListPromptsRequest,
-    ListResourceTemplatesRequest, ListResourcesRequest, PaginatedRequestParams,
-    ReadResourceRequest, ReadResourceRequestParams,
+use super::{Era, McpServers};
+use planwright_engine::port::{
+    BoxFuture, ClientInput, ServerError, ServerNews, ServerQuestion, Servers,
 };
-use rmcp::service::ServiceError;
+use rmcp::model::{
+    ClientRequest, CompleteRequest, GetPromptRequest, GetPromptRequestParams, InputResponses,
+    ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, PaginatedRequestParams,
+    ReadResourceRequest, ReadResourceRequestParams, RequestMetaObject, SetLevelRequest,
+    SetLevelRequestParams, SubscribeRequest, SubscribeRequestParams, UnsubscribeRequest,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::{PeerRequestOptions, ServiceError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 /// The time a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,6 +57,10 @@ impl Servers for McpServers {
     fn changes(&self) -> watch::Receiver<u64> {
         self.subscribe_changes()
     }
+
+    fn news(&self) -> broadcast::Receiver<ServerNews> {
+        self.subscribe_news()
+    }
 }
 
 async fn ask(server: &Arc<Server>, question: ServerQuestion) -> Result<Value, ServerError> {
@@ -61,26 +75,87 @@ async fn ask(server: &Arc<Server>, question: ServerQuestion) -> Result<Value, Se
             list(&connection, "resourceTemplates", resource_templates).await
         }
         ServerQuestion::Prompts => list(&connection, "prompts", prompts).await,
-        ServerQuestion::Resource(uri) => {
-            let params = ReadResourceRequestParams::new(uri);
-            let request = ReadResourceRequest::new(params);
-            send(&connection, ClientRequest::ReadResourceRequest(request)).await
+        ServerQuestion::Resource { uri, input } => {
+            let mut params = ReadResourceRequestParams::new(uri);
+            let meta = take_input(&connection, input, |responses, state| {
+                params.input_responses = responses;
+                params.request_state = state;
+            });
+            let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+            send_with(&connection, request, meta).await
         }
-        ServerQuestion::Prompt { name, arguments } => {
-            let params = GetPromptRequestParams::new(name).with_arguments(arguments);
-            let request = GetPromptRequest::new(params);
-            send(&connection, ClientRequest::GetPromptRequest(request)).await
+        ServerQuestion::Prompt {
+            name,
+            arguments,
+            input,
+        } => {
+            let mut params = GetPromptRequestParams::new(name).with_arguments(arguments);
+            let meta = take_input(&connection, input, |responses, state| {
+                params.input_responses = responses;
+                params.request_state = state;
+            });
+            let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+            send_with(&connection, request, meta).await
         }
         ServerQuestion::Completion(params) => {
             let unreadable = |error: serde_json::Error| ServerError::Refused {
                 code: rmcp::model::ErrorCode::INVALID_PARAMS.0,
                 message: error.to_string(),
+                data: None,
             };
             let params = serde_json::from_value(params).map_err(unreadable)?;
             let request = CompleteRequest::new(params);
             send(&connection, ClientRequest::CompleteRequest(request)).await
         }
+        ServerQuestion::LogLevel(level) => {
+            let Ok(level) = serde_json::from_value(json!(level)) else {
+                return Err(ServerError::NotOffered);
+            };
+            // A modern server is told with each call.
+            if connection.agreed.era == Era::Modern {
+                return Ok(Value::Null);
+            }
+            let request = SetLevelRequest::new(SetLevelRequestParams::new(level));
+            send(&connection, ClientRequest::SetLevelRequest(request)).await
+        }
+        ServerQuestion::Watch(uri) if connection.agreed.era == Era::Modern => {
+            let watched = connection.watch(&uri).await;
+            watched.map(|()| Value::Null).map_err(unanswered)
+        }
+        ServerQuestion::Unwatch(uri) if connection.agreed.era == Era::Modern => {
+            let unwatched = connection.unwatch(&uri).await;
+            unwatched.map(|()| Value::Null).map_err(unanswered)
+        }
+        ServerQuestion::Watch(uri) => {
+            let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
+            send(&connection, ClientRequest::SubscribeRequest(request)).await
+        }
+        ServerQuestion::Unwatch(uri) => {
+            let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
+            send(&connection, ClientRequest::UnsubscribeRequest(request)).await
+        }
     }
+}
+
+/// Hands over what a client said before, to a server that can ask for it, and says what the client
+/// can be asked for.
+fn take_input(
+    connection: &Connection,
+    input: ClientInput,
+    hand_over: impl FnOnce(Option<InputResponses>, Option<String>),
+) -> RequestMetaObject {
+    let mut meta = RequestMetaObject::new();
+    if connection.agreed.era == Era::Modern {
+        let responses: InputResponses = input.responses.into_iter().collect();
+        hand_over(
+            Some(responses).filter(|responses| !responses.is_empty()),
+            input.state,
+        );
+        if let Some(capabilities) = input.capabilities {
+            meta.insert(CAPABILITIES_META.to_owned(), capabilities);
+        }
+    }
+    meta
 }
 
 fn offers(connection: &Connection, question: &ServerQuestion) -> bool {
@@ -91,9 +166,14 @@ fn offers(connection: &Connection, question: &ServerQuestion) -> bool {
     match question {
         ServerQuestion::Resources
         | ServerQuestion::ResourceTemplates
-        | ServerQuestion::Resource(_) => capabilities.resources.is_some(),
+        | ServerQuestion::Resource { .. } => capabilities.resources.is_some(),
         ServerQuestion::Prompts | ServerQuestion::Prompt { .. } => capabilities.prompts.is_some(),
         ServerQuestion::Completion(_) => capabilities.completions.is_some(),
+        ServerQuestion::LogLevel(_) => capabilities.logging.is_some(),
+        ServerQuestion::Watch(_) | ServerQuestion::Unwatch(_) => capabilities
+            .resources
+            .as_ref()
+            .is_some_and(|resources| resources.subscribe == Some(true)),
     }
 }
 
@@ -146,14 +226,27 @@ async fn list(
 }
 
 async fn send(connection: &Connection, request: ClientRequest) -> Result<Value, ServerError> {
-    match connection.peer.send_request(request).await {
-        Ok(result) => Ok(plain(result)),
-        Err(ServiceError::McpError(error)) => Err(ServerError::Refused {
+    send_with(connection, request, RequestMetaObject::new()).await
+}
+
+async fn send_with(
+    connection: &Connection,
+    request: ClientRequest,
+    meta: RequestMetaObject,
+) -> Result<Value, ServerError> {
+    let options = PeerRequestOptions::no_options().with_meta(meta);
+    let sent = connection.peer.send_request_with_option(request, options);
+    let handle = sent.await.map_err(unanswered)?;
+    handle.await_response().await.map(plain).map_err(unanswered)
+}
+
+fn unanswered(error: ServiceError) -> ServerError {
+    match error {
+        ServiceError::McpError(error) => ServerError::Refused {
             code: error.code.0,
             message: super::answer::shortened(&error.message),
-        }),
-        Err(error) => Err(ServerError::Unavailable(super::answer::shortened(
-            &error.to_string(),
-        ))),
+            data: error.data,
+        },
+        error => ServerError::Unavailable(super::answer::shortened(&error.to_string())),
     }
 }

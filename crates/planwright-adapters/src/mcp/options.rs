@@ -29,6 +29,19 @@ pub struct McpOptions {
     /// The directory in which the hints of tools are remembered, outside every workspace; `None`:
     /// they are believed as they come.
     pub hints: Option<PathBuf>,
+    /// What servers of the earlier era are told that they may ask the clients of the gateway for.
+    pub passed: PassedRequests,
+}
+
+/// Requests of servers that are passed on to the client that made a call, and are never answered
+/// for it. Modern servers are told with each call what its client can be asked for; those of the
+/// earlier era are told once, for all calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PassedRequests {
+    /// What the model of the client would say.
+    pub sampling: bool,
+    /// The directories that the client works in.
+    pub roots: bool,
 }
 
 impl McpOptions {
@@ -42,6 +55,7 @@ impl McpOptions {
             redaction: Redaction::default(),
             children: Children::default(),
             hints: None,
+            passed: PassedRequests::default(),
         }
     }
 }

@@ -12,11 +12,12 @@ use super::{Connected, Era, McpOptions, RefusedTool, ServerSpec, ServerState, Se
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use planwright_core::tool::{KnownTool, ToolDefinition, ToolName};
+use planwright_engine::port::ServerNews;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::task::AbortHandle;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(250);
@@ -41,6 +42,8 @@ pub(super) struct Server {
     pub(super) log: StderrLog,
     /// Counts the changes of all servers' tools.
     changes: Arc<watch::Sender<u64>>,
+    /// What all servers tell by themselves.
+    pub(super) news: broadcast::Sender<ServerNews>,
     slot: Mutex<Slot>,
     era: EraMemory,
     /// As last listed. They stay known while the server is down: a plan that names them is no worse
@@ -79,6 +82,7 @@ impl Server {
         spec: ServerSpec,
         options: Arc<McpOptions>,
         changes: Arc<watch::Sender<u64>>,
+        news: broadcast::Sender<ServerNews>,
     ) -> Self {
         Self {
             log: StderrLog::new(&options.logs, &spec.name, options.redaction.clone())
@@ -87,6 +91,7 @@ impl Server {
             spec,
             options,
             changes,
+            news,
             slot: Mutex::default(),
             table: Mutex::default(),
             listed: AtomicBool::new(false),
@@ -100,7 +105,12 @@ impl Server {
         let options = Arc::clone(&self.options);
         Self {
             log: self.log.clone(),
-            ..Self::new(self.spec.clone(), options, Arc::default())
+            ..Self::new(
+                self.spec.clone(),
+                options,
+                Arc::default(),
+                self.news.clone(),
+            )
         }
     }
 

@@ -6,10 +6,13 @@ use crate::toolbox::{BuildToolboxError, check_args};
 use futures::future;
 use planwright_core::id::RunId;
 use planwright_core::tool::{Catalog, ToolName};
-use planwright_engine::port::{BoxFuture, Call, CallError, Outcome, Tools};
+use planwright_engine::port::{BoxFuture, Call, CallError, Outcome, ServerNews, Tools};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
+
+/// News that a listener may be behind with.
+const MAX_NEWS: usize = 256;
 
 /// The configured servers, each with at most one connection, or one per run. Cloning shares them.
 #[derive(Debug, Clone)]
@@ -22,6 +25,7 @@ struct Shared {
     /// Counts the changes of the servers' tools, to know when the catalog is out of date.
     changes: Arc<watch::Sender<u64>>,
     catalog: Mutex<(u64, Catalog)>,
+    news: broadcast::Sender<ServerNews>,
 }
 
 impl McpServers {
@@ -38,6 +42,7 @@ impl McpServers {
         }
         let options = Arc::new(options);
         let changes = Arc::<watch::Sender<u64>>::default();
+        let (news, _) = broadcast::channel(MAX_NEWS);
         let servers = specs
             .into_iter()
             .map(|spec| {
@@ -45,6 +50,7 @@ impl McpServers {
                     spec,
                     Arc::clone(&options),
                     Arc::clone(&changes),
+                    news.clone(),
                 ))
             })
             .collect();
@@ -53,6 +59,7 @@ impl McpServers {
             options,
             changes,
             catalog: Mutex::default(),
+            news,
         })))
     }
 
@@ -160,6 +167,10 @@ impl McpServers {
     /// Told of every change of any server's tools.
     pub(super) fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
+    }
+
+    pub(super) fn subscribe_news(&self) -> broadcast::Receiver<ServerNews> {
+        self.0.news.subscribe()
     }
 
     /// Counts the changes of any server's tools.

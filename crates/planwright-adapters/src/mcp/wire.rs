@@ -5,7 +5,7 @@
 
 use super::questions;
 use planwright_core::run::{Answered, Question};
-use planwright_engine::port::{Call, Progress, ProgressSink};
+use planwright_engine::port::{Call, CallClient, Progress, ProgressSink, ServerNews};
 use rmcp::model::{
     ElicitResult, ElicitationAction, NumberOrString, ProgressNotificationParam, ProgressToken,
     RequestId,
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 
 /// The shortest time between two reports of a call's progress.
@@ -60,6 +60,10 @@ pub(super) struct Wire {
     ignored: AtomicU64,
     /// `true` if any call was ever answered.
     useful: AtomicBool,
+    /// The name of the server.
+    server: String,
+    /// Where its news go.
+    news: Option<broadcast::Sender<ServerNews>>,
     state: Mutex<State>,
 }
 
@@ -80,6 +84,7 @@ struct InFlight {
     token: Option<ProgressToken>,
     read_only: bool,
     progress: ProgressSink,
+    client: Option<Arc<dyn CallClient>>,
     reported_at: Option<Instant>,
     answered: Vec<Answered>,
     asked: Vec<Question>,
@@ -88,6 +93,27 @@ struct InFlight {
 }
 
 impl Wire {
+    /// A wire whose server's news are told.
+    pub(super) fn telling(server: &str, news: broadcast::Sender<ServerNews>) -> Self {
+        Self {
+            server: server.to_owned(),
+            news: Some(news),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Passes on what the server tells by itself.
+    pub(super) fn tell(&self, news: ServerNews) {
+        // Without a listener there is nobody to tell.
+        if let Some(listeners) = &self.news {
+            drop(listeners.send(news));
+        }
+    }
+
     /// Ends the connection. Only the first reason counts.
     pub(super) fn end(&self, end: End) {
         self.end.get_or_init(|| end);
@@ -158,6 +184,7 @@ impl Wire {
             token: None,
             read_only,
             progress: call.progress.clone(),
+            client: call.client.clone(),
             reported_at: None,
             answered: call.answered.clone(),
             asked: Vec::new(),
@@ -176,7 +203,7 @@ impl Wire {
         }
     }
 
-    /// Passes progress on to the call it belongs to, not too often.
+    /// Passes progress on to the call it belongs to, not too often. A client counts for itself.
     pub(super) fn progressed(&self, progress: ProgressNotificationParam) {
         let now = Instant::now();
         let mut state = self.state();
@@ -185,9 +212,10 @@ impl Wire {
             .values_mut()
             .find(|call| call.token.as_ref() == Some(&progress.progress_token));
         let Some(call) = due.filter(|call| {
-            call.reported_at
-                .is_none_or(|at| now.duration_since(at) >= PROGRESS_INTERVAL)
-                && progress.progress.is_finite()
+            let is_due = call
+                .reported_at
+                .is_none_or(|at| now.duration_since(at) >= PROGRESS_INTERVAL);
+            (is_due || call.client.is_some()) && progress.progress.is_finite()
         }) else {
             drop(state);
             return self.ignore();
@@ -236,6 +264,11 @@ impl Wire {
             asking.has_asked.cancel();
         }
         Some(ElicitResult::new(ElicitationAction::Cancel))
+    }
+
+    /// The client of the call during which the server asks or tells something.
+    pub(super) fn client(&self, during: Option<&RequestId>) -> Option<Arc<dyn CallClient>> {
+        self.state().asking(during)?.client.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -24,5 +24,6 @@ pub fn first(tool: &str, args: Value) -> Call {
         progress: ProgressSink::default(),
         trace: None,
         answer: AnswerSink::default(),
+        client: None,
     }
 }

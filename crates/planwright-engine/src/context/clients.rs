@@ -1,7 +1,7 @@
 //! Clients of the gateway that wait for their session to begin, and the calls whose answers they
 //! want as the server gave them.
 
-use crate::port::{AnswerSink, BoxFuture, ProgressSink};
+use crate::port::{AnswerSink, BoxFuture, CallClient, ProgressSink};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::model::WantedCall;
 use planwright_core::run::{AgentCall, ClientTerms, StepError};
@@ -38,6 +38,7 @@ pub(crate) trait ClientCalls: Send + Sync + fmt::Debug {
 pub(crate) struct ClientEars {
     pub(crate) answer: AnswerSink,
     pub(crate) progress: ProgressSink,
+    pub(crate) client: Option<Arc<dyn CallClient>>,
 }
 
 /// The session of a client, which ends when this is dropped.

@@ -337,6 +337,7 @@ impl RunLoop {
             progress: progress.and(ears.progress),
             trace: None,
             answer: ears.answer,
+            client: ears.client,
         };
         self.met.remove(&step);
         self.batch.calls.push(Prepared {

@@ -3,6 +3,7 @@
 
 mod answers;
 mod artifacts;
+mod call_client;
 mod clock;
 mod error_kind;
 mod executor;
@@ -22,6 +23,7 @@ pub use answers::{
     ANSWER_LIFE, Answers, Asking, Claim, MAX_ANSWERS, MAX_DECISIONS, RequestClaim, says_more,
 };
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
+pub use call_client::CallClient;
 pub use clock::{Clock, Ids};
 pub use executor::{DelegateError, Delegated, Delegation, Executors, Gateway, GatewayTool};
 pub use leftovers::{Leftovers, StillRunning};
@@ -32,7 +34,7 @@ pub use retention_store::{
     Removed, RetainError, RetentionStore, RetentionTurn, SealCursor, SealedJournal,
 };
 pub use secrets::{SecretError, Secrets};
-pub use servers::{ServerError, ServerQuestion, Servers};
+pub use servers::{ClientInput, ServerError, ServerNews, ServerQuestion, Servers};
 pub(crate) use store::failed_for_good;
 pub use store::{
     AcquireError, Append, AppendError, Brought, Changes, FeedOf, Journal, Lease, LeaseRule, Leases,

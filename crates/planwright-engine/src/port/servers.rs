@@ -3,9 +3,9 @@
 use super::BoxFuture;
 use serde_json::{Map, Value};
 use std::fmt;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
-/// A question to one server that changes nothing. Answers are as the protocol has them.
+/// A question to one server that changes nothing in the world. Answers are as the protocol has them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerQuestion {
     /// The resources it lists.
@@ -13,7 +13,12 @@ pub enum ServerQuestion {
     /// The templates of addresses it lists.
     ResourceTemplates,
     /// What is at this address.
-    Resource(String),
+    Resource {
+        /// The address.
+        uri: String,
+        /// What the client answered to questions about it, and can be asked.
+        input: ClientInput,
+    },
     /// The prompts it lists.
     Prompts,
     /// One prompt, with its arguments.
@@ -22,13 +27,48 @@ pub enum ServerQuestion {
         name: String,
         /// The values of its parameters.
         arguments: Map<String, Value>,
+        /// What the client answered to questions about it, and can be asked.
+        input: ClientInput,
     },
     /// How a value that a person types may go on: the parameters of `completion/complete`.
     Completion(Value),
+    /// The level of the messages that clients want to hear.
+    LogLevel(String),
+    /// Tell of changes of what is at this address.
+    Watch(String),
+    /// Tell of them no more.
+    Unwatch(String),
+}
+
+/// What the client of the gateway has to say to a server that wants more than it was told.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ClientInput {
+    /// What the client can be asked for, as it declares it.
+    pub capabilities: Option<Value>,
+    /// Its answers, by the keys of the questions.
+    pub responses: Map<String, Value>,
+    /// The server's own note about what it asked.
+    pub state: Option<String>,
+}
+
+/// What servers tell by themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerNews {
+    /// A server has other prompts.
+    Prompts,
+    /// A server has other resources.
+    Resources,
+    /// What is at this address of this server changed.
+    Resource {
+        /// The name of the server.
+        server: String,
+        /// The address.
+        uri: String,
+    },
 }
 
 /// Why a server gave no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ServerError {
     /// There is no such server, or it does not offer that.
     #[error("the server does not offer that")]
@@ -40,6 +80,8 @@ pub enum ServerError {
         code: i32,
         /// The server's own words.
         message: String,
+        /// What it says besides.
+        data: Option<Value>,
     },
     /// The server cannot be reached, or did not answer in time.
     #[error("{0}")]
@@ -60,4 +102,7 @@ pub trait Servers: Send + Sync + fmt::Debug {
 
     /// Counts the changes of their lists of tools.
     fn changes(&self) -> watch::Receiver<u64>;
+
+    /// What they tell from now on.
+    fn news(&self) -> broadcast::Receiver<ServerNews>;
 }

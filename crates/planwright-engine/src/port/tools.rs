@@ -1,6 +1,6 @@
 //! Calling tools.
 
-use super::BoxFuture;
+use super::{BoxFuture, CallClient};
 use planwright_core::digest::Digest;
 use planwright_core::id::{AttemptNo, PlanId, RunId, StepId};
 use planwright_core::run::{Answered, Asked, CallEffect, StepErrorCode};
@@ -44,6 +44,8 @@ pub struct Call {
     pub trace: Option<TraceParent>,
     /// Given the server's own answer, for a client that wants it as it is.
     pub answer: AnswerSink,
+    /// The client that made the call through the gateway, if one did.
+    pub client: Option<Arc<dyn CallClient>>,
 }
 
 /// The values of the arguments may be secrets: only their names are shown.

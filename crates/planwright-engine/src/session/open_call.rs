@@ -3,7 +3,7 @@
 use crate::context::{ClientEars, ClientOutcome, ClientWork};
 use crate::engine::Engine;
 use crate::journal::load::LoadError;
-use crate::port::{AnswerSink, ProgressSink};
+use crate::port::{AnswerSink, CallClient, ProgressSink};
 use crate::run::undo::load_any_run;
 use planwright_core::id::RunId;
 use planwright_core::model::WantedCall;
@@ -25,6 +25,8 @@ pub struct WantedByClient {
     pub attended: bool,
     /// Told how far the call is.
     pub progress: ProgressSink,
+    /// The client, for what the server tells it and asks of it meanwhile.
+    pub client: Option<Arc<dyn CallClient>>,
 }
 
 /// What comes of a call.
@@ -65,7 +67,11 @@ impl ReceivedAnswer {
         let answer = AnswerSink::new(move |said| {
             *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(said.clone());
         });
-        ClientEars { answer, progress }
+        ClientEars {
+            answer,
+            progress,
+            client: None,
+        }
     }
 
     /// Takes the answer, without secrets.
@@ -107,7 +113,10 @@ impl OpenCall {
         };
         let run = run.clone();
         let answer = ReceivedAnswer::default();
-        let ears = answer.ears(wanted.progress);
+        let ears = ClientEars {
+            client: wanted.client,
+            ..answer.ears(wanted.progress)
+        };
         engine.context.clients.listen(&run, ears);
         Ok(Self {
             engine: engine.clone(),

@@ -36,6 +36,7 @@ fn wanted(tool: &str, args: Value, attended: bool) -> WantedByClient {
         tool: tool.to_owned(),
         args,
         attended,
+        client: None,
         progress: ProgressSink::default(),
     }
 }

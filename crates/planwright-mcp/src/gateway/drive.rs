@@ -1,162 +1,387 @@
 //! One call from the client's request to its result.
 
-use super::pending::PendingCall;
+#![expect(deprecated, reason = "messages of servers are passed on in both eras")]
+
+use super::link::{ClientAsks, Heard, LogWish, ask_by_requests, read_requests};
+use super::pending::{OpenQuestion, PendingCall};
 use super::server::GatewayServer;
 use crate::answer::Problem;
-use crate::question::{Channel, KEY, PATIENCE};
-use crate::run_question::{RunQuestion, find_question};
+use crate::caller::Caller;
+use crate::question::{Channel, PATIENCE};
+use crate::run_question::{RunQuestion, find_questions};
 use planwright_core::principal::Principal;
 use planwright_core::run::{Run, StepError, StepState};
 use planwright_core::tool::ToolName;
+use planwright_engine::port::ClientInput;
 use planwright_engine::{CallEvent, ClientAnswer, OpenCall, RunCommand};
+use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest,
-    InputRequests, InputRequiredResult, ResultType,
+    CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, ElicitRequest,
+    ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
+    ProgressNotificationParam, ProgressToken, ResultType,
 };
+use rmcp::service::{Peer, RoleServer};
 use serde_json::{Map, Value};
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
+
+/// How often a server may ask the client for something before it answers.
+const MAX_ROUNDS: usize = 10;
 
 /// A call on its way.
 pub(super) struct ClientRequest {
     pub(super) tool: ToolName,
     pub(super) args: Map<String, Value>,
-    pub(super) agent: Principal,
-    /// Who is asked.
-    pub(super) person: Option<Principal>,
-    /// Tells callers apart.
-    pub(super) key: String,
+    pub(super) caller: Caller,
+    /// How the person behind the client is asked.
     pub(super) channel: Channel,
+    /// What the client can be asked for.
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) log: LogWish,
     pub(super) cancelled: CancellationToken,
+    pub(super) peer: Peer<RoleServer>,
+    pub(super) progress: Option<ProgressToken>,
+    /// Questions are results of the request in the modern era, and requests in the earlier one.
+    pub(super) is_modern: bool,
+    /// What a modern client answered, and our word for the call it answers to.
+    pub(super) responses: Option<InputResponses>,
+    pub(super) state: Option<String>,
+}
+
+/// A call with what it has for its client.
+pub(super) struct AttendedCall {
+    call: Arc<OpenCall>,
+    heard: mpsc::Receiver<Heard>,
+    /// Goes on with the call, also while its client is asked: what the server waits for ends in time.
+    advancing: Option<JoinHandle<CallEvent>>,
+}
+
+impl Drop for AttendedCall {
+    fn drop(&mut self) {
+        if let Some(advancing) = self.advancing.take() {
+            advancing.abort();
+        }
+    }
+}
+
+impl fmt::Debug for AttendedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AttendedCall").field(&self.call).finish()
+    }
+}
+
+impl AttendedCall {
+    pub(super) fn new(call: OpenCall, heard: mpsc::Receiver<Heard>) -> Self {
+        Self {
+            call: Arc::new(call),
+            heard,
+            advancing: None,
+        }
+    }
+
+    /// Goes on until something of the client is wanted or the call ends or waits. What the server
+    /// tells meanwhile is passed on.
+    async fn advance(&mut self, request: &ClientRequest) -> Result<Event, Box<CallToolResult>> {
+        let Self {
+            call,
+            heard,
+            advancing,
+        } = self;
+        let going = advancing.get_or_insert_with(|| {
+            let call = Arc::clone(call);
+            tokio::spawn(async move { call.advance().await })
+        });
+        let event = loop {
+            tokio::select! {
+                biased;
+                () = request.cancelled.cancelled() => return Err(cancelled()),
+                Some(heard) = heard.recv() => {
+                    if let Some(asks) = request.tell(heard).await {
+                        return Ok(Event::AsksClient(asks));
+                    }
+                }
+                event = &mut *going => break event.map_err(|error| broken(&error))?,
+            }
+        };
+        *advancing = None;
+        // What was told before the end is heard before it.
+        while let Ok(heard) = heard.try_recv() {
+            drop(request.tell(heard).await);
+        }
+        Ok(match event {
+            CallEvent::Ended(answer) => Event::Ended(answer),
+            CallEvent::Asks(run) => Event::Waits(run),
+        })
+    }
+}
+
+impl ClientRequest {
+    /// Tells the client, or returns what it is asked.
+    async fn tell(&self, heard: Heard) -> Option<ClientAsks> {
+        let told = match heard {
+            Heard::Asks(asks) => return Some(asks),
+            Heard::Progress(progress) => {
+                let token = self.progress.clone()?;
+                let mut told = ProgressNotificationParam::new(token, progress.done);
+                told.total = progress.total;
+                told.message = progress.message;
+                self.peer.notify_progress(told).await
+            }
+            Heard::Log(message) => self.peer.notify_logging_message(*message).await,
+        };
+        if let Err(error) = told {
+            tracing::debug!(%error, "a client could not be told how its call goes");
+        }
+        None
+    }
+
+    /// The answers of a modern client in the order of the forms, if it gave all of them.
+    fn answers(&self, question: &RunQuestion) -> Option<Vec<ElicitResult>> {
+        let given = self.responses.as_ref()?;
+        let answers = question.forms().into_iter().map(|(key, _)| {
+            let answer = given.get(&key)?;
+            serde_json::from_value(answer.clone()).ok()
+        });
+        answers.collect()
+    }
+
+    /// Waits for something, unless the client gives up.
+    async fn unless_cancelled<T>(
+        &self,
+        waiting: impl Future<Output = T>,
+    ) -> Result<T, Box<CallToolResult>> {
+        tokio::select! {
+            biased;
+            () = self.cancelled.cancelled() => Err(cancelled()),
+            came = waiting => Ok(came),
+        }
+    }
+}
+
+fn broken(error: &JoinError) -> Box<CallToolResult> {
+    let next = "ask the user what happened before you make the call again";
+    Box::new(problem("outcome_unknown", &error.to_string(), next))
+}
+
+fn cancelled() -> Box<CallToolResult> {
+    let why = "the client cancelled the call";
+    Box::new(problem("cancelled", why, "nothing was left running"))
+}
+
+/// What a server wants of the client before it does anything: not what a person answers, but what
+/// the client's model says, or where it works.
+struct WantedInput {
+    requests: InputRequests,
+    state: Option<String>,
+}
+
+impl WantedInput {
+    fn of(answer: &ClientAnswer, capabilities: &ClientCapabilities) -> Option<Self> {
+        let said = answer.answer.as_ref()?;
+        if !has_failed(answer, "input_required") || said["resultType"] != "input_required" {
+            return None;
+        }
+        let requests = said["inputRequests"].as_object()?.clone();
+        Some(Self {
+            requests: read_requests(requests, capabilities)?,
+            state: said["requestState"].as_str().map(str::to_owned),
+        })
+    }
+}
+
+/// Returns whether the call ended with this error, and not with one that came after what was heard.
+fn has_failed(answer: &ClientAnswer, code: &str) -> bool {
+    let error = answer.outcome.as_ref().err();
+    error.is_some_and(|error| error.code.as_str() == code)
 }
 
 /// What came of going on with a call.
-enum Advanced {
-    Ended(Box<CallToolResult>),
-    /// The person behind the client has decided, and the call goes on.
-    Decided,
-    /// The question is the result of the request.
-    Asks(Box<Run>, Box<RunQuestion>),
+enum Event {
+    Ended(ClientAnswer),
+    /// Its run waits for a person.
+    Waits(Box<Run>),
+    AsksClient(ClientAsks),
 }
 
-/// Waits for something, unless the client gives up.
-async fn unless_cancelled<T>(
-    request: &ClientRequest,
-    waiting: impl Future<Output = T>,
-) -> Result<T, Box<CallToolResult>> {
-    tokio::select! {
-        biased;
-        () = request.cancelled.cancelled() => {
-            let why = "the client cancelled the call";
-            Err(Box::new(problem("cancelled", why, "nothing was left running")))
-        }
-        came = waiting => Ok(came),
-    }
+/// What is done about it.
+enum Advanced {
+    Ended(ClientAnswer),
+    Told(Box<CallToolResult>),
+    /// The client or its person has answered, and the call goes on.
+    Answered,
+    /// The question is the result of the request.
+    Asks(OpenQuestion, InputRequests),
 }
 
 impl GatewayServer {
     /// Goes on with a call until there is something to tell the client. A call that is given up is
     /// ended.
-    pub(super) async fn drive(&self, call: OpenCall, request: &ClientRequest) -> CallToolResponse {
+    pub(super) async fn drive(
+        &self,
+        mut call: AttendedCall,
+        request: &ClientRequest,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut rounds = 0;
         loop {
-            match self.advance(&call, request).await {
-                Ok(Advanced::Decided) => {}
-                Ok(Advanced::Ended(result)) => return (*result).into(),
-                Ok(Advanced::Asks(run, question)) => {
-                    return self.ask_as_result(call, run, *question, request);
+            match self.advance(&mut call, request).await {
+                Ok(Advanced::Answered) => {}
+                Ok(Advanced::Ended(answer)) => {
+                    let Some(wanted) = WantedInput::of(&answer, &request.capabilities) else {
+                        return self.result(answer, call.call.let_through());
+                    };
+                    if request.is_modern {
+                        let requests = Some(wanted.requests);
+                        return Ok(InputRequiredResult::new(requests, wanted.state).into());
+                    }
+                    rounds += 1;
+                    let asking = ask_by_requests(&request.peer, wanted.requests);
+                    let answers = match request.unless_cancelled(asking).await {
+                        Ok(Some(answers)) if rounds <= MAX_ROUNDS => answers,
+                        Ok(_) => return self.result(answer, call.call.let_through()),
+                        Err(refused) => return Ok((*refused).into()),
+                    };
+                    let input = ClientInput {
+                        capabilities: None,
+                        responses: answers,
+                        state: wanted.state,
+                    };
+                    call = match self.begin(request, input).await {
+                        Ok(call) => call,
+                        Err(refused) => return Ok((*refused).into()),
+                    };
+                }
+                Ok(Advanced::Told(result)) => return Ok((*result).into()),
+                Ok(Advanced::Asks(question, forms)) => {
+                    return Ok(self.ask_as_result(call, question, forms, request));
                 }
                 Err(refused) => {
-                    self.stop(&call, &request.agent).await;
-                    return (*refused).into();
+                    self.stop(&call.call, &request.caller.principal).await;
+                    return Ok((*refused).into());
                 }
             }
         }
     }
 
-    /// Goes on until the call ends or waits for a person, who is asked where the client is.
+    /// Goes on until the call ends or waits for the client or its person, who are asked where they
+    /// are.
     async fn advance(
         &self,
-        call: &OpenCall,
+        call: &mut AttendedCall,
         request: &ClientRequest,
     ) -> Result<Advanced, Box<CallToolResult>> {
-        let run = match unless_cancelled(request, call.advance()).await? {
-            CallEvent::Ended(answer) => {
-                return Ok(Advanced::Ended(Box::new(
-                    self.result(answer, call.let_through()),
-                )));
+        let run = match call.advance(request).await? {
+            Event::Ended(answer) => return Ok(Advanced::Ended(answer)),
+            Event::AsksClient(asks) if request.is_modern => {
+                let forms = asks.requests.clone();
+                return Ok(Advanced::Asks(OpenQuestion::Client(asks), forms));
             }
-            CallEvent::Asks(run) => run,
+            Event::AsksClient(asks) => {
+                let asking = ask_by_requests(&request.peer, asks.requests);
+                // Without an answer the server is told that there is none.
+                if let Some(answers) = request.unless_cancelled(asking).await? {
+                    drop(asks.answers.send(answers));
+                }
+                return Ok(Advanced::Answered);
+            }
+            Event::Waits(run) => run,
         };
         if let Some(unknown) = unknown_outcome(&run) {
-            return Ok(Advanced::Ended(Box::new(unknown)));
+            return Ok(Advanced::Told(Box::new(unknown)));
         }
         let needs_person = |why: &str| Box::new(problem("needs_person", why, NEXT_PLAN));
-        let question = find_question(&self.host.engine, &run, &request.agent).await;
+        let agent = &request.caller.principal;
+        let question = find_questions(&self.host.engine, &run, agent).await;
         let question =
             question.ok_or_else(|| needs_person("the call asks what no client can ask"))?;
         match &request.channel {
             Channel::Request(peer) => {
-                let form = question.form.clone();
-                let asking = peer.create_elicitation_with_timeout(form, Some(PATIENCE));
-                // A yes that comes after the client gave up is for nothing.
-                let answer = unless_cancelled(request, asking).await?;
-                let answer = answer.map_err(|error| {
-                    tracing::warn!(%error, "the client did not ask its person");
-                    needs_person("the client did not ask")
-                })?;
-                self.decide(&question, &answer, request).await?;
-                Ok(Advanced::Decided)
+                let mut answers = Vec::new();
+                for (_, form) in question.forms() {
+                    let asking = peer.create_elicitation_with_timeout(form, Some(PATIENCE));
+                    // A yes that comes after the client gave up is for nothing.
+                    let answer = request.unless_cancelled(asking).await?;
+                    answers.push(answer.map_err(|error| {
+                        tracing::warn!(%error, "the client did not ask its person");
+                        needs_person("the client did not ask")
+                    })?);
+                }
+                self.decide(&question, &answers, request).await?;
+                Ok(Advanced::Answered)
             }
-            Channel::Result { .. } => Ok(Advanced::Asks(run, Box::new(question))),
+            Channel::Result { .. } => {
+                let forms = as_requests(&question);
+                Ok(Advanced::Asks(OpenQuestion::Run(run), forms))
+            }
             Channel::None => Err(needs_person("no person can be asked here")),
         }
     }
 
-    /// Takes up a call that was asked about, with the answer that came with the second request.
+    /// Takes up a call that was asked about, with the answers that came with the second request.
     pub(super) async fn take_up(
         &self,
         pending: PendingCall,
         request: &ClientRequest,
-    ) -> CallToolResponse {
-        let PendingCall { call, run, .. } = pending;
-        let answer = match &request.channel {
-            Channel::Result { responses, .. } => responses
-                .as_ref()
-                .and_then(|answers| answers.get(KEY))
-                .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok()),
-            Channel::Request(_) | Channel::None => None,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let PendingCall { call, question, .. } = pending;
+        let run = match question {
+            OpenQuestion::Client(asks) => {
+                let given = request.responses.as_ref();
+                let answers: Option<Map<String, Value>> = asks
+                    .requests
+                    .keys()
+                    .map(|key| Some((key.clone(), given?.get(key)?.clone())))
+                    .collect();
+                let Some(answers) = answers else {
+                    let forms = asks.requests.clone();
+                    let question = OpenQuestion::Client(asks);
+                    return Ok(self.ask_as_result(call, question, forms, request));
+                };
+                drop(asks.answers.send(answers));
+                return self.drive(call, request).await;
+            }
+            OpenQuestion::Run(run) => run,
         };
-        let question = find_question(&self.host.engine, &run, &request.agent).await;
-        let (Some(answer), Some(question)) = (answer, question) else {
-            self.stop(&call, &request.agent).await;
-            return problem("denied", "the question was not answered", NEXT_PLAN).into();
+        let agent = &request.caller.principal;
+        let question = find_questions(&self.host.engine, &run, agent).await;
+        let Some(question) = question else {
+            self.stop(&call.call, &request.caller.principal).await;
+            return Ok(problem("denied", "the question is not open any more", NEXT_PLAN).into());
         };
-        if let Err(refused) = self.decide(&question, &answer, request).await {
-            self.stop(&call, &request.agent).await;
-            return (*refused).into();
+        let Some(answers) = request.answers(&question) else {
+            // A server gets its answer or waits; what we ask is a no without one.
+            if question.is_of_tool() {
+                let forms = as_requests(&question);
+                return Ok(self.ask_as_result(call, OpenQuestion::Run(run), forms, request));
+            }
+            self.stop(&call.call, &request.caller.principal).await;
+            return Ok(problem("denied", "the question was not answered", NEXT_PLAN).into());
+        };
+        if let Err(refused) = self.decide(&question, &answers, request).await {
+            self.stop(&call.call, &request.caller.principal).await;
+            return Ok((*refused).into());
         }
         self.drive(call, request).await
     }
 
     fn ask_as_result(
         &self,
-        call: OpenCall,
-        run: Box<Run>,
-        question: RunQuestion,
+        call: AttendedCall,
+        question: OpenQuestion,
+        forms: InputRequests,
         request: &ClientRequest,
     ) -> CallToolResponse {
         let pending = PendingCall {
             call,
-            run,
+            question,
             tool: request.tool.clone(),
             args: request.args.clone(),
-            key: request.key.clone(),
+            key: request.caller.key.clone(),
         };
-        let form = InputRequest::Elicitation(ElicitRequest::new(question.form));
         match self.pending.keep(pending) {
-            Ok(state) => {
-                let requests = InputRequests::from([(KEY.to_owned(), form)]);
-                InputRequiredResult::new(Some(requests), Some(state)).into()
-            }
+            Ok(state) => InputRequiredResult::new(Some(forms), Some(state)).into(),
             Err(_) => problem("busy", "too many calls wait for a person", NEXT_PLAN).into(),
         }
     }
@@ -164,20 +389,16 @@ impl GatewayServer {
     async fn decide(
         &self,
         question: &RunQuestion,
-        answer: &ElicitResult,
+        answers: &[ElicitResult],
         request: &ClientRequest,
     ) -> Result<(), Box<CallToolResult>> {
-        let Some(person) = &request.person else {
+        let Some(person) = &request.caller.person else {
             let why = "no person can be asked here";
             return Err(Box::new(problem("needs_person", why, NEXT_PLAN)));
         };
-        let command = question.command(answer, person);
-        let decided = self
-            .host
-            .engine
-            .runs()
-            .command(&question.run, command)
-            .await;
+        let command = question.command_of(answers, person);
+        let runs = self.host.engine.runs();
+        let decided = runs.command(&question.run, command).await;
         decided.map_err(|error| Box::new(problem("denied", &error.to_string(), NEXT_PLAN)))
     }
 
@@ -195,10 +416,17 @@ impl GatewayServer {
         &self,
         answer: ClientAnswer,
         let_through: Option<&StepError>,
-    ) -> CallToolResult {
-        let said = answer
-            .answer
-            .and_then(|said| serde_json::from_value::<CallToolResult>(said).ok());
+    ) -> Result<CallToolResponse, ErrorData> {
+        let is_error = has_failed(&answer, "tool_error");
+        let mut said = answer.answer;
+        // An error of the server stays one, with its code.
+        if is_error
+            && let Some(error) = said.as_mut().and_then(|said| said.get_mut("error"))
+            && let Ok(error) = serde_json::from_value::<ErrorData>(error.take())
+        {
+            return Err(error);
+        }
+        let said = said.and_then(|said| serde_json::from_value::<CallToolResult>(said).ok());
         let mut result = match (answer.outcome, said) {
             (Ok(_), Some(said)) => said,
             (Ok(value), None) => result_of(value),
@@ -214,8 +442,16 @@ impl GatewayServer {
             );
             result.content.push(ContentBlock::text(text));
         }
-        result
+        Ok(result.into())
     }
+}
+
+/// Questions to a person as a modern client gets them.
+fn as_requests(question: &RunQuestion) -> InputRequests {
+    let forms = question.forms().into_iter();
+    forms
+        .map(|(key, form)| (key, InputRequest::Elicitation(ElicitRequest::new(form))))
+        .collect()
 }
 
 const NEXT_PLAN: &str =

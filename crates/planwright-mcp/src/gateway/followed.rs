@@ -7,7 +7,8 @@ use crate::run_question::find_question;
 use planwright_core::id::PlanId;
 use planwright_engine::port::ProgressSink;
 use planwright_engine::{FollowedRun, StepAnswer};
-use rmcp::model::CallToolResult;
+use rmcp::ErrorData;
+use rmcp::model::CallToolResponse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -67,8 +68,8 @@ impl GatewayServer {
         &self,
         request: &ClientRequest,
         progress: &ProgressSink,
-    ) -> Option<CallToolResult> {
-        let followed = self.followed.of(&request.key);
+    ) -> Option<Result<CallToolResponse, ErrorData>> {
+        let followed = self.followed.of(&request.caller.key);
         for run in &followed {
             if let Some(answer) = run
                 .call(&request.tool, &request.args, progress.clone())
@@ -98,14 +99,14 @@ impl GatewayServer {
         let plan = sessions
             .find_plan_of_call(&request.tool, &request.args)
             .await?;
-        let run = sessions.follow(&plan, &request.agent).await;
+        let run = sessions.follow(&plan, &request.caller.principal).await;
         let run = run
             .inspect_err(
                 |error| tracing::warn!(%plan, %error, "a plan could not be begun by a call"),
             )
             .ok()?;
         let run = Arc::new(run);
-        self.followed.insert(&request.key, Arc::clone(&run));
+        self.followed.insert(&request.caller.key, Arc::clone(&run));
         Some(run)
     }
 
@@ -116,7 +117,7 @@ impl GatewayServer {
         answer: StepAnswer,
         request: &ClientRequest,
         progress: &ProgressSink,
-    ) -> CallToolResult {
+    ) -> Result<CallToolResponse, ErrorData> {
         let mut answer = answer;
         for _ in 0..MAX_QUESTIONS {
             if let Some(answer) = answer.answer {
@@ -139,16 +140,14 @@ impl GatewayServer {
             run.plan(),
             run.plan()
         );
-        problem(
-            "needs_person",
-            &why,
-            "make the call again once the person has agreed",
-        )
+        let next = "make the call again once the person has agreed";
+        Ok(problem("needs_person", &why, next).into())
     }
 
     /// Has the client ask what the step waits for. Returns whether that was decided.
     async fn ask_about_step(&self, run: &FollowedRun, request: &ClientRequest) -> bool {
-        let (Channel::Request(peer), Some(person)) = (&request.channel, &request.person) else {
+        let (Channel::Request(peer), Some(person)) = (&request.channel, &request.caller.person)
+        else {
             return false;
         };
         let engine = &self.host.engine;
@@ -158,7 +157,7 @@ impl GatewayServer {
         let Ok((state, _)) = engine.runs().load_run(run.run(), &review).await else {
             return false;
         };
-        let Some(question) = find_question(engine, &state, &request.agent).await else {
+        let Some(question) = find_question(engine, &state, &request.caller.principal).await else {
             return false;
         };
         let asking = peer.create_elicitation_with_timeout(question.form.clone(), Some(PATIENCE));

@@ -7,11 +7,16 @@
 
 mod drive;
 mod followed;
+mod link;
 mod names;
+mod news;
 mod offers;
 mod pending;
 mod server;
 mod sessions;
+mod templates;
+mod watches;
 
-pub(crate) use names::offered_name;
+pub use names::NameStyle;
+pub(crate) use names::prefixed;
 pub use server::{GatewayServer, GatewaySettings};

@@ -1,5 +1,8 @@
-//! The names by which clients know the tools of the servers: `server__tool`.
+//! The names by which clients know the tools and prompts of the servers: `server__tool`, or `tool`
+//! alone where the configuration says so and nothing else has that name.
 
+use crate::prompt::is_ours;
+use crate::tool::PlanCall;
 use planwright_core::tool::{Catalog, KnownTool, ToolName};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
@@ -8,25 +11,96 @@ use std::sync::Arc;
 
 const SEPARATOR: &str = "__";
 
-/// The name of a tool or prompt as clients see it. No name of a plan tool has the separator in it, so
-/// no server takes one.
-pub(crate) fn offered_name(server: &str, name: &str) -> String {
+/// How tools and prompts of servers are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NameStyle {
+    /// `server__tool`, always.
+    #[default]
+    Prefixed,
+    /// `tool`, if one server alone has it and it is no name of ours; else `server__tool`.
+    Plain,
+}
+
+/// The name of a tool or prompt with that of its server. No name of a plan tool has the separator in
+/// it, so no server takes one.
+pub(crate) fn prefixed(server: &str, name: &str) -> String {
     format!("{server}{SEPARATOR}{name}")
 }
 
-/// The tool that a client means by a name, exactly as it was offered.
-pub(super) fn find_offered(catalog: &Catalog, name: &str) -> Option<ToolName> {
-    let is_meant = |tool: &ToolName| {
-        let rest = name.strip_prefix(tool.server.as_str());
-        rest.and_then(|rest| rest.strip_prefix(SEPARATOR)) == Some(tool.tool.as_str())
+/// What servers offer under the names by which clients see it. A name that could mean two things
+/// means none, and is not offered.
+fn name_all<'a, T>(
+    style: NameStyle,
+    items: impl Iterator<Item = (&'a str, &'a str, T)>,
+    is_ours: impl Fn(&str) -> bool,
+) -> BTreeMap<String, T> {
+    let items: Vec<(&str, &str, T)> = items.collect();
+    let mut owners = BTreeMap::<&str, usize>::new();
+    for (_, name, _) in &items {
+        *owners.entry(name).or_default() += 1;
+    }
+    let is_plain = |name: &str| {
+        // With the separator in it, it could be the full name of something else.
+        style == NameStyle::Plain
+            && owners.get(name) == Some(&1)
+            && !is_ours(name)
+            && !name.contains(SEPARATOR)
     };
-    let mut meant = catalog.iter().filter(|known| is_meant(&known.name));
-    let found = meant.next()?;
-    meant.next().is_none().then(|| found.name.clone())
+    let named: Vec<String> = items
+        .iter()
+        .map(|(server, name, _)| match is_plain(name) {
+            true => (*name).to_owned(),
+            false => prefixed(server, name),
+        })
+        .collect();
+    let mut offered = BTreeMap::<String, Option<T>>::new();
+    for (name, (_, _, item)) in named.into_iter().zip(items) {
+        offered
+            .entry(name)
+            .and_modify(|taken| *taken = None)
+            .or_insert(Some(item));
+    }
+    let single = offered.into_iter();
+    single
+        .filter_map(|(name, item)| Some((name, item?)))
+        .collect()
 }
 
-/// The server and its own name of a prompt. Nothing if no offered server, or more than one, could be
-/// meant.
+fn named_tools(catalog: &Catalog, style: NameStyle) -> BTreeMap<String, &Arc<KnownTool>> {
+    let tools = catalog
+        .iter()
+        .map(|tool| (tool.name.server.as_str(), tool.name.tool.as_str(), tool));
+    name_all(style, tools, |name| PlanCall::from_name(name).is_some())
+}
+
+/// The tool that a client means by a name, exactly as it was offered.
+pub(super) fn find_offered(catalog: &Catalog, style: NameStyle, name: &str) -> Option<ToolName> {
+    let found = named_tools(catalog, style).remove(name)?;
+    Some(found.name.clone())
+}
+
+/// The definition of a tool as it is offered.
+pub(super) fn find_definition(catalog: &Catalog, style: NameStyle, name: &str) -> Option<Tool> {
+    let found = named_tools(catalog, style).remove(name)?;
+    Some(define(name.to_owned(), found))
+}
+
+/// The tools as they are offered, in the order of their names.
+pub(super) fn tool_list(catalog: &Catalog, style: NameStyle) -> Vec<Tool> {
+    let named = named_tools(catalog, style).into_iter();
+    named.map(|(name, tool)| define(name, tool)).collect()
+}
+
+/// Prompts, each with its server, under the names by which they are offered.
+pub(super) fn named_prompts<'a, T>(
+    style: NameStyle,
+    prompts: impl Iterator<Item = (&'a str, &'a str, T)>,
+) -> BTreeMap<String, T> {
+    name_all(style, prompts, is_ours)
+}
+
+/// The server and its own name of a prompt with a prefix. Nothing if no offered server, or more than
+/// one, could be meant.
 pub(super) fn split_prompt<'a>(
     servers: &'a BTreeSet<String>,
     name: &'a str,
@@ -39,22 +113,6 @@ pub(super) fn split_prompt<'a>(
     });
     let found = meant.next()?;
     meant.next().is_none().then_some(found)
-}
-
-/// The tools as they are offered, in the order of their names. A name that could mean two tools means
-/// none, and is not offered.
-pub(super) fn tool_list(catalog: &Catalog) -> Vec<Tool> {
-    let mut offered = BTreeMap::<String, Option<&Arc<KnownTool>>>::new();
-    for tool in catalog.iter() {
-        offered
-            .entry(offered_name(&tool.name.server, &tool.name.tool))
-            .and_modify(|taken| *taken = None)
-            .or_insert(Some(tool));
-    }
-    let single = offered.into_iter();
-    single
-        .filter_map(|(name, tool)| Some(define(name, tool?)))
-        .collect()
 }
 
 fn define(name: String, tool: &KnownTool) -> Tool {
@@ -86,7 +144,6 @@ fn define(name: String, tool: &KnownTool) -> Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::PlanCall;
     use planwright_core::tool::{EffectClass, ToolDefinition};
     use serde_json::json;
 
@@ -100,8 +157,10 @@ mod tests {
     #[test]
     fn a_name_means_one_tool_or_none() {
         let tools = catalog(&[("a", "b__c"), ("a__b", "c"), ("fs", "read"), ("x", "y__z")]);
-        assert_eq!(find_offered(&tools, "a__b__c"), None, "two tools have it");
-        let found = |name| find_offered(&tools, name).map(|tool| tool.to_string());
+        let style = NameStyle::Prefixed;
+        let both = find_offered(&tools, style, "a__b__c");
+        assert_eq!(both, None, "two tools have it");
+        let found = |name| find_offered(&tools, style, name).map(|tool| tool.to_string());
         assert_eq!(found("fs__read").as_deref(), Some("fs.read"));
         assert_eq!(found("x__y__z").as_deref(), Some("x.y__z"));
         for other in [
@@ -121,11 +180,43 @@ mod tests {
         ] {
             assert_eq!(found(other), None, "{other:?}");
         }
-        let listed: Vec<String> = tool_list(&tools)
+        let listed: Vec<String> = tool_list(&tools, style)
             .iter()
             .map(|tool| tool.name.to_string())
             .collect();
         assert_eq!(listed, ["fs__read", "x__y__z"]);
+    }
+
+    #[test]
+    fn a_plain_name_is_offered_where_one_server_alone_has_it() {
+        let tools = catalog(&[
+            ("fs", "read"),
+            ("git", "log"),
+            ("web", "log"),
+            ("evil", "plan_approve"),
+            ("evil", "git__log"),
+        ]);
+        let style = NameStyle::Plain;
+        let listed: Vec<String> = tool_list(&tools, style)
+            .iter()
+            .map(|tool| tool.name.to_string())
+            .collect();
+        assert_eq!(
+            listed,
+            [
+                "evil__git__log",
+                "evil__plan_approve",
+                "git__log",
+                "read",
+                "web__log"
+            ]
+        );
+        let found = |name| find_offered(&tools, style, name).map(|tool| tool.to_string());
+        assert_eq!(found("read").as_deref(), Some("fs.read"));
+        assert_eq!(found("git__log").as_deref(), Some("git.log"));
+        for other in ["log", "fs__read", "plan_approve", "READ"] {
+            assert_eq!(found(other), None, "{other:?}");
+        }
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Calls whose question is with a client of the modern era, until it makes the call again.
 
-use super::drive::ClientRequest;
+use super::drive::{AttendedCall, ClientRequest};
+use super::link::ClientAsks;
 use crate::question::PATIENCE;
 use planwright_core::run::Run;
 use planwright_core::tool::ToolName;
-use planwright_engine::OpenCall;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,15 +13,32 @@ use std::time::Instant;
 /// The most calls that wait for an answer.
 const MAX_PENDING: usize = 64;
 
+/// What our words for calls begin with. Others are words of the servers.
+const OURS: &str = "planwright:";
+
+/// Returns whether this is a word of ours, for a call that waits or waited.
+pub(super) fn is_ours(state: &str) -> bool {
+    state.starts_with(OURS)
+}
+
 /// A call that waits for what a person says.
 #[derive(Debug)]
 pub(super) struct PendingCall {
-    pub(super) call: OpenCall,
-    pub(super) run: Box<Run>,
+    pub(super) call: AttendedCall,
+    pub(super) question: OpenQuestion,
     pub(super) tool: ToolName,
     pub(super) args: Map<String, Value>,
     /// The caller that was asked.
     pub(super) key: String,
+}
+
+/// What the client was asked.
+#[derive(Debug)]
+pub(super) enum OpenQuestion {
+    /// The run of the call waits for a person.
+    Run(Box<Run>),
+    /// The server wants something of the client.
+    Client(ClientAsks),
 }
 
 #[derive(Debug, Default)]
@@ -37,7 +54,7 @@ impl PendingCalls {
         let Some((first, second)) = word().filter(|_| pending.len() < MAX_PENDING) else {
             return Err(Box::new(call));
         };
-        let state = format!("{first:016x}{second:016x}");
+        let state = format!("{OURS}{first:016x}{second:016x}");
         pending.insert(state.clone(), (Instant::now(), call));
         Ok(state)
     }
@@ -50,10 +67,17 @@ impl PendingCalls {
             asked.elapsed() < PATIENCE
                 && call.tool == request.tool
                 && call.args == request.args
-                && call.key == request.key
+                && call.key == request.caller.key
         });
         let taken = is_same.then(|| pending.remove(state)).flatten()?;
         Some(taken.1)
+    }
+
+    /// Gives up all calls that wait.
+    pub(super) fn clear(&self) {
+        let given_up = std::mem::take(&mut *self.pending());
+        // Ending them may take the lock of something else.
+        drop(given_up);
     }
 
     fn pending(&self) -> MutexGuard<'_, HashMap<String, (Instant, PendingCall)>> {

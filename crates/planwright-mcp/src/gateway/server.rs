@@ -1,37 +1,49 @@
 //! The server that a client of the gateway talks to: the plan tools, and the tools of the servers.
 
-use super::drive::{ClientRequest, problem, refused};
+#![expect(
+    deprecated,
+    reason = "clients of the earlier era set levels and watch resources one by one"
+)]
+
+use super::drive::{AttendedCall, ClientRequest, problem, refused};
 use super::followed::FollowedRuns;
-use super::names::{find_offered, tool_list};
-use super::offers::Offers;
-use super::pending::PendingCalls;
+use super::link::{ClientLink, LogWish, capabilities_of, severity};
+use super::names::{NameStyle, find_definition, find_offered, tool_list};
+use super::news::{MAX_WATCHED, Ticker};
+use super::offers::{Asking, Offers, refusal};
+use super::pending::{PendingCalls, is_ours};
 use super::sessions::Sessions;
+use super::watches::{Watch, Watches};
 use crate::caller::Caller;
 use crate::progress::progress_sink;
 use crate::question::Channel;
 use crate::server::{Host, PlanServer};
+use crate::subscription::stream_of;
 use crate::tool::PlanCall;
 use planwright_core::plan::Budget;
 use planwright_core::policy::{Mode, Permission};
 use planwright_core::principal::Principal;
 use planwright_core::tool::{Catalog, ToolName};
-use planwright_engine::port::Servers;
+use planwright_engine::port::{CallClient, ClientInput, ServerQuestion, Servers};
 use planwright_engine::{OpenSessionError, Session, SessionTerms, WantedByClient, with_causes};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-    GetPromptRequestParams, GetPromptResponse, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
+    CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse,
+    GetTaskParams, GetTaskResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleServer};
-use serde_json::Value;
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
-const INSTRUCTIONS: &str = "The tools of your servers are behind Planwright, as server__tool. Calls \
-    that only read are made at once; others may ask a person first. A guarded tool is called only as \
+const INSTRUCTIONS: &str = "The tools of your servers are behind Planwright, as server__tool or by \
+    their own names. Calls that only read are made at once; others may ask a person first. A guarded tool is called only as \
     a step of an approved plan: propose the calls with plan_propose, have it approved with \
     plan_approve, and run it with plan_execute, or make its calls yourself in their order with exactly \
     the arguments that were approved.";
@@ -47,6 +59,10 @@ pub struct GatewaySettings {
     pub budget: Budget,
     /// The servers whose tools are offered.
     pub servers: BTreeSet<String>,
+    /// How their tools and prompts are named.
+    pub names: NameStyle,
+    /// Whether clients read addresses that they make from templates of the servers.
+    pub templates: bool,
 }
 
 impl GatewaySettings {
@@ -64,15 +80,37 @@ pub struct GatewayServer {
     sessions: Arc<Sessions>,
     pub(super) pending: Arc<PendingCalls>,
     pub(super) followed: Arc<FollowedRuns>,
-    offers: Offers,
+    pub(super) offers: Offers,
+    pub(super) watches: Arc<Watches>,
+    /// The least severe level that any client wants to hear of.
+    lowest: Arc<Mutex<Option<LoggingLevel>>>,
+    pub(super) client: Arc<ClientState>,
+}
+
+/// What one client of the earlier era set up.
+#[derive(Debug, Default)]
+pub(super) struct ClientState {
+    level: Mutex<Option<LoggingLevel>>,
+    watched: Mutex<BTreeMap<String, Watch>>,
+}
+
+impl ClientState {
+    pub(super) fn watches(&self, server: &str, uri: &str) -> bool {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        watched
+            .get(uri)
+            .is_some_and(|watch| watch.is_of(server, uri))
+    }
 }
 
 impl GatewayServer {
     pub fn new(host: Host, settings: GatewaySettings, servers: Arc<dyn Servers>) -> Self {
         let plans = PlanServer::new(host);
         let offers = Offers {
-            servers,
+            servers: Arc::clone(&servers),
             names: settings.servers.clone(),
+            style: settings.names,
+            templates: settings.templates,
         };
         Self {
             host: Arc::clone(plans.host()),
@@ -82,11 +120,25 @@ impl GatewayServer {
             pending: Arc::default(),
             followed: Arc::default(),
             offers,
+            watches: Arc::new(Watches::new(servers)),
+            lowest: Arc::default(),
+            client: Arc::default(),
+        }
+    }
+
+    /// The same gateway for another client.
+    #[must_use]
+    pub fn for_client(&self) -> Self {
+        Self {
+            client: Arc::default(),
+            ..self.clone()
         }
     }
 
     /// Ends the sessions of all clients, and waits until that is journaled.
     pub async fn close(&self) {
+        // A call that waits for its client would keep its session open.
+        self.pending.clear();
         self.followed.close().await;
         self.sessions.close().await;
     }
@@ -141,65 +193,133 @@ impl GatewayServer {
         tool: ToolName,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> CallToolResponse {
+    ) -> Result<CallToolResponse, ErrorData> {
         let caller = Caller::of(&self.host, context);
         if let Err(refused) = caller.check(Permission::Run) {
-            return refused.into_result().into();
+            return Ok(refused.into_result().into());
         }
         let channel = match &caller.person {
             Some(_) => PlanServer::channel(&request, context),
             None => Channel::None,
         };
+        let is_modern = is_modern(context);
         let request = ClientRequest {
             tool,
+            capabilities: self.asking(&caller, context).capabilities,
+            log: self.log_wish(context),
+            peer: context.peer.clone(),
+            progress: context.meta.get_progress_token(),
+            is_modern,
+            responses: request.input_responses.filter(|_| is_modern),
+            state: request.request_state.filter(|_| is_modern),
             args: request.arguments.unwrap_or_default(),
-            agent: caller.principal.clone(),
-            person: caller.person.clone(),
-            key: caller.key.clone(),
+            caller,
             channel,
             cancelled: context.ct.clone(),
         };
-        if let Channel::Result {
-            state: Some(state), ..
-        } = &request.channel
-        {
-            let pending = self.pending.take(state, &request);
-            return match pending {
-                Some(pending) => self.take_up(pending, &request).await,
-                None => problem(
-                    "denied",
-                    "this answer belongs to no call that waits for one",
-                    "make the call again without requestState",
-                )
-                .into(),
+        if let Some(state) = request.state.as_deref().filter(|state| is_ours(state)) {
+            let unknown = || {
+                let words = "the requestState belongs to no call that waits for an answer: make the \
+                    call again without it";
+                ErrorData::invalid_params(words, None)
             };
+            let pending = self.pending.take(state, &request);
+            return self.take_up(pending.ok_or_else(unknown)?, &request).await;
         }
-        let progress = progress_sink(context);
-        if let Some(answer) = self.call_as_step(&request, &progress).await {
-            return answer.into();
-        }
-        let session = match self.session(&caller).await {
-            Ok(session) => session,
-            Err(error) => {
-                return problem(
-                    "no_session",
-                    &with_causes(&error),
-                    "tell the user: nothing is called without a journal",
-                )
-                .into();
+        // What a server is told again is no step of a plan.
+        if request.state.is_none() && request.responses.is_none() {
+            let progress = progress_sink(context);
+            if let Some(answer) = self.call_as_step(&request, &progress).await {
+                return answer;
             }
+        }
+        // A server that asked the client for something gets its answer with a call of its own.
+        let input = ClientInput {
+            capabilities: None,
+            responses: request
+                .responses
+                .clone()
+                .unwrap_or_default()
+                .into_iter()
+                .collect(),
+            state: request.state.clone(),
         };
+        match self.begin(&request, input).await {
+            Ok(call) => self.drive(call, &request).await,
+            Err(refused) => Ok((*refused).into()),
+        }
+    }
+
+    /// Has a call judged, and begins it.
+    pub(super) async fn begin(
+        &self,
+        request: &ClientRequest,
+        input: ClientInput,
+    ) -> Result<AttendedCall, Box<CallToolResult>> {
+        let session = self.session(&request.caller).await.map_err(|error| {
+            let next = "tell the user: nothing is called without a journal";
+            Box::new(problem("no_session", &with_causes(&error), next))
+        })?;
+        let redaction = self.host.engine.redaction().clone();
+        let capabilities = request.capabilities.clone();
+        let (link, heard) = ClientLink::new(capabilities, input, request.log, redaction);
         let wanted = WantedByClient {
             tool: request.tool.to_string(),
             args: Value::Object(request.args.clone()),
             attended: !matches!(request.channel, Channel::None),
-            progress,
+            progress: link.progress(),
+            client: Some(Arc::new(link) as Arc<dyn CallClient>),
         };
-        match session.call(wanted).await {
-            Ok(call) => self.drive(call, &request).await,
-            Err(error) => refused(&error).into(),
+        let begun = session.call(wanted).await;
+        let call = begun.map_err(|error| Box::new(refused(&error)))?;
+        Ok(AttendedCall::new(call, heard))
+    }
+
+    /// The client of a request, as far as servers may ask it for something.
+    fn asking(&self, caller: &Caller, context: &RequestContext<RoleServer>) -> Asking {
+        Asking {
+            peer: context.peer.clone(),
+            capabilities: capabilities_of(context.client_capabilities(), caller.person.is_some()),
+            is_modern: is_modern(context),
         }
     }
+
+    /// Which messages of a server's log the client wants: a modern one says so with each request.
+    fn log_wish(&self, context: &RequestContext<RoleServer>) -> LogWish {
+        if is_modern(context) {
+            return context
+                .meta
+                .log_level()
+                .map_or(LogWish::Nothing, LogWish::From);
+        }
+        let level = self.client.level.lock();
+        let level = *level.unwrap_or_else(PoisonError::into_inner);
+        level.map_or(LogWish::Usual, LogWish::From)
+    }
+
+    /// Notes the level that a client wants. Returns whether servers have to be told.
+    fn note_level(&self, level: LoggingLevel) -> bool {
+        let mut own = self
+            .client
+            .level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *own = Some(level);
+        drop(own);
+        let mut lowest = self.lowest.lock().unwrap_or_else(PoisonError::into_inner);
+        // What one client does not want to hear another may.
+        let is_new = lowest.is_none_or(|lowest| severity(level) < severity(lowest));
+        if is_new {
+            *lowest = Some(level);
+        }
+        is_new
+    }
+}
+
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context
+        .protocol_version()
+        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 impl ServerHandler for GatewayServer {
@@ -209,8 +329,13 @@ impl ServerHandler for GatewayServer {
             .enable_tools()
             .enable_tool_list_changed()
             .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
             .enable_prompts()
+            .enable_prompts_list_changed()
             .enable_completions()
+            .enable_logging()
+            .enable_tasks()
             .build();
         info
     }
@@ -221,7 +346,7 @@ impl ServerHandler for GatewayServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let plans = PlanCall::ALL.into_iter().map(PlanCall::definition);
-        let offered = tool_list(&self.offered());
+        let offered = tool_list(&self.offered(), self.settings.names);
         let tools = plans.chain(offered).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
@@ -237,8 +362,16 @@ impl ServerHandler for GatewayServer {
         }
         let catalog = self.offered();
         let unknown = || ErrorData::invalid_params(format!("unknown tool: {}", request.name), None);
-        let tool = find_offered(&catalog, &request.name).ok_or_else(unknown)?;
-        Ok(Box::pin(self.call_offered(tool, request, &context)).await)
+        let tool = find_offered(&catalog, self.settings.names, &request.name);
+        let tool = tool.ok_or_else(unknown)?;
+        Box::pin(self.call_offered(tool, request, &context)).await
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        if let Some(ours) = PlanCall::from_name(name) {
+            return Some(ours.definition());
+        }
+        find_definition(&self.offered(), self.settings.names, name)
     }
 
     async fn list_resources(
@@ -256,7 +389,10 @@ impl ServerHandler for GatewayServer {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.plans.list_resource_templates(page, context).await
+        let mut listed = self.plans.list_resource_templates(page, context).await?;
+        let offered = self.offers.resource_templates().await;
+        listed.resource_templates.extend(offered);
+        Ok(listed)
     }
 
     async fn read_resource(
@@ -265,8 +401,9 @@ impl ServerHandler for GatewayServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.plans.reader(&context)?;
-        match self.offers.read(&request.uri).await? {
-            Some(read) => Ok(read.into()),
+        let asking = self.asking(&Caller::of(&self.host, &context), &context);
+        match self.offers.read(request.clone(), &asking).await? {
+            Some(read) => Ok(read),
             None => self.plans.read_resource(request, context).await,
         }
     }
@@ -287,8 +424,9 @@ impl ServerHandler for GatewayServer {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.plans.reader(&context)?;
-        match self.offers.prompt(request.clone()).await? {
-            Some(given) => Ok(given.into()),
+        let asking = self.asking(&Caller::of(&self.host, &context), &context);
+        match self.offers.prompt(request.clone(), &asking).await? {
+            Some(given) => Ok(given),
             None => self.plans.get_prompt(request, context).await,
         }
     }
@@ -302,15 +440,113 @@ impl ServerHandler for GatewayServer {
         self.offers.complete(&request).await
     }
 
-    /// Tells the client whenever a server has other tools.
-    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let mut changes = self.offers.servers.changes();
-        tokio::spawn(async move {
-            while changes.changed().await.is_ok() {
-                if context.peer.notify_tool_list_changed().await.is_err() {
-                    return;
-                }
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.plans.reader(&context)?;
+        if !self.note_level(request.level) {
+            return Ok(());
+        }
+        let level = json!(request.level).as_str().unwrap_or_default().to_owned();
+        for server in &self.settings.servers {
+            let question = ServerQuestion::LogLevel(level.clone());
+            if let Err(error) = self.offers.servers.ask(server, question).await {
+                tracing::debug!(server, %error, "a server was not told what to log");
             }
-        });
+        }
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if stream_of(&request.uri).is_some() {
+            return self.plans.subscribe(request, context).await;
+        }
+        self.plans.reader(&context)?;
+        let missing = || {
+            let words = format!("there is no resource {}", request.uri);
+            ErrorData::resource_not_found(words, None)
+        };
+        let server = self.offers.owner(&request.uri).await.ok_or_else(missing)?;
+        let watch = self.watches.watch(&server, &request.uri).await;
+        let watch = watch.map_err(refusal)?;
+        let watched = &self.client.watched;
+        let mut watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if watched.len() >= MAX_WATCHED && !watched.contains_key(&request.uri) {
+            let words = format!("{MAX_WATCHED} resources are watched: unsubscribe from one");
+            return Err(ErrorData::invalid_request(words, None));
+        }
+        watched.insert(request.uri, watch);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if stream_of(&request.uri).is_some() {
+            return self.plans.unsubscribe(request, context).await;
+        }
+        self.plans.reader(&context)?;
+        let watched = &self.client.watched;
+        let mut watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let unwatched = watched.remove(&request.uri);
+        // What it asks its server is no matter of this list.
+        drop(watched);
+        drop(unwatched);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let mut accepted = requested.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.truncate(MAX_WATCHED);
+        }
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.plans.reader(context.request_context())?;
+        self.tell_subscriber(&context).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.plans.get_task(request, context).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.plans.update_task(request, context).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.plans.cancel_task(request, context).await
+    }
+
+    /// Tells the client whenever a server has something else.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let ticker = Ticker::new(self);
+        let telling = self.clone().tell_changes(ticker, context.peer);
+        tokio::spawn(telling);
     }
 }

@@ -1,7 +1,7 @@
 //! What the agent is told, and how its calls reach the gateway of the step.
 
 use crate::answer::Problem;
-use crate::gateway::offered_name;
+use crate::gateway::prefixed;
 use planwright_core::run::StepError;
 use planwright_engine::port::{BoxFuture, GatewayTool};
 use rmcp::ErrorData;
@@ -52,7 +52,7 @@ impl StepServer {
                 continue;
             };
             offered
-                .entry(offered_name(server, name))
+                .entry(prefixed(server, name))
                 .and_modify(|taken| *taken = None)
                 .or_insert(Some(tool));
         }

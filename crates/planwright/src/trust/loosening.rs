@@ -13,6 +13,7 @@ pub(crate) enum Subject {
     HttpGet,
     AgentScope,
     GatewayMode,
+    GatewayPass,
     Tool(String),
     Server(String),
     Executor(String),
@@ -38,6 +39,7 @@ impl Subject {
             Self::HttpGet => "local http_get".to_owned(),
             Self::AgentScope => "agent scope".to_owned(),
             Self::GatewayMode => "gateway mode".to_owned(),
+            Self::GatewayPass => "gateway pass".to_owned(),
             Self::Tool(name) => format!("tool {name}"),
             Self::Server(name) => name.clone(),
             Self::Executor(name) => format!("executor {name}"),
@@ -61,6 +63,7 @@ impl Subject {
             Self::HttpGet => ("http_get", "http_get"),
             Self::AgentScope => ("agent scope", "agent scope"),
             Self::GatewayMode => ("gateway mode", "gateway mode"),
+            Self::GatewayPass => ("gateway pass", "gateway pass"),
             Self::Tool(_) => ("tool class", "tool classes"),
             Self::Server(_) => ("server", "servers"),
             Self::Executor(_) => ("executor", "executors"),
@@ -91,6 +94,7 @@ impl Subject {
             | Self::HttpGet
             | Self::AgentScope
             | Self::GatewayMode
+            | Self::GatewayPass
             | Self::PassphraseFile
             | Self::Telemetry
             | Self::Service

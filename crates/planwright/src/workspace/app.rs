@@ -350,6 +350,7 @@ impl CommandContext {
         options.children = self.children.clone();
         options.workspace = Some(self.workspace.root.clone());
         options.hints = hint_directory();
+        options.passed = self.config.gateway().passed_requests();
         let specs = roster.ready().cloned().collect();
         let wrong = |error| Failure::usage(format!("{}: {error}", crate::config::file::FILE));
         let remote = McpServers::new(specs, options).map_err(wrong)?;

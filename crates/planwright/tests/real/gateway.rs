@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-const ERAS: [&str; 2] = ["legacy", "2026-07-28"];
+pub(crate) const ERAS: [&str; 2] = ["legacy", "2026-07-28"];
 
 /// What a client sees that makes these calls, with a person who answers this.
 fn client(project: &Project, era: &str, answer: &Value, calls: &Value) -> Value {
@@ -16,7 +16,7 @@ fn client(project: &Project, era: &str, answer: &Value, calls: &Value) -> Value 
     talk(project, &order)
 }
 
-fn talk(project: &Project, order: &Value) -> Value {
+pub(crate) fn talk(project: &Project, order: &Value) -> Value {
     let output = client_command(project, order).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
@@ -420,13 +420,13 @@ fn what_servers_offer_besides_tools_is_the_same_with_and_without_the_gateway() {
 }
 
 /// The service of a workspace, stopped at the end.
-struct Served {
+pub(crate) struct Served {
     child: std::process::Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Served {
-    fn start(project: &Project) -> Self {
+    pub(crate) fn start(project: &Project) -> Self {
         let mut command = project.command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
         let mut child = command
             .stdout(std::process::Stdio::piped())
@@ -448,7 +448,7 @@ impl Drop for Served {
     }
 }
 
-fn token(project: &Project, kind: &str, role: &str, name: &str) -> String {
+pub(crate) fn token(project: &Project, kind: &str, role: &str, name: &str) -> String {
     let made = [
         "token", "create", "--role", role, "--kind", kind, "--name", name, "--json",
     ];

@@ -1,7 +1,7 @@
 """A client with the MCP project's own Python SDK that makes the calls it is told to make.
 
 gateway_client.py ORDER, where ORDER is JSON: command and args, or url and token; era, answer (what the person says to every question), calls
-(pairs of a tool and its arguments), parallel. Prints one JSON object with everything that was seen.
+(pairs of a tool and its arguments), parallel, model (what the client's model says, if it has one). Prints one JSON object with everything that was seen.
 """
 import asyncio
 import json
@@ -10,11 +10,13 @@ import sys
 
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
-from mcp_types import ElicitResult
+from mcp_types import CreateMessageResult, ElicitResult, TextContent
 
 order = json.loads(sys.argv[1])
 asked = []
 progress = []
+sampled = []
+logged = []
 
 
 async def person(context, params):
@@ -22,11 +24,21 @@ async def person(context, params):
     asked.append(params.message)
     answer = order["answer"]
     if isinstance(answer, dict):
-        decided = answer if params.message in ("Which colour?",) else {"decision": "approve"}
+        decided = {"decision": "approve"} if "digest sha256:" in params.message else answer
         return ElicitResult(action="accept", content=decided)
     if answer == "decline":
         return ElicitResult(action="decline")
     return ElicitResult(action="accept", content={"decision": answer})
+
+
+async def model(context, params):
+    """What the client's model says to what a server asks it."""
+    sampled.append(params.messages[0].content.text)
+    return CreateMessageResult(role="assistant", model="test", content=TextContent(type="text", text=order["model"]))
+
+
+async def hear_log(params):
+    logged.append(params.data)
 
 
 async def hear(done, total, message):
@@ -41,7 +53,13 @@ async def main():
     else:
         server = StdioServerParameters(command=order["command"], args=order["args"], cwd=".", env=dict(os.environ))
     callback = None if order["answer"] is None else person
-    async with Client(server, mode=order["era"], elicitation_callback=callback) as client:
+    more = {}
+    if "model" in order:
+        more["sampling_callback"] = model
+    if "level" in order:
+        more["logging_callback"] = hear_log
+        more["log_level"] = order["level"]
+    async with Client(server, mode=order["era"], elicitation_callback=callback, **more) as client:
         async def call(name, arguments):
             try:
                 result = await client.call_tool(name, arguments, progress_callback=hear)
@@ -67,6 +85,8 @@ async def main():
             seen["read"] = [await read(client.read_resource(uri)) for uri in order["reads"]]
             seen["prompt"] = await read(client.get_prompt(*order["prompt"]))
     seen["asked"] = asked
+    seen["sampled"] = sampled
+    seen["logged"] = logged
     seen["progress"] = progress
     print(json.dumps(seen))
 

@@ -4,7 +4,7 @@
 //! the caller is, as on every other route.
 
 use crate::http::auth::{Caller, RouteAccess, authorize};
-use crate::http::problem::{HttpResult, Problem};
+use crate::http::problem::{HttpResult, OwnForm, Problem};
 use crate::http::state::Http;
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -12,6 +12,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::any;
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
 use http_body_util::combinators::BoxBody;
 use planwright_core::policy::Permission;
@@ -104,5 +105,14 @@ async fn answer(
         .collect();
     let request = http::Request::from_parts(parts, body);
     let answer = door.handle(address, caller, allowed, request).await?;
-    Ok(answer.map(Body::new))
+    let mut answer = answer.map(Body::new);
+    // An error of the protocol stays one: clients read its code, and no problem document.
+    let is_message = answer
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    if is_message {
+        answer.extensions_mut().insert(OwnForm);
+    }
+    Ok(answer)
 }

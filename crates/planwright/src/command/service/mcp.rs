@@ -38,7 +38,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let host = build_host(&app, (!is_agent()).then(user));
     let served = if args.gateway {
         let gateway = GatewayServer::new(host, gateway_settings(&app, context), upstream(&app));
-        let served = serve_stdio(gateway.clone()).await;
+        let served = Box::pin(serve_stdio(gateway.clone())).await;
         gateway.close().await;
         served
     } else {
@@ -72,5 +72,7 @@ pub(super) fn gateway_settings(app: &App, context: &CommandContext) -> GatewaySe
         owner: account(),
         budget: table.budget(),
         servers: servers.collect(),
+        names: table.names(),
+        templates: table.passes_templates(),
     }
 }

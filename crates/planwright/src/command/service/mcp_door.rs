@@ -29,12 +29,11 @@ impl HttpDoor {
             gateway_settings(app, context),
             upstream(app),
         );
+        let plans = PlanServer::new(build_host(app, None));
+        let clients = sessions.clone();
         Self {
-            plans: Arc::new(HttpServer::new(
-                PlanServer::new(build_host(app, None)),
-                stop.clone(),
-            )),
-            gateway: Arc::new(HttpServer::new(sessions.clone(), stop.clone())),
+            plans: Arc::new(HttpServer::new(move || plans.clone(), stop.clone())),
+            gateway: Arc::new(HttpServer::new(move || clients.for_client(), stop.clone())),
             sessions,
         }
     }

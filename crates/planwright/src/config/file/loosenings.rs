@@ -42,6 +42,15 @@ impl Config {
                 &json!(self.gateway.mode().as_str()),
             ));
         }
+        if !self.gateway.pass.is_empty() {
+            found.push(Loosening::new(
+                Subject::GatewayPass,
+                FILE,
+                "[gateway] pass",
+                "servers and clients of the gateway are told more of each other",
+                &json!(self.gateway.pass),
+            ));
+        }
         found.extend(self.secret_loosenings());
         found.extend(self.sending_loosenings());
         found.extend(self.service_loosenings());
@@ -80,6 +89,9 @@ impl Config {
         }
         if is_ignored(Subject::GatewayMode) {
             self.gateway.mode = None;
+        }
+        if is_ignored(Subject::GatewayPass) {
+            self.gateway.pass.clear();
         }
         for (name, tool) in &mut self.tools {
             if loosens(tool) && is_ignored(Subject::Tool(name.clone())) {

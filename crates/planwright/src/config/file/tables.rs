@@ -3,11 +3,13 @@
 use crate::config::executors::ExecutorTable;
 use crate::config::models::ModelsTable;
 use crate::workspace::servers::ServerTable;
+use planwright_adapters::mcp::PassedRequests;
 use planwright_core::plan::Budget;
 use planwright_core::policy::{Mode, TimeSpan};
 use planwright_core::tool::EffectClass;
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use planwright_mcp::NameStyle;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// `[chat]`: one budget for the calls and tokens of a conversation and of the plans that are run
@@ -29,9 +31,50 @@ pub(crate) struct GatewayTable {
     pub(super) max_seconds: Option<f64>,
     pub(super) per_tool: BTreeMap<String, u64>,
     pub(super) same_call: Option<u64>,
+    pub(super) names: Names,
+    pub(super) pass: BTreeSet<Passed>,
+}
+
+/// `names`: how tools and prompts of servers are called behind the gateway.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Names {
+    #[default]
+    Prefixed,
+    Plain,
+}
+
+/// `pass`: what goes through the gateway besides calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Passed {
+    /// Servers of the earlier era may ask for the model of the client.
+    Sampling,
+    /// They may ask for the directories the client works in.
+    Roots,
+    /// Clients read addresses that they make up from templates of the servers.
+    Templates,
 }
 
 impl GatewayTable {
+    pub(crate) fn names(&self) -> NameStyle {
+        match self.names {
+            Names::Prefixed => NameStyle::Prefixed,
+            Names::Plain => NameStyle::Plain,
+        }
+    }
+
+    pub(crate) fn passes_templates(&self) -> bool {
+        self.pass.contains(&Passed::Templates)
+    }
+
+    pub(crate) fn passed_requests(&self) -> PassedRequests {
+        PassedRequests {
+            sampling: self.pass.contains(&Passed::Sampling),
+            roots: self.pass.contains(&Passed::Roots),
+        }
+    }
+
     pub(crate) fn mode(&self) -> Mode {
         self.mode.unwrap_or(Mode::Enforce)
     }
