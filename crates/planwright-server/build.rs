@@ -18,29 +18,32 @@ fn main() -> io::Result<()> {
         list_files(&dist, &dist, &mut files)?;
     }
     files.sort();
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let mut list = String::from("&[\n");
-    for (name, path) in files {
+    for (number, (name, path)) in files.iter().enumerate() {
+        // Copied: the page may be built again before the compiler reads what is listed here.
+        fs::copy(path, out.join(format!("page_file_{number}")))?;
+        let copied = format!("concat!(env!(\"OUT_DIR\"), \"/page_file_{number}\")");
         // Writing to a string cannot fail.
-        let _ = writeln!(list, "    ({name:?}, include_bytes!({path:?})),");
+        let _ = writeln!(list, "    ({name:?}, include_bytes!({copied})),");
     }
     list.push(']');
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(out.join("page_files.rs"), list)
 }
 
-fn list_files(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> io::Result<()> {
+fn list_files(root: &Path, folder: &Path, files: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
             list_files(root, &path, files)?;
             continue;
         }
-        let (Ok(name), Some(full)) = (path.strip_prefix(root), path.to_str()) else {
+        let Ok(name) = path.strip_prefix(root) else {
             continue;
         };
         let name = name.to_string_lossy().replace('\\', "/");
         if !name.starts_with('.') {
-            files.push((name, full.to_owned()));
+            files.push((name, path));
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
 // One function per kind of request. Every refusal becomes a `Refusal` with the words of the service.
-import { keepToken, readToken } from "./session";
+import { endSession, readToken } from "./session";
 import type { Json, ProblemBody } from "./types";
 
 /** A request that the service refused, or that did not reach it (`status` 0). */
@@ -73,7 +73,7 @@ export async function request<Body>(path: string, options: Options = {}): Promis
   }
   if (!response.ok) {
     const problem = await readProblem(response);
-    if (response.status === 401 && options.token === undefined && path !== "/sign-in") keepToken(null);
+    if (response.status === 401 && options.token === undefined && path !== "/sign-in") endSession();
     throw new Refusal(problem);
   }
   const body = response.status === 204 ? (null as Body) : ((await response.json()) as Body);

@@ -64,8 +64,11 @@ export async function readPlan(id: string, signal?: AbortSignal): Promise<Loaded
   return { plan: answer.body, etag: answer.etag };
 }
 
-export function usePlan(id: string): UseQueryResult<LoadedPlan> {
-  return useQuery({ queryKey: ["plan", id], queryFn: ({ signal }) => readPlan(id, signal) });
+/** How often something is read again while its stream is away. */
+const POLL_MS = 3_000;
+
+export function usePlan(id: string, poll = false): UseQueryResult<LoadedPlan> {
+  return useQuery({ queryKey: ["plan", id], queryFn: ({ signal }) => readPlan(id, signal), refetchInterval: poll ? POLL_MS : false });
 }
 
 export function useBriefing(id: string, digest: string | undefined): UseQueryResult<Briefing> {
@@ -105,8 +108,8 @@ async function readRun(plan: string, run: string, signal: AbortSignal): Promise<
   return whole;
 }
 
-export function useRun(plan: string, run: string): UseQueryResult<RunResult> {
-  return useQuery({ queryKey: ["plan", plan, "run", run], queryFn: ({ signal }) => readRun(plan, run, signal), placeholderData: (before) => before });
+export function useRun(plan: string, run: string, poll: boolean): UseQueryResult<RunResult> {
+  return useQuery({ refetchInterval: poll ? POLL_MS : false, queryKey: ["plan", plan, "run", run], queryFn: ({ signal }) => readRun(plan, run, signal), placeholderData: (before) => before });
 }
 
 export function useTools(): UseQueryResult<ToolLine[]> {

@@ -18,9 +18,23 @@ export function readToken(): string | null {
 
 export function keepToken(token: string | null): void {
   memory = token;
+  if (token !== null) ended = false;
   if (token === null) storage()?.removeItem(KEY);
   else storage()?.setItem(KEY, token);
   for (const listener of listeners) listener();
+}
+
+let ended = false;
+
+/** The service knows the token no longer. */
+export function endSession(): void {
+  ended = true;
+  keepToken(null);
+}
+
+/** Says whether the last session ended without a sign-out. */
+export function sessionEnded(): boolean {
+  return ended;
 }
 
 export function onTokenChange(listener: () => void): () => void {

@@ -1,9 +1,9 @@
 // Event streams over `fetch`: `EventSource` sends no token, and cannot come back with a ticket that is good once.
 import { authorization } from "./client";
-import { keepToken } from "./session";
+import { endSession } from "./session";
 import { SseParser, type SseEvent } from "../model/sse";
 
-export type StreamState = "connecting" | "live" | "reconnecting";
+export type StreamState = "connecting" | "live" | "reconnecting" | "closed";
 
 type Listener = {
   onEvent: (event: SseEvent) => void;
@@ -35,10 +35,13 @@ async function run(path: string, listener: Listener, closed: AbortSignal, first:
       if (last !== null) headers["last-event-id"] = last;
       const response = await fetch(path, { headers, signal: attempt.signal, cache: "no-store", credentials: "omit" });
       if (response.status === 401) {
-        keepToken(null);
+        endSession();
         return;
       }
-      if (response.status === 403 || response.status === 404) return;
+      if (response.status === 403 || response.status === 404) {
+        listener.onState("closed");
+        return;
+      }
       if (response.ok && response.body) {
         listener.onState("live");
         pause = FIRST_PAUSE_MS;

@@ -132,6 +132,7 @@ export async function visit(browser: Browser, bench: Bench, token: string | null
       return route.abort();
     },
   );
+  if (process.env["PLANWRIGHT_PAGE"] === "dist") await serveFromDisk(context, bench);
   if (token !== null) await context.addInitScript((kept) => window.sessionStorage.setItem("planwright.token", kept), token);
   await context.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", (event) => console.error(`violation of ${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
@@ -151,12 +152,29 @@ export async function visit(browser: Browser, bench: Bench, token: string | null
   return { page, context, faults };
 }
 
+/** While the page is worked on: its files from `dist`, under the policy of the program, which need not be built again. */
+async function serveFromDisk(context: BrowserContext, bench: Bench): Promise<void> {
+  const dist = new URL("../../dist/", import.meta.url).pathname;
+  await context.route(
+    (url) => url.origin === bench.url && (url.pathname === "/" || url.pathname.startsWith("/ui")),
+    async (route) => {
+      const real = await fetch(`${bench.url}/`).catch(() => null);
+      if (real === null) return route.abort();
+      const name = new URL(route.request().url()).pathname.replace(/^\/(ui\/?)?/, "");
+      const file = name !== "" && existsSync(join(dist, name)) ? name : "index.html";
+      return route.fulfill({ path: join(dist, file), headers: { "content-security-policy": real.headers.get("content-security-policy") ?? "", "content-type": TYPES[file.split(".").at(-1) ?? ""] ?? "" } });
+    },
+  );
+}
+
+const TYPES: Record<string, string> = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
+
 /** Reads on, step by step, until everything was on screen. */
 export async function readAll(page: Page): Promise<void> {
   const next = page.getByRole("button", { name: "Next unseen" });
   for (let press = 0; press < 400 && (await next.count()) > 0; press += 1) {
     await next.click({ timeout: 2_000 }).catch(() => undefined);
-    await page.waitForTimeout(60);
+    await page.waitForTimeout(30);
   }
 }
 

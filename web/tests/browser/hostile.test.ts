@@ -53,8 +53,8 @@ it("100 hostile texts in every field run no script and ask no other origin", asy
       const text = (await page.locator("article").allInnerTexts()).join("\n");
       return text.includes("s19") || text.includes("s0") ? text : null;
     }, "the steps are shown");
-    const [sample] = some;
-    if (sample !== undefined && !sample.includes("\n")) expect(cards).toContain(visible(sample));
+    const flat = (text: string) => text.replace(/\s+/g, " ");
+    for (const payload of some) expect(flat(cards)).toContain(flat(visible(payload)));
     for (const tab of ["Edit", "Changes", /Comments/, /Runs/]) await page.getByRole("tab", { name: tab }).click();
     await page.getByRole("tab", { name: "Edit" }).click();
     await page.getByRole("button", { name: "Edit s0", exact: true }).click();

@@ -64,9 +64,10 @@ async function prepare(): Promise<string> {
   await bench.propose({ id: "broken", title: "Sync the calendar", steps: [{ id: "sync", tool: "demo.fail", args: { message: "the calendar does not answer", retryable: false } }] });
   await bench.approve("broken");
   await bench.run("broken");
+  await until(async () => (await bench.ask(bench.ada, "GET", "/plan/running")).body.status === "waiting", "the run waits");
+  bench.write("release/notes.md", "# Release 1.4\n\n- old entry\n- faster start\n");
   await bench.propose({ ...plan, id: "tidy" });
   await bench.ask(bench.bob, "POST", "/plan/tidy/comments", { step: "notes", text: "Is the price list public yet?" });
-  await until(async () => (await bench.ask(bench.ada, "GET", "/plan/running")).body.status === "waiting", "the run waits");
   return run;
 }
 
@@ -114,7 +115,8 @@ it("every page is accessible in both themes, and is photographed at two widths",
         await page.screenshot({ path: `${shots}/${name}-${size}-${scheme}.png` });
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
         if (wide > 0) wrong.push(`${name} ${size}: ${wide} pixels too wide`);
-        wrong.push(...(await findings(page)).map((finding) => `${name} ${scheme} ${size}: ${finding}`));
+        // Both themes and both widths, but not each with each: a look takes a second.
+        if ((scheme === "light") === (size === "desktop")) wrong.push(...(await findings(page)).map((finding) => `${name} ${scheme} ${size}: ${finding}`));
       }
     }
     await page.setViewportSize({ width: 320, height: 640 });

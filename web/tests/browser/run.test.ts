@@ -118,11 +118,11 @@ it("the page comes back by itself when the service was killed and started again"
   await bench.approve("killed");
   const run = await bench.run("killed");
   const { page, context, faults } = await visit(browser, bench, bench.ada, `/ui/plans/killed/runs/${run}`);
-  await page.getByText("live", { exact: true }).waitFor();
+  await page.locator(".live", { hasText: /live$/ }).waitFor();
   await bench.kill();
   await page.getByText("connection lost, trying again").waitFor();
   await bench.serve();
-  await page.getByText("live", { exact: true }).waitFor();
+  await page.locator(".live", { hasText: /live$/ }).waitFor();
   await page.locator(".meta .state", { hasText: "completed" }).waitFor({ timeout: 30_000 });
   expect(bench.read("survived.txt")).toBe("yes");
   expect(faults).toEqual([]);

@@ -29,22 +29,23 @@ const EditPlan = lazy(() => import("./EditPlan"));
 type Tab = "steps" | "edit" | "changes" | "comments" | "runs";
 
 export function ReviewPage({ id }: { id: string }): ReactNode {
-  const loaded = usePlan(id);
-  const newest = useBriefing(id, loaded.data?.plan.digest);
-  const threads = useThreads(id);
   const live = usePlanEvents(
     id,
     () => refreshPlan(id),
     () => refreshPlan(id),
   );
+  const loaded = usePlan(id, live === "reconnecting");
+  const newest = useBriefing(id, loaded.data?.plan.digest);
+  const threads = useThreads(id);
   // What is on screen stays there until the reader asks for what is newer.
   const [pinned, setPinned] = useState<Briefing | null>(null);
   const fresh = newest.data && newest.data.digest === loaded.data?.plan.digest ? newest.data : null;
   useEffect(() => {
     if (fresh !== null) setPinned((before) => before ?? fresh);
   }, [fresh]);
-  if (loaded.error) return <ProblemNote error={loaded.error} onRetry={() => void loaded.refetch()} />;
-  if (newest.error) return <ProblemNote error={newest.error} onRetry={() => void newest.refetch()} />;
+  // A service that is away for a moment takes nothing off the screen.
+  if (loaded.error && !loaded.data) return <ProblemNote error={loaded.error} onRetry={() => void loaded.refetch()} />;
+  if (newest.error && pinned === null) return <ProblemNote error={newest.error} onRetry={() => void newest.refetch()} />;
   if (!loaded.data || pinned === null) return <Loading what="the plan" lines={6} />;
   return (
     <Review

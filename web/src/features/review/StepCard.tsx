@@ -267,7 +267,7 @@ function Conditions({ step, verdict }: { step: StepBriefing; verdict: StepVerdic
         <code>
           <Text text={step.undo.tool} />
         </code>{" "}
-        <Value value={step.undo.args} />
+        <Arguments args={step.undo.args} />
       </span>,
     ]);
   facts.push([

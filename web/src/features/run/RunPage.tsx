@@ -26,7 +26,6 @@ const GraphView = lazy(() => import("../graph/GraphView"));
 type Props = { plan: string; run: string; step: string | null };
 
 export default function RunPage({ plan, run, step }: Props): ReactNode {
-  const result = useRun(plan, run);
   const [life, setLife] = useState<RunLife>(() => emptyRun(run));
   const refresh = useThrottled(() => {
     void queryClient.invalidateQueries({ queryKey: ["plan", plan, "run", run] });
@@ -41,6 +40,7 @@ export default function RunPage({ plan, run, step }: Props): ReactNode {
     [run, refresh],
   );
   const live = usePlanEvents(plan, take, refresh);
+  const result = useRun(plan, run, live === "reconnecting");
   if (result.error && !result.data) return <ProblemNote error={result.error} onRetry={() => void result.refetch()} />;
   if (!result.data) return <Loading what="the run" lines={6} />;
   return <Run plan={plan} result={result.data} life={life} chosen={step} live={<LiveMark state={live} />} />;

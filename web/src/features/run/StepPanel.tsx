@@ -37,7 +37,8 @@ export function StepPanel({ plan, run, runStatus, step, waiting, who, now }: Pro
     refreshPlan(plan);
     navigate({ page: "run", plan, run: begun.runId });
   });
-  const note = step.error?.message ?? (step.status === "completed" ? null : step.life?.note);
+  // What is asked says itself why.
+  const note = step.error?.message ?? (step.status === "completed" || actions.includes("approve") ? null : step.life?.note);
   return (
     <section className="panel step-panel" aria-label={`Step ${step.id}`}>
       <header>

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { request } from "../../api/client";
-import { keepToken } from "../../api/session";
+import { keepToken, sessionEnded } from "../../api/session";
 import type { Whoami } from "../../api/types";
 import { signInCode } from "../../model/route";
 import { Button } from "../../ui/Button";
@@ -31,6 +31,7 @@ export function SignInPage(): ReactNode {
     <main className="sign-in">
       <h1>Planwright</h1>
       <p>Plans that agents propose, and people approve.</p>
+      {sessionEnded() && !byCode.busy ? <p role="status">Your session has ended: sign in again.</p> : null}
       {byCode.busy ? <p role="status">Signing in …</p> : null}
       <ProblemNote error={byCode.error} />
       <form
