@@ -22,8 +22,12 @@ export class Bench {
 
   private constructor() {
     mkdirSync(this.workspace);
+    // Plans may run programs here: that is what an interrupted call is shown with.
     mkdirSync(join(this.folder, "home"));
-    const token = (...args: string[]) => execFileSync(PROGRAM, ["token", "create", ...args], { cwd: this.workspace, env: this.environment(), stdio: ["ignore", "pipe", "ignore"] }).toString().trim();
+    writeFileSync(join(this.workspace, "planwright.toml"), "[local]\nrun_command = true\n");
+    const call = (...args: string[]) => execFileSync(PROGRAM, args, { cwd: this.workspace, env: this.environment(), stdio: ["ignore", "pipe", "ignore"] }).toString().trim();
+    call("trust", "--yes");
+    const token = (...args: string[]) => call("token", "create", ...args);
     this.ada = token("--role", "admin", "--kind", "person", "--name", "Ada");
     this.bob = token("--role", "admin", "--kind", "person", "--name", "Bob");
     this.agent = token("--role", "author", "--kind", "agent", "--name", "planner");

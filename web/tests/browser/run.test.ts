@@ -109,6 +109,28 @@ it("a step that failed is tried again in a run of its own, and a run is undone b
   await context.close();
 });
 
+it("a call that was interrupted is a person's to decide", async () => {
+  const steps = [
+    { id: "pay", title: "Pay the bill", tool: "local.run_command", args: { command: "sleep", args: ["30"] } },
+    { id: "note", tool: "local.write_file", args: { path: "paid.txt", content: "paid" }, dependsOn: ["pay"] },
+  ];
+  await bench.propose({ id: "interrupted", title: "Interrupted", steps });
+  await bench.approve("interrupted");
+  const run = await bench.run("interrupted");
+  const step = async () => (await bench.ask(bench.ada, "GET", `/plan/interrupted/runs/${run}`)).body.steps[0].status;
+  await until(async () => (await step()) === "running", "the call is in flight");
+  await bench.kill();
+  await bench.serve();
+  await until(async () => (await step()) === "outcome_unknown", "its outcome is unknown");
+  const { page, context, faults } = await visit(browser, bench, bench.ada);
+  await page.getByRole("link", { name: /Decide Did it happen\? Interrupted, step pay/ }).click();
+  await page.getByRole("button", { name: "It happened" }).click();
+  await page.locator(".meta .state", { hasText: "completed" }).waitFor();
+  expect(bench.read("paid.txt")).toBe("paid");
+  expect(faults).toEqual([]);
+  await context.close();
+});
+
 it("the page comes back by itself when the service was killed and started again", async () => {
   const steps = [
     { id: "one", tool: "demo.sleep", args: { ms: 2_500 } },
