@@ -69,7 +69,7 @@ it("a plan is reviewed, reordered, edited, discussed, approved and watched to it
   await content.fill("a as edited\n");
   await page.getByRole("button", { name: "Skip look" }).click();
   await page.getByRole("button", { name: "Save as version 2" }).click();
-  await page.getByText("version 2", { exact: false }).first().waitFor();
+  await page.locator(".meta", { hasText: "version 2" }).waitFor();
   const stored = (await bench.ask(bench.ada, "GET", "/plan/story")).body;
   expect(stored.version).toBe(2);
   expect(stored.steps.map((step: { id: string }) => step.id)).toEqual(["wait", "look", "b", "a", "c"]);
