@@ -57,7 +57,8 @@ export function consequence(briefing: Briefing): string {
   const shown = words.slice(0, 3).join(", ");
   const more = words.length > 3 ? ` and ${words.length - 3} more` : "";
   const undo = withoutUndo === 0 ? "all can be undone" : `${withoutUndo} cannot be undone`;
-  return `${changing} of ${count(steps, "step")} ${changing === 1 ? "changes" : "change"} something: ${shown}${more} · ${undo}`;
+  // What cannot be taken back is said before a line could end.
+  return `${changing} of ${count(steps, "step")} ${changing === 1 ? "changes" : "change"} something, ${undo}: ${shown}${more}`;
 }
 
 export type LateStep = { step: string; tool: string; args: string[]; fallback: string; ask: boolean };

@@ -69,7 +69,7 @@ export function Value({ value, onWhole }: { value: Json; onWhole?: () => void })
 
 /** The arguments of a call, one by one. */
 export function Arguments({ args, leaveOut, onWhole }: { args: Json; leaveOut?: string; onWhole?: () => void }): ReactNode {
-  if (typeof args !== "object" || args === null || Array.isArray(args)) return <Value value={args} />;
+  if (typeof args !== "object" || args === null || Array.isArray(args)) return <Value value={args} {...(onWhole ? { onWhole } : {})} />;
   const entries = Object.entries(args).filter(([name]) => name !== leaveOut);
   if (entries.length === 0 && leaveOut === undefined) return <p className="quiet">no arguments</p>;
   return (

@@ -2,7 +2,7 @@
 import { spawn, execFileSync, type ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 
 export const PROGRAM = process.env["PLANWRIGHT_PROGRAM"] ?? new URL("../../../target/debug/planwright", import.meta.url).pathname;
@@ -136,7 +136,8 @@ export async function visit(browser: Browser, bench: Bench, token: string | null
       return route.abort();
     },
   );
-  if (process.env["PLANWRIGHT_PAGE"] === "dist") await serveFromDisk(context, bench);
+  const folder = process.env["PLANWRIGHT_PAGE"];
+  if (folder !== undefined) await serveFromDisk(context, bench, resolve(folder));
   if (token !== null) await context.addInitScript((kept) => window.sessionStorage.setItem("planwright.token", kept), token);
   await context.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", (event) => console.error(`violation of ${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
@@ -156,9 +157,8 @@ export async function visit(browser: Browser, bench: Bench, token: string | null
   return { page, context, faults };
 }
 
-/** While the page is worked on: its files from `dist`, under the policy of the program, which need not be built again. */
-async function serveFromDisk(context: BrowserContext, bench: Bench): Promise<void> {
-  const dist = new URL("../../dist/", import.meta.url).pathname;
+/** While the page is worked on: its files from a folder, under the policy of the program, which need not be built again. */
+async function serveFromDisk(context: BrowserContext, bench: Bench, dist: string): Promise<void> {
   await context.route(
     (url) => url.origin === bench.url && (url.pathname === "/" || url.pathname.startsWith("/ui")),
     async (route) => {

@@ -84,7 +84,7 @@ it("a plan is reviewed, reordered, edited, discussed, approved and watched to it
   await edited.getByRole("button", { name: "Comment on step a" }).click();
   await page.getByRole("textbox", { name: "Comment on step a" }).fill("Better so.");
   await page.getByRole("button", { name: "Send" }).click();
-  await edited.getByText("Better so.").waitFor();
+  await edited.locator(".words", { hasText: "Better so." }).waitFor();
   const comments = (await bench.ask(bench.ada, "GET", "/plan/story/comments")).body;
   expect(comments[0]).toMatchObject({ step: "a", comments: [{ text: "Better so." }] });
 
@@ -155,6 +155,23 @@ it("two people who approve at once give one approval, and the other is told", as
     expect(faults).toEqual([]);
     await context.close();
   }
+});
+
+it("a long value has to be opened before it counts as seen", async () => {
+  await bench.propose({ id: "long", title: "Long", steps: [write("l", { args: { path: "out/l.txt", content: `${"harmless ".repeat(800)}hidden${" harmless".repeat(800)}` }, undo: { tool: "local.write_file", args: { path: "out/l.txt", content: "back ".repeat(2_000) } } })] });
+  const { page, context, faults } = await visit(browser, bench, bench.ada, "/ui/plans/long");
+  const card = page.getByRole("article", { name: "Step l" });
+  await card.getByText("show all to read it").waitFor();
+  const approve = page.getByRole("button", { name: /^Approve/ });
+  const open = card.getByRole("button", { name: /characters are left out here/ });
+  while ((await open.count()) > 0) {
+    expect(await approve.isDisabled()).toBe(true);
+    await open.first().click();
+  }
+  await readAll(page);
+  await until(async () => await approve.isEnabled(), "approve is enabled once it was opened and read");
+  expect(faults).toEqual([]);
+  await context.close();
 });
 
 it("a plan is sent back with words", async () => {

@@ -20,8 +20,8 @@ type Props = {
 
 export function StepCard({ plan, step, verdict, threads, seen, changed, selected, mayComment, onSeen }: Props): ReactNode {
   const [commenting, setCommenting] = useState(false);
-  const cuts = useRef(countCuts(step));
-  const [left, setLeft] = useState(cuts.current);
+  const [left, setLeft] = useState(() => countCuts(step));
+  const opened = () => setLeft((n) => Math.max(0, n - 1));
   const { start, end } = useOnScreen(left === 0 && !seen, () => onSeen(step));
   const mark = effectMark(step.effect.kind);
   return (
@@ -56,13 +56,13 @@ export function StepCard({ plan, step, verdict, threads, seen, changed, selected
           <b>Warning:</b> <Text text={warning} />
         </p>
       ))}
-      <Action step={step} onWhole={() => setLeft((n) => Math.max(0, n - 1))} />
-      <Conditions step={step} verdict={verdict} />
+      <Action step={step} onWhole={opened} />
+      <Conditions step={step} verdict={verdict} onWhole={opened} />
       {step.steps.length > 0 ? (
         <details className="sub-steps" open>
           <summary>{count(step.steps.length, "step")} of the plan it runs</summary>
           {step.steps.map((inner) => (
-            <InnerStep key={inner.id} step={inner} onWhole={() => setLeft((n) => Math.max(0, n - 1))} />
+            <InnerStep key={inner.id} step={inner} onWhole={opened} />
           ))}
         </details>
       ) : null}
@@ -102,7 +102,7 @@ function InnerStep({ step, onWhole }: { step: StepBriefing; onWhole: () => void 
         </span>
       </p>
       <Action step={step} onWhole={onWhole} />
-      <Conditions step={step} verdict={undefined} />
+      <Conditions step={step} verdict={undefined} onWhole={onWhole} />
       {step.steps.map((inner) => (
         <InnerStep key={inner.id} step={inner} onWhole={onWhole} />
       ))}
@@ -119,22 +119,30 @@ function countCuts(step: StepBriefing): number {
   return step.steps.reduce((sum, inner) => sum + countCuts(inner), countOwnCuts(step));
 }
 
-function countOwnCuts({ action }: StepBriefing): number {
-  const cut = (value: Json) => (isShownWhole(value) ? 0 : 1);
+function countOwnCuts({ action, undo, forEach }: StepBriefing): number {
+  const around = (undo ? countCutArguments(undo.args) : 0) + (forEach ? countCut(forEach.items) : 0);
   switch (action.kind) {
-    case "call": {
-      const args = action.args;
-      if (typeof args !== "object" || args === null || Array.isArray(args)) return cut(args);
-      const diffed = diffedArgument(action);
-      return Object.entries(args).reduce((sum, [name, value]) => sum + (name === diffed ? 0 : cut(value)), 0);
-    }
+    case "call":
+      return around + countCutArguments(action.args, diffedArgument(action));
     case "think":
-      return cut(action.prompt);
+      return around + countCut(action.prompt);
     case "agent":
-      return cut(action.instruction);
-    default:
-      return 0;
+      return around + countCut(action.instruction);
+    case "plan":
+      return around + countCutArguments(action.inputs);
+    case "input":
+    case "nothing":
+      return around;
   }
+}
+
+function countCut(value: Json): number {
+  return isShownWhole(value) ? 0 : 1;
+}
+
+function countCutArguments(args: Json, leaveOut?: string): number {
+  if (typeof args !== "object" || args === null || Array.isArray(args)) return countCut(args);
+  return Object.entries(args).reduce((sum, [name, value]) => sum + (name === leaveOut ? 0 : countCut(value)), 0);
 }
 
 /** The argument that the comparison with the file shows already, if there is one. */
@@ -142,9 +150,9 @@ function diffedArgument(call: CallBriefing): string | undefined {
   return call.file && call.file.diff.length > 0 ? "content" : undefined;
 }
 
-function Action({ step, onWhole }: { step: StepBriefing; onWhole?: () => void }): ReactNode {
+function Action({ step, onWhole }: { step: StepBriefing; onWhole: () => void }): ReactNode {
   const { action } = step;
-  const whole = onWhole ? { onWhole } : {};
+  const whole = { onWhole };
   switch (action.kind) {
     case "call": {
       const leaveOut = diffedArgument(action);
@@ -196,7 +204,7 @@ function Action({ step, onWhole }: { step: StepBriefing; onWhole?: () => void })
         </p>
       ) : null;
     case "plan":
-      return <Arguments args={action.inputs} />;
+      return <Arguments args={action.inputs} {...whole} />;
     case "nothing":
       return null;
   }
@@ -242,7 +250,8 @@ export function FileDiff({ file }: { file: FileChange }): ReactNode {
   );
 }
 
-function Conditions({ step, verdict }: { step: StepBriefing; verdict: StepVerdict | undefined }): ReactNode {
+function Conditions({ step, verdict, onWhole }: { step: StepBriefing; verdict: StepVerdict | undefined; onWhole: () => void }): ReactNode {
+  const whole = { onWhole };
   const facts: [string, ReactNode][] = [];
   if (step.after.length > 0) facts.push(["after", <Text key="v" text={step.after.join(", ")} />]);
   if (step.when) facts.push(["only when", <code key="v"><Text text={step.when} /></code>]);
@@ -252,7 +261,7 @@ function Conditions({ step, verdict }: { step: StepBriefing; verdict: StepVerdic
       <span key="v">
         <Text text={step.forEach.over} />
         {step.forEach.count != null ? ` (${step.forEach.count})` : ""}
-        {step.forEach.items.length > 0 ? <Value value={step.forEach.items} /> : null}
+        {step.forEach.items.length > 0 ? <Value value={step.forEach.items} {...whole} /> : null}
       </span>,
     ]);
   if (step.constraints.length > 0) facts.push(["has to hold", <code key="v"><Text text={step.constraints.join("; ")} /></code>]);
@@ -267,7 +276,7 @@ function Conditions({ step, verdict }: { step: StepBriefing; verdict: StepVerdic
         <code>
           <Text text={step.undo.tool} />
         </code>{" "}
-        <Arguments args={step.undo.args} />
+        <Arguments args={step.undo.args} {...whole} />
       </span>,
     ]);
   facts.push([
