@@ -207,6 +207,9 @@ mod tests {
         );
         assert_eq!(suites[0].folder, Path::new("/w/crates/planwright"));
         assert!(read_suites("{\"reason\":\"build-finished\"}").is_err());
+        let program = read_program(&messages.join("\n"), "planwright").unwrap();
+        assert_eq!(program, Path::new("/w/target/planwright"));
+        assert!(read_program(&messages.join("\n"), "kill").is_err());
     }
 
     #[test]

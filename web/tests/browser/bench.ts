@@ -182,7 +182,7 @@ export async function readAll(page: Page): Promise<void> {
   }
 }
 
-export async function until<Value>(look: () => Promise<Value | null | undefined | false>, what: string, ms = 20_000): Promise<Value> {
+export async function until<Value>(look: () => Promise<Value | null | undefined | false>, what: string, ms = 40_000): Promise<Value> {
   const end = Date.now() + ms;
   for (;;) {
     const found = await look();

@@ -125,6 +125,10 @@ it("what others store meanwhile is announced, and has to be looked at before a y
   await readAll(page);
   const approve = page.getByRole("button", { name: /^Approve/ });
   await until(async () => await approve.isEnabled(), "approve is enabled");
+  // What another person says is there at once, and moves nothing else.
+  await bench.ask(bench.bob, "POST", "/plan/moving/comments", { step: "m", text: "Wait for me." });
+  await page.getByRole("article", { name: "Step m" }).getByText("Wait for me.").waitFor();
+  await until(async () => await approve.isEnabled(), "approve is enabled all the same");
   const { etag } = await bench.ask(bench.agent, "GET", "/plan/moving");
   const edits = [{ op: "set", path: "steps.m.args.path", value: "out/elsewhere.txt" }];
   expect((await bench.ask(bench.agent, "PATCH", "/plan/moving", { edits }, { "if-match": etag ?? "" })).status).toBe(200);

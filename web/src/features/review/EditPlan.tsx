@@ -2,7 +2,7 @@
 import { closestCenter, DndContext, KeyboardSensor, PointerSensor, useSensor, useSensors, type DragEndEvent } from "@dnd-kit/core";
 import { SortableContext, sortableKeyboardCoordinates, useSortable, verticalListSortingStrategy } from "@dnd-kit/sortable";
 import { useState, type KeyboardEvent, type ReactNode } from "react";
-import { planPath, Refusal, request } from "../../api/client";
+import { planPath, post, Refusal, request } from "../../api/client";
 import { queryClient, readPlan, useTools } from "../../api/queries";
 import type { Edit, Finding, JsonObject, Plan, PlanStep, ToolLine } from "../../api/types";
 import { addEdit, applyEdits, describeEdit, moveProblem, moveTo, neededBy, stepField } from "../../model/edits";
@@ -87,6 +87,7 @@ export default function EditPlan({ plan, etag, onSaved }: Props): ReactNode {
           <Button onClick={() => setAdding(true)}>Add a step</Button>
         </div>
       )}
+      <Regenerate plan={base.plan.id} onDone={onSaved} />
       <ProblemNote error={save.error} />
       {edits.length > 0 ? (
         <div className="notice save-bar">
@@ -102,6 +103,30 @@ export default function EditPlan({ plan, etag, onSaved }: Props): ReactNode {
         </div>
       ) : null}
     </div>
+  );
+}
+
+/** Has the model of the service write the next version. */
+function Regenerate({ plan, onDone }: { plan: string; onDone: () => void }): ReactNode {
+  const [feedback, setFeedback] = useState("");
+  const again = useAction(async () => {
+    await post(planPath(plan, "/regenerate"), feedback.trim() === "" ? {} : { feedback });
+    onDone();
+  });
+  return (
+    <details className="card">
+      <summary>Have a model write it again</summary>
+      <div className="stack">
+        <label htmlFor="feedback">What should be different?</label>
+        <textarea id="feedback" rows={2} value={feedback} onChange={(event) => setFeedback(event.target.value)} />
+        <div>
+          <Button busy={again.busy} onClick={() => void again.run()}>
+            Regenerate
+          </Button>
+        </div>
+        <ProblemNote error={again.error} />
+      </div>
+    </details>
   );
 }
 

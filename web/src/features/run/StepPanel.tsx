@@ -5,6 +5,7 @@ import { refreshPlan } from "../../api/queries";
 import type { Json, LargeValue, RunAccepted, StepResult, Waiting, Whoami } from "../../api/types";
 import { may, whyNot, type Act } from "../../model/access";
 import { actionsFor, type StepAction, type StepLife } from "../../model/run";
+import { tableOf } from "../../model/table";
 import { duration, until } from "../../model/time";
 import { shortDigest } from "../../model/text";
 import { Button } from "../../ui/Button";
@@ -102,7 +103,7 @@ export function StepPanel({ plan, run, runStatus, step, waiting, who, now }: Pro
       <ProblemNote error={again.error} />
       {step.value !== undefined ? (
         <Part title="Value">
-          <Value value={step.value} />
+          <Preview value={step.value} />
         </Part>
       ) : null}
       {step.largeValue ? (
@@ -137,6 +138,44 @@ function Part({ title, children }: { title: string; children: ReactNode }): Reac
       <summary>{title}</summary>
       {children}
     </details>
+  );
+}
+
+/** A value as a table where that reads better, and as it is on request. */
+function Preview({ value }: { value: Json }): ReactNode {
+  const [plain, setPlain] = useState(false);
+  const table = tableOf(value);
+  if (table === null || plain) return <Value value={value} />;
+  return (
+    <>
+      <div className="table-box" tabIndex={0} role="region" aria-label="Value as a table">
+        <table>
+          <thead>
+            <tr>
+              {table.columns.map((name) => (
+                <th key={name}>
+                  <Text text={name} />
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {table.rows.map((row, index) => (
+              <tr key={index}>
+                {row.map((cell, column) => (
+                  <td key={column}>
+                    <Text text={cell} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <Button tone="quiet" onClick={() => setPlain(true)}>
+        As JSON
+      </Button>
+    </>
   );
 }
 
