@@ -1,6 +1,7 @@
 //! What each tool does, over the facades of the engine.
 
 use crate::answer::{Problem, finding_values, outcome, success};
+use crate::awaited::{Awaited, AwaitedPlans};
 use crate::question::{AskedPerson, Decision};
 use crate::server::Host;
 use crate::tool::PlanCall;
@@ -12,8 +13,8 @@ use planwright_core::review::Review;
 use planwright_core::run::{Run, RunReport, Shown};
 use planwright_core::status::{CachedStatus, PlanStatus};
 use planwright_engine::{
-    Candidate, Engine, GivenApproval, NewComment, PlanTool, PlanToolCall, PlanTools, ReviewError,
-    RunCommand, RunOptions, StartRunError, with_causes,
+    Candidate, Engine, GivenApproval, NewComment, Observer, PlanTool, PlanToolCall, PlanTools,
+    ReviewError, RunCommand, with_causes,
 };
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
@@ -34,13 +35,16 @@ pub(crate) struct ToolCall {
     pub(crate) cancelled: CancellationToken,
     /// The same for every attempt at the same call.
     pub(crate) key: String,
+    pub(crate) awaited: Arc<AwaitedPlans>,
+    /// Told about the run that is begun.
+    pub(crate) observers: Vec<Arc<dyn Observer>>,
 }
 
 type Done = Result<CallToolResult, Problem>;
 
 impl Host {
     /// Does what is asked for.
-    pub(crate) async fn call(&self, call: &ToolCall) -> CallToolResult {
+    pub(crate) async fn call(self: &Arc<Self>, call: &ToolCall) -> CallToolResult {
         let done = match call.tool {
             PlanCall::Propose => self.propose(call).await,
             PlanCall::List => self.list(call).await,
@@ -254,19 +258,52 @@ impl Host {
         }
     }
 
-    async fn plan_tool(&self, call: &ToolCall, tool: PlanTool) -> Done {
+    async fn plan_tool(self: &Arc<Self>, call: &ToolCall, tool: PlanTool) -> Done {
+        let (tools, order) = self.plan_tools(call, tool);
+        let value = match self.resume_answered(call, &tools, &order).await {
+            Some(value) => value,
+            None => Box::pin(tools.call(&order)).await,
+        };
+        Ok(self.describe_outcome(call, value).await)
+    }
+
+    fn plan_tools(&self, call: &ToolCall, tool: PlanTool) -> (PlanTools, PlanToolCall) {
         let tools = PlanTools::new(self.engine.clone(), Arc::clone(&self.maker), &call.agent);
-        let tools = tools.asking(Arc::clone(&call.person) as _);
         let order = PlanToolCall {
             cancelled: call.cancelled.clone(),
             ..PlanToolCall::new(tool, call.args.clone(), call.key.clone())
         };
-        let value = Box::pin(tools.call(&order)).await;
+        let tools = tools.asking(Arc::clone(&call.person) as _);
+        (tools.watched_by(call.observers.clone()), order)
+    }
+
+    /// Goes on with the run that the answer in the call is for. A client that was asked by the result
+    /// of its call makes the call again with the answer.
+    async fn resume_answered(
+        &self,
+        call: &ToolCall,
+        tools: &PlanTools,
+        order: &PlanToolCall,
+    ) -> Option<Value> {
+        let (question, answer) = call.person.take_run_answer()?;
+        if text(call, "planId") != Some(question.plan.as_str()) {
+            return None;
+        }
+        call.person.tell_run(&question, &answer).await;
+        Some(Box::pin(tools.resume(order, &question.top)).await)
+    }
+
+    /// The result of a run, with what to do next.
+    async fn describe_outcome(self: &Arc<Self>, call: &ToolCall, value: Value) -> CallToolResult {
         if let Some(id) = value["planId"].as_str().and_then(|id| id.parse().ok()) {
             self.write_files(&id).await;
         }
         let plan = value["planId"].as_str().unwrap_or("the plan").to_owned();
         let next = match value["status"].as_str() {
+            Some("pending_approval") if self.await_approval(call, &value) => format!(
+                "a person decides: planwright inbox, or planwright approve {plan}; then it runs by \
+                 itself while this server runs, and plan_status with planId {plan} says how it stands"
+            ),
             Some("pending_approval") => format!(
                 "plan_approve with planId {plan} asks a person; a person can also: planwright approve {plan}"
             ),
@@ -278,21 +315,44 @@ impl Host {
             _ if value["success"] == true => "report the results to the user".to_owned(),
             _ => format!("plan_status with planId {plan} says what failed"),
         };
-        Ok(outcome(value, &next))
+        outcome(value, &next)
     }
 
-    async fn resume(&self, call: &ToolCall) -> Done {
-        let review = self.load(call).await?;
-        let options = RunOptions::new(call.agent.clone());
-        let resumed = Box::pin(self.engine.runs().resume(review.id(), options)).await;
-        let mut handle = resumed.map_err(|error| start_problem(&error, review.id()))?;
-        let run = tokio::select! {
-            run = handle.wait() => run.map_err(|error| Problem::of(&error))?,
-            () = call.cancelled.cancelled() => return Err(Problem::new("the call was cancelled; the run goes on")),
+    /// Has a plan that waits for a person run once they agreed. Not one that the client asks about
+    /// itself: its answer comes with the next call.
+    fn await_approval(self: &Arc<Self>, call: &ToolCall, pending: &Value) -> bool {
+        let plan = pending["planId"].as_str().and_then(|id| id.parse().ok());
+        let digest = pending["digest"]
+            .as_str()
+            .and_then(|digest| digest.parse().ok());
+        let (Some(plan), Some(digest)) = (plan, digest) else {
+            return false;
         };
-        self.write_files(review.id()).await;
-        let fields = object(json!({ "planId": review.id(), "run": run_value(&self.engine, &run) }));
-        Ok(success(fields, &next_of_run(&run)))
+        if call.person.has_question() {
+            return false;
+        }
+        let variables = call.args.get("variables").and_then(Value::as_object);
+        let awaited = Awaited {
+            plan,
+            digest,
+            variables: variables.cloned().unwrap_or_default(),
+            agent: call.agent.clone(),
+            key: call.key.clone(),
+        };
+        call.awaited.run_once_approved(self, awaited)
+    }
+
+    async fn resume(self: &Arc<Self>, call: &ToolCall) -> Done {
+        let (tools, order) = self.plan_tools(call, PlanTool::Execute);
+        if let Some(value) = self.resume_answered(call, &tools, &order).await {
+            return Ok(self.describe_outcome(call, value).await);
+        }
+        let review = self.load(call).await?;
+        let opened = review.runs().last();
+        let opened = opened
+            .ok_or_else(|| Problem::new("the plan has no run").next("plan_execute runs it"))?;
+        let value = Box::pin(tools.resume(&order, &opened.run)).await;
+        Ok(self.describe_outcome(call, value).await)
     }
 
     async fn cancel(&self, call: &ToolCall) -> Done {
@@ -358,7 +418,7 @@ impl Host {
         plans.consent_of_policy(review, candidate).is_some()
     }
 
-    async fn write_files(&self, plan: &PlanId) {
+    pub(crate) async fn write_files(&self, plan: &PlanId) {
         if let Err(problem) = self.files.write(plan).await {
             tracing::warn!(%plan, problem, "the files of a plan are not up to date");
         }
@@ -399,10 +459,6 @@ fn review_problem(error: ReviewError) -> Problem {
     }
 }
 
-fn start_problem(error: &StartRunError, id: &PlanId) -> Problem {
-    Problem::of(error).next(format!("plan_status with planId {id} says how it stands"))
-}
-
 /// Where a run and its steps stand.
 pub(crate) fn run_value(engine: &Engine, run: &Run) -> Value {
     let report = RunReport::new(run, engine.now());
@@ -425,7 +481,7 @@ pub(crate) fn run_value(engine: &Engine, run: &Run) -> Value {
     })
 }
 
-fn next_of_run(run: &Run) -> String {
+pub(crate) fn next_of_run(run: &Run) -> String {
     let plan = run.plan().id();
     if run.state().is_terminal() {
         return format!("the run is over ({})", run.status());

@@ -5,14 +5,19 @@
 //! nothing that a model writes is taken for an answer.
 
 mod answer;
+mod awaited;
 mod call;
 mod caller;
 mod gateway;
 mod http;
+mod progress;
 mod prompt;
 mod question;
 mod resource;
+mod run_question;
 mod server;
+mod subscription;
+mod task;
 mod tool;
 
 pub use gateway::{GatewayServer, GatewaySettings};

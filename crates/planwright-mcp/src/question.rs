@@ -4,6 +4,7 @@
 //! question as the result of the call, and make the call again with the answer. In both cases the
 //! answer is bound to what was shown: a digest, once, for a while.
 
+use crate::run_question::{RunQuestion, find_question};
 use planwright_core::briefing::{RenderOptions, render_briefing};
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
@@ -20,7 +21,8 @@ use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A briefing that is longer is not squeezed into a form.
@@ -40,40 +42,62 @@ pub(crate) struct OpenQuestions(Mutex<HashMap<String, OpenQuestion>>);
 
 #[derive(Debug)]
 struct OpenQuestion {
-    plan: PlanId,
-    digest: Digest,
+    about: About,
     asked: Instant,
+}
+
+/// What was shown with a question.
+#[derive(Debug)]
+enum About {
+    Plan(PlanId, Digest),
+    Run(Box<RunQuestion>),
 }
 
 impl OpenQuestions {
     /// Notes a question and returns the word by which its answer is known. Nothing if too many are
     /// open.
-    fn open(&self, plan: &PlanId, digest: Digest) -> Option<String> {
+    fn open(&self, about: About) -> Option<String> {
         let state = format!(
             "{:016x}{:016x}",
             getrandom::u64().ok()?,
             getrandom::u64().ok()?
         );
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.questions();
         open.retain(|_, question| question.asked.elapsed() < PATIENCE);
         if open.len() >= MAX_OPEN {
             return None;
         }
-        let question = OpenQuestion {
-            plan: plan.clone(),
-            digest,
-            asked: Instant::now(),
-        };
-        open.insert(state.clone(), question);
+        let asked = Instant::now();
+        open.insert(state.clone(), OpenQuestion { about, asked });
         Some(state)
     }
 
-    /// Takes the digest that was shown under this word, once.
-    fn close(&self, state: &str, plan: &PlanId) -> Option<Digest> {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let question = open.remove(state)?;
-        let is_valid = question.plan == *plan && question.asked.elapsed() < PATIENCE;
-        is_valid.then_some(question.digest)
+    /// Takes the digest of this plan that was shown under this word, once.
+    fn take_plan(&self, state: &str, plan: &PlanId) -> Option<Digest> {
+        match self.take(state)? {
+            About::Plan(shown, digest) if shown == *plan => Some(digest),
+            About::Plan(..) | About::Run(_) => None,
+        }
+    }
+
+    /// Takes the question of a run that was asked under this word, once. One about a plan stays.
+    fn take_run(&self, state: &str) -> Option<Box<RunQuestion>> {
+        if let About::Plan(..) = self.questions().get(state)?.about {
+            return None;
+        }
+        match self.take(state)? {
+            About::Run(question) => Some(question),
+            About::Plan(..) => None,
+        }
+    }
+
+    fn take(&self, state: &str) -> Option<About> {
+        let question = self.questions().remove(state)?;
+        (question.asked.elapsed() < PATIENCE).then_some(question.about)
+    }
+
+    fn questions(&self) -> MutexGuard<'_, HashMap<String, OpenQuestion>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -104,11 +128,15 @@ pub(crate) enum Decision {
 /// The person behind the client of one call.
 pub(crate) struct AskedPerson {
     engine: Engine,
+    /// The agent that calls.
+    agent: Principal,
     person: Principal,
     channel: Channel,
     open: Arc<OpenQuestions>,
     /// The question that the result of the call has to ask.
     wanted: Mutex<Option<InputRequiredResult>>,
+    /// Runs ask for themselves.
+    leaves_runs: AtomicBool,
 }
 
 impl fmt::Debug for AskedPerson {
@@ -122,17 +150,31 @@ impl fmt::Debug for AskedPerson {
 impl AskedPerson {
     pub(crate) fn new(
         engine: Engine,
+        agent: Principal,
         person: Principal,
         channel: Channel,
         open: Arc<OpenQuestions>,
     ) -> Self {
         Self {
             engine,
+            agent,
             person,
             channel,
             open,
             wanted: Mutex::default(),
+            leaves_runs: AtomicBool::new(false),
         }
+    }
+
+    /// Asks nothing that a run waits for.
+    pub(crate) fn leave_runs_alone(&self) {
+        self.leaves_runs.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the result of the call has to be a question.
+    pub(crate) fn has_question(&self) -> bool {
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.is_some()
     }
 
     /// Takes the question that has to be the result of the call.
@@ -156,39 +198,77 @@ impl AskedPerson {
         match &self.channel {
             Channel::None => None,
             Channel::Request(peer) => {
-                let asked = peer
-                    .create_elicitation_with_timeout(decision_form(message)?, Some(PATIENCE))
-                    .await;
-                Some(match asked {
-                    Ok(result) => decision_of(&result),
-                    Err(error) => {
-                        tracing::warn!(%error, "the client did not ask its person");
-                        return None;
-                    }
-                })
+                let answer = ask_client(peer, decision_form(message)?).await?;
+                Some(decision_of(&answer))
             }
             Channel::Result { responses, state } => {
                 if let Some(state) = state {
-                    let shown = self.open.close(state, review.id());
-                    let answer = responses.as_ref().and_then(|answers| answers.get(KEY));
-                    let answer = answer.and_then(|answer| {
-                        serde_json::from_value::<ElicitResult>(answer.clone()).ok()
-                    });
+                    let shown = self.open.take_plan(state, review.id());
                     // An answer to something else than what would run is no answer.
-                    return match (shown, answer) {
+                    return match (shown, answer_in(responses.as_ref())) {
                         (Some(shown), Some(answer)) if shown == candidate.digest => {
                             Some(decision_of(&answer))
                         }
                         _ => Some(Decision::Unclear),
                     };
                 }
-                let state = self.open.open(review.id(), candidate.digest)?;
-                let question =
-                    InputRequest::Elicitation(ElicitRequest::new(decision_form(message)?));
-                let requests = InputRequests::from([(KEY.to_owned(), question)]);
-                let question = InputRequiredResult::new(Some(requests), Some(state));
-                let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-                *wanted = Some(question);
+                let about = About::Plan(review.id().clone(), candidate.digest);
+                self.ask_as_result(decision_form(message)?, about)?;
+                None
+            }
+        }
+    }
+
+    /// Makes the question the result of the call. Nothing if too many are open.
+    fn ask_as_result(&self, form: ElicitRequestParams, about: About) -> Option<()> {
+        let state = self.open.open(about)?;
+        let question = InputRequest::Elicitation(ElicitRequest::new(form));
+        let requests = InputRequests::from([(KEY.to_owned(), question)]);
+        let question = InputRequiredResult::new(Some(requests), Some(state));
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        *wanted = Some(question);
+        Some(())
+    }
+
+    /// Takes the answer to a question of a run, if that is what came with the call.
+    pub(crate) fn take_run_answer(&self) -> Option<(Box<RunQuestion>, ElicitResult)> {
+        let Channel::Result {
+            responses,
+            state: Some(state),
+        } = &self.channel
+        else {
+            return None;
+        };
+        let question = self.open.take_run(state)?;
+        let answer = answer_in(responses.as_ref())?;
+        Some((question, answer))
+    }
+
+    /// Tells a run what the person said. Returns whether it took that for a decision.
+    pub(crate) async fn tell_run(&self, question: &RunQuestion, answer: &ElicitResult) -> bool {
+        let command = question.command(answer, &self.person);
+        let told = self.engine.runs().command(&question.run, command).await;
+        told.inspect_err(
+            |error| tracing::warn!(run = %question.run, %error, "an answer was not taken"),
+        )
+        .is_ok()
+    }
+
+    /// Asks the first thing that a run waits for. Returns whether anything was decided.
+    async fn ask_for_run(&self, run: &Run) -> Option<bool> {
+        if self.leaves_runs.load(Ordering::Relaxed) {
+            return None;
+        }
+        let question = find_question(&self.engine, run, &self.agent).await?;
+        match &self.channel {
+            Channel::None => None,
+            Channel::Request(peer) => {
+                let answer = ask_client(peer, question.form.clone()).await?;
+                Some(self.tell_run(&question, &answer).await)
+            }
+            Channel::Result { .. } => {
+                let form = question.form.clone();
+                self.ask_as_result(form, About::Run(Box::new(question)))?;
                 None
             }
         }
@@ -259,10 +339,24 @@ impl Consenter for AskedPerson {
         })
     }
 
-    /// What a run asks later is left for the terminal and the service.
-    fn decide<'a>(&'a self, _: &'a Run) -> BoxFuture<'a, bool> {
-        Box::pin(std::future::ready(false))
+    fn decide<'a>(&'a self, run: &'a Run) -> BoxFuture<'a, bool> {
+        Box::pin(async move { self.ask_for_run(run).await.unwrap_or(false) })
     }
+}
+
+/// Has the client ask its person. Nothing if it did not.
+async fn ask_client(peer: &Peer<RoleServer>, form: ElicitRequestParams) -> Option<ElicitResult> {
+    let asked = peer.create_elicitation_with_timeout(form, Some(PATIENCE));
+    asked
+        .await
+        .inspect_err(|error| tracing::warn!(%error, "the client did not ask its person"))
+        .ok()
+}
+
+/// The answer to our question among those that came with a call.
+fn answer_in(responses: Option<&InputResponses>) -> Option<ElicitResult> {
+    let answer = responses?.get(KEY)?;
+    serde_json::from_value(answer.clone()).ok()
 }
 
 /// A form with three answers.
@@ -341,15 +435,17 @@ mod tests {
         let open = OpenQuestions::default();
         let one: PlanId = "one".parse().unwrap();
         let two: PlanId = "two".parse().unwrap();
-        let state = open.open(&one, Digest::ZERO).unwrap();
-        assert_eq!(open.close(&state, &two), None);
-        assert_eq!(open.close(&state, &one), None, "it was used");
-        let state = open.open(&one, Digest::ZERO).unwrap();
-        assert_eq!(open.close(&state, &one), Some(Digest::ZERO));
-        assert_eq!(open.close(&state, &one), None);
+        let about = || About::Plan(one.clone(), Digest::ZERO);
+        let state = open.open(about()).unwrap();
+        assert_eq!(open.take_plan(&state, &two), None);
+        assert_eq!(open.take_plan(&state, &one), None, "it was used");
+        let state = open.open(about()).unwrap();
+        assert!(open.take_run(&state).is_none(), "it is about a plan");
+        assert_eq!(open.take_plan(&state, &one), Some(Digest::ZERO));
+        assert_eq!(open.take_plan(&state, &one), None);
         for _ in 0..MAX_OPEN {
-            assert!(open.open(&one, Digest::ZERO).is_some());
+            assert!(open.open(about()).is_some());
         }
-        assert!(open.open(&one, Digest::ZERO).is_none());
+        assert!(open.open(about()).is_none());
     }
 }

@@ -1,10 +1,13 @@
 //! The server: what a client is told, and how its requests reach the tools.
 
 use crate::answer::Problem;
+use crate::awaited::AwaitedPlans;
 use crate::call::ToolCall;
 use crate::caller::Caller;
+use crate::progress::{StepCount, progress_sink};
 use crate::prompt;
 use crate::question::{AskedPerson, Channel, OpenQuestions};
+use crate::subscription::{Subscriptions, stream_of};
 use crate::tool::PlanCall;
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
@@ -12,12 +15,14 @@ use planwright_engine::port::PlanFiles;
 use planwright_engine::{Engine, PlanMaker};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse,
-    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, GetPromptRequestParams,
+    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, UnsubscribeRequestParams, UpdateTaskParams,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServiceExt as _};
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +31,9 @@ const INSTRUCTIONS: &str = "Planwright runs plans that people have agreed to. Pr
     calls as one plan with plan_propose instead of making them one by one when they change something; \
     findings tell you what to repair. plan_approve asks a person: you cannot approve. plan_execute \
     runs what was approved, journals every step, and can be resumed after a crash.";
+
+/// The most resources that one stream of a client listens to.
+const MAX_LISTENED: usize = 64;
 
 /// What the server needs of the process it is in.
 pub struct Host {
@@ -49,6 +57,8 @@ impl fmt::Debug for Host {
 pub struct PlanServer {
     host: Arc<Host>,
     open: Arc<OpenQuestions>,
+    awaited: Arc<AwaitedPlans>,
+    subscriptions: Arc<Subscriptions>,
 }
 
 /// The reason a connection ended other than by its client.
@@ -75,6 +85,8 @@ impl PlanServer {
         Self {
             host: Arc::new(host),
             open: Arc::default(),
+            awaited: Arc::default(),
+            subscriptions: Arc::default(),
         }
     }
 
@@ -117,12 +129,51 @@ impl PlanServer {
     }
 }
 
+impl PlanServer {
+    /// All that a call needs.
+    fn prepare(
+        &self,
+        tool: PlanCall,
+        caller: Caller,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ToolCall, ErrorData> {
+        let agent = caller.principal;
+        let (person, channel) = match caller.person {
+            Some(person) => (person, Self::channel(&request, context)),
+            // It is not asked, and so never recorded.
+            None => (agent.clone(), Channel::None),
+        };
+        let person = AskedPerson::new(
+            self.host.engine.clone(),
+            agent.clone(),
+            person,
+            channel,
+            Arc::clone(&self.open),
+        );
+        let random =
+            getrandom::u64().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(ToolCall {
+            tool,
+            args: request.arguments.unwrap_or_default(),
+            agent,
+            person: Arc::new(person),
+            cancelled: context.ct.clone(),
+            key: format!("mcp {random:016x}"),
+            awaited: Arc::clone(&self.awaited),
+            observers: vec![Arc::new(StepCount::new(progress_sink(context)))],
+        })
+    }
+}
+
 impl ServerHandler for PlanServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
+            .enable_resources_subscribe()
             .enable_prompts()
+            .enable_tasks()
             .build();
         let about = Implementation::new("planwright", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(capabilities)
@@ -150,30 +201,13 @@ impl ServerHandler for PlanServer {
         if let Err(problem) = caller.check(tool.permission()) {
             return Ok(problem.into_result().into());
         }
-        let agent = caller.principal;
-        let (person, channel) = match caller.person {
-            Some(person) => (person, Self::channel(&request, &context)),
-            // It is not asked, and so never recorded.
-            None => (agent.clone(), Channel::None),
-        };
-        let person = Arc::new(AskedPerson::new(
-            self.host.engine.clone(),
-            person,
-            channel,
-            Arc::clone(&self.open),
-        ));
-        let random =
-            getrandom::u64().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        let call = ToolCall {
-            tool,
-            args: request.arguments.unwrap_or_default(),
-            agent,
-            person: Arc::clone(&person),
-            cancelled: context.ct.clone(),
-            key: format!("mcp {random:016x}"),
-        };
+        let can_wait = context.client_capabilities();
+        let call = self.prepare(tool, caller, request, &context)?;
+        if tool.runs_plans() && can_wait.is_some_and(|client| client.supports_tasks()) {
+            return self.call_as_task(call).await;
+        }
         let result = Box::pin(self.host.call(&call)).await;
-        Ok(match person.take_question() {
+        Ok(match call.person.take_question() {
             Some(question) => question.into(),
             None => result.into(),
         })
@@ -231,4 +265,117 @@ impl ServerHandler for PlanServer {
             Err(problem) => Err(ErrorData::invalid_params(problem, None)),
         }
     }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.reader(&context)?;
+        let missing =
+            || ErrorData::resource_not_found(format!("there is no resource {}", request.uri), None);
+        let watched = self
+            .host
+            .watch_resource(&request.uri)
+            .await
+            .ok_or_else(missing)?;
+        let too_many = || ErrorData::invalid_request("too many subscriptions are open", None);
+        let session = session_of(&context);
+        let cancelled = self
+            .subscriptions
+            .insert(session, request.uri)
+            .ok_or_else(too_many)?;
+        let host = Arc::clone(&self.host);
+        let peer = context.peer.clone();
+        tokio::spawn(async move {
+            let tell = |uri: String| {
+                let peer = peer.clone();
+                async move {
+                    let told = ResourceUpdatedNotificationParam::new(uri);
+                    peer.notify_resource_updated(told).await.is_ok()
+                }
+            };
+            tokio::select! {
+                () = cancelled.cancelled() => {}
+                () = host.tell_changes(vec![watched], tell) => cancelled.cancel(),
+            }
+        });
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.remove(session_of(&context), request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let mut accepted = SubscriptionFilter::new();
+        let uris = requested.resource_subscriptions.iter().flatten();
+        let ours = uris.filter(|uri| stream_of(uri).is_some()).cloned();
+        accepted.resource_subscriptions = Some(ours.take(MAX_LISTENED).collect());
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.reader(context.request_context())?;
+        let mut watched = Vec::new();
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            watched.extend(self.host.watch_resource(uri).await);
+        }
+        let tell = |uri: String| {
+            let sink = context.sink().clone();
+            async move { sink.notify_resource_updated(uri).await.is_ok() }
+        };
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.host.tell_changes(watched, tell) => {}
+        }
+        Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let caller = Caller::of(&self.host, &context);
+        let task = self.host.read_task(&request.task_id, &caller).await?;
+        Ok(GetTaskResult::new(task))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let caller = Caller::of(&self.host, &context);
+        let answers = &request.input_responses;
+        self.host
+            .answer_task(&request.task_id, answers, &caller)
+            .await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let caller = Caller::of(&self.host, &context);
+        self.host.cancel_task(&request.task_id, &caller).await
+    }
+}
+
+/// Tells the sessions of clients of the earlier era apart.
+fn session_of(context: &RequestContext<RoleServer>) -> String {
+    let parts = context.extensions.get::<http::request::Parts>();
+    let session = parts.and_then(|parts| parts.headers.get("mcp-session-id"));
+    let session = session.and_then(|session| session.to_str().ok());
+    session.unwrap_or_default().to_owned()
 }

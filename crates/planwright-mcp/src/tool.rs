@@ -90,6 +90,11 @@ impl PlanCall {
         }
     }
 
+    /// Returns whether it begins or goes on with a run, which may take long.
+    pub(crate) fn runs_plans(self) -> bool {
+        matches!(self, Self::Execute | Self::CreateAndExecute | Self::Resume)
+    }
+
     fn title(self) -> &'static str {
         match self {
             Self::Propose => "Propose a plan",

@@ -14,6 +14,7 @@ pub mod connect;
 pub mod deceptive;
 pub mod dice;
 pub mod http;
+pub mod mcp_client;
 pub mod peers;
 pub mod provider;
 pub mod service;

@@ -1,7 +1,7 @@
 //! A terminal with a person at it.
 
 use crate::wait::wait_until;
-use crate::workbench::{Bench, Running};
+use crate::workbench::{Bench, Running, with_default_signals};
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -47,8 +47,9 @@ impl Terminal {
         Self::opened(command, true, columns)
     }
 
-    fn opened(mut command: Command, whole: bool, columns: u16) -> Self {
+    fn opened(command: Command, whole: bool, columns: u16) -> Self {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let mut command = with_default_signals(&command);
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();

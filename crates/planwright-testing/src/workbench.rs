@@ -172,7 +172,7 @@ impl Bench {
 
     /// Starts a command and lets it go on.
     pub fn start(&self, args: &[&str]) -> Running {
-        let mut command = self.command(args);
+        let mut command = with_default_signals(&self.command(args));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Running::of(command)
     }
@@ -208,6 +208,32 @@ impl Bench {
             .unwrap()
             .to_owned()
     }
+}
+
+/// The same command, started by this program.
+pub fn started_by(starter: &[&str], command: &Command) -> Command {
+    let mut started = Command::new(starter[0]);
+    started
+        .args(&starter[1..])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .env_clear()
+        .stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            started.env(name, value);
+        }
+    }
+    if let Some(directory) = command.get_current_dir() {
+        started.current_dir(directory);
+    }
+    started
+}
+
+/// The same command, ended by signals also when the tests themselves were told to ignore some, as by
+/// `nohup` or in the background of a script.
+pub fn with_default_signals(command: &Command) -> Command {
+    started_by(&["env", "--default-signal"], command)
 }
 
 pub fn said(output: std::process::Output) -> Said {

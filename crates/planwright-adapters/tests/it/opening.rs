@@ -184,7 +184,7 @@ fn opening_and_closing_does_nothing_slow() {
     }
     // About a millisecond each; the bound leaves room for a busy machine.
     assert!(
-        started.elapsed() < Duration::from_secs(2),
+        started.elapsed() < Duration::from_secs(10),
         "{:?}",
         started.elapsed()
     );

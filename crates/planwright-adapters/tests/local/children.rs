@@ -164,7 +164,7 @@ async fn what_does_not_listen_is_killed_when_everything_ends() {
         assert!(matches!(outcome, Err(CallError::Lost(_))), "{outcome:?}");
         assert!(is_gone(pids.0).await && is_gone(pids.1).await);
         if at_once {
-            assert!(since.elapsed() < Duration::from_secs(2));
+            assert!(since.elapsed() < Duration::from_secs(20));
         }
     }
 }

@@ -170,7 +170,7 @@ async fn a_server_that_never_answers_is_given_up_and_ended() {
         let began = Instant::now();
         let (reason, _) = scene.refusal().await;
         assert!(reason.contains("did not answer within 3 s"), "{reason}");
-        assert!(began.elapsed() < Duration::from_secs(6));
+        assert!(began.elapsed() < Duration::from_secs(30));
         gone(&format!("state={}", scene.path("state").display())).await;
         scene.end().await;
     }

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// How long a call of these tests may take before it is told to stop.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 /// How long after its timeout a call must have a definite outcome.
-pub(crate) const SLACK: Duration = Duration::from_secs(5);
+pub(crate) const SLACK: Duration = Duration::from_secs(20);
 
 pub(crate) struct Scene {
     pub(crate) servers: McpServers,
@@ -182,7 +182,7 @@ impl Scene {
         let began = Instant::now();
         self.servers.close().await;
         assert!(
-            began.elapsed() < Duration::from_secs(3),
+            began.elapsed() < Duration::from_secs(15),
             "closing took {:?}",
             began.elapsed()
         );

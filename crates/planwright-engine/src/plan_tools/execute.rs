@@ -1,7 +1,7 @@
 //! Running a plan for a model.
 
 use super::consenter::Consented;
-use super::outcome::{executed_value, pending};
+use super::outcome::{executed_value, failure_value, pending};
 use super::{PlanToolCall, PlanTools, Problem};
 use crate::review::given_approval::GivenApproval;
 use crate::review::plans::Candidate;
@@ -9,6 +9,8 @@ use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::remote_command::RunCommand;
 use crate::run::start::StartRunError;
+use crate::run::undo::load_any_run;
+use planwright_core::id::RunId;
 use planwright_core::plan::Finding;
 use planwright_core::review::{Review, ReviewStage};
 use planwright_core::run::Run;
@@ -116,32 +118,40 @@ impl PlanTools {
             if over || !self.consenter.decide(&run).await {
                 return Ok(executed_value(&self.engine.context, &run).await);
             }
-            let resumed = Box::pin(
-                self.engine
-                    .runs()
-                    .resume_run(run.id(), self.options(call, Map::new())),
-            )
-            .await;
-            handle = match resumed {
-                Ok(handle) => handle,
-                // What was decided may have ended the run.
-                Err(StartRunError::Ended { .. }) => {
-                    let (review, _) = self
-                        .engine
-                        .plans()
-                        .load_review(run.plan().id())
-                        .await
-                        .map_err(|error| Problem::of(&error))?;
-                    let (run, _) = self
-                        .engine
-                        .runs()
-                        .load_run(run.id(), &review)
-                        .await
-                        .map_err(|error| Problem::of(&error))?;
-                    return Ok(executed_value(&self.engine.context, &run).await);
-                }
-                Err(error) => return Err(start(&error)),
+            handle = match self.resume_run(call, run.id()).await? {
+                Resumed::Goes(handle) => handle,
+                Resumed::Over(run) => return Ok(executed_value(&self.engine.context, &run).await),
             };
+        }
+    }
+
+    /// Goes on with a run about which a person has decided, until it ends or stands still again.
+    pub async fn resume(&self, call: &PlanToolCall, run: &RunId) -> Value {
+        let done = match self.resume_run(call, run).await {
+            Ok(Resumed::Goes(handle)) => Box::pin(self.finish(call, handle)).await,
+            Ok(Resumed::Over(run)) => Ok(executed_value(&self.engine.context, &run).await),
+            Err(problem) => Err(problem),
+        };
+        done.unwrap_or_else(|problem| failure_value(&problem))
+    }
+
+    /// What a run came to so far.
+    pub async fn describe_run(&self, run: &Run) -> Value {
+        executed_value(&self.engine.context, run).await
+    }
+
+    async fn resume_run(&self, call: &PlanToolCall, id: &RunId) -> Result<Resumed, Problem> {
+        let runs = self.engine.runs();
+        let resumed = Box::pin(runs.resume_run(id, self.options(call, Map::new()))).await;
+        match resumed {
+            Ok(handle) => Ok(Resumed::Goes(handle)),
+            // What was decided may have ended the run.
+            Err(StartRunError::Ended { .. }) => {
+                let loaded = load_any_run(&self.engine.context, id).await;
+                let (run, _) = loaded.map_err(|error| Problem::of(&error))?;
+                Ok(Resumed::Over(Box::new(run)))
+            }
+            Err(error) => Err(start(&error)),
         }
     }
 
@@ -168,6 +178,11 @@ impl PlanTools {
             () = stop => unreachable!("it waits for ever"),
         }
     }
+}
+
+enum Resumed {
+    Goes(RunHandle),
+    Over(Box<Run>),
 }
 
 enum Agreement {

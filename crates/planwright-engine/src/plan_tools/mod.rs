@@ -94,9 +94,9 @@ impl PlanTools {
 
     /// Who is told about the runs that are begun here.
     #[must_use]
-    pub fn watched_by(self, observer: Arc<dyn Observer>) -> Self {
+    pub fn watched_by(self, observers: Vec<Arc<dyn Observer>>) -> Self {
         Self {
-            observers: Observers(vec![observer]),
+            observers: Observers(observers),
             ..self
         }
     }

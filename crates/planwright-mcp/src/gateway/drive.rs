@@ -1,10 +1,10 @@
 //! One call from the client's request to its result.
 
-use super::ask::CallQuestion;
 use super::pending::PendingCall;
 use super::server::GatewayServer;
 use crate::answer::Problem;
 use crate::question::{Channel, KEY, PATIENCE};
+use crate::run_question::{RunQuestion, find_question};
 use planwright_core::principal::Principal;
 use planwright_core::run::{Run, StepError, StepState};
 use planwright_core::tool::ToolName;
@@ -35,7 +35,7 @@ enum Advanced {
     /// The person behind the client has decided, and the call goes on.
     Decided,
     /// The question is the result of the request.
-    Asks(Box<Run>, Box<CallQuestion>),
+    Asks(Box<Run>, Box<RunQuestion>),
 }
 
 /// Waits for something, unless the client gives up.
@@ -88,7 +88,7 @@ impl GatewayServer {
             return Ok(Advanced::Ended(Box::new(unknown)));
         }
         let needs_person = |why: &str| Box::new(problem("needs_person", why, NEXT_PLAN));
-        let question = self.host.question_of(&run, &request.agent).await;
+        let question = find_question(&self.host.engine, &run, &request.agent).await;
         let question =
             question.ok_or_else(|| needs_person("the call asks what no client can ask"))?;
         match &request.channel {
@@ -101,7 +101,7 @@ impl GatewayServer {
                     tracing::warn!(%error, "the client did not ask its person");
                     needs_person("the client did not ask")
                 })?;
-                self.decide(&run, &question, &answer, request).await?;
+                self.decide(&question, &answer, request).await?;
                 Ok(Advanced::Decided)
             }
             Channel::Result { .. } => Ok(Advanced::Asks(run, Box::new(question))),
@@ -123,12 +123,12 @@ impl GatewayServer {
                 .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok()),
             Channel::Request(_) | Channel::None => None,
         };
-        let question = self.host.question_of(&run, &request.agent).await;
+        let question = find_question(&self.host.engine, &run, &request.agent).await;
         let (Some(answer), Some(question)) = (answer, question) else {
             self.stop(&call, &request.agent).await;
             return problem("denied", "the question was not answered", NEXT_PLAN).into();
         };
-        if let Err(refused) = self.decide(&run, &question, &answer, request).await {
+        if let Err(refused) = self.decide(&question, &answer, request).await {
             self.stop(&call, &request.agent).await;
             return (*refused).into();
         }
@@ -139,7 +139,7 @@ impl GatewayServer {
         &self,
         call: OpenCall,
         run: Box<Run>,
-        question: CallQuestion,
+        question: RunQuestion,
         request: &ClientRequest,
     ) -> CallToolResponse {
         let pending = PendingCall {
@@ -161,8 +161,7 @@ impl GatewayServer {
 
     async fn decide(
         &self,
-        run: &Run,
-        question: &CallQuestion,
+        question: &RunQuestion,
         answer: &ElicitResult,
         request: &ClientRequest,
     ) -> Result<(), Box<CallToolResult>> {
@@ -171,7 +170,12 @@ impl GatewayServer {
             return Err(Box::new(problem("needs_person", why, NEXT_PLAN)));
         };
         let command = question.command(answer, person);
-        let decided = self.host.engine.runs().command(run.id(), command).await;
+        let decided = self
+            .host
+            .engine
+            .runs()
+            .command(&question.run, command)
+            .await;
         decided.map_err(|error| Box::new(problem("denied", &error.to_string(), NEXT_PLAN)))
     }
 

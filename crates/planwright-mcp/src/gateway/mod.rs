@@ -5,7 +5,6 @@
 //! asked where policy says so, and the journal has it. A guarded tool is called only as a step of an
 //! approved plan, which the client proposes with the plan tools that are offered beside the others.
 
-mod ask;
 mod drive;
 mod names;
 mod offers;

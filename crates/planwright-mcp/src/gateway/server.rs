@@ -6,6 +6,7 @@ use super::offers::Offers;
 use super::pending::PendingCalls;
 use super::sessions::Sessions;
 use crate::caller::Caller;
+use crate::progress::progress_sink;
 use crate::question::Channel;
 use crate::server::{Host, PlanServer};
 use crate::tool::PlanCall;
@@ -13,29 +14,25 @@ use planwright_core::plan::Budget;
 use planwright_core::policy::{Mode, Permission};
 use planwright_core::principal::Principal;
 use planwright_core::tool::{Catalog, ToolName};
-use planwright_engine::port::{Progress, ProgressSink, Servers};
+use planwright_engine::port::Servers;
 use planwright_engine::{OpenSessionError, Session, SessionTerms, WantedByClient, with_causes};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     GetPromptRequestParams, GetPromptResponse, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 const INSTRUCTIONS: &str = "The tools of your servers are behind Planwright, as server__tool. Calls \
     that only read are made at once; others may ask a person first. A guarded tool is called only as \
     a step of an approved plan: propose the calls with plan_propose, have it approved with \
     plan_approve, and run it with plan_execute.";
-
-/// Reports of a call's progress that wait to be sent.
-const MAX_REPORTS: usize = 16;
 
 /// How the gateway treats its clients.
 #[derive(Debug, Clone)]
@@ -174,27 +171,6 @@ impl GatewayServer {
             Err(error) => refused(&error).into(),
         }
     }
-}
-
-/// Tells the client how far its call is, if it wants to know.
-fn progress_sink(context: &RequestContext<RoleServer>) -> ProgressSink {
-    let Some(token) = context.meta.get_progress_token() else {
-        return ProgressSink::default();
-    };
-    let (reports, mut waiting) = mpsc::channel::<Progress>(MAX_REPORTS);
-    let peer = context.peer.clone();
-    tokio::spawn(async move {
-        while let Some(progress) = waiting.recv().await {
-            let mut told = ProgressNotificationParam::new(token.clone(), progress.done);
-            told.total = progress.total;
-            told.message = progress.message;
-            if peer.notify_progress(told).await.is_err() {
-                return;
-            }
-        }
-    });
-    // A client that does not keep up misses reports, and nothing waits for it.
-    ProgressSink::new(move |progress| drop(reports.try_send(progress)))
 }
 
 impl ServerHandler for GatewayServer {

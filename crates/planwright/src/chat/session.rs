@@ -97,7 +97,8 @@ impl Session {
             let maker = Arc::new(Planner::new(plans.engine.clone(), servers));
             let made = PlanTools::new(plans.engine.clone(), maker, &agent());
             let told: Arc<dyn Observer> = Arc::new(RunProgress::lines(app.printer()));
-            offered = offered.with_plans(made.asking(Arc::new(person.clone())).watched_by(told));
+            offered =
+                offered.with_plans(made.asking(Arc::new(person.clone())).watched_by(vec![told]));
         }
         let talk = with(
             &app,

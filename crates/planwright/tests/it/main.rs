@@ -25,6 +25,7 @@ mod injection;
 mod input;
 mod lifecycle;
 mod markdown;
+mod mcp_server;
 mod models;
 mod planning;
 mod policy;

@@ -30,7 +30,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         gateway.close().await;
         served
     } else {
-        serve_stdio(PlanServer::new(host)).await
+        Box::pin(serve_stdio(PlanServer::new(host))).await
     };
     served.map_err(|error| Failure::new(Exit::RunFailed, with_causes(&error)))?;
     Ok(Exit::Done)

@@ -1,0 +1,325 @@
+//! `planwright mcp`: what takes long, what a person decides later, and what a client hears of it.
+
+use planwright_testing::mcp_client::McpClient;
+use planwright_testing::steps::{call, effect, sleep};
+use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::Bench;
+use serde_json::{Value, json};
+
+const ASKS: &str = r#"{"elicitation":{"form":{}}}"#;
+
+fn asks() -> Value {
+    serde_json::from_str(ASKS).unwrap()
+}
+
+/// A client that can ask, and comes back for results.
+fn asks_and_waits() -> Value {
+    json!({ "elicitation": { "form": {} }, "extensions": { "io.modelcontextprotocol/tasks": {} } })
+}
+
+fn modern(bench: &Bench, capabilities: Value) -> McpClient {
+    McpClient::modern(bench.command(&["mcp"]), capabilities)
+}
+
+fn legacy(bench: &Bench, capabilities: Value) -> McpClient {
+    McpClient::legacy(bench.command(&["mcp"]), capabilities)
+}
+
+fn propose(client: &mut McpClient, id: &str, steps: Value) {
+    let plan = json!({ "id": id, "title": "Do it", "steps": steps });
+    let proposed = client.call("plan_propose", json!({ "plan": plan }));
+    assert_eq!(
+        proposed["structuredContent"]["success"], true,
+        "{proposed:#}"
+    );
+}
+
+/// A step that its plan lets a person decide on.
+fn gated(mut step: Value) -> Value {
+    step["approvalRequired"] = json!(true);
+    step
+}
+
+fn approve() -> Value {
+    json!({ "action": "accept", "content": { "decision": "approve" } })
+}
+
+#[test]
+fn a_plan_that_waits_for_its_person_runs_by_itself_once_they_agreed() {
+    let bench = Bench::new();
+    let mut client = modern(&bench, json!({}));
+    propose(&mut client, "p", json!([effect("a", &[])]));
+    let pending = client.call("plan_execute", json!({ "planId": "p" }));
+    let pending = &pending["structuredContent"];
+    assert_eq!(pending["status"], "pending_approval", "{pending:#}");
+    let next = pending["next"].as_str().unwrap();
+    assert!(
+        next.contains("planwright inbox") && next.contains("runs by itself"),
+        "{next}"
+    );
+    assert_eq!(bench.read("effects.txt"), "");
+    let digest = bench.digest("p");
+    bench.run(&["approve", "p", "--digest", &digest]).ends(0);
+    wait_until("the run", || bench.read("effects.txt") == "a\n");
+    wait_until("its end", || bench.status("p") == "completed");
+    let status = client.call("plan_status", json!({ "planId": "p" }));
+    assert_eq!(
+        status["structuredContent"]["run"]["status"], "completed",
+        "{status:#}"
+    );
+}
+
+#[test]
+fn a_plan_that_is_rejected_or_changed_meanwhile_does_not_run() {
+    let bench = Bench::new();
+    let mut client = modern(&bench, json!({}));
+    for id in ["rejected", "changed"] {
+        propose(&mut client, id, json!([effect(id, &[])]));
+        client.call("plan_execute", json!({ "planId": id }));
+    }
+    bench
+        .run(&[
+            "reject",
+            "rejected",
+            "--version",
+            "1",
+            "--reason",
+            "not today",
+        ])
+        .ends(0);
+    // The order was about the first version, not about what an agent makes of the plan later.
+    propose(&mut client, "changed", json!([effect("other", &[])]));
+    bench.run(&["approve", "changed", "--version", "2"]).ends(0);
+    // An order that was given later is carried out, so earlier ones had their time.
+    propose(&mut client, "last", json!([effect("last", &[])]));
+    client.call("plan_execute", json!({ "planId": "last" }));
+    bench.run(&["approve", "last", "--version", "1"]).ends(0);
+    wait_until("the last", || bench.read("effects.txt") == "last\n");
+    assert_eq!(bench.status("rejected"), "rejected");
+    assert_eq!(bench.status("changed"), "approved");
+}
+
+#[test]
+fn a_step_that_waits_is_asked_about_where_the_client_is() {
+    let bench = Bench::new();
+    let steps = json!([effect("a", &[]), gated(effect("b", &["a"]))]);
+
+    let mut client = legacy(&bench, asks());
+    propose(&mut client, "old", steps.clone());
+    let id = client.begin(
+        "tools/call",
+        json!({ "name": "plan_execute", "arguments": { "planId": "old" } }),
+    );
+    let mut questions = Vec::new();
+    for _ in 0..2 {
+        let question = client.wait_for(|message| message["method"] == "elicitation/create");
+        questions.push(question["params"]["message"].as_str().unwrap().to_owned());
+        client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": approve() }));
+    }
+    let ended = client.answer(id);
+    assert_eq!(
+        ended["result"]["structuredContent"]["status"], "completed",
+        "{ended:#}"
+    );
+    assert!(
+        questions[1].contains("Step b of plan old"),
+        "{questions:#?}"
+    );
+    assert!(questions[1].contains("effects.txt"), "{questions:#?}");
+
+    let mut client = modern(&bench, asks());
+    propose(&mut client, "new", steps);
+    let mut params = json!({ "name": "plan_execute", "arguments": { "planId": "new" } });
+    for _ in 0..2 {
+        let asked = client.ask("tools/call", params.clone());
+        assert_eq!(asked["result"]["resultType"], "input_required", "{asked:#}");
+        params["requestState"] = asked["result"]["requestState"].clone();
+        params["inputResponses"] = json!({ "approval": approve() });
+    }
+    let ended = client.ask("tools/call", params.clone());
+    assert_eq!(
+        ended["result"]["structuredContent"]["status"], "completed",
+        "{ended:#}"
+    );
+    assert_eq!(bench.read("effects.txt"), "a\nb\na\nb\n");
+    // The answer counted once.
+    let again = client.ask("tools/call", params);
+    assert_eq!(
+        again["result"]["structuredContent"]["success"], false,
+        "{again:#}"
+    );
+    assert_eq!(bench.read("effects.txt"), "a\nb\na\nb\n");
+}
+
+#[test]
+fn a_no_to_a_step_in_the_client_denies_it() {
+    let bench = Bench::new();
+    let mut client = modern(&bench, asks());
+    propose(&mut client, "p", json!([gated(effect("a", &[]))]));
+    let mut params = json!({ "name": "plan_execute", "arguments": { "planId": "p" } });
+    for decision in ["approve", "reject"] {
+        let asked = client.ask("tools/call", params.clone());
+        params["requestState"] = asked["result"]["requestState"].clone();
+        let answer =
+            json!({ "action": "accept", "content": { "decision": decision, "comment": "no" } });
+        params["inputResponses"] = json!({ "approval": answer });
+    }
+    let ended = client.ask("tools/call", params);
+    assert_eq!(
+        ended["result"]["structuredContent"]["success"], false,
+        "{ended:#}"
+    );
+    assert_eq!(bench.read("effects.txt"), "");
+}
+
+#[test]
+fn a_long_run_is_a_task_of_a_client_that_has_them() {
+    let bench = Bench::new();
+    bench.configure("[[policy.rules]]\ntool = \"*\"\nthen = \"allow\"\n");
+    let mut client = modern(&bench, asks_and_waits());
+    let steps = json!([sleep("a", 1_500, &[]), gated(effect("b", &["a"]))]);
+    propose(&mut client, "p", steps);
+    let created = run_approved(&mut client, "p");
+    assert_eq!(created["resultType"], "task", "{created:#}");
+    assert_eq!(created["status"], "working", "{created:#}");
+    let task = created["taskId"].as_str().unwrap().to_owned();
+    let asked = wait_for_task(&mut client, &task, "input_required");
+    let (key, request) = asked["inputRequests"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .next()
+        .unwrap();
+    assert_eq!(request["method"], "elicitation/create");
+    // An answer to another question is none.
+    let other = json!({ "taskId": task, "inputResponses": { "approval": approve() } });
+    assert!(client.ask("tasks/update", other)["error"].is_null());
+    wait_for_task(&mut client, &task, "input_required");
+    assert_eq!(bench.read("effects.txt"), "");
+    let answers = json!({ "taskId": task, "inputResponses": { key.clone(): approve() } });
+    assert!(client.ask("tasks/update", answers)["error"].is_null());
+    let ended = wait_for_task(&mut client, &task, "completed");
+    let result = &ended["result"]["structuredContent"];
+    assert_eq!(result["status"], "completed", "{ended:#}");
+    assert_eq!(bench.read("effects.txt"), "b\n");
+    // It is known to a later process too.
+    let mut later = modern(&bench, asks_and_waits());
+    wait_for_task(&mut later, &task, "completed");
+    let unknown = later.ask("tasks/get", json!({ "taskId": "none" }));
+    assert!(!unknown["error"].is_null(), "{unknown:#}");
+}
+
+#[test]
+fn a_task_can_be_cancelled_and_a_short_run_is_none() {
+    let bench = Bench::new();
+    let mut client = modern(&bench, asks_and_waits());
+    propose(
+        &mut client,
+        "long",
+        json!([sleep("a", 600_000, &[]), effect("b", &["a"])]),
+    );
+    let created = run_approved(&mut client, "long");
+    let task = created["taskId"].as_str().unwrap().to_owned();
+    assert!(client.ask("tasks/cancel", json!({ "taskId": task }))["error"].is_null());
+    wait_for_task(&mut client, &task, "cancelled");
+    propose(&mut client, "short", json!([effect("b", &[])]));
+    let ended = run_approved(&mut client, "short");
+    assert_eq!(
+        ended["structuredContent"]["status"], "completed",
+        "{ended:#}"
+    );
+    assert_eq!(bench.read("effects.txt"), "b\n");
+}
+
+/// Runs a plan, and agrees to it where that is asked.
+fn run_approved(client: &mut McpClient, plan: &str) -> Value {
+    let mut params = json!({ "name": "plan_execute", "arguments": { "planId": plan } });
+    let asked = client.ask("tools/call", params.clone());
+    if asked["result"]["resultType"] != "input_required" {
+        return asked["result"].clone();
+    }
+    params["requestState"] = asked["result"]["requestState"].clone();
+    params["inputResponses"] = json!({ "approval": approve() });
+    client.ask("tools/call", params)["result"].clone()
+}
+
+fn wait_for_task(client: &mut McpClient, task: &str, status: &str) -> Value {
+    let mut last = Value::Null;
+    wait_until(status, || {
+        last = client.ask("tasks/get", json!({ "taskId": task }))["result"].clone();
+        last["status"] == status
+    });
+    last
+}
+
+#[test]
+fn a_client_that_waits_is_told_how_far_the_run_is() {
+    let bench = Bench::new();
+    let mut client = legacy(&bench, asks());
+    let steps = json!([
+        sleep("a", 1, &[]),
+        sleep("b", 1, &["a"]),
+        sleep("c", 1, &["b"])
+    ]);
+    propose(&mut client, "p", steps);
+    let params = json!({
+        "name": "plan_execute", "arguments": { "planId": "p" }, "_meta": { "progressToken": "t" },
+    });
+    let id = client.begin("tools/call", params);
+    let last = client.wait_for(|message| {
+        message["method"] == "notifications/progress" && message["params"]["progress"] == 3.0
+    });
+    assert_eq!(last["params"]["total"], 3.0, "{last:#}");
+    client.answer(id);
+    let told: Vec<f64> = client
+        .notices()
+        .iter()
+        .filter(|notice| notice["method"] == "notifications/progress")
+        .map(|notice| notice["params"]["progress"].as_f64().unwrap())
+        .collect();
+    assert!(told.is_sorted_by(|one, two| one < two), "{told:?}");
+}
+
+#[test]
+fn a_client_hears_of_changes_of_what_it_subscribed_to() {
+    let bench = Bench::new();
+    bench.plan(
+        "p",
+        json!([call("a", "demo.echo", json!({ "value": 1 }), &[])]),
+    );
+    bench.plan(
+        "q",
+        json!([call("a", "demo.echo", json!({ "value": 1 }), &[])]),
+    );
+    bench.run(&["import", "p.json"]).ends(0);
+    bench.run(&["import", "q.json"]).ends(0);
+    let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
+
+    let mut old = legacy(&bench, json!({}));
+    let missing = old.ask("resources/subscribe", json!({ "uri": "plan://none" }));
+    assert!(!missing["error"].is_null(), "{missing:#}");
+    let subscribed = old.ask("resources/subscribe", json!({ "uri": "plan://p" }));
+    assert!(subscribed["error"].is_null(), "{subscribed:#}");
+    let mut new = modern(&bench, json!({}));
+    let wanted =
+        json!({ "notifications": { "resourceSubscriptions": ["plan://p", "file:///etc/passwd"] } });
+    new.begin("subscriptions/listen", wanted);
+    let accepted =
+        new.wait_for(|message| message["method"] == "notifications/subscriptions/acknowledged");
+    let uris = &accepted["params"]["notifications"]["resourceSubscriptions"];
+    assert_eq!(*uris, json!(["plan://p"]), "{accepted:#}");
+
+    bench.run(&["comment", "q", "unrelated"]).ends(0);
+    bench.run(&["comment", "p", "a word"]).ends(0);
+    for client in [&mut old, &mut new] {
+        let update = client.wait_for(is_update);
+        assert_eq!(update["params"]["uri"], "plan://p", "{update:#}");
+    }
+    // A plan stands where its run does.
+    bench.run(&["run", "p", "--yes"]).ends(0);
+    for client in [&mut old, &mut new] {
+        client.wait_for(is_update);
+    }
+    let gone = old.ask("resources/unsubscribe", json!({ "uri": "plan://p" }));
+    assert!(gone["error"].is_null(), "{gone:#}");
+}
