@@ -13,6 +13,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 700,
+    // What others wrote, and is part of the page, comes with their licences.
+    license: { fileName: "licenses.md" },
   },
   server: {
     proxy: {

@@ -13,7 +13,7 @@ it("no text becomes HTML, a script or a request to another origin", () => {
 it("links lead to pages of this one only", () => {
   for (const name of files) {
     for (const [, target] of readFileSync(join(root, name), "utf8").matchAll(/href=(\{[^}]*\}|"[^"]*")/g)) {
-      expect(target, name).toMatch(/^("#main"|"\/docs"|\{pathOf\(to\)\}|\{`\/ui\/plans\/\$\{encodeURIComponent\(plan\.id\)\})/);
+      expect(target, name).toMatch(/^("#main"|"\/docs"|"\/ui\/licenses\.md"|\{pathOf\(to\)\}|\{`\/ui\/plans\/\$\{encodeURIComponent\(plan\.id\)\})/);
     }
   }
 });

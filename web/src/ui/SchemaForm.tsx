@@ -1,6 +1,7 @@
 // A form from a JSON schema: for the arguments of a tool, and for what a step asks a person.
 import { useId, type ReactNode } from "react";
 import type { Field } from "../model/form";
+import { visible } from "../model/text";
 import { Text } from "./Text";
 
 type Props = { fields: Field[]; texts: Record<string, string>; errors: Record<string, string>; onChange: (name: string, text: string) => void };
@@ -23,6 +24,11 @@ export function SchemaForm({ fields, texts, errors, onChange }: Props): ReactNod
         {field.help ? (
           <p id={`${id}-help`} className="quiet">
             <Text text={field.help} />
+          </p>
+        ) : null}
+        {visible(text) !== text ? (
+          <p className="bad">
+            Some of it cannot be seen: <Text text={text} />
           </p>
         ) : null}
         {error ? (
@@ -64,7 +70,7 @@ function control(field: Field, text: string, common: Common, set: (text: string)
           <option value="">{field.required ? "choose …" : "–"}</option>
           {choices.map((choice) => (
             <option key={JSON.stringify(choice)} value={JSON.stringify(choice)}>
-              {choice === true ? "yes" : choice === false ? "no" : typeof choice === "string" ? choice : JSON.stringify(choice)}
+              {choice === true ? "yes" : choice === false ? "no" : visible(typeof choice === "string" ? choice : JSON.stringify(choice))}
             </option>
           ))}
         </select>

@@ -70,6 +70,8 @@ it("a plan is reviewed, reordered, edited, discussed, approved and watched to it
   const content = page.getByLabel("content");
   await content.fill("a as edited\n");
   await page.getByRole("button", { name: "Skip look" }).click();
+  // A comment that somebody makes meanwhile is in nobody's way.
+  expect((await bench.ask(bench.bob, "POST", "/plan/story/comments", { text: "Almost." })).status).toBe(201);
   await page.getByRole("button", { name: "Save as version 2" }).click();
   await page.locator(".meta", { hasText: "version 2" }).waitFor();
   const stored = (await bench.ask(bench.ada, "GET", "/plan/story")).body;
@@ -88,7 +90,7 @@ it("a plan is reviewed, reordered, edited, discussed, approved and watched to it
   await page.getByRole("button", { name: "Send" }).click();
   await edited.locator(".words", { hasText: "Better so." }).waitFor();
   const comments = (await bench.ask(bench.ada, "GET", "/plan/story/comments")).body;
-  expect(comments[0]).toMatchObject({ step: "a", comments: [{ text: "Better so." }] });
+  expect(comments.find((thread: { step?: string }) => thread.step === "a")).toMatchObject({ step: "a", comments: [{ text: "Better so." }] });
 
   // The difference to the first version names what was changed.
   await page.getByRole("tab", { name: "Changes" }).click();
@@ -140,6 +142,22 @@ it("what others store meanwhile is announced, and has to be looked at before a y
   await page.getByText("out/elsewhere.txt").first().waitFor();
   await readAll(page);
   await until(async () => await approve.isEnabled(), "approve is enabled for what is shown now");
+  expect(faults).toEqual([]);
+  await context.close();
+});
+
+it("an edit does not overwrite what another stored meanwhile", async () => {
+  await bench.propose({ id: "edited", title: "Edited", steps: [write("e")] });
+  const { page, context, faults } = await visit(browser, bench, bench.ada, "/ui/plans/edited");
+  await page.getByRole("tab", { name: "Edit" }).click();
+  await page.getByRole("button", { name: "Skip e" }).click();
+  const { etag } = await bench.ask(bench.agent, "GET", "/plan/edited");
+  const edits = [{ op: "set", path: "steps.e.args.content", value: "theirs" }];
+  expect((await bench.ask(bench.agent, "PATCH", "/plan/edited", { edits }, { "if-match": etag ?? "" })).status).toBe(200);
+  await page.getByRole("button", { name: "Save as version 2" }).click();
+  await page.getByText("version 2 was stored while you edited version 1").waitFor();
+  const stored = (await bench.ask(bench.ada, "GET", "/plan/edited")).body;
+  expect([stored.version, stored.steps[0].args.content, stored.steps[0].skip]).toEqual([2, "theirs", undefined]);
   expect(faults).toEqual([]);
   await context.close();
 });

@@ -8,7 +8,7 @@ import type { Edit, Finding, JsonObject, Plan, PlanStep, ToolLine } from "../../
 import { addEdit, applyEdits, describeEdit, moveProblem, moveTo, neededBy, stepField } from "../../model/edits";
 import { fieldsOf, parseForm, textOf } from "../../model/form";
 import { oneLine } from "../../model/inbox";
-import { count } from "../../model/text";
+import { count, visible } from "../../model/text";
 import { Button } from "../../ui/Button";
 import { useAction } from "../../ui/hooks";
 import { SchemaForm } from "../../ui/SchemaForm";
@@ -303,7 +303,9 @@ function AddStep({ tools, steps, onAdd, onCancel }: { tools: ToolLine[]; steps: 
         <select id="add-tool" value={name} onChange={(event) => setName(event.target.value)}>
           <option value="">choose …</option>
           {tools.map((other) => (
-            <option key={`${other.server}.${other.name}`}>{`${other.server}.${other.name}`}</option>
+            <option key={`${other.server}.${other.name}`} value={`${other.server}.${other.name}`}>
+              {visible(`${other.server}.${other.name}`)}
+            </option>
           ))}
         </select>
         {tool?.description ? (

@@ -85,6 +85,12 @@ export default function SettingsPage(): ReactNode {
               <a href="/docs">its documentation</a>
             </dd>
           </div>
+          <div>
+            <dt>page</dt>
+            <dd>
+              <a href="/ui/licenses.md">licences of what it is made of</a>
+            </dd>
+          </div>
         </dl>
         <p className="quiet">
           Tokens and people: <code>planwright token</code>. Servers: <code>planwright servers</code>. Models: <code>planwright models</code>. Policy: <code>planwright.toml</code>.
