@@ -87,8 +87,8 @@ pub mod webhooks;
 
 pub use claimed::for_request;
 pub use context::{
-    AgentSettings, ConcurrencyLimits, Observer, Pauses, Retention, crash, on_step_complete,
-    on_step_start,
+    AgentSettings, ConcurrencyLimits, Observer, Pauses, Retention, StepClaims, crash,
+    on_step_complete, on_step_start,
 };
 pub use dispatch::RunError;
 pub use engine::{Engine, EngineBuilder};
@@ -129,7 +129,7 @@ pub use run::start::{Difference, StartRunError};
 pub use run::undo::{PreparedUndo, UndoCandidate, UndoRunError};
 pub use run::write_off::{DamagedRun, WriteOffError};
 pub use session::{
-    CallEvent, ClientAnswer, OpenCall, OpenSessionError, ReadSessionError, Session, SessionTerms,
-    Sessions, WantedByClient,
+    CallEvent, ClientAnswer, FollowedRun, OpenCall, OpenSessionError, ReadSessionError, Session,
+    SessionTerms, Sessions, StepAnswer, WantedByClient,
 };
 pub use supervisor::{Stopped, Supervisor, SupervisorOptions, SupervisorStats};

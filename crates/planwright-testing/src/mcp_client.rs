@@ -139,6 +139,12 @@ impl McpClient {
         answer["result"].clone()
     }
 
+    /// Ends the connection as clients do, and waits for the server to end.
+    pub fn close(mut self) {
+        self.stdin = None;
+        self.child.wait().unwrap();
+    }
+
     /// What the server told without being asked, and what it was told while something else was
     /// waited for.
     pub fn notices(&mut self) -> &[Value] {

@@ -39,6 +39,7 @@ impl Run {
             trace,
             reflection,
             call_timeout_ms,
+            stepwise,
         } = &first.event
         else {
             return Err(Corrupt::NoStart);
@@ -64,6 +65,7 @@ impl Run {
             trace: trace.as_deref().copied(),
             reflection: reflection.as_deref().cloned(),
             call_timeout: call_timeout_ms.map(Duration::from_millis),
+            stepwise: *stepwise,
         };
         let steps = plan.indices().map(|ix| initial_state(&plan, ix)).collect();
         let mut run = Self {

@@ -65,6 +65,9 @@ pub enum RunEvent {
         /// before there was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_timeout_ms: Option<u64>,
+        /// A client makes its calls, one by one: no process goes on with it by itself.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stepwise: bool,
     },
     /// A fork takes this value over from another run.
     ResultReused {

@@ -175,6 +175,8 @@ pub struct Start {
     pub reflection: Option<Reflection>,
     /// The time limit of calls whose step names none.
     pub call_timeout: Option<Duration>,
+    /// A client makes its calls, one by one: no process goes on with it by itself.
+    pub stepwise: bool,
 }
 
 /// Sets of steps by what can happen to them next. Derived from the states; kept so that no decision

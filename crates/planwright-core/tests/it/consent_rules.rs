@@ -70,6 +70,7 @@ fn begin(plan: &Arc<Plan>, consent: Consent) -> History {
         trace: None,
         reflection: None,
         call_timeout_ms: None,
+        stepwise: false,
     };
     History::begin_with(plan, "run_golden".parse().unwrap(), started)
 }

@@ -520,6 +520,7 @@ fn write_undo_run() -> (Document, History) {
         trace: None,
         reflection: None,
         call_timeout_ms: None,
+        stepwise: false,
     };
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     for ix in plan.indices() {
@@ -588,6 +589,7 @@ fn write_reflected_run() -> (Document, History) {
         trace: None,
         reflection: Some(Box::new(reflection)),
         call_timeout_ms: None,
+        stepwise: false,
     };
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     let answers = [

@@ -307,7 +307,7 @@ proptest! {
                 guards: true, by: by.clone(), forked_from: None, consent: None, undoes: None, parent: None,
                 document: None,
                 trace: None,
-                reflection: None, call_timeout_ms: None, },
+                reflection: None, call_timeout_ms: None, stepwise: false, },
             RunEvent::ResultReused { step: step.clone(), value: stored() },
             RunEvent::AttemptSucceeded { step: step.clone(), attempt: u32::MAX, value: stored() },
             RunEvent::AttemptFailed { step: step.clone(), attempt: 1, error, retry_at: Some(at) },

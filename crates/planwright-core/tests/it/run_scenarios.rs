@@ -496,6 +496,7 @@ impl Story {
             trace: None,
             reflection: None,
             call_timeout_ms: None,
+            stepwise: false,
         };
         let mut fork = History::begin_with(&plan, "run_fork".parse().unwrap(), started);
         for result in reused {

@@ -418,6 +418,7 @@ impl History {
             trace: None,
             reflection: None,
             call_timeout_ms: None,
+            stepwise: false,
         };
         Self::begin_with(plan, "run_paper".parse().unwrap(), started)
     }

@@ -15,6 +15,7 @@ mod ports;
 mod recent_reviews;
 mod settings;
 mod shared;
+mod step_claims;
 mod tenure;
 
 pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
@@ -31,4 +32,6 @@ pub(crate) use recent_reviews::RecentReviews;
 pub(crate) use settings::Settings;
 pub use settings::{AgentSettings, Retention};
 pub(crate) use shared::Context;
+pub use step_claims::StepClaims;
+pub(crate) use step_claims::StepEnd;
 pub(crate) use tenure::Tenure;

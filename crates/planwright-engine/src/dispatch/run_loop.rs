@@ -18,7 +18,7 @@ use crate::claimed::current_claim;
 use crate::context::Context;
 use crate::context::Pauses;
 use crate::context::crash;
-use crate::context::{Decided, Observers, Reply, Request, RunFamily, Tenure, Verdict};
+use crate::context::{Decided, Observers, Reply, Request, RunFamily, StepClaims, Tenure, Verdict};
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{
     Append, AppendError, BoxFuture, LeaseRule, RequestClaim, StillRunning, StoreError,
@@ -154,6 +154,8 @@ pub(crate) struct RunLoop {
     pub(super) isolation: Isolation,
     /// Stay while only people can move the run on.
     pub(super) linger: bool,
+    /// The steps that a client makes the calls of, if it makes them itself.
+    pub(super) claims: Option<Arc<StepClaims>>,
     pub(crate) observers: Observers,
     inbox: mpsc::Receiver<Request>,
     /// The journal of the run that this one takes back.
@@ -196,6 +198,7 @@ pub(crate) struct Setup {
     pub(crate) head: Head,
     pub(crate) tenure: Tenure,
     pub(crate) linger: bool,
+    pub(crate) claims: Option<Arc<StepClaims>>,
     pub(crate) observers: Observers,
     pub(crate) inbox: mpsc::Receiver<Request>,
     pub(crate) original: Option<OriginalJournal>,
@@ -209,6 +212,7 @@ impl RunLoop {
             head,
             tenure,
             linger,
+            claims,
             observers,
             inbox,
             original,
@@ -240,6 +244,7 @@ impl RunLoop {
             time,
             isolation: Isolation::default(),
             linger,
+            claims,
             observers,
             inbox,
             original,
@@ -677,6 +682,7 @@ impl RunLoop {
                 () = async { clock.sleep(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}
+                () = wait_for_claim(self.claims.as_deref()) => {}
                 () = async { clock.sleep(isolation.expect("guarded")).await }, if isolation.is_some() => {}
                 () = clock.sleep(renewal) => {}
             }
@@ -738,6 +744,14 @@ impl RunLoop {
         )?;
         self.large.drop_unread(&self.run);
         Ok(())
+    }
+}
+
+/// Waits for a client to claim a step.
+async fn wait_for_claim(claims: Option<&StepClaims>) {
+    match claims {
+        Some(claims) => claims.wait().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::run_loop::{RunError, RunLoop};
 use super::sealed::SecretValues;
-use crate::context::{Demand, Permit};
+use crate::context::{ClientEars, Demand, Permit};
 use crate::port::Call;
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
@@ -36,6 +36,8 @@ enum Started {
     Yes,
     /// Other calls have to end first.
     NotAdmitted,
+    /// The client that makes the calls of the run has not claimed it.
+    NotClaimed,
 }
 
 /// How many ready steps are passed over for want of a permit before the rest has to wait for the
@@ -47,6 +49,17 @@ impl RunLoop {
     pub(super) async fn schedule(&mut self) -> Result<(), RunError> {
         self.freed.borrow_and_update();
         self.starved = false;
+        if let Some(claims) = &self.claims {
+            claims.begin_turn();
+        }
+        self.start_steps().await?;
+        if let Some(claims) = &self.claims {
+            claims.end_turn(self.starved);
+        }
+        Ok(())
+    }
+
+    async fn start_steps(&mut self) -> Result<(), RunError> {
         let mut passed_over = 0;
         loop {
             self.settle_flow().await?;
@@ -63,9 +76,13 @@ impl RunLoop {
                 return Ok(());
             }
             for step in candidates {
-                if let Started::NotAdmitted = self.try_start(step).await? {
-                    passed_over += 1;
-                    self.starved = true;
+                match self.try_start(step).await? {
+                    Started::Yes => {}
+                    Started::NotAdmitted => {
+                        passed_over += 1;
+                        self.starved = true;
+                    }
+                    Started::NotClaimed => passed_over += 1,
                 }
             }
         }
@@ -90,6 +107,10 @@ impl RunLoop {
         if self.run.loops(step) && (calls_nothing || resolved.is_ok()) {
             self.open_loop(step).await?;
             return Ok(Started::Yes);
+        }
+        // A client claims calls. What is none waits until the run goes on without it.
+        if self.claims.is_some() && calls_nothing {
+            return Ok(Started::NotClaimed);
         }
         if written.plan.is_some() {
             self.start_child(step).await?;
@@ -149,6 +170,11 @@ impl RunLoop {
             Ok(args) => args,
             Err(error) => return self.fail(step, error),
         };
+        if let Some(claims) = &self.claims
+            && !claims.take(self.run.step_id(step), &tool, &args)
+        {
+            return Ok(Started::NotClaimed);
+        }
         let own = self.run.plan_step(step);
         if let Err(error) = plan.check_constraints(own, &args, &[], &self.values(step)) {
             return self.fail(
@@ -179,6 +205,14 @@ impl RunLoop {
             permit,
         )?;
         Ok(Started::Yes)
+    }
+
+    /// What the client of the call wants to hear, if it has one.
+    fn ears(&self, step: StepIx) -> ClientEars {
+        let claimed = self.claims.as_ref();
+        let claimed = claimed.and_then(|claims| claims.ears(self.run.step_id(step)));
+        let listening = || self.context.clients.ears(self.run.id());
+        claimed.or_else(listening).unwrap_or_default()
     }
 
     fn fail(&mut self, step: StepIx, error: StepError) -> Result<Started, RunError> {
@@ -286,7 +320,7 @@ impl RunLoop {
         let Value::Object(args) = Arc::unwrap_or_clone(args) else {
             return Ok(());
         };
-        let ears = self.context.clients.ears(self.run.id()).unwrap_or_default();
+        let ears = self.ears(step);
         let progress = self.observers.sink(self.run.id(), self.run.step_id(step));
         let call = Call {
             tool: tool.name.clone(),

@@ -283,6 +283,7 @@ impl Runs {
             trace: None,
             reflection: None,
             call_timeout_ms: Some(self.context.call_timeout_ms()),
+            stepwise: false,
         };
         let opened = self
             .open_run(id, &plan, started, Vec::new(), None, options(order))

@@ -46,6 +46,11 @@ impl RunHandle {
         self.task.is_finished()
     }
 
+    /// Waits until this engine takes no commands for the run any more.
+    pub(crate) async fn closed(&self) {
+        self.inbox.closed().await;
+    }
+
     /// Stops executing, as a crash would. What is durable stays.
     pub(crate) fn abort(&self) {
         self.task.abort();

@@ -1,6 +1,6 @@
 //! How a run is to be executed, and the consent that may come with the order.
 
-use crate::context::Observer;
+use crate::context::{Observer, StepClaims};
 use crate::review::given_approval::GivenApproval;
 use planwright_core::policy::LateChoice;
 use planwright_core::principal::Principal;
@@ -38,6 +38,8 @@ pub struct RunOptions {
     pub trace: Option<TraceId>,
     /// The run is looked at before it ends, within these bounds. The plan's own wish when absent.
     pub reflection: Option<Reflection>,
+    /// A client makes the calls of the run, one by one: only steps that it claims are started.
+    pub stepwise: Option<Arc<StepClaims>>,
 }
 
 impl fmt::Debug for RunOptions {
@@ -64,6 +66,7 @@ impl RunOptions {
             late: BTreeMap::new(),
             trace: None,
             reflection: None,
+            stepwise: None,
         }
     }
 }

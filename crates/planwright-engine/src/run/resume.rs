@@ -305,7 +305,8 @@ impl Runs {
 fn can_resume_unattended(run: &Run) -> bool {
     match run.state() {
         // The process that talks with a person at a terminal goes on with it there.
-        RunState::Running => !is_conversation(run.plan().document()),
+        // So does the client that makes the calls of a run itself.
+        RunState::Running => !is_conversation(run.plan().document()) && !run.start().stepwise,
         RunState::Stopping { .. } | RunState::Cancelling => true,
         RunState::Paused
         | RunState::Stalled { .. }

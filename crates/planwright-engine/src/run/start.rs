@@ -453,6 +453,7 @@ impl Runs {
             trace: options.trace.map(Box::new),
             reflection: reflection.map(Box::new),
             call_timeout_ms: Some(self.context.call_timeout_ms()),
+            stepwise: options.stepwise.is_some(),
         };
         let priority = self.priority(&plan, previous.as_ref()).await;
         let mut taken_over = taken_over;
@@ -616,6 +617,7 @@ impl Runs {
             head,
             tenure,
             linger: options.linger,
+            claims: options.stepwise,
             observers: observers.clone(),
             inbox,
             original,

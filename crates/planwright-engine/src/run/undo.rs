@@ -211,6 +211,7 @@ impl Runs {
             trace: options.trace.map(Box::new),
             reflection: None,
             call_timeout_ms: Some(self.context.call_timeout_ms()),
+            stepwise: false,
         };
         let opening = self.open_run(
             &undo_id,

@@ -5,10 +5,12 @@
 //! run of its own makes it.
 
 mod document;
+mod followed;
 mod open_call;
 mod recorded;
 mod sessions;
 
+pub use followed::{FollowedRun, StepAnswer};
 pub use open_call::{CallEvent, ClientAnswer, OpenCall, WantedByClient};
 pub use recorded::ReadSessionError;
 pub use sessions::{OpenSessionError, Session, SessionTerms, Sessions};

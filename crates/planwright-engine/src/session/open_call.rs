@@ -51,7 +51,31 @@ pub struct OpenCall {
     work: Arc<ClientWork>,
     call: AgentCall,
     run: RunId,
-    answer: Arc<Mutex<Option<Value>>>,
+    answer: ReceivedAnswer,
+}
+
+/// The server's own answer to a call, once it is there.
+#[derive(Debug, Default)]
+pub(super) struct ReceivedAnswer(Arc<Mutex<Option<Value>>>);
+
+impl ReceivedAnswer {
+    /// Hears the answer and the progress of a call.
+    pub(super) fn ears(&self, progress: ProgressSink) -> ClientEars {
+        let heard = Arc::clone(&self.0);
+        let answer = AnswerSink::new(move |said| {
+            *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(said.clone());
+        });
+        ClientEars { answer, progress }
+    }
+
+    /// Takes the answer, without secrets.
+    pub(super) fn take(&self, engine: &Engine) -> Option<Value> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What nests too deep to be searched for secrets is not passed on.
+        let mut answer = kept.take().filter(StoredValue::can_keep)?;
+        engine.redaction().redactor().value(&mut answer);
+        Some(answer)
+    }
 }
 
 impl fmt::Debug for OpenCall {
@@ -82,14 +106,8 @@ impl OpenCall {
             ));
         };
         let run = run.clone();
-        let answer = Arc::<Mutex<Option<Value>>>::default();
-        let heard = Arc::clone(&answer);
-        let ears = ClientEars {
-            answer: AnswerSink::new(move |said| {
-                *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(said.clone());
-            }),
-            progress: wanted.progress,
-        };
+        let answer = ReceivedAnswer::default();
+        let ears = answer.ears(wanted.progress);
         engine.context.clients.listen(&run, ears);
         Ok(Self {
             engine: engine.clone(),
@@ -121,16 +139,8 @@ impl OpenCall {
         };
         CallEvent::Ended(ClientAnswer {
             outcome,
-            answer: self.take_answer(),
+            answer: self.answer.take(&self.engine),
         })
-    }
-
-    fn take_answer(&self) -> Option<Value> {
-        let mut kept = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
-        // What nests too deep to be searched for secrets is not passed on.
-        let mut answer = kept.take().filter(StoredValue::can_keep)?;
-        self.engine.redaction().redactor().value(&mut answer);
-        Some(answer)
     }
 }
 

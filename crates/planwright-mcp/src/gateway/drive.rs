@@ -80,7 +80,9 @@ impl GatewayServer {
     ) -> Result<Advanced, Box<CallToolResult>> {
         let run = match unless_cancelled(request, call.advance()).await? {
             CallEvent::Ended(answer) => {
-                return Ok(Advanced::Ended(Box::new(self.result(call, answer))));
+                return Ok(Advanced::Ended(Box::new(
+                    self.result(answer, call.let_through()),
+                )));
             }
             CallEvent::Asks(run) => run,
         };
@@ -188,7 +190,12 @@ impl GatewayServer {
         }
     }
 
-    fn result(&self, call: &OpenCall, answer: ClientAnswer) -> CallToolResult {
+    /// What a client is told of a call that ended.
+    pub(super) fn result(
+        &self,
+        answer: ClientAnswer,
+        let_through: Option<&StepError>,
+    ) -> CallToolResult {
         let said = answer
             .answer
             .and_then(|said| serde_json::from_value::<CallToolResult>(said).ok());
@@ -200,7 +207,7 @@ impl GatewayServer {
         };
         // Servers of the earlier era do not say that a result is whole; modern clients want to hear it.
         result.result_type = Some(ResultType::COMPLETE);
-        if let Some(objection) = call.let_through().filter(|_| self.settings.warns()) {
+        if let Some(objection) = let_through.filter(|_| self.settings.warns()) {
             let text = format!(
                 "planwright would have refused this call: {}",
                 objection.message

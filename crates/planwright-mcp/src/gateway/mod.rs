@@ -6,6 +6,7 @@
 //! approved plan, which the client proposes with the plan tools that are offered beside the others.
 
 mod drive;
+mod followed;
 mod names;
 mod offers;
 mod pending;

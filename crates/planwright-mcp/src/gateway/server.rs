@@ -1,6 +1,7 @@
 //! The server that a client of the gateway talks to: the plan tools, and the tools of the servers.
 
 use super::drive::{ClientRequest, problem, refused};
+use super::followed::FollowedRuns;
 use super::names::{find_offered, tool_list};
 use super::offers::Offers;
 use super::pending::PendingCalls;
@@ -32,7 +33,8 @@ use std::sync::Arc;
 const INSTRUCTIONS: &str = "The tools of your servers are behind Planwright, as server__tool. Calls \
     that only read are made at once; others may ask a person first. A guarded tool is called only as \
     a step of an approved plan: propose the calls with plan_propose, have it approved with \
-    plan_approve, and run it with plan_execute.";
+    plan_approve, and run it with plan_execute, or make its calls yourself in their order with exactly \
+    the arguments that were approved.";
 
 /// How the gateway treats its clients.
 #[derive(Debug, Clone)]
@@ -61,6 +63,7 @@ pub struct GatewayServer {
     pub(super) settings: Arc<GatewaySettings>,
     sessions: Arc<Sessions>,
     pub(super) pending: Arc<PendingCalls>,
+    pub(super) followed: Arc<FollowedRuns>,
     offers: Offers,
 }
 
@@ -77,12 +80,14 @@ impl GatewayServer {
             settings: Arc::new(settings),
             sessions: Arc::default(),
             pending: Arc::default(),
+            followed: Arc::default(),
             offers,
         }
     }
 
     /// Ends the sessions of all clients, and waits until that is journaled.
     pub async fn close(&self) {
+        self.followed.close().await;
         self.sessions.close().await;
     }
 
@@ -109,6 +114,26 @@ impl GatewayServer {
         self.sessions
             .get(&caller.key, &self.host.engine, terms)
             .await
+    }
+
+    /// Lets go of a plan that its client carried out itself and now wants to go on by itself.
+    async fn release_plan(
+        &self,
+        tool: PlanCall,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) {
+        let plan = request
+            .arguments
+            .as_ref()
+            .and_then(|args| args.get("planId"));
+        let plan = plan
+            .and_then(Value::as_str)
+            .and_then(|plan| plan.parse().ok());
+        if let (true, Some(plan)) = (tool.runs_plans(), plan) {
+            let caller = Caller::of(&self.host, context);
+            self.followed.release(&caller.key, &plan).await;
+        }
     }
 
     async fn call_offered(
@@ -149,6 +174,10 @@ impl GatewayServer {
                 .into(),
             };
         }
+        let progress = progress_sink(context);
+        if let Some(answer) = self.call_as_step(&request, &progress).await {
+            return answer.into();
+        }
         let session = match self.session(&caller).await {
             Ok(session) => session,
             Err(error) => {
@@ -164,7 +193,7 @@ impl GatewayServer {
             tool: request.tool.to_string(),
             args: Value::Object(request.args.clone()),
             attended: !matches!(request.channel, Channel::None),
-            progress: progress_sink(context),
+            progress,
         };
         match session.call(wanted).await {
             Ok(call) => self.drive(call, &request).await,
@@ -202,7 +231,8 @@ impl ServerHandler for GatewayServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if PlanCall::from_name(&request.name).is_some() {
+        if let Some(tool) = PlanCall::from_name(&request.name) {
+            self.release_plan(tool, &request, &context).await;
             return self.plans.call_tool(request, context).await;
         }
         let catalog = self.offered();

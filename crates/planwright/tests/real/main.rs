@@ -9,6 +9,7 @@ mod agent_clients;
 mod agent_examples;
 mod calls;
 mod crash;
+mod followed;
 mod gateway;
 mod http;
 mod listing;

@@ -109,6 +109,7 @@ impl Life<'_> {
             trace: None,
             reflection: None,
             call_timeout_ms: None,
+            stepwise: false,
         };
         // Written down and read back: what is not in the journal does not count.
         let record = encode(
