@@ -7,7 +7,8 @@
 use crate::cxx;
 use crate::fuzz::{self, Fuzzer, Length};
 use crate::mutants;
-use crate::suites::{read_suites, relay_output, run_suites};
+use crate::suites::{read_program, read_suites, relay_output, run_suites};
+use crate::web;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -210,6 +211,8 @@ pub(crate) fn run() -> Result<()> {
     FORMAT.run()?;
     cxx::ensure_compiler()?;
     let lints = Lints::find()?;
+    // The program takes the page in, so it is built first.
+    web::check()?;
     let messages = std::thread::scope(|scope| {
         let tools = scope.spawn(install_tools);
         let messages = lints.read_output(&BUILD)?;
@@ -219,6 +222,10 @@ pub(crate) fn run() -> Result<()> {
         anyhow::Ok(messages)
     })?;
     let mut suites = read_suites(&messages)?;
+    suites.insert(
+        0,
+        web::browser_suite(&read_program(&messages, "planwright")?)?,
+    );
     // Last: they take as long as they are told, and need a processor all the time.
     suites.extend(Fuzzer::build("dev")?.suites(Length::Check)?);
     println!("== tests: {} suites", suites.len());
@@ -244,6 +251,7 @@ fn count_suites_at_once() -> usize {
 
 fn install_tools() -> Result<()> {
     install_wasm_target()?;
+    web::ensure_browser()?;
     crate::peers::install()
 }
 

@@ -14,12 +14,14 @@ mod model;
 mod mutants;
 mod peers;
 mod suites;
+mod web;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use std::process::Command;
 
 const USAGE: &str = "\
 usage: cargo xtask check          format, lints, all tests, documentation: what CI runs
+       cargo xtask web            build the page that the service shows; check does it by itself
        cargo xtask peers          install the MCP servers that the tests call; check does it by itself
        cargo xtask model [--port N]
                                   a small language model on this machine, which needs no key
@@ -42,6 +44,7 @@ fn main() -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["check"] => check::run(),
+        ["web"] => web::build(),
         ["peers"] => peers::install(),
         ["model"] => model::serve(None),
         ["model", "--port", port] => model::serve(Some(port)),

@@ -59,6 +59,16 @@ pub(crate) fn read_suites(messages: &str) -> Result<Vec<Suite>> {
     Ok(suites)
 }
 
+/// Reads where cargo put a program that is no test.
+pub(crate) fn read_program(messages: &str, name: &str) -> Result<PathBuf> {
+    let found = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["target"]["name"] == name && message["profile"]["test"] == false)
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
+    found.with_context(|| format!("cargo built no program {name}"))
+}
+
 impl Suite {
     /// Makes a suite of a program that cargo would not start by itself.
     pub(crate) fn of_program(name: String, program: &Path, folder: &Path) -> Self {
@@ -197,6 +207,9 @@ mod tests {
         );
         assert_eq!(suites[0].folder, Path::new("/w/crates/planwright"));
         assert!(read_suites("{\"reason\":\"build-finished\"}").is_err());
+        let program = read_program(&messages.join("\n"), "planwright").unwrap();
+        assert_eq!(program, Path::new("/w/target/planwright"));
+        assert!(read_program(&messages.join("\n"), "kill").is_err());
     }
 
     #[test]

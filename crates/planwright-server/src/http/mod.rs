@@ -20,6 +20,7 @@ mod routes;
 mod serve;
 mod settings;
 mod state;
+mod web;
 
 pub use auth::{AllowedHost, Caller, ParseHostError, RouteAccess, SignIn, Tickets, secret};
 pub use openapi::document;
@@ -29,3 +30,4 @@ pub use routes::mcp::{McpAddress, McpAnswer, McpDoor};
 pub use serve::{ServeError, Tls, listen, serve};
 pub use settings::Settings;
 pub use state::Http;
+pub use web::page_is_built;

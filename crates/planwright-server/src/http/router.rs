@@ -2,7 +2,7 @@
 
 use super::openapi::Document;
 use super::state::Http;
-use super::{auth, headers, idempotency, limits, problem, routes};
+use super::{auth, headers, idempotency, limits, problem, routes, web};
 use crate::observe;
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -16,7 +16,9 @@ pub(super) fn routes() -> (Router<Http>, Document) {
     let (router, openapi) = routes::all().split_for_parts();
     let mut document = Document::new(&openapi);
     document.access.extend(routes::mcp::access());
-    (router.merge(routes::mcp::router()), document)
+    document.access.extend(web::access());
+    let router = router.merge(routes::mcp::router()).merge(web::router());
+    (router, document)
 }
 
 /// The whole service as one thing that answers requests.

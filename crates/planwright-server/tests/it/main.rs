@@ -17,6 +17,7 @@ mod large_results;
 mod lifecycle;
 mod lists;
 mod overload;
+mod page;
 mod planning;
 mod problems;
 mod reflection;

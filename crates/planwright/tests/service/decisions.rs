@@ -78,7 +78,8 @@ fn whoever_signs_in_from_the_terminal_is_known_to_have_done_so() {
         .split_whitespace()
         .next()
         .unwrap();
-    let (origin, code) = url.split_once("/docs#sign-in=").unwrap();
+    let (origin, code) = url.split_once("#sign-in=").unwrap();
+    let origin = origin.trim_end_matches("docs").trim_end_matches('/');
     let service =
         planwright_testing::http::HttpRequest::to(origin.strip_prefix("http://").unwrap());
     let sign_in = |code: &str| {

@@ -13,7 +13,7 @@ use planwright_core::principal::PrincipalKind;
 use planwright_engine::webhooks::CourierWatch;
 use planwright_server::Service;
 use planwright_server::http::{
-    AllowedHost, Http, ServeError, Settings, Tls, listen, secret, serve,
+    AllowedHost, Http, ServeError, Settings, Tls, listen, page_is_built, secret, serve,
 };
 use planwright_server::observe::WebhookMetrics;
 use serde_json::json;
@@ -244,8 +244,9 @@ fn announce_address(
     if printer.is_live() && by.kind == PrincipalKind::Person {
         let code = secret("").map_err(|problem| Failure::new(Exit::RunFailed, problem.detail))?;
         http.sign_in.offer(&code, by, Role::Admin, app.now());
+        let page = if page_is_built() { "/" } else { "/docs" };
         printer.talk(&format!(
-            "sign in once, within five minutes: {url}/docs#sign-in={code}"
+            "sign in once, within five minutes: {url}{page}#sign-in={code}"
         ));
     }
     if printer.json {

@@ -1,0 +1,30 @@
+import type { ReactNode } from "react";
+import type { RunLife } from "../../model/run";
+import { Text } from "../../ui/Text";
+
+const SHOWN = 500;
+
+/** What happened, in the words of the journal, the newest first. */
+export function EventLog({ life }: { life: RunLife }): ReactNode {
+  const newest = life.log.slice(-SHOWN).reverse();
+  if (newest.length === 0) return <p className="quiet">Nothing has happened yet.</p>;
+  return (
+    <ol className="log">
+      {newest.map((event) => (
+        <li key={event.seq}>
+          <time dateTime={event.occurredAt}>{new Date(event.occurredAt).toLocaleTimeString("en-GB")}</time>{" "}
+          <span>
+            <Text text={event.summary ?? event.event} />
+            {event.reason ? (
+              <span className="quiet">
+                {" "}
+                <Text text={event.reason} />
+              </span>
+            ) : null}
+          </span>
+        </li>
+      ))}
+      {life.log.length > SHOWN ? <li className="quiet">{life.log.length - SHOWN} earlier entries are left out: planwright log shows all.</li> : null}
+    </ol>
+  );
+}

@@ -1,0 +1,73 @@
+// The addresses of the pages. Everything but the inbox is below `/ui`, where the service has no routes of its own.
+
+export type Route =
+  | { page: "inbox" }
+  | { page: "plans" }
+  | { page: "new" }
+  | { page: "review"; plan: string }
+  | { page: "run"; plan: string; run: string; step?: string }
+  | { page: "tools" }
+  | { page: "stats" }
+  | { page: "chat" }
+  | { page: "settings" }
+  | { page: "missing"; path: string };
+
+export function parseRoute(path: string, hash = ""): Route {
+  const parts = path.split("/").filter((part) => part !== "");
+  if (parts.length === 0) return { page: "inbox" };
+  if (parts[0] !== "ui") return { page: "missing", path };
+  const [, page, plan, runs, run, ...more] = parts.map(decode);
+  if (more.length > 0) return { page: "missing", path };
+  if (plan === undefined) {
+    switch (page) {
+      case undefined:
+      case "inbox":
+        return { page: "inbox" };
+      case "plans":
+      case "new":
+      case "tools":
+      case "stats":
+      case "chat":
+      case "settings":
+        return { page };
+      default:
+        return { page: "missing", path };
+    }
+  }
+  if (page !== "plans" || plan === "") return { page: "missing", path };
+  if (runs === undefined) return { page: "review", plan };
+  if (runs !== "runs" || run === undefined) return { page: "missing", path };
+  const step = hash.startsWith("#step=") ? decode(hash.slice("#step=".length)) : undefined;
+  return { page: "run", plan, run, ...(step ? { step } : {}) };
+}
+
+export function pathOf(route: Route): string {
+  switch (route.page) {
+    case "inbox":
+      return "/";
+    case "review":
+      return `/ui/plans/${encodeURIComponent(route.plan)}`;
+    case "run": {
+      const step = route.step ? `#step=${encodeURIComponent(route.step)}` : "";
+      return `/ui/plans/${encodeURIComponent(route.plan)}/runs/${encodeURIComponent(route.run)}${step}`;
+    }
+    case "missing":
+      return route.path;
+    default:
+      return `/ui/${route.page}`;
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The sign-in code of an address that `planwright serve` printed. */
+export function signInCode(hash: string): string | null {
+  const found = /^#sign-in=([A-Za-z0-9_-]{8,200})$/.exec(hash);
+  return found?.[1] ?? null;
+}

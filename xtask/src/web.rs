@@ -1,0 +1,101 @@
+//! The page that the service shows to people: built before the program, which takes it in, and tried in a browser with
+//! the program.
+
+use crate::suites::Suite;
+use anyhow::{Context as _, Result, ensure};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+const BROWSER: &str = "chromium";
+/// What the page's dependencies were installed from, beside them: they are installed again when it is another.
+const STAMP: &str = "node_modules/.installed";
+
+/// Builds the page where Node is, and says so where it is not: the program works without it.
+pub(crate) fn build() -> Result<()> {
+    if !succeeds("npm", &["--version"]) {
+        println!("== page: there is no npm, so the program is built without its page");
+        return Ok(());
+    }
+    install_packages()?;
+    run_script("build")
+}
+
+/// Builds the page and tests what of it needs no browser.
+pub(crate) fn check() -> Result<()> {
+    ensure!(
+        succeeds("npm", &["--version"]),
+        "the page needs Node and npm, version 20.19 or newer"
+    );
+    let started = Instant::now();
+    install_packages()?;
+    for script in ["check-generated", "test", "build"] {
+        run_script(script)?;
+    }
+    println!("== page: ok in {:.0} s", started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The page in a browser, with the program that was built.
+pub(crate) fn browser_suite(program: &Path) -> Result<Suite> {
+    let program = program.to_str().context("the program's path is no text")?;
+    let npm = Path::new("npm");
+    let suite = Suite::of_program("web/browser".to_owned(), npm, &folder());
+    let args = ["run", "--silent", "browser"].map(str::to_owned).to_vec();
+    Ok(suite
+        .with_args(args)
+        .with_variable("PLANWRIGHT_PROGRAM", program))
+}
+
+/// Makes sure that there is a browser. Where packages can be installed, it installs one.
+pub(crate) fn ensure_browser() -> Result<()> {
+    if succeeds(BROWSER, &["--version"]) {
+        return Ok(());
+    }
+    println!("== browser: apt-get install {BROWSER}");
+    if succeeds("apt-get", &["update", "-q"]) {
+        let install = ["install", "-qy", "--no-install-recommends", BROWSER];
+        succeeds("apt-get", &install);
+    }
+    ensure!(
+        succeeds(BROWSER, &["--version"]),
+        "the tests of the page need a browser, for example the Debian package {BROWSER}"
+    );
+    Ok(())
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../web")
+}
+
+/// Installs exactly what the lock file names, unless that was done.
+fn install_packages() -> Result<()> {
+    let lock = std::fs::read(folder().join("package-lock.json"))?;
+    let stamp = folder().join(STAMP);
+    if std::fs::read(&stamp).is_ok_and(|installed| installed == lock) {
+        return Ok(());
+    }
+    run_npm(&["ci", "--no-audit", "--no-fund"])?;
+    std::fs::write(stamp, lock)?;
+    Ok(())
+}
+
+fn run_script(name: &str) -> Result<()> {
+    run_npm(&["run", "--silent", name])
+}
+
+fn run_npm(args: &[&str]) -> Result<()> {
+    println!("== page: npm {}", args.join(" "));
+    let mut npm = Command::new("npm");
+    let status = npm.args(args).current_dir(folder()).status();
+    let status = status.context("cannot run npm")?;
+    ensure!(status.success(), "npm {} failed", args.join(" "));
+    Ok(())
+}
+
+fn succeeds(program: &str, args: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(args).env("DEBIAN_FRONTEND", "noninteractive");
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
