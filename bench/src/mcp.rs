@@ -181,6 +181,7 @@ async fn through_session(session: &Session) -> Result<Vec<Duration>> {
             args: json!({ "text": TEXT }),
             attended: false,
             progress: ProgressSink::default(),
+            client: None,
         };
         let call = session.call(wanted).await;
         let call = call.map_err(|error| anyhow::anyhow!("{}: {}", error.code, error.message))?;
@@ -229,6 +230,7 @@ fn call() -> Call {
         progress: ProgressSink::default(),
         trace: None,
         answer: AnswerSink::default(),
+        client: None,
     }
 }
 
