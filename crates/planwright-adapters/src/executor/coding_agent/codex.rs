@@ -1,6 +1,6 @@
-//! Codex. Checked with 0.166.0: with these options its model is offered the tools of the step, and of
-//! its own none that reaches the world. Some models are still shown `apply_patch`: it is refused,
-//! because the sandbox is read-only and nobody can be asked.
+//! Codex. Checked with 0.166.0: with these options its usual model is offered the tools of the step and
+//! no shell. Some models are still shown `apply_patch`: it is refused, because the sandbox is read-only
+//! and no person can be asked. Models that bring a code mode of their own were not tried.
 
 use super::{Launch, LaunchOrder, SERVER, SERVER_ARGS, Tokens, count, text};
 use crate::executor::{GATEWAY, STEP_TOKEN};
