@@ -93,7 +93,7 @@ export function Discussion({ plan, threads, mayComment }: { plan: string; thread
   const [writing, setWriting] = useState(false);
   return (
     <div className="stack">
-      {threads.length === 0 && !writing ? <p className="quiet">Nobody has said anything about this plan yet.</p> : null}
+      {threads.length === 0 && !writing ? <p className="quiet">No comments yet.</p> : null}
       {threads.map((thread) => (
         <div key={thread.id} className="card">
           {thread.step ? (

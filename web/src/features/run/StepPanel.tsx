@@ -250,7 +250,7 @@ function Resolve({ plan, run, step, why }: { plan: string; run: string; step: st
   return (
     <div className="asked">
       <p>
-        <b>Did it happen?</b> The call was interrupted, and nobody knows whether it had its effect. Look, then say:
+        <b>Did it happen?</b> The call was interrupted, and it is not known whether it had its effect. Look, then say:
       </p>
       <div className="row">
         <Button busy={resolve.busy} why={why} onClick={() => void resolve.run("happened")}>

@@ -29,7 +29,7 @@ fn options(kind: AgentKind, own_tools: bool) -> AgentOptions {
 fn launch(options: &AgentOptions) -> (Launch, String) {
     let places = tempfile::tempdir().unwrap();
     let place = AttemptPlace::make(places.path()).unwrap();
-    let launch = options.launch(&place, Path::new("/work/space"), Duration::from_secs(90));
+    let launch = options.launch(&place, Path::new("/srv/space"), Duration::from_secs(90));
     let launch = launch.unwrap();
     for (file, text) in &launch.files {
         place.write(file, text).unwrap();
