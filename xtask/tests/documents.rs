@@ -16,6 +16,7 @@ const SHORT: &[(&str, &str)] = &[
     ("adapters", "crates/planwright-adapters"),
     ("server", "crates/planwright-server"),
     ("testing", "crates/planwright-testing"),
+    ("mcp", "crates/planwright-mcp"),
     ("planwright", "crates/planwright"),
 ];
 
@@ -105,4 +106,48 @@ fn a_path_that_is_gone_is_found_out() {
         .filter(|path| !exists(path))
         .collect();
     assert_eq!(gone, ["core/no_such_file.rs", "engine/run/nothing.rs"]);
+}
+
+/// The crates whose examples the check runs.
+const WITH_EXAMPLES: [&str; 2] = ["planwright-core", "planwright-engine"];
+
+fn source_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => source_files(&path),
+            false => vec![path],
+        })
+        .collect()
+}
+
+#[test]
+fn examples_are_only_in_crates_whose_examples_are_run() {
+    let mut examples = 0;
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        for file in source_files(&folder.join("src")) {
+            let Ok(text) = std::fs::read_to_string(&file) else {
+                continue;
+            };
+            let begins = |line: &str| line == "/// ```" || line == "//! ```";
+            let count = text
+                .lines()
+                .map(str::trim)
+                .filter(|line| begins(line))
+                .count();
+            examples += count;
+            assert!(
+                count == 0 || WITH_EXAMPLES.contains(&name.as_str()),
+                "{} has an example that is not run: add the crate to the doc tests of the check",
+                file.display()
+            );
+        }
+    }
+    assert!(
+        examples > 0,
+        "no example was found: they are written in another way"
+    );
 }

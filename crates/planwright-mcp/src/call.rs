@@ -85,7 +85,7 @@ impl Host {
         } else {
             format!(
                 "plan_approve with planId {id} asks a person; {}",
-                at_hand(id)
+                self.at_hand(id)
             )
         };
         Ok(success(fields, &next))
@@ -190,7 +190,7 @@ impl Host {
         let shown = Shown::Digest(candidate.digest);
         let id = review.id();
         match decision {
-            None => Err(Problem::new("no person could be asked here").next(at_hand(id))),
+            None => Err(Problem::new("no person could be asked here").next(self.at_hand(id))),
             Some(Decision::Unclear) => Err(not_agreed("the person did not agree")),
             Some(Decision::Approve) => {
                 let given = GivenApproval {
@@ -254,7 +254,9 @@ impl Host {
                 ))
             }
             Some(_) => Err(not_agreed("the person did not reject the plan")),
-            None => Err(Problem::new("no person could be asked here").next(at_hand(review.id()))),
+            None => {
+                Err(Problem::new("no person could be asked here").next(self.at_hand(review.id())))
+            }
         }
     }
 
@@ -377,14 +379,32 @@ impl Host {
     ) -> Result<(Candidate, Map<String, Value>), Problem> {
         let candidate = self.candidate(review).await?;
         let briefing = self.engine.plans().brief(review, &candidate, viewer).await;
-        let fields = object(json!({
+        let mut fields = object(json!({
             "id": review.id(),
             "version": review.current().number,
             "status": self.stands(review).await?,
             "digest": candidate.digest,
             "briefing": briefing,
         }));
+        if let Some(page) = self.page_of(review.id()) {
+            fields.insert("reviewUrl".to_owned(), json!(page));
+        }
         Ok((candidate, fields))
+    }
+
+    /// The address where a person reviews a plan.
+    fn page_of(&self, plan: &PlanId) -> Option<String> {
+        let page = self.page.as_ref()?;
+        Some(format!("{page}/ui/plans/{plan}"))
+    }
+
+    /// How a person decides where no client asks them.
+    fn at_hand(&self, id: &PlanId) -> String {
+        let terminal = format!("a person can approve it at a terminal: planwright approve {id}");
+        match self.page_of(id) {
+            Some(page) => format!("{terminal}, or at {page}"),
+            None => terminal,
+        }
     }
 
     pub(crate) async fn load_plan(&self, id: &str) -> Result<Review, Problem> {
@@ -437,11 +457,6 @@ fn object(value: Value) -> Map<String, Value> {
     } else {
         Map::new()
     }
-}
-
-/// How a person decides where no client asks them.
-fn at_hand(id: &PlanId) -> String {
-    format!("a person can approve it at a terminal: planwright approve {id}")
 }
 
 fn not_agreed(error: impl Into<String>) -> Problem {

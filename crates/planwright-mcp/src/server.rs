@@ -44,6 +44,8 @@ pub struct Host {
     /// The person behind the client, who is asked. `None` where an agent started this process: it
     /// could be its own client, and answer itself.
     pub person: Option<Principal>,
+    /// Where the page of the service is, if there is one.
+    pub page: Option<String>,
 }
 
 impl fmt::Debug for Host {

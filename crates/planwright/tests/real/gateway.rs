@@ -457,6 +457,34 @@ pub(crate) fn token(project: &Project, kind: &str, role: &str, name: &str) -> St
 }
 
 #[test]
+fn over_http_a_proposal_names_the_page_where_it_is_reviewed() {
+    let project = Project::with(&["workshop"]);
+    let agent = token(&project, "agent", "author", "bot");
+    let served = Served::start(&project);
+    let plan = json!({ "id": "shelf", "title": "Build a shelf", "steps": [{ "id": "build",
+        "tool": "workshop.work", "args": { "name": "shelf", "steps": 1, "milliseconds": 1 } }] });
+    let calls =
+        json!([["plan_propose", { "plan": plan }], ["plan_approve", { "planId": "shelf" }]]);
+    let order = json!({ "url": format!("{}/mcp", served.url), "token": agent, "era": "legacy",
+        "answer": null, "calls": calls });
+    let seen = talk(&project, &order);
+    let proposed = &seen["results"][0]["structuredContent"];
+    let page = format!("{}/ui/plans/shelf", served.url);
+    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/dist/index.html");
+    if !dist.is_file() {
+        assert_eq!(
+            proposed["reviewUrl"],
+            Value::Null,
+            "there is no page: {seen:#}"
+        );
+        return;
+    }
+    assert_eq!(proposed["reviewUrl"], page.as_str(), "{seen:#}");
+    let next = seen["results"][1]["structuredContent"]["next"].as_str();
+    assert!(next.is_some_and(|next| next.contains(&page)), "{seen:#}");
+}
+
+#[test]
 fn over_http_the_token_decides_who_calls_and_who_is_asked() {
     let project = Project::with(&["workshop"]);
     let owner = token(&project, "person", "admin", "ada");

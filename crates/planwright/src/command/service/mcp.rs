@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let app = context.open(Access::Write)?;
     let wanted: BTreeSet<String> = app.roster.ready().map(|spec| spec.name.clone()).collect();
     app.connect(&wanted).await?;
-    let host = build_host(&app, (!is_agent()).then(user));
+    let host = build_host(&app, (!is_agent()).then(user), None);
     let served = if args.gateway {
         let gateway = GatewayServer::new(host, gateway_settings(&app, context), upstream(&app));
         let served = Box::pin(serve_stdio(gateway.clone())).await;
@@ -49,12 +49,13 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
 }
 
 /// What the servers need of this process.
-pub(super) fn build_host(app: &App, person: Option<Principal>) -> Host {
+pub(super) fn build_host(app: &App, person: Option<Principal>, page: Option<String>) -> Host {
     Host {
         engine: app.engine.clone(),
         maker: Arc::new(Planner::new(app.engine.clone(), Vec::new())),
         files: Arc::<WorkspaceFiles>::clone(&app.files),
         person,
+        page,
     }
 }
 

@@ -23,13 +23,15 @@ pub(super) struct HttpDoor {
 impl HttpDoor {
     /// Serves until `stop` is cancelled. The person who is asked is the owner of the token: nothing
     /// is asked of the account that runs the service.
-    pub(super) fn new(app: &App, context: &CommandContext, stop: &CancellationToken) -> Self {
-        let sessions = GatewayServer::new(
-            build_host(app, None),
-            gateway_settings(app, context),
-            upstream(app),
-        );
-        let plans = PlanServer::new(build_host(app, None));
+    pub(super) fn new(
+        app: &App,
+        context: &CommandContext,
+        stop: &CancellationToken,
+        page: Option<String>,
+    ) -> Self {
+        let host = || build_host(app, None, page.clone());
+        let sessions = GatewayServer::new(host(), gateway_settings(app, context), upstream(app));
+        let plans = PlanServer::new(host());
         let clients = sessions.clone();
         Self {
             plans: Arc::new(HttpServer::new(move || plans.clone(), stop.clone())),

@@ -88,7 +88,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     })?;
     let service = build_service(&app)?;
     let stop_clients = CancellationToken::new();
-    let door = Arc::new(HttpDoor::new(&app, context, &stop_clients));
+    // Behind a proxy people know the service by another address.
+    let page = (page_is_built() && !args.behind_proxy).then(|| service_url(args, address));
+    let door = Arc::new(HttpDoor::new(&app, context, &stop_clients, page));
     let mut settings = read_settings(context, args, address)?;
     settings.mcp = Some(Arc::<HttpDoor>::clone(&door));
     let http = Http::new(service, settings);
@@ -225,6 +227,14 @@ fn limit_connections(context: &CommandContext, wanted: usize) -> usize {
     wanted.min(most)
 }
 
+fn service_url(args: &Args, address: SocketAddr) -> String {
+    let scheme = match args.tls_cert {
+        Some(_) => "https",
+        None => "http",
+    };
+    format!("{scheme}://{address}")
+}
+
 /// Prints the address and, on a terminal, the sign-in link.
 fn announce_address(
     app: &App,
@@ -233,12 +243,7 @@ fn announce_address(
     address: SocketAddr,
 ) -> Result<(), Failure> {
     let printer = app.printer();
-    let scheme = if args.tls_cert.is_some() {
-        "https"
-    } else {
-        "http"
-    };
-    let url = format!("{scheme}://{address}");
+    let url = service_url(args, address);
     printer.talk(&format!("listening on {url}"));
     let by = user();
     if printer.is_live() && by.kind == PrincipalKind::Person {
