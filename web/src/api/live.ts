@@ -1,4 +1,4 @@
-// What happens elsewhere, as it happens. A tab that nobody sees holds no stream open.
+// What happens elsewhere, as it happens. A tab in the background holds no stream open.
 import { useEffect, useRef, useState } from "react";
 import { follow, type StreamState } from "./stream";
 import { planPath } from "./client";

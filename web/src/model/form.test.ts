@@ -22,7 +22,7 @@ describe("forms", () => {
     expect(kinds).toEqual({ path: "text", ms: "integer", ratio: "number", urgent: "boolean", level: "choice", value: "json", list: "json", extra: "json" });
   });
 
-  it("edit references as the text they are, whatever the type", () => {
+  it("edit references as the text they are, for every type", () => {
     expect(fieldsOf(SCHEMA, { ms: "${wait.ms}" }).find((field) => field.name === "ms")?.kind).toBe("text");
   });
 

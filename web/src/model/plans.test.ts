@@ -9,7 +9,7 @@ it("finds plans in which every word occurs", () => {
   expect(searchPlans(plans, " ")).toHaveLength(2);
 });
 
-it("offers nobody what their role or kind does not allow", () => {
+it("offers no caller what their role or kind does not allow", () => {
   const who = (role: string, kind = "person") => ({ kind, name: "x", role, assurance: "token" });
   expect(may(who("approver"), "approve")).toBe(true);
   expect(may(who("admin", "agent"), "approve")).toBe(false);

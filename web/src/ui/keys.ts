@@ -1,4 +1,4 @@
-// Keys of the page that is open. They do nothing while somebody types, or while a sheet is open.
+// Keys of the page that is open. They do nothing while the reviewer types, or while a sheet is open.
 import { useEffect, useRef } from "react";
 
 export type Key = { key: string; words: string; run: () => void; enabled?: boolean };

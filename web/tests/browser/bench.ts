@@ -124,7 +124,7 @@ export async function launch(): Promise<Browser> {
 
 export type Visitor = { page: Page; context: BrowserContext; faults: string[] };
 
-/** Opens the page as somebody. What it must never do is noted as a fault. */
+/** Opens the page as the owner of this token. What it must never do is noted as a fault. */
 export async function visit(browser: Browser, bench: Bench, token: string | null, path = "/", options: { width?: number; height?: number } = {}): Promise<Visitor> {
   const context = await browser.newContext({ viewport: { width: options.width ?? 1280, height: options.height ?? 860 }, reducedMotion: "reduce" });
   const faults: string[] = [];

@@ -70,7 +70,7 @@ it("a plan is reviewed, reordered, edited, discussed, approved and watched to it
   const content = page.getByLabel("content");
   await content.fill("a as edited\n");
   await page.getByRole("button", { name: "Skip look" }).click();
-  // A comment that somebody makes meanwhile is in nobody's way.
+  // A comment that another reviewer makes meanwhile does not hinder the save.
   expect((await bench.ask(bench.bob, "POST", "/plan/story/comments", { text: "Almost." })).status).toBe(201);
   await page.getByRole("button", { name: "Save as version 2" }).click();
   await page.locator(".meta", { hasText: "version 2" }).waitFor();

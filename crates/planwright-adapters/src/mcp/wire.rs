@@ -108,7 +108,7 @@ impl Wire {
 
     /// Passes on what the server tells by itself.
     pub(super) fn tell(&self, news: ServerNews) {
-        // Without a listener there is nobody to tell.
+        // Without a listener the client is not told.
         if let Some(listeners) = &self.news {
             drop(listeners.send(news));
         }

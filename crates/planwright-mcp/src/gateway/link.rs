@@ -43,7 +43,7 @@ pub(super) struct ClientAsks {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LogWish {
     Nothing,
-    /// Whatever the server says by itself.
+    /// Every message that the server sends by itself.
     Usual,
     From(LoggingLevel),
 }

@@ -1,7 +1,7 @@
 //! The page for people: `/`, and everything below `/ui`.
 //!
 //! Its files are part of the program, as far as they were there when it was built. They are public
-//! and hold nothing of anybody: what the page shows it asks the routes for, with the token of the
+//! and hold nothing of a workspace: what the page shows it asks the routes for, with the token of the
 //! person in front of it. The document of the API does not describe them.
 
 use super::auth::RouteAccess;

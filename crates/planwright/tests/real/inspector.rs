@@ -183,7 +183,7 @@ fn another_client_of_the_command_line_calls_through_the_gateway() {
     assert_eq!(listed["structuredContent"]["success"], true, "{listed}");
     let prompt = ask("get-prompt", "plan", json!({ "goal": "build a shelf" }));
     assert!(prompt.to_string().contains("build a shelf"), "{prompt}");
-    // Nobody can be asked here, so what policy asks about is not called.
+    // No person can be asked here, so what policy asks about is not called.
     let args = json!({ "name": "stolen", "steps": 1, "milliseconds": 1 });
     let refused = ask("call-tool", "workshop__work", args);
     assert_eq!(

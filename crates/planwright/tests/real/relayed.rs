@@ -52,7 +52,7 @@ fn asked_and_told(upstream: &str) {
         ];
         assert_eq!(seen["logged"], json!(logged), "{what}: {seen:#}");
     }
-    // Without a model of its own a client hears a no, and nobody else answers for it.
+    // Without a model of its own a client hears a no: the gateway does not answer for it.
     let seen = client(&project, ERAS[1], &json!({}), &json!([calls[0]]));
     let result = seen["results"][0].to_string();
     assert!(!result.contains("LLM response"), "{upstream}: {result}");
@@ -81,7 +81,7 @@ fn addresses_made_from_templates_are_read_only_where_the_owner_says_so() {
     project.configure("[gateway]\nnames = 'plain'\n");
     let seen = client(&project, "legacy", &reads, &json!([]));
     assert!(seen["read"][0]["raised"].is_string(), "{seen:#}");
-    // A file that nobody has looked at does not say so for them.
+    // A file that the owner has not trusted does not say so for them.
     let untrusted = "[gateway]\nnames = 'plain'\npass = ['templates']\n";
     project.bench.write("planwright.toml", untrusted);
     let seen = client(&project, "legacy", &reads, &json!([]));

@@ -19,7 +19,7 @@ type Props = { plan: Plan; etag: string | null; onSaved: () => void };
 
 export default function EditPlan({ plan, etag, onSaved }: Props): ReactNode {
   const tools = useTools();
-  // The edits are made to the version that was opened, whatever others store meanwhile.
+  // The edits are made to the version that was opened, also when others store another one meanwhile.
   const [base] = useState({ plan, etag });
   const [edits, setEdits] = useState<Edit[]>([]);
   const [said, setSaid] = useState("");

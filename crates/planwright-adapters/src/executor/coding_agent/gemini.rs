@@ -24,7 +24,7 @@ pub(super) fn launch(order: &LaunchOrder<'_>) -> Launch {
         }},
     });
     // The settings of the folder it starts in count if the folder is trusted. It is the attempt's
-    // own, and nobody else writes there.
+    // own, where only its owner writes.
     let trust = ("GEMINI_CLI_TRUST_WORKSPACE", "true".to_owned());
     launch.env.push(trust);
     if order.options.own_tools {

@@ -32,7 +32,7 @@ pub(super) fn launch(order: &LaunchOrder<'_>) -> Result<Launch, String> {
     launch.add(["--with-extension", &server]);
     if !order.options.own_tools {
         launch.add(["--no-profile"]);
-        // Nobody is there to ask: the run asks about its calls.
+        // It has no person to ask: the run asks about its calls.
         launch.env.push(("GOOSE_MODE", "auto".to_owned()));
     }
     if let Some(model) = &order.options.model {

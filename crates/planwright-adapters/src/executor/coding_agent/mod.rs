@@ -65,7 +65,7 @@ pub struct AgentOptions {
     pub own_tools: bool,
     /// This program, which the agent starts as its MCP server.
     pub bridge: PathBuf,
-    /// Where each attempt gets a folder of its own. Nobody else can write there or above it.
+    /// Where each attempt gets a folder of its own. Only its owner can write there or above it.
     pub places: Option<PathBuf>,
 }
 
