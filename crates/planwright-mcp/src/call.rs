@@ -315,6 +315,8 @@ impl Host {
             Some("proposed") => format!("plan_execute with planId {plan} runs it"),
             Some("waiting") => format!("a person decides: planwright show {plan}"),
             _ if value["success"] == true => "report the results to the user".to_owned(),
+            // It was about no plan, or about none that there is.
+            _ if value["planId"].is_null() => LIST.to_owned(),
             _ => format!("plan_status with planId {plan} says what failed"),
         };
         outcome(value, &next)
@@ -410,11 +412,9 @@ impl Host {
     pub(crate) async fn load_plan(&self, id: &str) -> Result<Review, Problem> {
         let id: PlanId = id
             .parse()
-            .map_err(|_| Problem::new("`planId` is no id of a plan"))?;
+            .map_err(|_| Problem::new("`planId` is no id of a plan").next(LIST))?;
         let loaded = self.engine.plans().load_review(&id).await;
-        let (review, _) = loaded.map_err(|error| {
-            Problem::of(&error).next("plan_list names the plans that there are")
-        })?;
+        let (review, _) = loaded.map_err(|error| Problem::of(&error).next(LIST))?;
         Ok(review)
     }
 
@@ -445,6 +445,7 @@ impl Host {
     }
 }
 
+const LIST: &str = "plan_list names the plans that there are";
 const REPAIR: &str = "repair what the findings name and call plan_propose again with the same id";
 
 fn text<'a>(call: &'a ToolCall, name: &str) -> Option<&'a str> {

@@ -70,6 +70,20 @@ fn a_plan_that_waits_for_its_person_runs_by_itself_once_they_agreed() {
 }
 
 #[test]
+fn an_agent_that_names_no_plan_is_told_where_the_plans_are() {
+    let bench = Bench::new();
+    let mut client = modern(&bench, json!({}));
+    for tool in ["plan_execute", "plan_resume", "plan_get", "plan_status"] {
+        for plan in ["missing", "../x", ""] {
+            let refused = client.call(tool, json!({ "planId": plan }));
+            let next = refused["structuredContent"]["next"].as_str();
+            let next = next.unwrap_or_default();
+            assert!(next.contains("plan_list"), "{tool} {plan}: {refused:#}");
+        }
+    }
+}
+
+#[test]
 fn a_plan_that_is_rejected_or_changed_meanwhile_does_not_run() {
     let bench = Bench::new();
     let mut client = modern(&bench, json!({}));
