@@ -1,9 +1,10 @@
 //! The figures of each table, and the bars that they must meet.
 
 use crate::disk::Log;
+use crate::gateway::Gateway;
 use crate::measure::{Measured, execute};
 use crate::table::{Bar, Table};
-use crate::{disk, inbox, mcp, planning, service, shapes};
+use crate::{disk, inbox, mcp, planning, seen, service, shapes};
 use anyhow::{Context as _, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,6 +78,7 @@ pub(crate) fn run_all(dir: Option<&Path>) -> Result<()> {
     prompts_of_planners(&mut table)?;
     service_under_load(&mut table, work.path(), limit)?;
     looks_at_many_plans(&mut table, work.path())?;
+    looks_at_seen_tools(&mut table, work.path())?;
     table.finish()
 }
 
@@ -279,7 +281,38 @@ fn program() -> Result<PathBuf> {
 pub(crate) fn run_mcp() -> Result<()> {
     let mut table = Table::default();
     calls_of_a_server(&mut table, tempfile::tempdir()?.path())?;
+    calls_through_the_gateway(&mut table, tempfile::tempdir()?.path())?;
     table.finish()
+}
+
+/// Only what looking at a plan over several servers costs.
+pub(crate) fn run_seen() -> Result<()> {
+    let work = tempfile::tempdir_in(".")?;
+    let mut table = Table::default();
+    looks_at_seen_tools(&mut table, work.path())?;
+    table.finish()
+}
+
+fn looks_at_seen_tools(table: &mut Table, dir: &Path) -> Result<()> {
+    let looks = seen::measure(&program()?, dir)?;
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let servers = seen::SERVERS;
+    let tools = seen::TOOLS;
+    let noted = |time: Duration| format!("{:.1} ms", millis(time));
+    table.note("version, as a process", noted(looks.version));
+    let first = format!("import of a plan over {servers} servers, all started");
+    table.note(&first, noted(looks.first));
+    table.bar(
+        &format!("show of it, {tools} tools each seen before: ms"),
+        millis(looks.show),
+        Bar::AtMost(50.0),
+    );
+    Ok(())
+}
+
+/// The server of [`run_seen`].
+pub(crate) fn serve_seen(starts: &Path) -> Result<()> {
+    mcp::serve_tools(&seen::list_tools(starts)?)
 }
 
 /// The server of [`run_mcp`].
@@ -304,6 +337,23 @@ fn calls_of_a_server(table: &mut Table, dir: &Path) -> Result<()> {
         trips.overhead_ms(),
         Bar::AtMost(1.0),
     );
+    Ok(())
+}
+
+fn calls_through_the_gateway(table: &mut Table, dir: &Path) -> Result<()> {
+    let measured = Gateway::measure(&program()?, dir)?;
+    let micros = |time: Duration| format!("{:.0} µs", time.as_secs_f64() * 1e6);
+    let above = |time: Duration| time.saturating_sub(measured.direct).as_secs_f64() * 1e3;
+    table.note("a call without the gateway, p50", micros(measured.direct));
+    table.note("one that changes, through it", micros(measured.change));
+    table.note("one that only reads, through it", micros(measured.read));
+    table.note("a request without a call, to it", micros(measured.no_call));
+    let journaled = above(measured.change);
+    table.bar("gateway: ms above the call", journaled, Bar::AtMost(1.0));
+    let read = above(measured.read);
+    table.bar("gateway: ms above a read", read, Bar::AtMost(1.0));
+    let no_call = above(measured.no_call);
+    table.bar("gateway: ms without a call", no_call, Bar::AtMost(0.2));
     Ok(())
 }
 

@@ -12,10 +12,12 @@
 mod client;
 mod disk;
 mod figures;
+mod gateway;
 mod inbox;
 mod mcp;
 mod measure;
 mod planning;
+mod seen;
 mod service;
 mod shapes;
 mod table;
@@ -29,10 +31,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const USAGE: &str = "\
 usage: cargo xtask bench [--dir DIR]   speed, next to the disk's own limit, on DIR's file system
        cargo xtask bench chain         a chain of steps, in a store in use and on a busy machine too
-       cargo xtask bench mcp           what a call of an MCP server costs above the server's own round trip
+       cargo xtask bench mcp           what a call of an MCP server costs above the server's own round trip,
+                                       and one through the gateway
        cargo xtask bench planning      what a planner's prompt costs before the model is asked
        cargo xtask bench service       how soon listeners and approvals are served, what waiting costs
        cargo xtask bench inbox         what looking costs when most plans are over
+       cargo xtask bench seen          what looking costs at a plan over servers whose tools were seen
 ";
 
 fn main() -> Result<()> {
@@ -46,8 +50,10 @@ fn main() -> Result<()> {
         ["planning"] => figures::run_planning(),
         ["service"] => figures::run_service(),
         ["inbox"] => figures::run_inbox(),
+        ["seen"] => figures::run_seen(),
         // Processes that a measurement starts.
         ["bench-echo"] => figures::serve_echo(),
+        ["bench-seen", starts] => figures::serve_seen(starts.as_ref()),
         ["bench-spin"] => loop {
             std::hint::spin_loop();
         },

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-const TEXT: &str = "say it again";
+pub(crate) const TEXT: &str = "say it again";
 /// Rounds of one by hand and one through the client, so that both see the same machine.
 const ROUNDS: usize = 9;
 const CALLS: usize = 300;
@@ -47,7 +47,7 @@ pub(crate) fn round_trips(dir: &Path) -> Result<RoundTrips> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let mut by_hand = ByHand::start()?;
+    let mut by_hand = Lines::start(echo_server()?)?;
     let servers = runtime.block_on(connect(dir))?;
     let session = runtime.block_on(open_session(dir, &servers))?;
     let mut hand = Vec::new();
@@ -75,23 +75,29 @@ pub(crate) fn round_trips(dir: &Path) -> Result<RoundTrips> {
     })
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
+pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
 }
 
-/// The server, spoken to with nothing in between.
-struct ByHand {
+/// A program that is spoken to over its pipes, with nothing in between.
+pub(crate) struct Lines {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
+    asked: u64,
 }
 
-impl ByHand {
-    fn start() -> Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
+/// The command that starts the server.
+pub(crate) fn echo_server() -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("bench-echo");
+    Ok(command)
+}
+
+impl Lines {
+    pub(crate) fn start(mut command: Command) -> Result<Self> {
         let mut child = command
-            .arg("bench-echo")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -101,29 +107,52 @@ impl ByHand {
             child,
             stdin,
             stdout,
+            asked: 0,
         })
     }
 
-    fn calls(&mut self) -> Result<Vec<Duration>> {
-        (0..CALLS).map(|number| self.call(number)).collect()
-    }
-
-    fn call(&mut self, number: usize) -> Result<Duration> {
-        let params = json!({ "name": "echo", "arguments": { "text": TEXT } });
-        let request =
-            json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params });
+    /// Sends a request, and returns its answer with the time until it was there.
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Result<(Value, Duration)> {
+        self.asked += 1;
+        let id = self.asked;
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let line = format!("{request}\n");
         let mut answer = String::new();
         let started = Instant::now();
         self.stdin.write_all(line.as_bytes())?;
-        self.stdout.read_line(&mut answer)?;
-        let took = started.elapsed();
-        ensure!(answer.contains(TEXT), "the server answered {answer:?}");
-        Ok(took)
+        loop {
+            answer.clear();
+            self.stdout.read_line(&mut answer)?;
+            let took = started.elapsed();
+            ensure!(!answer.is_empty(), "the program ended");
+            let answer: Value = serde_json::from_str(&answer)?;
+            // What is told in between is no answer.
+            if answer["id"] == id {
+                return Ok((answer, took));
+            }
+        }
+    }
+
+    pub(crate) fn tell(&mut self, method: &str) -> Result<()> {
+        let message = json!({ "jsonrpc": "2.0", "method": method });
+        writeln!(self.stdin, "{message}")?;
+        Ok(())
+    }
+
+    fn calls(&mut self) -> Result<Vec<Duration>> {
+        let params = json!({ "name": "echo", "arguments": { "text": TEXT } });
+        let mut times = Vec::with_capacity(CALLS);
+        for _ in 0..CALLS {
+            let (answer, took) = self.ask("tools/call", &params)?;
+            let text = &answer["result"]["content"][0]["text"];
+            ensure!(text == TEXT, "the server answered {answer}");
+            times.push(took);
+        }
+        Ok(times)
     }
 }
 
-impl Drop for ByHand {
+impl Drop for Lines {
     fn drop(&mut self) {
         // It may be gone already.
         drop(self.child.kill());
@@ -231,11 +260,25 @@ fn call() -> Call {
         trace: None,
         answer: AnswerSink::default(),
         client: None,
+        person: None,
+        files: Vec::new(),
     }
+}
+
+fn tool(name: &str, only_reads: bool) -> Value {
+    json!({
+        "name": name, "annotations": { "readOnlyHint": only_reads },
+        "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } } },
+    })
 }
 
 /// The server: answers until its input ends.
 pub(crate) fn serve() -> Result<()> {
+    serve_tools(&[tool("echo", true), tool("change", false)])
+}
+
+/// The same with these tools.
+pub(crate) fn serve_tools(tools: &[Value]) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line?)?;
@@ -247,10 +290,9 @@ pub(crate) fn serve() -> Result<()> {
                 "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
                 "serverInfo": { "name": "echo", "version": "1" },
             } }),
-            Some("tools/list") => json!({ "result": { "tools": [{
-                "name": "echo", "annotations": { "readOnlyHint": true },
-                "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } } },
-            }] } }),
+            Some("tools/list") => {
+                json!({ "result": { "tools": tools } })
+            }
             Some("tools/call") => json!({ "result": { "content": [
                 { "type": "text", "text": message["params"]["arguments"]["text"] },
             ] } }),

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 use planwright_core::planning::{
-    PlannerTask, Prompt, PromptBudget, PromptRequest, Prompts, build_prompt,
+    PlannerFacts, PlannerTask, Prompt, PromptBudget, PromptRequest, Prompts, build_prompt,
 };
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Value, json};
@@ -28,12 +28,13 @@ pub(crate) fn measure() -> Result<Prompting> {
     let tools: Vec<Arc<KnownTool>> = catalog().iter().cloned().collect();
     ensure!(tools.len() == TOOLS, "there are {} tools", tools.len());
     let prompts = Prompts::default();
+    let facts = PlannerFacts::default();
     let mut prompting = Vec::new();
     let mut writing = Vec::new();
     let mut bytes = 0;
     for _ in 0..ROUNDS {
         let started = Instant::now();
-        let prompt = build_prompt(&request(&tools), &prompts)?;
+        let prompt = build_prompt(&request(&tools, &facts), &prompts)?;
         prompting.push(started.elapsed());
         let started = Instant::now();
         bytes = black_box(written(&prompt)?);
@@ -46,11 +47,12 @@ pub(crate) fn measure() -> Result<Prompting> {
     })
 }
 
-fn request<'a>(tools: &'a [Arc<KnownTool>]) -> PromptRequest<'a> {
+fn request<'a>(tools: &'a [Arc<KnownTool>], facts: &'a PlannerFacts) -> PromptRequest<'a> {
     PromptRequest {
         goal: GOAL,
         tools,
         snapshot: None,
+        facts,
         context: &[],
         task: PlannerTask::Create,
         max_steps: 20,

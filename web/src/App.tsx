@@ -1,13 +1,16 @@
-import { lazy, Suspense, useEffect, useState, useSyncExternalStore, type ReactNode } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from "react";
 import { queryClient, useInbox, useWhoami } from "./api/queries";
-import { keepToken, onTokenChange, readToken } from "./api/session";
+import { renewSession, signOut } from "./api/client";
+import { onSessionChange, readProof } from "./api/session";
 import { InboxPage } from "./features/inbox/InboxPage";
 import { ReviewPage } from "./features/review/ReviewPage";
-import { SignInPage } from "./features/signin/SignInPage";
+import { SIGN_IN_KEY, SignInPage } from "./features/signin/SignInPage";
 import type { Route } from "./model/route";
+import { inboxRow } from "./model/inbox";
 import { visible } from "./model/text";
 import { Dialog } from "./ui/Dialog";
 import { activeKeys, useKeys } from "./ui/keys";
+import { useNotices, useNoticeState } from "./ui/notices";
 import { Link, navigate, useRoute } from "./ui/router";
 import { Empty, Loading, ProblemNote } from "./ui/States";
 import { Text } from "./ui/Text";
@@ -21,12 +24,16 @@ const ChatPage = lazy(() => import("./features/chat/ChatPage"));
 const SettingsPage = lazy(() => import("./features/settings/SettingsPage"));
 
 export function App(): ReactNode {
-  const token = useSyncExternalStore(onTokenChange, readToken);
+  const proof = useSyncExternalStore(onSessionChange, readProof);
   useEffect(() => {
-    if (token === null) queryClient.clear();
-  }, [token]);
-  return token === null ? <SignInPage /> : <SignedIn />;
+    // Nothing of the session that ended stays. How one signs in is being read by the page that comes now.
+    if (proof === null) queryClient.removeQueries({ predicate: (query) => query.queryKey[0] !== SIGN_IN_KEY });
+  }, [proof]);
+  return proof === null ? <SignInPage /> : <SignedIn />;
 }
+
+/** How often the page looks whether its session is to be renewed. */
+const RENEWAL_MS = 600_000;
 
 const PAGES: { route: Route; word: string; key: string }[] = [
   { route: { page: "inbox" }, word: "Inbox", key: "1" },
@@ -40,8 +47,23 @@ const PAGES: { route: Route; word: string; key: string }[] = [
 function SignedIn(): ReactNode {
   const route = useRoute();
   const who = useWhoami();
-  const inbox = useInbox();
+  const notices = useNoticeState();
+  const inbox = useInbox(notices === "on");
+  const rows = useMemo(() => inbox.data?.map(inboxRow), [inbox.data]);
+  useNotices(rows);
   const [help, setHelp] = useState(false);
+  const expiresAt = who.data?.session?.expiresAt;
+  useEffect(() => {
+    if (expiresAt === undefined) return;
+    const renew = async () => {
+      if (await renewSession(expiresAt)) await queryClient.invalidateQueries({ queryKey: ["whoami"] });
+    };
+    // Without an answer it is tried again; a session that is over says so with the next request.
+    const tryRenew = () => void renew().catch(() => undefined);
+    tryRenew();
+    const timer = setInterval(tryRenew, RENEWAL_MS);
+    return () => clearInterval(timer);
+  }, [expiresAt]);
   const waiting = inbox.data?.length ?? 0;
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${titleOf(route)} · Planwright`;
@@ -81,7 +103,7 @@ function SignedIn(): ReactNode {
           <button type="button" className="button quiet" onClick={() => setHelp(true)} aria-label="Keys">
             ?
           </button>
-          <button type="button" className="button quiet" onClick={() => keepToken(null)}>
+          <button type="button" className="button quiet" onClick={() => void signOut()}>
             Sign out
           </button>
         </div>
@@ -119,7 +141,7 @@ function PageOf({ route }: { route: Route }): ReactNode {
     case "new":
       return <NewPlanPage />;
     case "review":
-      return <ReviewPage key={route.plan} id={route.plan} />;
+      return <ReviewPage key={`${route.plan}#${route.edit ?? ""}`} id={route.plan} edit={route.edit} />;
     case "run":
       return <RunPage key={route.run} plan={route.plan} run={route.run} step={route.step ?? null} />;
     case "tools":

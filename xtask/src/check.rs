@@ -4,13 +4,14 @@
 //! as the compiler of the workspace's own crates. Documentation and the core for WebAssembly are
 //! made while the tests run, because many of those wait for something else than a processor.
 
-use crate::cxx;
+use crate::dist;
 use crate::fuzz::{self, Fuzzer, Length};
 use crate::mutants;
+use crate::packages;
 use crate::suites::{read_program, read_suites, relay_output, run_suites};
 use crate::web;
 use anyhow::{Context as _, Result, anyhow, ensure};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -41,34 +42,20 @@ const BUILD: Step = Step {
     environment: &[],
 };
 
-/// Of the crates that have examples: cargo compiles every crate it is asked about once more for this.
-const DOC_TESTS: Step = Step {
-    name: "doc tests",
-    args: &[
-        "test",
-        "--doc",
-        "-p",
-        "planwright-core",
-        "-p",
-        "planwright-engine",
-    ],
+/// The documentation and its examples. Of the whole workspace: with fewer crates cargo chooses other
+/// features for the dependencies, and compiles them once more.
+const DOCUMENTATION: Step = Step {
+    name: "documentation",
+    args: &["test", "--doc", "--workspace"],
     environment: &[],
 };
 
-/// What is made beside the tests, by the compiler alone.
-const BESIDE: &[Step] = &[
-    Step {
-        name: "documentation",
-        args: &["doc", "--workspace", "--no-deps"],
-        environment: &[("RUSTDOCFLAGS", "-D warnings")],
-    },
-    // A dependency that needs an operating system does not compile there.
-    Step {
-        name: "core for WebAssembly",
-        args: &["check", "-p", "planwright-core", "--target", WASM],
-        environment: &[],
-    },
-];
+/// A dependency that needs an operating system does not compile there.
+const CORE_FOR_WASM: Step = Step {
+    name: "core for WebAssembly",
+    args: &["check", "-p", "planwright-core", "--target", WASM],
+    environment: &[],
+};
 
 const WASM: &str = "wasm32-unknown-unknown";
 
@@ -76,8 +63,25 @@ const WASM: &str = "wasm32-unknown-unknown";
 /// wait for timers, for servers and for the disk.
 const SUITES_MORE_THAN_PROCESSORS: usize = 1;
 
+/// The proof with servers of strangers.
+const STRANGERS: &str = "servers";
+
 /// The same proofs at a length for nights.
 const PROVE: &[Step] = &[
+    Step {
+        name: STRANGERS,
+        args: &[
+            "test",
+            "-p",
+            "planwright",
+            "--test",
+            "real",
+            "strangers",
+            "--",
+            "--ignored",
+        ],
+        environment: &[],
+    },
     Step {
         name: "simulated histories",
         args: &[
@@ -133,6 +137,20 @@ const PROVE: &[Step] = &[
             "--nocapture",
         ],
         environment: &[("PLANWRIGHT_TRIES", "4000"), ("PLANWRIGHT_TRY_SEED", "new")],
+    },
+    Step {
+        name: "model",
+        args: &[
+            "test",
+            "-p",
+            "planwright",
+            "--test",
+            "model",
+            "goals",
+            "--",
+            "--nocapture",
+        ],
+        environment: &[("PLANWRIGHT_MODEL_GOALS", "10")],
     },
     Step {
         name: "kills",
@@ -217,7 +235,7 @@ const PROVE: &[Step] = &[
 pub(crate) fn run() -> Result<()> {
     let started = Instant::now();
     FORMAT.run()?;
-    cxx::ensure_compiler()?;
+    packages::ensure_compiler()?;
     let lints = Lints::find()?;
     // The program takes the page in, so it is built first.
     web::check()?;
@@ -230,10 +248,10 @@ pub(crate) fn run() -> Result<()> {
         anyhow::Ok(messages)
     })?;
     let mut suites = read_suites(&messages)?;
-    suites.insert(
-        0,
-        web::browser_suite(&read_program(&messages, "planwright")?)?,
-    );
+    let program = read_program(&messages, "planwright")?;
+    suites.insert(0, web::browser_suite(&program)?);
+    let tool = read_program(&messages, "xtask")?;
+    suites.push(dist::trial_suite(&tool, &program)?);
     // Last: they take as long as they are told, and need a processor all the time.
     suites.extend(Fuzzer::build("dev")?.suites(Length::Check)?);
     println!("== tests: {} suites", suites.len());
@@ -258,32 +276,25 @@ fn count_suites_at_once() -> usize {
 }
 
 fn install_tools() -> Result<()> {
-    install_wasm_target()?;
-    web::ensure_browser()?;
+    packages::ensure_target(WASM)?;
+    packages::ensure_test_programs()?;
     crate::peers::install()
-}
-
-/// Installs the standard library for WebAssembly. Toolchains that rustup did not install have to
-/// bring it.
-fn install_wasm_target() -> Result<()> {
-    let rustup = Command::new("rustup")
-        .args(["target", "add", WASM])
-        .stderr(Stdio::null())
-        .status();
-    match rustup {
-        Ok(status) => ensure!(status.success(), "rustup cannot install {WASM}"),
-        Err(_) => println!("== {WASM}: there is no rustup, the toolchain must have it"),
-    }
-    Ok(())
 }
 
 /// Runs the calls of cargo that need no test program, and returns the names of those that failed.
 /// One after the other: cargo would let the second wait in any case.
 fn run_beside(lints: &Lints) -> Vec<String> {
-    let doc_tests = (DOC_TESTS.name, lints.command(&DOC_TESTS));
-    let others = BESIDE.iter().map(|step| (step.name, step.command()));
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut documentation = lints.command(&DOCUMENTATION);
+    documentation
+        .env("RUSTDOC", xtask.join("rustdoc"))
+        .env("PLANWRIGHT_DOCUMENTATION", xtask.join("../target/doc"));
+    let commands = [
+        (DOCUMENTATION.name, documentation),
+        (CORE_FOR_WASM.name, CORE_FOR_WASM.command()),
+    ];
     let mut failed = Vec::new();
-    for (name, command) in std::iter::once(doc_tests).chain(others) {
+    for (name, command) in commands {
         let started = Instant::now();
         match relay_output(name, command) {
             Ok(true) => println!("== {name}: ok in {:.0} s", started.elapsed().as_secs_f64()),
@@ -316,7 +327,7 @@ impl Lints {
 
     fn command(&self, step: &Step) -> Command {
         let mut command = step.command();
-        command
+        build_quickly(&mut command)
             .env("RUSTC_WORKSPACE_WRAPPER", &self.driver)
             // As `cargo clippy -- -D warnings` hands them over: this separator, after each argument.
             .env(
@@ -338,6 +349,25 @@ impl Lints {
     }
 }
 
+/// Lets cargo do what this build needs, and no more: a panic says where it was without debug
+/// information, and a first build has nothing to go on from.
+pub(crate) fn build_quickly(command: &mut Command) -> &mut Command {
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0");
+    let earlier = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/incremental");
+    if !has_compiled_us(&earlier) && std::env::var_os("CARGO_INCREMENTAL").is_none() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
+    command
+}
+
+/// cargo keeps the state of each crate in a folder of its own. This program is built first.
+fn has_compiled_us(folder: &Path) -> bool {
+    let crates = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    crates
+        .map(|entry| entry.file_name())
+        .any(|name| name.to_string_lossy().starts_with("planwright_"))
+}
+
 /// Runs one of the long proofs, named by the first word of its name.
 pub(crate) fn prove_one(name: &str) -> Result<()> {
     let step = PROVE
@@ -348,12 +378,17 @@ pub(crate) fn prove_one(name: &str) -> Result<()> {
         let names: Vec<&str> = names().collect();
         format!("there is no proof {name}: there are {}", names.join(", "))
     })?;
+    install_tools()?;
+    if name == STRANGERS {
+        crate::peers::install_strangers()?;
+    }
     step.run()
 }
 
 /// Runs the long proofs: hours, not minutes.
 pub(crate) fn prove() -> Result<()> {
     crate::peers::install()?;
+    crate::peers::install_strangers()?;
     PROVE.iter().try_for_each(Step::run)?;
     fuzz::prove()?;
     mutants::prove()

@@ -1,6 +1,7 @@
 //! The fuzzer: built with the branches of our crates counted, and started on one target after the
 //! other. `fuzz/src/lib.rs` has the targets and their limits, `fuzz/corpus` a folder for each.
 
+use crate::check::build_quickly;
 use crate::suites::{Suite, relay_output, run_suites};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
@@ -65,7 +66,7 @@ impl Fuzzer {
         let started = Instant::now();
         println!("== fuzzer: cargo test --workspace --test fuzz --no-run");
         let mut cargo = Command::new(env!("CARGO"));
-        cargo
+        build_quickly(&mut cargo)
             .args(["test", "--workspace", "--test", "fuzz", "--no-run"])
             .args(["--profile", profile])
             .arg("--message-format=json-render-diagnostics")

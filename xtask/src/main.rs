@@ -8,10 +8,11 @@
 
 mod census;
 mod check;
-mod cxx;
+mod dist;
 mod fuzz;
 mod model;
 mod mutants;
+mod packages;
 mod peers;
 mod suites;
 mod web;
@@ -34,8 +35,13 @@ usage: cargo xtask check          format, lints, all tests, documentation: what 
        cargo xtask mutants [SHARD/OF]
                                   the rules of runs and reviews, broken one by one: do the tests notice?
        cargo xtask prove [NAME]   kills, simulations, load, chaos, fuzzing and mutants, at a length for nights; or one of
-                                  simulated, histories, requests, kills, soak, chaos, disks, clocks
-       cargo xtask bench [--dir DIR | mcp | planning | service | inbox]
+                                  simulated, histories, requests, model, kills, soak, chaos, disks, clocks, servers
+       cargo xtask dist [--program PATH]
+                                  the program as people install it, in target/dist: static binary, tar.gz, deb, wheel, npm
+                                  package, checksums, SBOM; of the program at PATH instead of one that it builds
+       cargo xtask dist check [--program PATH]
+                                  installs each package of target/dist, or of PATH, into an empty prefix and runs the demo
+       cargo xtask bench [--dir DIR | mcp | planning | service | inbox | seen]
                                   speed, next to the disk's own limit, on DIR's file system
 ";
 
@@ -54,6 +60,7 @@ fn main() -> Result<()> {
         ["mutants", shard] => mutants::run(Some(shard)),
         ["prove"] => check::prove(),
         ["prove", name] => check::prove_one(name),
+        ["dist", rest @ ..] => dist::run(rest),
         ["bench", rest @ ..] => run_benchmarks(rest),
         _ => {
             eprint!("{USAGE}");

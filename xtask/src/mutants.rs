@@ -20,6 +20,8 @@ const MIN_PERCENT: usize = 80;
 /// of them.
 const ENVIRONMENT: [(&str, &str); 2] =
     [("PLANWRIGHT_SIMULATIONS", "1000"), ("PROPTEST_CASES", "32")];
+/// With so few histories, optimising takes longer than it saves.
+const UNOPTIMISED: &str = "--cargo-arg=--config=profile.dev.package.planwright-core.opt-level=0";
 /// The second half of the histories of consent.
 const LEFT_OUT: &str = "nor_in_as_many_other_histories";
 
@@ -38,6 +40,7 @@ pub(crate) fn run(shard: Option<&str>) -> Result<()> {
         .args(["mutants", "--package", "planwright-core"])
         // A shard has some of every file.
         .args(["--sharding", "round-robin"])
+        .arg(UNOPTIMISED)
         .args(["--timeout-multiplier", "3", "--minimum-test-timeout", "60"])
         .args(["--colors", "never", "--output"])
         .arg(&output)

@@ -62,6 +62,28 @@ const PEERS: &[Peers] = &[
         registry: Registry::PyPi,
         packages: &["schemathesis==4.32.5"],
     },
+    // Those who read the document to build on it: its linters, and what makes clients of it.
+    Peers {
+        folder: "py-openapi",
+        registry: Registry::PyPi,
+        packages: &[
+            "openapi-spec-validator==0.9.0",
+            "openapi-python-client==0.29.1",
+            "mypy==2.4.1",
+        ],
+    },
+    Peers {
+        folder: "node-openapi",
+        registry: Registry::Npm,
+        packages: &[
+            "@redocly/cli@2.73.0",
+            "@stoplight/spectral-cli@6.16.3",
+            "openapi-typescript@7.13.0",
+            "openapi-fetch@0.17.0",
+            "typescript@5.9.3",
+            "@types/node@22.20.5",
+        ],
+    },
     // The other side again: agents that use our server, and the API of a client that our extension is written for.
     Peers {
         folder: "node-agents",
@@ -71,6 +93,17 @@ const PEERS: &[Peers] = &[
             "@mariozechner/pi-coding-agent@0.73.1",
             "typescript@5.9.3",
             "@types/node@22.20.5",
+        ],
+    },
+    // An authorization server that others run in earnest, and what a server of the protocol behind it is written with.
+    Peers {
+        folder: "node-authority",
+        registry: Registry::Npm,
+        packages: &[
+            "oidc-provider@9.13.3",
+            "@modelcontextprotocol/sdk@1.32.2",
+            "express@5.2.1",
+            "zod@4.1.13",
         ],
     },
     Peers {
@@ -90,6 +123,12 @@ const PEERS: &[Peers] = &[
             NODE,
         ],
     },
+    // A provider of OpenID Connect, which people of the page's tests sign in with.
+    Peers {
+        folder: "node-oidc",
+        registry: Registry::Npm,
+        packages: &["oidc-provider@9.13.3"],
+    },
     // llama.cpp's server, for a model that no test scripted. The weights come with it.
     Peers {
         folder: model::FOLDER,
@@ -97,6 +136,53 @@ const PEERS: &[Peers] = &[
         packages: &["xllamacpp==2026.10.11549"],
     },
 ];
+
+/// Servers of strangers, for the proof that plans reach into their results.
+const STRANGERS: &[Peers] = &[
+    Peers {
+        folder: "node-strangers",
+        registry: Registry::Npm,
+        packages: &[
+            "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
+            "@modelcontextprotocol/server-pdf@2.0.4",
+            "@negokaz/excel-mcp-server@0.12.0",
+            "@sylphlab/pdf-reader-mcp@0.3.23",
+            "@cyanheads/git-mcp-server@2.15.3",
+            "mcp-server-code-runner@0.1.8",
+            "@eslint/mcp@0.3.13",
+            "@kazuph/mcp-taskmanager@1.1.1",
+            "mcp-server-commands@0.5.0",
+        ],
+    },
+    Peers {
+        folder: "py-strangers",
+        registry: Registry::PyPi,
+        packages: &[
+            "mcp-server-fetch==2026.10.24",
+            "mcp-server-motherduck==1.1.0",
+            "excel-mcp-server==2.2.2",
+            "office-word-mcp-server==1.1.11",
+        ],
+    },
+    // These were written for the library of the early era.
+    Peers {
+        folder: "py-strangers-early",
+        registry: Registry::PyPi,
+        packages: &[
+            "mcp==1.30.0",
+            "mcp-server-calculator==0.2.0",
+            "mcp-shell-server==1.1.3",
+        ],
+    },
+];
+
+/// Installs the servers of strangers.
+pub(crate) fn install_strangers() -> Result<()> {
+    let root = target_directory()?.join("peers");
+    STRANGERS
+        .iter()
+        .try_for_each(|peers| peers.install_below(&root))
+}
 
 /// Installs what is missing.
 pub(crate) fn install() -> Result<()> {
@@ -119,7 +205,7 @@ pub(crate) fn install_in(folder: &str) -> Result<PathBuf> {
 }
 
 /// Returns where cargo builds, which the environment or a configuration file may have moved.
-fn target_directory() -> Result<PathBuf> {
+pub(crate) fn target_directory() -> Result<PathBuf> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps"])
         .output()?;
@@ -198,20 +284,31 @@ impl Peers {
         succeed(npm.arg(folder).args(self.packages))
     }
 
+    /// One pip installs into all folders: each would take longer to get its own than to get its
+    /// packages. What is never imported is not compiled.
     fn install_with_pip(&self, folder: &Path) -> Result<()> {
-        succeed(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
-        let mut pip = Command::new(folder.join("bin/python"));
-        succeed(
-            pip.args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-            ])
-            .args(self.packages),
-        )
+        let pip = install_pip(&folder.with_file_name("pip"))?;
+        let mut venv = Command::new("python3");
+        succeed(venv.args(["-m", "venv", "--without-pip"]).arg(folder))?;
+        let mut install = Command::new(pip);
+        install
+            .args(["-m", "pip", "--python"])
+            .arg(folder.join("bin/python"))
+            .args(["install", "--quiet", "--no-compile"])
+            .arg("--disable-pip-version-check");
+        succeed(install.args(self.packages))
     }
+}
+
+/// Makes the folder with the pip that installs, if it is not there, and returns its Python.
+pub(crate) fn install_pip(folder: &Path) -> Result<PathBuf> {
+    let stamp = folder.join("installed.txt");
+    if !stamp.exists() {
+        let mut venv = Command::new("python3");
+        succeed(venv.args(["-m", "venv", "--clear"]).arg(folder))?;
+        std::fs::write(&stamp, "pip")?;
+    }
+    Ok(folder.join("bin/python"))
 }
 
 pub(crate) fn succeed(command: &mut Command) -> Result<()> {

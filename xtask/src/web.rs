@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-const BROWSER: &str = "chromium";
 /// What the page's dependencies were installed from, beside them: they are installed again when it is another.
 const STAMP: &str = "node_modules/.installed";
 
@@ -45,23 +44,6 @@ pub(crate) fn browser_suite(program: &Path) -> Result<Suite> {
     Ok(suite
         .with_args(args)
         .with_variable("PLANWRIGHT_PROGRAM", program))
-}
-
-/// Makes sure that there is a browser. Where packages can be installed, it installs one.
-pub(crate) fn ensure_browser() -> Result<()> {
-    if succeeds(BROWSER, &["--version"]) {
-        return Ok(());
-    }
-    println!("== browser: apt-get install {BROWSER}");
-    if succeeds("apt-get", &["update", "-q"]) {
-        let install = ["install", "-qy", "--no-install-recommends", BROWSER];
-        succeeds("apt-get", &install);
-    }
-    ensure!(
-        succeeds(BROWSER, &["--version"]),
-        "the tests of the page need a browser, for example the Debian package {BROWSER}"
-    );
-    Ok(())
 }
 
 fn folder() -> PathBuf {

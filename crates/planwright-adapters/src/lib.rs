@@ -6,6 +6,7 @@ pub mod files;
 pub mod local;
 pub mod mcp;
 pub mod model;
+pub mod oidc;
 mod outbound;
 pub mod process;
 mod scarcity;
@@ -15,6 +16,7 @@ pub mod sqlite;
 mod tls;
 pub mod toolbox;
 pub mod vault;
+pub mod webauthn;
 pub mod webhook;
 
 pub use tls::install_provider as install_crypto;

@@ -2,6 +2,7 @@
 
 use crate::AskedCallWire;
 use crate::schema::{BriefingShape, PrincipalShape};
+use planwright_core::plan::Finding;
 use planwright_core::principal::Principal;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,6 +15,9 @@ pub struct Page<T> {
     pub items: Vec<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// How many there are in all, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<usize>,
 }
 
 /// Where a plan stands after a decision about it.
@@ -22,12 +26,16 @@ pub struct Page<T> {
 pub struct PlanDecided {
     pub id: String,
     pub version: u32,
+    #[schema(value_type = crate::words::PlanStatusShape)]
     pub status: String,
     pub digest: String,
     /// How many people have agreed to this digest.
     pub approvals: usize,
     /// How many have to.
     pub required: usize,
+    /// What is wrong with the plan, errors first. A plan with errors cannot be approved.
+    #[schema(value_type = Vec<crate::FindingShape>)]
+    pub findings: Vec<Finding>,
     pub trace_id: String,
 }
 
@@ -37,6 +45,7 @@ pub struct PlanDecided {
 pub struct RunAccepted {
     pub plan_id: String,
     pub run_id: String,
+    #[schema(value_type = crate::words::RunStatusShape)]
     pub status: String,
     pub trace_id: String,
 }
@@ -49,8 +58,10 @@ pub struct StepDecided {
     pub run_id: String,
     pub step: String,
     /// Of the step.
+    #[schema(value_type = crate::words::StepStatusShape)]
     pub state: String,
     /// Of the run.
+    #[schema(value_type = crate::words::RunStatusShape)]
     pub status: String,
     pub trace_id: String,
 }
@@ -59,7 +70,7 @@ pub struct StepDecided {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Waiting {
-    /// `plan`, `step`, `input` or `outcome`.
+    #[schema(value_type = crate::words::WaitingForShape)]
     pub kind: &'static str,
     pub plan_id: String,
     pub title: String,
@@ -94,11 +105,54 @@ pub struct Waiting {
     pub large_briefing: Option<LargeBriefing>,
     /// What is asked, each with the schema of its answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<crate::QuestionShape>)]
     pub questions: Vec<Value>,
     /// Why the outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// `low`, `medium` or `high`, of what is to be approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub risk: Option<&'static str>,
+    /// The tools that would be called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// Whether an approval of the plan by the reader would be taken now, where a plan is to be approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub may_approve: Option<bool>,
+}
+
+/// How much waits for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InboxCount {
+    pub total: u64,
+    /// Plans to approve.
+    pub plans: u64,
+    /// Steps to approve.
+    pub steps: u64,
+    /// Questions.
+    pub inputs: u64,
+    /// Calls whose outcome is unknown.
+    pub outcomes: u64,
+    /// Another text whenever something else waits.
+    pub mark: String,
+}
+
+/// What came of one decision of several.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DecisionResult {
+    pub plan_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// Whether it is recorded.
+    pub ok: bool,
+    /// The status that the decision would have had as a request of its own.
+    pub status: u16,
+    /// Why it is not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub problem: Option<Value>,
 }
 
 /// A briefing that is somewhere else, because it is large. Nothing of it is shown here: read it before you decide.
@@ -128,9 +182,16 @@ pub struct WrittenCall {
 pub struct ToolLine {
     pub server: String,
     pub name: String,
-    /// `safe`, `keyed` or `unsafe`.
+    #[schema(value_type = crate::words::EffectClassShape)]
     pub class: String,
     pub read_only: bool,
+    /// Whether its server is trusted to say what its tools do.
+    pub trusted: bool,
+    /// Whether it reaches beyond its own system.
+    pub reaches_out: bool,
+    /// What its server says about it: `readOnlyHint`, `destructiveHint`, `idempotentHint`, `openWorldHint`.
+    #[schema(value_type = Object)]
+    pub annotations: Value,
     pub title: Option<String>,
     pub description: Option<String>,
     pub digest: String,

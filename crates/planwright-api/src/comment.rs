@@ -3,6 +3,7 @@
 use planwright_core::plan::Document;
 use planwright_core::review::{Comment, Review, Thread};
 use serde::Serialize;
+use std::fmt;
 use std::ops::Range;
 use utoipa::ToSchema;
 
@@ -15,8 +16,7 @@ pub struct ThreadLine {
     /// The step it is about; absent for the plan as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// `open` or `resolved`.
-    pub state: String,
+    pub state: ThreadWord,
     /// The current version does not have the step any more.
     pub outdated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,6 +28,24 @@ pub struct ThreadLine {
     pub continued: bool,
     /// Oldest first.
     pub comments: Vec<CommentLine>,
+}
+
+/// Whether anything is left to discuss in a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ThreadState)]
+#[serde(rename_all = "lowercase")]
+pub enum ThreadWord {
+    Open,
+    Resolved,
+}
+
+impl fmt::Display for ThreadWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Open => "open",
+            Self::Resolved => "resolved",
+        })
+    }
 }
 
 /// One comment, as its author wrote it.
@@ -55,7 +73,11 @@ impl ThreadLine {
         Self {
             id: thread.id().to_string(),
             step: thread.on.as_ref().map(ToString::to_string),
-            state: if thread.is_open() { "open" } else { "resolved" }.to_owned(),
+            state: if thread.is_open() {
+                ThreadWord::Open
+            } else {
+                ThreadWord::Resolved
+            },
             outdated: thread.is_outdated(document),
             resolved_by: resolved.map(|resolved| resolved.by.to_string()),
             resolved_at: resolved.map(|resolved| resolved.at.to_string()),

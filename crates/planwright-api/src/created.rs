@@ -1,6 +1,7 @@
 //! A plan as it is answered to the caller who posted it.
 
-use planwright_core::plan::{Document, Step};
+use planwright_core::json::serialize_seconds;
+use planwright_core::plan::{Document, Finding, Step};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -10,6 +11,10 @@ use utoipa::ToSchema;
 #[serde(rename_all = "camelCase")]
 pub struct Created {
     pub plan: CreatedPlan,
+    /// What is wrong with the plan, errors first; absent if nothing is. A plan with errors is kept, but it cannot be approved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<crate::FindingShape>)]
+    pub findings: Vec<Finding>,
     pub trace_id: String,
 }
 
@@ -21,6 +26,7 @@ pub struct CreatedPlan {
     pub goal: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    #[schema(value_type = crate::words::PlanStatusShape)]
     pub status: String,
     pub version: u32,
     pub digest: String,
@@ -39,6 +45,7 @@ pub struct StepMetadata {
     pub capability: Option<String>,
     pub capability_label: Option<String>,
     pub labels: Vec<String>,
+    #[serde(serialize_with = "serialize_seconds")]
     pub timeout_seconds: Option<f64>,
     pub approval_required: bool,
     /// What the step's tool is given.
@@ -47,6 +54,12 @@ pub struct StepMetadata {
     pub args: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
+}
+
+/// What a step does in a few words, as it was sent or as its tool is called.
+pub(crate) fn action_of(step: &Step) -> String {
+    let title = step.title.clone();
+    title.unwrap_or_else(|| step.action_label().to_owned())
 }
 
 impl CreatedPlan {
@@ -82,7 +95,7 @@ impl StepMetadata {
                 .as_ref()
                 .map(ToString::to_string)
                 .unwrap_or_default(),
-            action: step.title.clone().unwrap_or_else(|| tool.clone()),
+            action: action_of(step),
             tool,
             capability: step.capability.as_deref().map(str::to_owned),
             capability_label: step.capability_label.as_deref().map(str::to_owned),

@@ -9,6 +9,7 @@
 mod answer;
 mod comment;
 mod created;
+mod facts;
 mod log;
 mod plan;
 mod planning;
@@ -23,15 +24,22 @@ mod token;
 mod undo;
 mod validation;
 mod version;
+mod words;
 
 pub use answer::{
-    LargeBriefing, Page, PlanDecided, RunAccepted, StepDecided, ToolLine, Waiting, WrittenCall,
+    DecisionResult, InboxCount, LargeBriefing, Page, PlanDecided, RunAccepted, StepDecided,
+    ToolLine, Waiting, WrittenCall,
 };
-pub use comment::{CommentLine, ThreadLine};
+pub use comment::{CommentLine, ThreadLine, ThreadWord};
 pub use created::{Created, CreatedPlan, StepMetadata};
+pub use facts::{ApprovalRefusal, ApprovalStanding, EdgeLine, PlanGraph, StepFacts};
 pub use log::LogLine;
-pub use plan::{ApprovalLine, Imported, LeftOut, PlanDetails, PlanLine, RunLine};
-pub use planning::{CreateResult, ModelCostLine, PlanningLine, PromptResult};
+pub use plan::{
+    ApprovalLine, ApprovalWord, Imported, LeftOut, PlanDetails, PlanLine, RunLine, RunProgress,
+};
+pub use planning::{
+    CreateResult, ModelCostLine, PlanningJob, PlanningLine, PlanningStep, PromptResult, dollars,
+};
 pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};
 pub use receipt::{
     ReceiptApproval, ReceiptCall, ReceiptHead, ReceiptOutcome, ReceiptPlan, ReceiptRun,
@@ -39,13 +47,24 @@ pub use receipt::{
 };
 pub use reflection::{CriteriaResult, CriterionWire, ReflectionWire};
 pub use run::{
-    AskedCallWire, DryRunStep, ErrorWire, ItemResult, LargeValue, RunResult, StepResult,
-    dry_run_result,
+    AskedCallWire, AttemptLine, DryRunStep, ErrorWire, ItemResult, LargeValue, RunResult,
+    StepResult, StepTrail, dry_run_result,
 };
-pub use schema::{BriefingShape, FindingShape, PrincipalShape};
-pub use stats::{ApprovalStats, Prediction, StatsResult, ToolGap, ToolLatency};
+pub use schema::{
+    BriefingShape, DiffShape, EffectShape, FindingShape, PrincipalShape, QuestionShape,
+};
+pub use stats::{ApprovalStats, DayLine, Prediction, StatsResult, ToolGap, ToolLatency};
 pub use template::{TemplateInput, TemplateLine};
 pub use token::{NewTokenWire, TokenLine};
 pub use undo::{KeptStep, UndoPreview, UndoStep};
-pub use validation::ValidationResult;
-pub use version::{ChangesSince, DiffResult, EditedPlan, LostSafeguardsLine, VersionLine};
+pub use validation::{ExpressionResult, ValidationResult};
+pub use version::{
+    ChangesSince, DiffResult, EditPreviewResult, EditedPlan, LostSafeguardsLine, VersionDocument,
+    VersionLine,
+};
+pub use words::{
+    AssessmentShape, EffectClassShape, FindingCodeShape, ListedStatusShape, PlanStatusShape,
+    PrincipalKindShape, RiskShape, RoleShape, RuleModeShape, RunResultStatusShape, RunStatusShape,
+    SeverityShape, StepResultStatusShape, StepStatusShape, VerdictShape, WaitingForShape,
+    one_of_words,
+};

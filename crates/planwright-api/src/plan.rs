@@ -2,8 +2,8 @@
 
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
-use planwright_core::plan::Document;
-use planwright_core::principal::Principal;
+use planwright_core::plan::{Document, Finding};
+use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Approval, ApprovalState, Review};
 use planwright_core::time::Timestamp;
 use serde::Serialize;
@@ -27,7 +27,35 @@ pub struct PlanDetails<'a> {
     pub status: &'a str,
     pub version: u32,
     pub digest: Digest,
+    /// When the plan was brought, and by whom.
+    #[serde(rename = "createdAt")]
+    pub created_at: String,
+    #[serde(rename = "createdBy")]
+    pub created_by: Principal,
+    /// When something was last said or changed about it, and who brought the current version.
+    #[serde(rename = "updatedAt")]
+    pub updated_at: String,
+    #[serde(rename = "proposedBy")]
+    pub proposed_by: Principal,
+    /// Which steps wait for which.
+    pub graph: crate::PlanGraph,
+    /// What each step does to the world.
+    pub facts: Vec<crate::StepFacts>,
+    /// `low`, `medium` or `high`: that of the riskiest step.
+    pub risk: &'static str,
+    /// Where its approval stands.
+    pub approval: crate::ApprovalStanding,
+    /// How long a run of it should take, in milliseconds and without waiting for people, if anything is known about
+    /// its tools. Over HTTP only.
+    #[serde(rename = "predictedMs", skip_serializing_if = "Option::is_none")]
+    pub predicted_ms: Option<u64>,
+    /// What models should be paid for in a run of it, in dollars, if such steps are known to have cost anything. Over
+    /// HTTP only.
+    #[serde(rename = "predictedCostUsd", skip_serializing_if = "Option::is_none")]
+    pub predicted_cost_usd: Option<f64>,
     pub runs: Vec<RunLine>,
+    /// What is wrong with it, errors first. A plan with errors cannot be approved.
+    pub findings: Vec<Finding>,
     /// What the policy says about each step.
     pub policy: Vec<crate::StepVerdict>,
     pub approvals: Vec<ApprovalLine>,
@@ -65,6 +93,19 @@ impl LeftOut {
     }
 }
 
+/// What became of an approval; `superseded` if a later version does something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ApprovalState)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalWord {
+    Open,
+    Used,
+    Expired,
+    TakenBack,
+    Revoked,
+    Superseded,
+}
+
 /// One approval of a plan.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -74,9 +115,12 @@ pub struct ApprovalLine {
     pub digest: Digest,
     #[schema(value_type = crate::PrincipalShape)]
     pub by: Principal,
+    /// How sure it is that it was them: `terminal`, `command_line`, `program`, `token`, `web_sign_in`, `single_sign_on`,
+    /// `passkey`, `host_mediated` or `policy`.
+    #[schema(value_type = String)]
+    pub assurance: Assurance,
     pub at: String,
-    /// `open`, `used`, `expired`, `taken_back`, `revoked`, or `superseded` by a version that does something else.
-    pub state: &'static str,
+    pub state: ApprovalWord,
     pub required: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
@@ -88,17 +132,18 @@ impl ApprovalLine {
     pub fn new(approval: &Approval, now: Timestamp) -> Self {
         let terms = &approval.terms;
         let state = match approval.state(now) {
-            ApprovalState::Open => "open",
-            ApprovalState::Spent => "used",
-            ApprovalState::Expired => "expired",
-            ApprovalState::Withdrawn => "taken_back",
-            ApprovalState::Revoked(_) => "revoked",
-            ApprovalState::Superseded => "superseded",
+            ApprovalState::Open => ApprovalWord::Open,
+            ApprovalState::Spent => ApprovalWord::Used,
+            ApprovalState::Expired => ApprovalWord::Expired,
+            ApprovalState::Withdrawn => ApprovalWord::TakenBack,
+            ApprovalState::Revoked(_) => ApprovalWord::Revoked,
+            ApprovalState::Superseded => ApprovalWord::Superseded,
         };
         Self {
             version: approval.version,
             digest: approval.digest,
             by: approval.by.clone(),
+            assurance: approval.assurance,
             at: approval.at.to_string(),
             state,
             required: terms.required(),
@@ -118,6 +163,7 @@ impl ApprovalLine {
 pub struct RunLine {
     pub id: String,
     pub version: u32,
+    #[schema(value_type = crate::words::RunStatusShape)]
     pub status: String,
     pub started_at: String,
     /// The run that this one takes back.
@@ -134,15 +180,33 @@ pub struct RunLine {
 pub struct PlanLine {
     pub id: String,
     pub title: String,
+    #[schema(value_type = crate::words::ListedStatusShape)]
     pub status: String,
     pub version: u32,
     pub steps: usize,
     pub created_at: String,
     pub updated_at: String,
+    /// Who brought the first version.
+    #[schema(value_type = Option<crate::PrincipalShape>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<Principal>,
+    /// When anything last happened, in its runs too. In lists that are searched or ordered by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_at: Option<String>,
+    /// How far its run is, while it has not ended. In lists that are searched or ordered by activity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<RunProgress>,
     /// Why the plan cannot be read. What else is known of it comes from its cached status, if there
     /// is one, and its status is `unreadable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
+}
+
+/// Steps of a run that are over, and all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct RunProgress {
+    pub done: usize,
+    pub total: usize,
 }
 
 impl PlanLine {
@@ -161,6 +225,9 @@ impl PlanLine {
             steps: 0,
             created_at: created_at.to_string(),
             updated_at: updated_at.to_string(),
+            author: None,
+            active_at: None,
+            progress: None,
             damage: Some(damage),
         }
     }
@@ -169,12 +236,15 @@ impl PlanLine {
         let current = review.current();
         Self {
             id: review.id().to_string(),
-            title: current.document.title.clone().unwrap_or_default(),
+            title: current.document.heading().unwrap_or_default(),
             status: status.to_owned(),
             version: current.number,
             steps: current.document.steps.len(),
             created_at: review.created_at().to_string(),
             updated_at: review.updated_at().to_string(),
+            author: review.versions().first().map(|first| first.by.clone()),
+            active_at: None,
+            progress: None,
             damage: None,
         }
     }

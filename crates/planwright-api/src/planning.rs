@@ -25,8 +25,20 @@ pub struct PlanningLine {
     /// Absent where no price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The session in which the model looked around before it answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explored: Option<ExploredLine>,
     /// No model wrote it: it is for a person to finish.
     pub fallback: bool,
+}
+
+/// What a model looked at before it wrote a plan.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ExploredLine {
+    /// The plan whose journal has the calls.
+    pub session: String,
+    /// How many calls were made.
+    pub calls: u32,
 }
 
 impl From<&PlanningRecord> for PlanningLine {
@@ -38,6 +50,10 @@ impl From<&PlanningRecord> for PlanningLine {
             input_tokens: input,
             output_tokens: output,
             cost_usd: planning.cost().map(dollars),
+            explored: planning.explored.as_ref().map(|explored| ExploredLine {
+                session: explored.session.to_string(),
+                calls: explored.calls,
+            }),
             fallback: planning.fallback,
         }
     }
@@ -78,11 +94,12 @@ impl ModelCostLine {
     }
 }
 
+/// Money in dollars.
 #[expect(
     clippy::cast_precision_loss,
     reason = "no plan costs 2^52 millionths of a dollar"
 )]
-fn dollars(cost: Cost) -> f64 {
+pub fn dollars(cost: Cost) -> f64 {
     cost.0 as f64 / 1_000_000.0
 }
 
@@ -118,6 +135,7 @@ impl<'a> From<&'a Prompt> for PromptResult<'a> {
             messages: &prompt.messages,
             schema: &prompt.schema.schema,
             shape: match prompt.shape {
+                SchemaDetail::Lean => "lean",
                 SchemaDetail::Full => "full",
                 SchemaDetail::Shared => "shared",
                 SchemaDetail::Compact => "compact",
@@ -126,4 +144,51 @@ impl<'a> From<&'a Prompt> for PromptResult<'a> {
             tokens: prompt.tokens(),
         }
     }
+}
+
+/// A plan that is being written in the background.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanningJob {
+    pub id: String,
+    /// `running`, `done`, `failed` or `cancelled`.
+    pub status: &'static str,
+    pub goal: String,
+    pub created_at: String,
+    /// What happened so far, the first thing first.
+    pub progress: Vec<PlanningStep>,
+    /// The plan, once it is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan_id: Option<String>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub problem: Option<Value>,
+}
+
+/// Something that happened while a plan is written.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanningStep {
+    /// `asked`, `looked`, `answered` or `sent_back`.
+    pub kind: &'static str,
+    /// The tool with which it looked around.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Bytes of the answer that came so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// What is wrong with the answer, one line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
 }

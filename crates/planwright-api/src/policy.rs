@@ -5,8 +5,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// What `policy explain --json` prints.
-#[derive(Debug, Clone, Serialize)]
+/// What `policy explain --json` prints and `POST /policy/explain` answers.
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyExplanation {
     pub plan_id: String,
@@ -24,6 +24,7 @@ pub struct PolicyExplanation {
 pub struct StepVerdict {
     pub step: String,
     pub tool: String,
+    #[schema(value_type = crate::words::VerdictShape)]
     pub verdict: String,
     /// Null when a default decided.
     pub rule: Option<String>,
@@ -49,7 +50,9 @@ pub struct StepVerdict {
 #[serde(rename_all = "camelCase")]
 pub struct NoticedRule {
     pub rule: String,
+    #[schema(value_type = crate::words::VerdictShape)]
     pub verdict: String,
+    #[schema(value_type = crate::words::RuleModeShape)]
     pub mode: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

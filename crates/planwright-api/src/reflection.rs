@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 pub struct ReflectionWire {
     /// Counts from 1, over all runs of the same work.
     pub cycle: u32,
-    /// One of on_track, needs_adjustment, off_track, complete, failed, unknown.
+    #[schema(value_type = crate::words::AssessmentShape)]
     pub assessment: String,
     pub reasoning: String,
     #[schema(value_type = Vec<Object>)]

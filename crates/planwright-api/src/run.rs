@@ -1,10 +1,11 @@
 //! The result of a run, and of one that was only tried on paper.
 
-use crate::{CriterionWire, ReflectionWire};
+use crate::{CriterionWire, ModelCostLine, ReflectionWire};
 use planwright_core::id::StepId;
-use planwright_core::plan::Plan;
+use planwright_core::plan::{Outputs, Plan};
 use planwright_core::run::{
-    AskedCall, ItemReport, Preview, PreviewStep, Run, RunReport, StepError, StepReport,
+    AskedCall, AttemptHistory, ItemReport, Preview, PreviewStep, Run, RunReport, StepError,
+    StepHistories, StepHistory, StepReport,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -20,6 +21,7 @@ pub struct RunResult<S = StepResult> {
     pub run_id: Option<String>,
     pub version: u32,
     pub digest: String,
+    #[schema(value_type = crate::words::RunResultStatusShape)]
     pub status: String,
     pub success: bool,
     pub duration_ms: u64,
@@ -30,6 +32,13 @@ pub struct RunResult<S = StepResult> {
     pub next_cursor: Option<String>,
     #[schema(value_type = Object)]
     pub variables: Map<String, Value>,
+    /// What the plan came to, by the names of its outputs, once it completed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub outputs: Option<Map<String, Value>>,
+    /// The outputs that have no value, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub output_problems: Vec<String>,
     /// The remaining work was planned anew, in this run or one that it goes on from.
     pub replanned: bool,
     /// The run that this one goes on from.
@@ -60,9 +69,19 @@ pub struct StepResult {
     /// Empty when the step has none.
     pub title: String,
     pub tool: String,
+    #[schema(value_type = crate::words::StepResultStatusShape)]
     pub status: String,
     pub attempts: u32,
     pub duration_ms: u64,
+    /// When its first call began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// When its latest call came back, unless another one is in flight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// What asking models for it took.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelCostLine>,
     /// What its latest call was sent, secrets by name, if that has at most 16 KiB. `log --json` has all of it,
     /// and over HTTP `…/runs/{run}/steps/{step}/arguments`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +111,7 @@ pub struct StepResult {
 #[serde(rename_all = "camelCase")]
 pub struct ItemResult {
     pub index: u32,
+    #[schema(value_type = crate::words::StepStatusShape)]
     pub status: String,
     pub attempts: u32,
     pub duration_ms: u64,
@@ -110,6 +130,9 @@ pub struct ItemResult {
 pub struct LargeValue {
     /// The length of its JSON.
     pub bytes: u64,
+    /// Its name at `…/runs/{run}/artifacts/{digest}`, if it is kept beside the journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// How its JSON begins; absent if many values are large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
@@ -172,20 +195,24 @@ impl From<StepError> for ErrorWire {
 }
 
 /// A step of a dry run: what would be called, and what consent and the guards say.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DryRunStep {
     #[serde(flatten)]
     pub step: StepResult,
+    /// As they would be sent; what is not known yet is named by where it comes from.
     pub args: Value,
+    /// `allow`, `ask` or `deny`.
     pub verdict: String,
     pub reason: String,
+    /// Every step that it waits for: those that it names, and those whose values it uses.
     pub depends_on: Vec<String>,
     /// The step runs only if this holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
     /// The arguments for each of the first elements the step runs over, if they are known.
     #[serde(rename = "itemArgs", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Value>>)]
     pub item_args: Option<Vec<Value>>,
 }
 
@@ -193,11 +220,27 @@ impl RunResult {
     /// Larger arguments are left out of results.
     pub const MAX_ARGS: usize = 16 << 10;
 
-    /// Adds what the steps' latest calls were sent.
-    pub fn add_sent_arguments(&mut self, mut sent: BTreeMap<StepId, Value>) {
+    /// Adds what the steps' latest calls were sent, and when the steps began and ended.
+    pub fn add_calls(&mut self, mut sent: BTreeMap<StepId, Value>, histories: &StepHistories) {
         for step in &mut self.steps {
-            let args = step.id.parse().ok().and_then(|id: StepId| sent.remove(&id));
+            let Ok(id) = step.id.parse::<StepId>() else {
+                continue;
+            };
+            let args = sent.remove(&id);
             step.args = args.filter(|args| args.to_string().len() <= Self::MAX_ARGS);
+            if let Some(history) = histories.get(&id) {
+                step.started_at = history.started_at.map(|at| at.to_string());
+                step.ended_at = history.ended_at.map(|at| at.to_string());
+                step.models = ModelCostLine::all(&history.models);
+            }
+        }
+    }
+
+    /// Adds what the outputs of the plan came to.
+    pub fn add_outputs(&mut self, outputs: Option<Outputs>) {
+        if let Some(Outputs { values, problems }) = outputs {
+            self.outputs = Some(values);
+            self.output_problems = problems.iter().map(ToString::to_string).collect();
         }
     }
 
@@ -221,6 +264,8 @@ impl RunResult {
             variables: variables(run.plan(), first, &steps),
             steps,
             next_cursor: None,
+            outputs: None,
+            output_problems: Vec::new(),
             replanned: run.reflection().was_replanned()
                 || reflection.is_some_and(|reflection| reflection.replanned),
             continues: reflection
@@ -256,6 +301,9 @@ impl StepResult {
             status: status.to_string(),
             attempts,
             duration_ms: millis(duration),
+            started_at: None,
+            ended_at: None,
+            models: Vec::new(),
             args: None,
             value,
             large_value: None,
@@ -320,6 +368,9 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
                 status: "dry_run".to_owned(),
                 attempts: 0,
                 duration_ms: 0,
+                started_at: None,
+                ended_at: None,
+                models: Vec::new(),
                 args: None,
                 value: None,
                 large_value: None,
@@ -351,6 +402,8 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
         duration_ms: 0,
         steps: steps.collect(),
         next_cursor: None,
+        outputs: None,
+        output_problems: Vec::new(),
         variables: plan.document().variables.clone(),
         replanned: false,
         continues: None,
@@ -370,4 +423,67 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
 
 fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What happened to one step of a run.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepTrail {
+    pub step: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// Its calls, the first one first; the latest 1,000.
+    pub attempts: Vec<AttemptLine>,
+    /// What asking models for it took.
+    pub models: Vec<ModelCostLine>,
+}
+
+/// One call of a step.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptLine {
+    /// Counted from 1.
+    pub attempt: u32,
+    pub tool: String,
+    pub started_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// `running`, `succeeded`, `failed`, `interrupted`, `cancelled` or `unknown`.
+    pub outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorWire>,
+    /// Why it was interrupted, or why its outcome is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<String>,
+}
+
+impl StepTrail {
+    pub fn new(step: String, history: &StepHistory) -> Self {
+        Self {
+            step,
+            started_at: history.started_at.map(|at| at.to_string()),
+            ended_at: history.ended_at.map(|at| at.to_string()),
+            attempts: history.attempts.iter().map(AttemptLine::new).collect(),
+            models: ModelCostLine::all(&history.models),
+        }
+    }
+}
+
+impl AttemptLine {
+    fn new(call: &AttemptHistory) -> Self {
+        Self {
+            attempt: call.attempt,
+            tool: call.tool.clone(),
+            started_at: call.started_at.to_string(),
+            ended_at: call.ended_at.map(|at| at.to_string()),
+            outcome: call.outcome.as_str(),
+            error: call.error.clone().map(ErrorWire::from),
+            reason: call.reason.clone(),
+            retry_at: call.retry_at.map(|at| at.to_string()),
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Statistics as other programs see them. Durations are in milliseconds, rates between 0 and 1.
 
 use crate::ModelCostLine;
-use planwright_core::stats::{Durations, PredictionStats, ReviewStats, Statistics};
+use planwright_core::stats::{Day, Durations, PredictionStats, ReviewStats, Statistics};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,6 +37,56 @@ pub struct StatsResult {
     pub adjustments: u64,
     /// Plans whose journals could not be read. They are not counted.
     pub unreadable: u64,
+    /// Day by day in UTC, the first one first; days on which nothing happened are left out. Over HTTP only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub days: Vec<DayLine>,
+}
+
+/// One day.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DayLine {
+    /// As `2026-01-31`.
+    pub day: String,
+    /// Runs that began.
+    pub runs: u64,
+    /// Runs that ended, however.
+    pub ended: u64,
+    /// Runs that failed, or completed with failures.
+    pub failures: u64,
+    /// How long runs that ended took, without waiting for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_p50_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_p95_ms: Option<u64>,
+    pub calls: u64,
+    pub failed_calls: u64,
+    /// By people, of plans and of steps.
+    pub approvals: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub model_cost_usd: f64,
+}
+
+impl DayLine {
+    pub fn new(day: &Day) -> Self {
+        let models = ModelCostLine::new("", &day.models.total());
+        let begins = day.begins.map(|at| at.to_string()).unwrap_or_default();
+        Self {
+            day: begins.chars().take(10).collect(),
+            runs: day.runs.begun,
+            ended: day.runs.ended,
+            failures: day.runs.failed,
+            run_p50_ms: percentile(&day.runs.took, 50),
+            run_p95_ms: percentile(&day.runs.took, 95),
+            calls: day.calls,
+            failed_calls: day.failed_calls,
+            approvals: day.approvals,
+            input_tokens: models.input_tokens,
+            output_tokens: models.output_tokens,
+            model_cost_usd: models.cost_usd,
+        }
+    }
 }
 
 /// The calls of one tool.
@@ -137,6 +187,7 @@ impl StatsResult {
             reflections: figures.reflections,
             adjustments: figures.adjustments,
             unreadable: figures.unreadable,
+            days: Vec::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, StepId};
-use planwright_core::plan::{PlanDiff, SafeguardLoss};
+use planwright_core::plan::{Document, Finding, PlanDiff, SafeguardLoss};
 use planwright_core::principal::Principal;
 use planwright_core::review::{BuildsOn, LostSafeguards, Review, VersionSummary};
 use serde::Serialize;
@@ -71,6 +71,14 @@ impl VersionLine {
     }
 }
 
+/// One version of a plan, with its content.
+#[derive(Debug, Clone, Serialize)]
+pub struct VersionDocument {
+    #[serde(flatten)]
+    pub line: VersionLine,
+    pub document: Document,
+}
+
 /// What differs between two versions, or a version and a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct DiffResult {
@@ -93,6 +101,33 @@ impl DiffResult {
             to,
             executable: diff.is_executable(),
             diff,
+        }
+    }
+}
+
+/// What an edit of a plan would come to. Nothing of it is stored.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EditPreviewResult {
+    #[serde(flatten)]
+    pub diff: DiffResult,
+    /// Whether the plan could run with it.
+    pub ok: bool,
+    /// What an approval of the plan would cover then; absent unless it could run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// What is to be said about the plan with these changes, errors first.
+    pub findings: Vec<Finding>,
+}
+
+impl EditPreviewResult {
+    pub fn new(diff: DiffResult, digest: Option<Digest>, findings: Vec<Finding>) -> Self {
+        let ok = !findings.iter().any(Finding::is_error);
+        Self {
+            diff,
+            ok,
+            digest: digest.filter(|_| ok),
+            findings,
         }
     }
 }

@@ -4,6 +4,8 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
 
 const MAX_LEN: usize = 64;
 
@@ -132,6 +134,25 @@ const RESERVED: [&str; 5] = ["archive", "artifacts", "logs", "prompts", "templat
 const STORE: &str = "planwright.db";
 
 impl PlanId {
+    /// The id that a title makes: its letters and digits in lower case, with dashes between them.
+    /// None if nothing is left of the title, or if other things of ours go by that name.
+    pub fn from_title(title: &str) -> Option<Self> {
+        const LONGEST: usize = 48;
+        let mut id = String::new();
+        for c in title.nfkd().filter(|c| !is_combining_mark(*c)) {
+            match c {
+                _ if c.is_ascii_alphanumeric() => id.push(c.to_ascii_lowercase()),
+                _ if id.ends_with('-') || id.is_empty() => {}
+                _ => id.push('-'),
+            }
+            if id.len() == LONGEST {
+                break;
+            }
+        }
+        let id: Self = id.trim_end_matches('-').parse().ok()?;
+        (!id.is_reserved()).then_some(id)
+    }
+
     /// Returns whether something else of ours has this name where the files of plans are kept. No
     /// plan can be given such an id; one that has it from earlier has no files.
     pub fn is_reserved(&self) -> bool {
@@ -248,6 +269,17 @@ pub type AttemptNo = u32;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_title_makes_an_id_or_none() {
+        let id = |title: &str| PlanId::from_title(title).map(|id| id.to_string());
+        assert_eq!(id("My first plan").as_deref(), Some("my-first-plan"));
+        assert_eq!(id("  Éxito: 2024/07! ").as_deref(), Some("exito-2024-07"));
+        assert_eq!(id("计划"), None);
+        assert_eq!(id("Archive"), None);
+        let long = id(&"word ".repeat(40)).unwrap();
+        assert!(long.len() <= 48 && !long.ends_with('-'), "{long}");
+    }
 
     #[test]
     fn hostile_plan_ids_are_rejected() {

@@ -7,16 +7,24 @@
 
 mod schema_cost;
 mod schema_work;
+mod tool_schema;
 
 pub use schema_work::TooMuchWork;
 
+use tool_schema::Reading;
+
 use jsonschema::{PatternOptions, Validator};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Serialize as _, Serializer};
 use serde_json::{Map, Number, Value};
 use std::fmt;
 
 /// The largest integer that every JSON implementation reads alike.
 const MAX_INTEGER: u64 = 1 << 53;
+
+/// What is said of an integer that not every program reads alike.
+pub const INTEGER_TOO_LARGE: &str =
+    "the integer is beyond ±2^53, where programs disagree about its value";
 
 /// The reason a text is not JSON this program accepts. Lines and columns count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +38,38 @@ pub struct ParseJsonError {
     pub message: String,
     /// A remedy, where one is known.
     pub suggestion: Option<String>,
+}
+
+/// A value in words: text as it is, everything else as JSON.
+pub fn tell_value(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
+    }
+}
+
+/// Returns the value with every whole number as an integer: for JSON Schema `5.0` is one too.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "only whole numbers of that size are cast"
+)]
+pub fn with_whole_numbers(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(whole) if number.is_f64() && whole.fract() == 0.0 && whole.abs() < 1e15 => {
+                Value::from(whole as i64)
+            }
+            Some(_) | None => Value::Number(number),
+        },
+        Value::Array(list) => list.into_iter().map(with_whole_numbers).collect(),
+        Value::Object(object) => {
+            let whole = |(key, value)| (key, with_whole_numbers(value));
+            Value::Object(object.into_iter().map(whole).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => value,
+    }
 }
 
 /// Reads JSON with `//` and `/* */` comments; refuses duplicate keys and integers beyond ±2^53.
@@ -169,7 +209,7 @@ fn check_integer(text: &[u8], start: usize, end: usize) -> Result<(), ParseJsonE
         return Ok(());
     }
     let (line, column) = line_and_column(&text[..start]);
-    let message = "the integer is beyond ±2^53, where programs disagree about its value";
+    let message = INTEGER_TOO_LARGE;
     Err(parse_error(
         line,
         column,
@@ -253,6 +293,23 @@ impl<'de> Visitor<'de> for Strict {
 const MAX_SCHEMA_DEPTH: usize = 64;
 const MAX_SCHEMA_VALUES: usize = 50_000;
 
+/// Whole seconds are written as a whole number.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "only whole numbers of that size are cast"
+)]
+pub fn serialize_seconds<S: Serializer>(
+    seconds: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match *seconds {
+        Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => {
+            serializer.serialize_i64(whole as i64)
+        }
+        other => other.serialize(serializer),
+    }
+}
+
 /// The length of a value as JSON, without writing it anywhere.
 pub fn length(value: &Value) -> usize {
     struct Counted(usize);
@@ -295,6 +352,14 @@ impl CompiledSchema {
         self.work.check(value)?;
         Ok(&self.validator)
     }
+}
+
+/// Compiles what a server says its tool takes or returns, as written or else as earlier drafts meant
+/// it.
+pub(crate) fn compile_tool_schema(schema: &Value) -> Result<CompiledSchema, String> {
+    compile_schema(&Reading::AsWritten.of_schema(schema)).or_else(|problem| {
+        compile_schema(&Reading::OfEarlierDrafts.of_schema(schema)).map_err(|_| problem)
+    })
 }
 
 /// Compiles a JSON Schema. No reference is fetched from anywhere.

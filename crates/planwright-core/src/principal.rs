@@ -41,6 +41,10 @@ pub enum Assurance {
     Token,
     /// Signed in to the service's web pages with a link shown on the operator's terminal.
     WebSignIn,
+    /// Signed in to the service's web pages by way of the operator's identity provider.
+    SingleSignOn,
+    /// Signed in to the service's web pages, and has just used a passkey of their own there.
+    Passkey,
     /// A program that shows questions to a person on our behalf says that the person agreed.
     HostMediated,
     /// A rule, not a person.
@@ -95,6 +99,9 @@ impl Principal {
 }
 
 impl PrincipalKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Person, Self::Agent, Self::Service, Self::Policy];
+
     /// Returns the kind's word in journals.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -10,6 +10,7 @@ use crate::memory::{
     MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoLeftovers, NoModel, NoSurroundings,
     RandomIds, SystemClock,
 };
+use crate::overview::Overview;
 use crate::planner::Planner;
 use crate::port::{
     Artifacts, Clock, Executors, Ids, Leftovers, Model, Outbox, OwnerId, RetentionStore, Secrets,
@@ -26,6 +27,7 @@ use planwright_core::policy::Policy;
 use planwright_core::time::Timestamp;
 use planwright_core::tool::Catalog;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Runs plans. See [`Engine::builder`].
@@ -117,7 +119,7 @@ impl Engine {
 
     /// The sessions of clients of the gateway.
     pub fn sessions(&self) -> Sessions {
-        Sessions::new(self)
+        Sessions::new(&self.context)
     }
 
     /// Plans that models write.
@@ -128,6 +130,11 @@ impl Engine {
     /// The plans that people have to look at.
     pub fn inbox(&self) -> Inbox {
         Inbox::new(&self.context)
+    }
+
+    /// All plans at a glance: searched lists and figures.
+    pub fn overview(&self) -> Overview {
+        Overview::new(&self.context)
     }
 
     /// What time does to plans and runs.
@@ -194,6 +201,14 @@ impl Engine {
     /// crash would, but with nothing lost. There is no way back: the process is about to end.
     pub fn drain(&self) {
         self.context.active.drain();
+    }
+
+    /// Says that a person may be there while calls are under way: what a server asks in the middle of
+    /// one is held open for them, within the time of the call. Holds for every run that this engine
+    /// starts or takes over from here on.
+    pub fn hold_questions(&self) {
+        let holds = &self.context.active.holds_questions;
+        holds.store(true, Ordering::Relaxed);
     }
 
     /// Tells this observer about every run that this engine starts or takes over from here on.
@@ -426,6 +441,7 @@ impl EngineBuilder {
                 clients: Clients::default(),
                 families: RunFamilies::default(),
                 reviews: RecentReviews::default(),
+                overview: tokio::sync::Mutex::default(),
             }),
         }
     }

@@ -62,17 +62,16 @@
 pub mod access;
 mod agent;
 pub mod chat;
-mod claimed;
 #[cfg(feature = "conformance")]
 #[expect(missing_docs, reason = "the name of each law is its sentence")]
 pub mod conformance;
 mod context;
 mod dispatch;
 mod engine;
-mod error_chain;
 mod journal;
 mod maintenance;
 pub mod memory;
+mod overview;
 mod plan_tools;
 mod planner;
 pub mod port;
@@ -85,15 +84,14 @@ mod supervisor;
 pub mod telemetry;
 pub mod webhooks;
 
-pub use claimed::for_request;
+pub use access::{passes, passkeys};
 pub use context::{
-    AgentSettings, ConcurrencyLimits, Observer, Pauses, Retention, StepClaims, crash,
+    AgentSettings, ConcurrencyLimits, Observer, Pauses, Retention, StepClaims, crash, for_request,
     on_step_complete, on_step_start,
 };
-pub use dispatch::RunError;
+pub use dispatch::{RunError, kind_of};
 pub use engine::{Engine, EngineBuilder};
-pub use error_chain::with_causes;
-pub use journal::call_trail::CallTrail;
+pub use journal::call_trail::{CallTrail, SentCalls};
 pub use journal::journals::Journals;
 pub use journal::load::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use journal::stored_value::{read_value, store_value};
@@ -102,14 +100,16 @@ pub use maintenance::{
     RetentionReport,
 };
 pub use memory::FunctionTools;
+pub use overview::{Figures, Forecast, FoundPlans, Overview, PlanOrder, PlanQuery, PlanSummary};
 pub use plan_tools::{
-    Consented, Consenter, NobodyToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall,
-    PlanTools,
+    Consented, Consenter, NoPersonToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall,
+    PlanTools, PlanWish,
 };
 pub use planner::{
     CreateError, CreateOrder, FailedPlanning, Planner, PlannerEvent, PlannerOptions, PlannerSink,
     RegenerateOrder, Regenerated, Replanned, WrittenPlan,
 };
+pub use port::with_causes;
 pub use redaction::known_secrets::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use redaction::masked_text::MaskedText;
 pub use reflection::{CheckCriteriaError, Continuation, Reapproval};
@@ -120,9 +120,12 @@ pub use review::inbox::{AwaitingPeople, Inbox};
 pub use review::missing_executor::MissingExecutor;
 pub use review::plans::{Candidate, Plans, ReviewError, ShownPlan, StoreOptions};
 pub use review::revocation::{LostApprovals, Sweep, Swept, adoption_rule};
+pub use review::trial::{CheckedDocument, EditPreview, ExplainedPlan};
+pub use review::waits::{PlanWaits, RunWaits, WaitCounts, WaitKind};
 pub use run::command::CommandError;
 pub use run::handle::RunHandle;
 pub use run::options::RunOptions;
+pub use run::read_outputs;
 pub use run::remote_command::{RunCommand, ShownText};
 pub use run::runs::Runs;
 pub use run::start::{Difference, StartRunError};

@@ -61,14 +61,19 @@ pub fn adopt(span: &Span, parent: &TraceParent) {
 }
 
 /// The span of a run. It begins a tree of its own, so that it may outlive the span of its order;
-/// its place is below the span that orders it now, or in the trace of the order that started it.
+/// its place is below the span that orders it now, or in the trace of the order that the run belongs
+/// to, if that is another one.
 pub(crate) fn run_span(run: &Run) -> Span {
     let plan = run.plan();
-    let parent = place(&Span::current()).or_else(|| {
-        let mut ordered = TraceParent::of_name(run.start().trace?, run.id().as_str());
-        ordered.sampled = true;
-        Some(ordered)
-    });
+    let trace = run.start().trace;
+    let here = place(&Span::current());
+    let parent = here
+        .filter(|here| trace.is_none_or(|trace| trace == here.trace))
+        .or_else(|| {
+            let mut ordered = TraceParent::of_name(trace?, run.id().as_str());
+            ordered.sampled = true;
+            Some(ordered)
+        });
     let template = || {
         plan.document()
             .context
@@ -161,7 +166,7 @@ pub(crate) fn call_ended(span: &Span, outcome: &Outcome, stopped: bool) {
         Ok(value) if content_wanted() => {
             span.record("gen_ai.tool.call.result", tracing::field::display(value));
         }
-        Ok(_) | Err(CallError::InputRequired(_)) => {}
+        Ok(_) | Err(CallError::InputRequired(_) | CallError::AskedMidway(_)) => {}
         Err(CallError::Failed { code, .. }) => call_failed(span, code.as_str()),
         Err(CallError::Unavailable(_)) => {
             call_failed(span, StepErrorCode::ToolUnavailable.as_str());

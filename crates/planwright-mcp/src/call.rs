@@ -8,17 +8,16 @@ use crate::tool::PlanCall;
 use planwright_api::PlanLine;
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document};
-use planwright_core::principal::{Assurance, Principal};
+use planwright_core::principal::Principal;
 use planwright_core::review::Review;
 use planwright_core::run::{Run, RunReport, Shown};
 use planwright_core::status::{CachedStatus, PlanStatus};
 use planwright_engine::{
-    Candidate, Engine, GivenApproval, NewComment, Observer, PlanTool, PlanToolCall, PlanTools,
-    ReviewError, RunCommand, with_causes,
+    Candidate, Engine, NewComment, Observer, PlanTool, PlanToolCall, PlanTools, ReviewError,
+    RunCommand, with_causes,
 };
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -63,11 +62,13 @@ impl Host {
     }
 
     async fn propose(&self, call: &ToolCall) -> Done {
-        let plan = call
-            .args
-            .get("plan")
-            .ok_or_else(|| Problem::new("`plan` is missing"))?;
-        let document = Document::from_json(plan.clone(), &Bounds::for_untrusted())
+        // A client may hand over the plan itself: `{title, steps, context}`.
+        let plan = match call.args.get("plan") {
+            Some(plan) => plan.clone(),
+            None if call.args.contains_key("steps") => Value::Object(call.args.clone()),
+            None => return Err(Problem::new("`plan` is missing")),
+        };
+        let document = Document::from_json(plan, &Bounds::for_untrusted())
             .map_err(|error| Problem::of(&error).next(REPAIR))?;
         let proposed = self.engine.plans().propose(document, &call.agent).await;
         let (review, findings) = proposed.map_err(review_problem)?;
@@ -192,13 +193,8 @@ impl Host {
         match decision {
             None => Err(Problem::new("no person could be asked here").next(self.at_hand(id))),
             Some(Decision::Unclear) => Err(not_agreed("the person did not agree")),
-            Some(Decision::Approve) => {
-                let given = GivenApproval {
-                    shown,
-                    by,
-                    assurance: Assurance::HostMediated,
-                    late: BTreeMap::new(),
-                };
+            Some(Decision::Approve { sees_late_values }) => {
+                let given = call.person.approval(&candidate, sees_late_values);
                 let approved = plans.approve_on_terms(id, &Map::new(), &given).await;
                 let review = approved.map_err(review_problem)?;
                 self.write_files(id).await;

@@ -23,5 +23,5 @@ mod tool;
 
 pub use gateway::{GatewayServer, GatewaySettings, NameStyle};
 pub use http::{HttpAnswer, HttpCaller, HttpRefusal, HttpServer, MAX_BODY};
-pub use server::{Host, PlanServer, ServeError, serve_stdio};
+pub use server::{Host, PlanServer, ServeMcpError, serve_stdio};
 pub use step::{StepServer, StepTools};

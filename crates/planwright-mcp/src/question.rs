@@ -8,6 +8,7 @@ use crate::run_question::{RunQuestion, find_question};
 use planwright_core::briefing::{RenderOptions, render_briefing};
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
+use planwright_core::policy::LateChoice;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::Review;
 use planwright_core::run::{Run, Shown};
@@ -33,6 +34,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(15 * 60);
 const MAX_OPEN: usize = 64;
 /// The name of our question among those of a call.
 pub(crate) const KEY: &str = "approval";
+/// The field of a form that asks for late values to be shown.
+const SEE_LATE_VALUES: &str = "seeLateValues";
 /// Columns of the briefing in a form.
 pub(crate) const WIDTH: usize = 80;
 
@@ -118,7 +121,10 @@ pub(crate) enum Channel {
 /// What a person said about a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    Approve,
+    Approve {
+        /// Whether every value that is only known later is shown before it is sent.
+        sees_late_values: bool,
+    },
     Changes(String),
     Reject(String),
     /// No answer, or none that is one of these.
@@ -194,11 +200,16 @@ impl AskedPerson {
         candidate: &Candidate,
         words: &str,
     ) -> Option<Decision> {
-        let message = self.message(review, candidate, words).await?;
+        let late = self.engine.plans().careful_choices(candidate);
+        let message = self.message(review, candidate, words, &late).await?;
+        let form = || match late.values().any(|choice| *choice != LateChoice::Ask) {
+            true => plan_form(message.clone()),
+            false => decision_form(message.clone()),
+        };
         match &self.channel {
             Channel::None => None,
             Channel::Request(peer) => {
-                let answer = ask_client(peer, decision_form(message)?).await?;
+                let answer = ask_client(peer, form()?).await?;
                 Some(decision_of(&answer))
             }
             Channel::Result { responses, state } => {
@@ -213,7 +224,7 @@ impl AskedPerson {
                     };
                 }
                 let about = About::Plan(review.id().clone(), candidate.digest);
-                self.ask_as_result(decision_form(message)?, about)?;
+                self.ask_as_result(form()?, about)?;
                 None
             }
         }
@@ -275,7 +286,13 @@ impl AskedPerson {
     }
 
     /// Everything that an approver has to see, or nothing if it does not fit into a form.
-    async fn message(&self, review: &Review, candidate: &Candidate, words: &str) -> Option<String> {
+    async fn message(
+        &self,
+        review: &Review,
+        candidate: &Candidate,
+        words: &str,
+        late: &BTreeMap<String, LateChoice>,
+    ) -> Option<String> {
         let plans = self.engine.plans();
         let briefing = plans.brief(review, candidate, &self.person).await;
         let options = RenderOptions {
@@ -285,20 +302,30 @@ impl AskedPerson {
         };
         let lines = render_briefing(&briefing, &options);
         let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        let late: String = late
+            .iter()
+            .map(|(step, choice)| format!("step {step}: {}\n", choice.consequence()))
+            .collect();
         let text = format!(
-            "{words}\n\n{}\n\ndigest {}",
+            "{words}\n\n{}\n\n{late}digest {}",
             lines.join("\n"),
             candidate.digest
         );
         (text.len() <= MAX_MESSAGE).then_some(text)
     }
 
-    fn approval(&self, candidate: &Candidate) -> GivenApproval {
+    /// The approval of a person who agreed. Never looser than a yes at the terminal.
+    pub(crate) fn approval(&self, candidate: &Candidate, sees_late_values: bool) -> GivenApproval {
+        let mut late = self.engine.plans().careful_choices(candidate);
+        if sees_late_values {
+            late.values_mut()
+                .for_each(|choice| *choice = LateChoice::Ask);
+        }
         GivenApproval {
             shown: Shown::Digest(candidate.digest),
             by: self.person.clone(),
             assurance: Assurance::HostMediated,
-            late: BTreeMap::new(),
+            late,
         }
     }
 
@@ -312,7 +339,7 @@ impl AskedPerson {
                 plans.request_changes(id, shown, &self.person, reason).await
             }
             Decision::Reject(reason) => plans.reject(id, shown, &self.person, reason).await,
-            Decision::Approve | Decision::Unclear => return,
+            Decision::Approve { .. } | Decision::Unclear => return,
         };
         if let Err(error) = recorded {
             tracing::warn!(plan = %id, %error, "a person's no could not be recorded");
@@ -330,7 +357,9 @@ impl Consenter for AskedPerson {
             let words = "An agent wants to run this plan.";
             match self.ask(review, candidate, words).await {
                 None => Consented::NotAsked,
-                Some(Decision::Approve) => Consented::Yes(Box::new(self.approval(candidate))),
+                Some(Decision::Approve { sees_late_values }) => {
+                    Consented::Yes(Box::new(self.approval(candidate, sees_late_values)))
+                }
                 Some(decision) => {
                     self.refuse(review, candidate, &decision).await;
                     Consented::No
@@ -359,9 +388,24 @@ fn answer_in(responses: Option<&InputResponses>) -> Option<ElicitResult> {
     serde_json::from_value(answer.clone()).ok()
 }
 
+/// The form for a plan of which some values are only known later.
+fn plan_form(message: String) -> Option<ElicitRequestParams> {
+    let mut schema = decision_schema();
+    schema["properties"][SEE_LATE_VALUES] = json!({
+        "type": "boolean",
+        "title": "Show me each value that is only known later, before it is sent",
+        "default": false,
+    });
+    form_of(message, schema)
+}
+
 /// A form with three answers.
 pub(crate) fn decision_form(message: String) -> Option<ElicitRequestParams> {
-    let schema = json!({
+    form_of(message, decision_schema())
+}
+
+fn decision_schema() -> Value {
+    json!({
         "type": "object",
         "properties": {
             "decision": {
@@ -376,7 +420,10 @@ pub(crate) fn decision_form(message: String) -> Option<ElicitRequestParams> {
             "comment": { "type": "string", "title": "Why", "maxLength": 2000 },
         },
         "required": ["decision"],
-    });
+    })
+}
+
+fn form_of(message: String, schema: Value) -> Option<ElicitRequestParams> {
     let requested_schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
     Some(ElicitRequestParams::FormElicitationParams {
         meta: None,
@@ -390,14 +437,17 @@ pub(crate) fn decision_of(result: &ElicitResult) -> Decision {
     if result.action != ElicitationAction::Accept {
         return Decision::Unclear;
     }
-    let field = |name: &str| {
+    let value = |name: &str| {
         let content = result.content.as_ref();
-        let value = content.and_then(|content| content.get(name));
-        value.and_then(Value::as_str).unwrap_or_default()
+        content.and_then(|content| content.get(name))
     };
+    let field = |name: &str| value(name).and_then(Value::as_str).unwrap_or_default();
     let comment = field("comment").chars().take(2_000).collect::<String>();
     match field("decision") {
-        "approve" => Decision::Approve,
+        "approve" => Decision::Approve {
+            // Anything but a clear no means that the person wants to see them.
+            sees_late_values: value(SEE_LATE_VALUES).is_some_and(|sees| *sees != json!(false)),
+        },
         "changes" => Decision::Changes(comment),
         "reject" => Decision::Reject(comment),
         _ => Decision::Unclear,
@@ -416,7 +466,17 @@ mod tests {
     fn only_an_accepted_form_with_the_word_approves() {
         let content =
             |decision: Value| json!({ "action": "accept", "content": { "decision": decision } });
-        assert_eq!(answer(content(json!("approve"))), Decision::Approve);
+        let approved = |sees_late_values| Decision::Approve { sees_late_values };
+        assert_eq!(answer(content(json!("approve"))), approved(false));
+        for (said, sees) in [
+            (json!(false), false),
+            (json!(true), true),
+            (json!("no"), true),
+        ] {
+            let content = json!({ "decision": "approve", "seeLateValues": said });
+            let said = answer(json!({ "action": "accept", "content": content }));
+            assert_eq!(said, approved(sees));
+        }
         for not in [
             content(json!("Approve")),
             content(json!("yes")),

@@ -209,7 +209,7 @@ impl RunQuestion {
             About::Consent(digest) => {
                 let shown = Shown::Digest(*digest).into();
                 match results.first().map_or(Decision::Unclear, decision_of) {
-                    Decision::Approve => RunCommand::Approve {
+                    Decision::Approve { .. } => RunCommand::Approve {
                         step,
                         by,
                         assurance: Assurance::HostMediated,

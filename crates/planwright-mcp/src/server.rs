@@ -12,7 +12,7 @@ use crate::tool::PlanCall;
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_engine::port::PlanFiles;
-use planwright_engine::{Engine, PlanMaker};
+use planwright_engine::{Engine, PlanMaker, PlanTool};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, GetPromptRequestParams,
@@ -65,7 +65,7 @@ pub struct PlanServer {
 
 /// The reason a connection ended other than by its client.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
+pub enum ServeMcpError {
     /// The client did not say who it is, or speaks another protocol.
     #[error("the client could not be answered")]
     Opening(#[source] Box<rmcp::service::ServerInitializeError>),
@@ -75,9 +75,9 @@ pub enum ServeError {
 }
 
 /// Serves the client on standard input and output until it goes.
-pub async fn serve_stdio(server: impl ServerHandler) -> Result<(), ServeError> {
+pub async fn serve_stdio(server: impl ServerHandler) -> Result<(), ServeMcpError> {
     let opened = server.serve(rmcp::transport::stdio()).await;
-    let running = opened.map_err(|error| ServeError::Opening(Box::new(error)))?;
+    let running = opened.map_err(|error| ServeMcpError::Opening(Box::new(error)))?;
     running.waiting().await?;
     Ok(())
 }
@@ -155,9 +155,11 @@ impl PlanServer {
         );
         let random =
             getrandom::u64().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let mut args = request.arguments.unwrap_or_default();
+        PlanTool::rename_arguments(&mut args);
         Ok(ToolCall {
             tool,
-            args: request.arguments.unwrap_or_default(),
+            args,
             agent,
             person: Arc::new(person),
             cancelled: context.ct.clone(),

@@ -98,7 +98,7 @@ async function signIn() {
   if (!code) return;
   history.replaceState(null, "", location.pathname);
   const body = JSON.stringify({ code });
-  const answer = await ask("/sign-in", { method: "POST", headers: { "content-type": "application/json" }, body });
+  const answer = await ask("sign-in", { method: "POST", headers: { "content-type": "application/json" }, body });
   if (!answer.ok) throw new Error(answer.value.detail || `the service answered ${answer.status}`);
   sessionStorage.setItem(SESSION, answer.value.token);
 }
@@ -112,7 +112,7 @@ async function session() {
     return;
   }
   if (!sessionStorage.getItem(SESSION)) return;
-  const who = await ask("/whoami");
+  const who = await ask("whoami");
   if (!who.ok) {
     sessionStorage.removeItem(SESSION);
     return;
@@ -120,7 +120,7 @@ async function session() {
   part.append(element("p", `Signed in as ${who.value.kind} ${who.value.name}, ${who.value.role}.`));
   const shown = element("pre");
   shown.hidden = true;
-  for (const path of ["/approvals", "/plan", "/tools", "/stats"]) {
+  for (const path of ["approvals", "plan", "tools", "stats"]) {
     const button = element("button", `GET ${path}`);
     button.addEventListener("click", async () => {
       const answer = await ask(path);
@@ -138,7 +138,7 @@ function filter(words) {
   }
 }
 
-fetch("/openapi.json")
+fetch("openapi.json")
   .then((answer) => answer.json())
   .then(show)
   .catch((error) => {

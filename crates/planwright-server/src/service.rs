@@ -2,7 +2,7 @@
 
 use planwright_core::id::PlanId;
 use planwright_engine::Engine;
-use planwright_engine::port::{Answers, PlanFiles, Tokens};
+use planwright_engine::port::{Answers, Passes, PasskeyVerifier, Passkeys, PlanFiles, Tokens};
 use std::sync::Arc;
 
 /// Everything a request may need. Cheap to clone.
@@ -10,6 +10,11 @@ use std::sync::Arc;
 pub struct Service {
     pub engine: Engine,
     pub tokens: Arc<dyn Tokens>,
+    /// Sessions and invitations.
+    pub passes: Arc<dyn Passes>,
+    /// The passkeys of people, and what checks them.
+    pub passkeys: Arc<dyn Passkeys>,
+    pub passkey_verifier: Arc<dyn PasskeyVerifier>,
     pub files: Arc<dyn PlanFiles>,
     /// Answers that are given again.
     pub answers: Arc<dyn Answers>,

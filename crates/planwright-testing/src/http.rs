@@ -155,6 +155,15 @@ impl HttpReply {
             .map(|(_, value)| value.as_str())
     }
 
+    /// The values of a header that comes more than once.
+    pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
+        let named = move |(known, _): &&(String, String)| known == name;
+        self.headers
+            .iter()
+            .filter(named)
+            .map(|(_, value)| value.as_str())
+    }
+
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)

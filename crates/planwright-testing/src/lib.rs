@@ -21,5 +21,6 @@ pub mod service;
 pub mod spellings;
 pub mod steps;
 pub mod terminal;
+pub mod tmux;
 pub mod wait;
 pub mod workbench;

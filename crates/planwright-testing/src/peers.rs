@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Every server the tests know.
-pub const ALL: [&str; 7] = [
+pub const ALL: [&str; 8] = [
     "everything",
     "filesystem",
     "memory",
@@ -17,6 +17,7 @@ pub const ALL: [&str; 7] = [
     "time",
     "sqlite",
     "workshop",
+    "shop",
 ];
 
 /// A variable that every server started here carries, so that what is left behind can be found.
@@ -77,7 +78,7 @@ impl Project {
                 "node/node_modules/@modelcontextprotocol/server-{package}/dist/index.js"
             ))
         };
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/workshop.py");
+        let script = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name);
         let (command, args) = match name {
             "everything" => (interpreter("node"), json!([node("everything"), "stdio"])),
             "filesystem" => (
@@ -96,7 +97,11 @@ impl Project {
             ),
             "workshop" => (
                 installed("py/bin/python"),
-                json!([script, file("effects.txt")]),
+                json!([script("workshop.py"), file("effects.txt")]),
+            ),
+            "shop" => (
+                installed("py-early/bin/python"),
+                json!([script("shop.py"), file("effects.txt")]),
             ),
             other => panic!("no server {other}"),
         };
@@ -149,7 +154,9 @@ impl Project {
 
     pub fn log(&self, plan: &str) -> Vec<Value> {
         let said = self.run(&["log", plan, "--json"]);
-        said.out
+        // A plan that never ran has no entries, and the program says so as a document.
+        let entries = if said.code == 0 { &*said.out } else { "" };
+        entries
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
@@ -223,7 +230,8 @@ fn peers_folder() -> PathBuf {
     folder.unwrap_or_else(|| panic!("no peers are installed: run `cargo xtask peers` first"))
 }
 
-fn interpreter(name: &str) -> PathBuf {
+/// A program of the machine, by its path.
+pub fn interpreter(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
     let found = std::env::split_paths(&path)
         .map(|directory| directory.join(name))

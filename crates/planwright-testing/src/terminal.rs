@@ -115,6 +115,11 @@ impl Terminal {
         self.running.interrupt();
     }
 
+    /// Returns `true` once the command has ended.
+    pub fn is_over(&mut self) -> bool {
+        self.running.is_over()
+    }
+
     /// Waits for the command to end and returns its exit code. What it said last is on the screen by
     /// then, unless a process that it left behind holds the terminal open.
     #[track_caller]

@@ -5,11 +5,15 @@ outside. With a port after it, the server listens there instead of on its standa
 """
 
 import asyncio
+import base64
+import os
 import sys
 from dataclasses import dataclass
 
 import mcp_types
 from fastmcp import Context, FastMCP
+from fastmcp.tools import ToolResult
+from fastmcp.utilities.types import Image
 
 server = FastMCP("workshop")
 effects = sys.argv[1]
@@ -30,6 +34,31 @@ def effect(line: str) -> None:
 def measure(word: str) -> Measure:
     """Counts the letters of a word."""
     return Measure(word, len(word))
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+@server.tool(annotations={"readOnlyHint": True})
+def photograph() -> ToolResult:
+    """Takes a picture, and says how wide it is beside it."""
+    picture = Image(data=PIXEL, format="png").to_image_content()
+    return ToolResult(content=[picture], structured_content={"width": 1})
+
+
+@server.tool(annotations={"readOnlyHint": True})
+def weigh_file(path: str) -> str:
+    """Weighs a file."""
+    with open(path, "rb") as file:
+        return f"{os.path.splitext(path)[1]} {file.read() == PIXEL}"
+
+
+@server.tool(annotations={"readOnlyHint": True})
+def weigh_data(image_base64: str) -> str:
+    """Weighs what is sent."""
+    return str(base64.b64decode(image_base64) == PIXEL)
 
 
 @server.tool

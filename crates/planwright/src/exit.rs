@@ -1,7 +1,8 @@
 //! Exit codes, and the one place where errors get theirs.
 
-use crate::terminal::next_step::format_next_step;
+use crate::terminal::next_step::{format_next_step, name_plan};
 use planwright_adapters::sqlite::OpenStoreError;
+use planwright_core::digest::Digest;
 use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind};
 use planwright_core::plan::Finding;
 use planwright_core::policy::PolicyDenial;
@@ -9,11 +10,13 @@ use planwright_core::review::{CommentRefusal, ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_core::status::RunStatus;
 use planwright_engine::access::GrantError;
+use planwright_engine::passes::SignInError;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, RetainError, StoreError};
 use planwright_engine::{
     CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, WriteOffError,
     with_causes,
 };
+use serde_json::{Value, json};
 use std::error::Error;
 
 /// Shown below `--help`.
@@ -58,6 +61,21 @@ impl Exit {
         }
     }
 
+    /// Returns a code and a kind for a failure of the program itself.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Done => ("done", "done"),
+            Self::RunFailed => ("failed", "failed"),
+            Self::Usage => ("usage", "invalid"),
+            Self::Refused => ("refused", "forbidden"),
+            Self::Waits => ("waits", "waiting"),
+            Self::Store => ("store", "unavailable"),
+            Self::Locked => ("locked", "locked"),
+            Self::Model => ("model", "unavailable"),
+            Self::Interrupted => ("interrupted", "interrupted"),
+        }
+    }
+
     /// Returns the exit of a command that executed this run.
     pub(crate) fn of_run(run: &Run) -> Self {
         match run.state() {
@@ -84,6 +102,10 @@ pub(crate) struct Failure {
     pub(crate) hint: Option<String>,
     /// What is wrong with the plan, when that is the reason.
     pub(crate) findings: Vec<Finding>,
+    /// The stable word for it, and its kind, where the engine has one.
+    pub(crate) class: Option<ErrorClass>,
+    /// The digest that an approval would name, when one is missing.
+    pub(crate) digest: Option<Box<Digest>>,
 }
 
 impl Failure {
@@ -93,6 +115,8 @@ impl Failure {
             message: message.into(),
             hint: None,
             findings: Vec::new(),
+            class: None,
+            digest: None,
         }
     }
 
@@ -113,6 +137,41 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Names the digest that an approval has to cover.
+    #[must_use]
+    pub(crate) fn digest(mut self, digest: Digest) -> Self {
+        self.digest = Some(Box::new(digest));
+        self
+    }
+
+    /// Names the plan that the command was about in the hint.
+    #[must_use]
+    pub(crate) fn about_plan(mut self, plan: Option<&str>) -> Self {
+        if let (Some(hint), Some(plan)) = (&mut self.hint, plan) {
+            *hint = name_plan(hint, plan);
+        }
+        self
+    }
+
+    /// The failure as the one document of `--json`.
+    pub(crate) fn document(&self) -> Value {
+        let (code, kind) = match self.class {
+            Some(class) => (class.code, class.kind.as_str()),
+            None => self.exit.words(),
+        };
+        let mut error = json!({ "code": code, "kind": kind, "message": self.message });
+        if let Some(hint) = &self.hint {
+            error["hint"] = json!(hint);
+        }
+        if !self.findings.is_empty() {
+            error["findings"] = json!(self.findings);
+        }
+        if let Some(digest) = &self.digest {
+            error["digest"] = json!(digest);
+        }
+        json!({ "error": error })
     }
 
     #[must_use]
@@ -139,6 +198,7 @@ const EXCEPTIONS: &[(&str, Exit)] = &[
     ("planning_cancelled", Exit::Interrupted),
     // A grant is refused as a whole, also for the name in it.
     ("bad_principal_name", Exit::Refused),
+    ("too_many_sessions", Exit::Store),
     ("too_many_tokens", Exit::Store),
     // Models have an exit code of their own, for every reason a model gives no answer.
     ("model_not_configured", Exit::Model),
@@ -187,6 +247,8 @@ impl Failure {
             message,
             hint: error.hint().as_ref().and_then(format_next_step),
             findings: error.findings().to_vec(),
+            class: Some(error.class()),
+            digest: None,
         }
     }
 }
@@ -220,6 +282,7 @@ failures_from!(
     UndoRunError,
     RunError,
     GrantError,
+    SignInError,
     RetainError,
 );
 
@@ -227,7 +290,6 @@ failures_from!(
 mod tests {
     use super::*;
     use planwright_adapters::vault::UnlockError;
-    use planwright_core::digest::Digest;
     use planwright_core::id::{PlanId, RunId};
     use planwright_core::journal::{Head, StreamName};
     use planwright_core::policy::GrantRefusal;
@@ -394,6 +456,9 @@ mod tests {
             (GrantError::Invalid(TokenId(step())).into(), 3),
             (GrantError::TooMany.into(), 5),
             (GrantError::Random(step()).into(), 5),
+            (SignInError::Lifetime.into(), 2),
+            (SignInError::TooMany(1).into(), 5),
+            (SignInError::Random(step()).into(), 5),
             (CreateError::NoGoal.into(), 2),
             (CreateError::NoSuchStep(step()).into(), 2),
             (CreateError::NothingInScope(plan()).into(), 3),
@@ -426,8 +491,12 @@ mod tests {
                 .into_iter()
                 .find(|kind| kind.as_str() == cells[2])
                 .unwrap();
-            let class = kind.with_code(code.clone().leak());
-            assert_eq!(Exit::of_class(class).code().to_string(), cells[3], "{row}");
+            // The codes that only the service answers with have no exit code.
+            let of_the_program = !cells[3].is_empty();
+            if of_the_program {
+                let class = kind.with_code(code.clone().leak());
+                assert_eq!(Exit::of_class(class).code().to_string(), cells[3], "{row}");
+            }
             codes.push(code);
         }
         for (code, _) in EXCEPTIONS {

@@ -1,5 +1,6 @@
 // One function per kind of request. Every refusal becomes a `Refusal` with the words of the service.
-import { endSession, readToken } from "./session";
+import { BASE, withoutBase } from "./base";
+import { endSession, keepProof, proofHeader } from "./session";
 import type { Json, ProblemBody } from "./types";
 
 /** A request that the service refused, or that did not reach it (`status` 0). */
@@ -15,14 +16,12 @@ export class Refusal extends Error {
   }
 }
 
+/** A session lasts for 12 hours, and is renewed when half of them are over. */
+const RENEW_MS = 6 * 3_600_000;
+
 export type Answer<Body> = { body: Body; etag: string | null; next: string | null };
 
-type Options = { method?: string; body?: unknown; contentType?: string; ifMatch?: string; signal?: AbortSignal; token?: string };
-
-export function authorization(): Record<string, string> {
-  const token = readToken();
-  return token === null ? {} : { authorization: `Bearer ${token}` };
-}
+type Options = { method?: string; body?: unknown; contentType?: string; ifMatch?: string; signal?: AbortSignal };
 
 async function readProblem(response: Response): Promise<ProblemBody> {
   const fallback = {
@@ -49,8 +48,7 @@ export function unreachable(): Refusal {
 }
 
 export async function request<Body>(path: string, options: Options = {}): Promise<Answer<Body>> {
-  const headers: Record<string, string> = { accept: "application/json", ...authorization() };
-  if (options.token !== undefined) headers["authorization"] = `Bearer ${options.token}`;
+  const headers: Record<string, string> = { accept: "application/json", ...proofHeader() };
   const method = options.method ?? "GET";
   if (options.body !== undefined) headers["content-type"] = options.contentType ?? "application/json";
   if (options.ifMatch !== undefined) headers["if-match"] = options.ifMatch;
@@ -58,12 +56,12 @@ export async function request<Body>(path: string, options: Options = {}): Promis
   if (method === "POST") headers["idempotency-key"] = newKey();
   let response: Response;
   try {
-    response = await fetch(path, {
+    response = await fetch(BASE + path, {
       method,
       headers,
       body: options.body === undefined ? null : JSON.stringify(options.body),
       cache: "no-store",
-      credentials: "omit",
+      credentials: "same-origin",
       redirect: "error",
       ...(options.signal ? { signal: options.signal } : {}),
     });
@@ -73,7 +71,7 @@ export async function request<Body>(path: string, options: Options = {}): Promis
   }
   if (!response.ok) {
     const problem = await readProblem(response);
-    if (response.status === 401 && options.token === undefined && path !== "/sign-in") endSession();
+    if (response.status === 401 && path !== "/sign-in") endSession();
     throw new Refusal(problem);
   }
   const body = response.status === 204 ? (null as Body) : ((await response.json()) as Body);
@@ -88,10 +86,37 @@ export async function post<Body>(path: string, body: { [key: string]: Json | und
   return (await request<Body>(path, { method: "POST", body })).body;
 }
 
+/** Reads bytes as they are. */
+export async function readBytes(path: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await fetch(BASE + path, { headers: proofHeader(), cache: "no-store", credentials: "same-origin", redirect: "error", signal });
+  if (response.status === 401) endSession();
+  if (!response.ok) throw new Refusal(await readProblem(response));
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** Signs in with what a person has: a code of a link, or a token. */
+export async function signIn(shown: { code: string } | { token: string }): Promise<void> {
+  const session = await request<{ proof: string }>("/sign-in", { method: "POST", body: { ...shown, cookie: true } });
+  keepProof(session.body.proof);
+}
+
+/** Ends the session, here and at the service. One that is over already is no reason to stay. */
+export async function signOut(): Promise<void> {
+  await request("/session", { method: "DELETE" }).catch(() => undefined);
+  keepProof(null);
+}
+
+/** Makes the session last, if half of its time is over. Says whether it was. */
+export async function renewSession(expiresAt: string): Promise<boolean> {
+  const isDue = Date.parse(expiresAt) - Date.now() < RENEW_MS;
+  if (isDue) await request("/session/renew", { method: "POST" });
+  return isDue;
+}
+
 /** Reads the address of the next page from a `Link` header. */
 export function nextLink(header: string | null): string | null {
   const found = header?.match(/<([^>]+)>;\s*rel="next"/);
-  return found?.[1] ?? null;
+  return found?.[1] === undefined ? null : withoutBase(found[1]);
 }
 
 /** Reads a list that has pages, all of it up to a limit. */

@@ -2,11 +2,14 @@
 import { useEffect, useRef, useState } from "react";
 import { follow, type StreamState } from "./stream";
 import { planPath } from "./client";
-import { queryClient } from "./queries";
+import { queryClient, refreshPlan } from "./queries";
+import { isPassing } from "../model/run";
 import type { PlanEvent } from "./types";
 
-/** Events that come close together are handed over together. */
+/** Events that come close together are handed over together, before a frame is drawn. */
 const BATCH_MS = 100;
+/** A plan that is reviewed is read again at most this often. */
+const REVIEW_MS = 150;
 
 type Options = { path: string; fromStart: boolean; onEvents: (events: PlanEvent[]) => void; onReset?: () => void };
 
@@ -17,10 +20,12 @@ function useStream({ path, fromStart, onEvents, onReset }: Options): StreamState
   useEffect(() => {
     let batch: PlanEvent[] = [];
     let timer: ReturnType<typeof setTimeout> | null = null;
+    let frame: number | null = null;
     let last: string | undefined = fromStart ? "0" : undefined;
     let close: (() => void) | null = null;
     const flush = () => {
       timer = null;
+      frame = null;
       const events = batch;
       batch = [];
       if (events.length > 0) handlers.current.onEvents(events);
@@ -41,7 +46,7 @@ function useStream({ path, fromStart, onEvents, onReset }: Options): StreamState
             } catch {
               return;
             }
-            timer ??= setTimeout(flush, BATCH_MS);
+            timer ??= setTimeout(() => (frame = requestAnimationFrame(flush)), BATCH_MS);
           },
         },
         last,
@@ -61,6 +66,7 @@ function useStream({ path, fromStart, onEvents, onReset }: Options): StreamState
       document.removeEventListener("visibilitychange", look);
       close?.();
       if (timer !== null) clearTimeout(timer);
+      if (frame !== null) cancelAnimationFrame(frame);
     };
   }, [path, fromStart]);
   return state;
@@ -71,6 +77,40 @@ export function usePlanEvents(plan: string, onEvents: (events: PlanEvent[]) => v
   return useStream({ path: planPath(plan, "/events?follow=true"), fromStart: true, onEvents, ...(onReset ? { onReset } : {}) });
 }
 
+/** Follows a plan that is reviewed, and reads again what its events concern. */
+export function useReviewedPlan(plan: string): StreamState {
+  const due = useRef<{ timer: ReturnType<typeof setTimeout>; onlyComments: boolean } | null>(null);
+  const refresh = (onlyComments: boolean) => {
+    if (due.current !== null) {
+      due.current.onlyComments &&= onlyComments;
+      return;
+    }
+    const timer = setTimeout(() => {
+      const comments = due.current?.onlyComments ?? false;
+      due.current = null;
+      if (comments) void queryClient.invalidateQueries({ queryKey: ["plan", plan, "comments"] });
+      else refreshPlan(plan);
+    }, REVIEW_MS);
+    due.current = { timer, onlyComments };
+  };
+  useEffect(
+    () => () => {
+      if (due.current !== null) clearTimeout(due.current.timer);
+      due.current = null;
+    },
+    [],
+  );
+  return usePlanEvents(
+    plan,
+    (events) => {
+      // Steps of a run are watched at the run; a review is about what the plan says.
+      const news = events.filter((event) => event.event !== "plan.step" && !isPassing(event));
+      if (news.length > 0) refresh(news.every((event) => event.event.startsWith("plan.comment")));
+    },
+    () => refresh(false),
+  );
+}
+
 /** Follows everything, and reads lists again when something happened. */
 export function useAllEvents(): StreamState {
   const due = useRef<ReturnType<typeof setTimeout> | null>(null);
@@ -78,7 +118,7 @@ export function useAllEvents(): StreamState {
     path: "/events",
     fromStart: false,
     onEvents: (events) => {
-      if (events.every((event) => event.event === "plan.progress")) return;
+      if (events.every(isPassing)) return;
       due.current ??= setTimeout(() => {
         due.current = null;
         void queryClient.invalidateQueries({ queryKey: ["inbox"] });

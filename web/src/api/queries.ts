@@ -32,8 +32,9 @@ async function readInbox(signal: AbortSignal): Promise<Waiting[]> {
   return items;
 }
 
-export function useInbox(): UseQueryResult<Waiting[]> {
-  return useQuery({ queryKey: ["inbox"], queryFn: ({ signal }) => readInbox(signal), refetchInterval: 30_000 });
+/** What waits for a person; on request also while the tab is in the background. */
+export function useInbox(background = false): UseQueryResult<Waiting[]> {
+  return useQuery({ queryKey: ["inbox"], queryFn: ({ signal }) => readInbox(signal), refetchInterval: 30_000, refetchIntervalInBackground: background });
 }
 
 export function usePlans(status: string, pages: number): UseQueryResult<{ items: PlanLine[]; more: boolean }> {
@@ -96,7 +97,8 @@ export function useThreads(id: string): UseQueryResult<Thread[]> {
   return useQuery({ queryKey: ["plan", id, "comments"], queryFn: ({ signal }) => getPages<Thread>(planPath(id, "/comments"), 1_000, signal) });
 }
 
-async function readRun(plan: string, run: string, signal: AbortSignal): Promise<RunResult> {
+/** Reads a run with all its steps, page by page. */
+export async function readRun(plan: string, run: string, signal?: AbortSignal): Promise<RunResult> {
   const path = planPath(plan, `/runs/${encodeURIComponent(run)}`);
   const whole = await get<RunResult>(path, signal);
   let cursor = whole.nextCursor ?? null;
@@ -116,9 +118,13 @@ export function useTools(): UseQueryResult<ToolLine[]> {
   return useQuery({ queryKey: ["tools"], queryFn: ({ signal }) => getPages<ToolLine>("/tools", 5_000, signal), staleTime: 60_000 });
 }
 
-export function useStats(since: string): UseQueryResult<Stats> {
-  const query = since === "" ? "" : `?since=${encodeURIComponent(since)}`;
-  return useQuery({ queryKey: ["stats", since], queryFn: ({ signal }) => get<Stats>(`/stats${query}`, signal), staleTime: 30_000 });
+/** The figures of the last days, or of all time. */
+export function useStats(days: number | null): UseQueryResult<Stats> {
+  const read = (signal: AbortSignal) => {
+    const since = days === null ? "" : `?since=${encodeURIComponent(new Date(Date.now() - days * 86_400_000).toISOString())}`;
+    return get<Stats>(`/stats${since}`, signal);
+  };
+  return useQuery({ queryKey: ["stats", days], queryFn: ({ signal }) => read(signal), staleTime: 30_000, placeholderData: (before) => before });
 }
 
 /** Reads again what a change of a plan concerns. */

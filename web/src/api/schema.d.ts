@@ -17,8 +17,75 @@ export interface paths {
          *     sent. A briefing that the answer has no room for is named by `largeBriefing`, with its size.
          *     That holds for the calls of conversations as well. A conversation that only waits for what the person at its terminal
          *     says next is left out unless `all` is asked for.
+         *
+         *     Needs the permission `read`.
          */
         get: operations["listApprovals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/approvals/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Says how much waits for people, without conversations.
+         * @description Needs the permission `read`.
+         */
+        get: operations["countApprovals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/approvals/decide": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decides about several things at once, each by the digest that was shown.
+         * @description Each decision is recorded or refused on its own, in their order: one that is refused stops no other.
+         *
+         *     Needs the permission `approve`.
+         */
+        post: operations["decideSeveral"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/approvals/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tells how much waits for people, now and whenever something else waits.
+         * @description Each event is named `inbox` and has what `/approvals/count` answers. The count is taken once for all listeners.
+         *     Who does not accept an event stream gets the count itself.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["inboxEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -41,6 +108,8 @@ export interface paths {
          * @description With `"stream": true` or `Accept: text/event-stream` the answer is told as it comes:
          *     events `chat.delta` with a piece of its text, and at last `chat.done` with what the answer
          *     without a stream would be, or `chat.error` with a problem.
+         *
+         *     Needs the permission `propose`.
          */
         post: operations["chat"];
         delete?: never;
@@ -56,7 +125,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows this document to people. */
+        /**
+         * Shows this document to people.
+         * @description Open without a token.
+         */
         get: operations["docs"];
         put?: never;
         post?: never;
@@ -73,7 +145,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The style of the documentation page. */
+        /**
+         * The style of the documentation page.
+         * @description Open without a token.
+         */
         get: operations["docsStyle"];
         put?: never;
         post?: never;
@@ -90,7 +165,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The script of the documentation page. */
+        /**
+         * The script of the documentation page.
+         * @description Open without a token.
+         */
         get: operations["docsScript"];
         put?: never;
         post?: never;
@@ -110,10 +188,32 @@ export interface paths {
         /**
          * Tells what happens to all plans.
          * @description The ids are places in the order of the journal. A stream begins now unless it is told where it ended before.
+         *
+         *     Needs the permission `read`.
          */
         get: operations["events"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/expressions/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Says whether a CEL expression can be read, which names it uses and, with values, what it comes to.
+         * @description Needs the permission `read`.
+         */
+        post: operations["checkExpression"];
         delete?: never;
         options?: never;
         head?: never;
@@ -127,10 +227,33 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Says that the process is alive. */
+        /**
+         * Says that the process is alive.
+         * @description Open without a token.
+         */
         get: operations["healthz"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Invites a person, who signs in once with the code that is answered.
+         * @description Needs the permission `administer`.
+         */
+        post: operations["invite"];
         delete?: never;
         options?: never;
         head?: never;
@@ -144,7 +267,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The figures of this process, for Prometheus. */
+        /**
+         * The figures of this process, for Prometheus.
+         * @description Needs the permission `read`.
+         */
         get: operations["metrics"];
         put?: never;
         post?: never;
@@ -161,11 +287,99 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This document. */
+        /**
+         * This document.
+         * @description Open without a token.
+         */
         get: operations["openapi"];
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Says which passkeys one has.
+         * @description Needs the permission `read`.
+         */
+        get: operations["passkeys"];
+        put?: never;
+        /**
+         * Keeps a passkey. Further ones than the first have to be confirmed with one that is there.
+         * @description Needs the permission `read`.
+         */
+        post: operations["addPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/passkeys/challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begins making a passkey, or confirming with one.
+         * @description Needs the permission `read`.
+         */
+        post: operations["askDevice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/passkeys/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirms the session of this request with a passkey. What is approved in it then is approved with assurance `passkey`,
+         *     for 15 minutes.
+         * @description Needs the permission `read`.
+         */
+        post: operations["confirmSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/passkeys/{passkey}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Removes a passkey. It has to be confirmed with one, which may be the same.
+         * @description Needs the permission `read`.
+         */
+        delete: operations["deletePasskey"];
         options?: never;
         head?: never;
         patch?: never;
@@ -178,14 +392,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists plans, the newest first. Conversations are left out unless they are asked for. */
+        /**
+         * Lists plans, the newest first. Conversations are left out unless they are asked for.
+         * @description Needs the permission `read`.
+         */
         get: operations["listPlans"];
         put?: never;
         /**
          * Proposes a plan.
          * @description A whole plan document is stored as version 1 and waits for approval. For a goal alone,
          *     the configured model writes the plan; that can take minutes. Without a model it becomes a draft:
-         *     it has no steps until a caller adds them.
+         *     it has no steps until a caller adds them. A plan with errors is kept, so that it can be repaired, and
+         *     `findings` says what they are.
+         *
+         *     Needs the permission `propose`.
          */
         post: operations["createPlan"];
         delete?: never;
@@ -201,15 +421,26 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows a plan: its document, where it stands, what the policy says, who agreed, and its runs. */
+        /**
+         * Shows a plan: its document, where it stands, what the policy says, who agreed, and its runs.
+         * @description Needs the permission `read`.
+         */
         get: operations["getPlan"];
         put?: never;
         post?: never;
-        /** Deletes a plan that is not executing. Its journal stays. */
+        /**
+         * Deletes a plan that is not executing. Its journal stays.
+         * @description Needs the permission `delete`.
+         */
         delete: operations["deletePlan"];
         options?: never;
         head?: never;
-        /** Changes a plan: a new version, if it is still as its editor saw it. */
+        /**
+         * Changes a plan: a new version, if it is still as its editor saw it.
+         * @description By edits, or by a merge patch (RFC 7396). A JSON Patch (RFC 6902, `application/json-patch+json`) is taken as well.
+         *
+         *     Needs the permission `propose`.
+         */
         patch: operations["patchPlan"];
         trace?: never;
     };
@@ -222,7 +453,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Approves a plan. */
+        /**
+         * Approves a plan.
+         * @description Needs the permission `approve`.
+         */
         post: operations["approvePlan"];
         delete?: never;
         options?: never;
@@ -239,7 +473,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Puts a plan away that is over, or takes it out of the archive. */
+        /**
+         * Puts a plan away that is over, or takes it out of the archive.
+         * @description Needs the permission `delete`.
+         */
         post: operations["archivePlan"];
         delete?: never;
         options?: never;
@@ -258,6 +495,8 @@ export interface paths {
          * Says what an approval of the plan covers.
          * @description Every call as it would be sent, what it does in words, and, for a person who may approve it, files that would be
          *     overwritten beside what is there now. What changes something comes first. Values that are only known later are named by the step they come from.
+         *
+         *     Needs the permission `read`.
          */
         get: operations["getBriefing"];
         put?: never;
@@ -277,7 +516,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancels a run: what is in flight is stopped, the rest never runs. */
+        /**
+         * Cancels a run: what is in flight is stopped, the rest never runs.
+         * @description Needs the permission `cancel`.
+         */
         post: operations["cancelRun"];
         delete?: never;
         options?: never;
@@ -294,7 +536,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Finds out whether the success criteria of the plan hold after a run of it, and records it. */
+        /**
+         * Finds out whether the success criteria of the plan hold after a run of it, and records it.
+         * @description Needs the permission `run`.
+         */
         post: operations["checkCriteria"];
         delete?: never;
         options?: never;
@@ -309,10 +554,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the threads of a plan, the oldest first. */
+        /**
+         * Lists the threads of a plan, the oldest first.
+         * @description Needs the permission `read`.
+         */
         get: operations["listComments"];
         put?: never;
-        /** Says something about a plan, about a step of it, or in answer to a comment. */
+        /**
+         * Says something about a plan, about a step of it, or in answer to a comment.
+         * @description Needs the permission `comment`.
+         */
         post: operations["addComment"];
         delete?: never;
         options?: never;
@@ -329,7 +580,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Says that something is left to discuss after all. */
+        /**
+         * Says that something is left to discuss after all.
+         * @description Needs the permission `comment`.
+         */
         post: operations["reopenComment"];
         delete?: never;
         options?: never;
@@ -346,7 +600,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Says that nothing is left to discuss in the thread of a comment. */
+        /**
+         * Says that nothing is left to discuss in the thread of a comment.
+         * @description Needs the permission `comment`.
+         */
         post: operations["resolveComment"];
         delete?: never;
         options?: never;
@@ -361,10 +618,55 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Says what differs between two versions, and whether it changes what is executed. */
+        /**
+         * Says what differs between two versions, and whether it changes what is executed.
+         * @description Needs the permission `read`.
+         */
         get: operations["diffVersions"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plan/{id}/dry-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Goes through a run of a plan on paper: what every step would send, and what consent and the guards would say.
+         * @description Nothing is called.
+         *
+         *     Needs the permission `read`.
+         */
+        post: operations["dryRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plan/{id}/edits/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Says what an edit would come to: what differs, what is wrong with it, and the digest. Nothing is stored.
+         * @description Needs the permission `read`.
+         */
+        post: operations["previewEdit"];
         delete?: never;
         options?: never;
         head?: never;
@@ -382,8 +684,30 @@ export interface paths {
          * Tells what happened to a plan, and what happens from here on.
          * @description With `Accept: text/event-stream` the events so far are replayed and what follows is streamed; the stream ends when
          *     the run is over. Otherwise they are one list.
+         *
+         *     Needs the permission `read`.
          */
         get: operations["planEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plan/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Writes a plan as a file, as Markdown or as JSON.
+         * @description Needs the permission `read`.
+         */
+        get: operations["exportPlan"];
         put?: never;
         post?: never;
         delete?: never;
@@ -401,7 +725,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Gives a run up: it fails, though no step of it was why. */
+        /**
+         * Gives a run up: it fails, though no step of it was why.
+         * @description Needs the permission `cancel`.
+         */
         post: operations["failRun"];
         delete?: never;
         options?: never;
@@ -418,8 +745,31 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begins a run that takes over the results of another one. */
+        /**
+         * Begins a run that takes over the results of another one.
+         * @description Needs the permission `run`.
+         */
         post: operations["forkRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plan/{id}/journal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads the journal of a plan: versions, decisions, runs. Each entry has its number and its hash.
+         * @description Needs the permission `read`.
+         */
+        get: operations["planJournal"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -435,7 +785,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Pauses a run: what is in flight finishes, nothing new starts. */
+        /**
+         * Pauses a run: what is in flight finishes, nothing new starts.
+         * @description Needs the permission `run`.
+         */
         post: operations["pauseRun"];
         delete?: never;
         options?: never;
@@ -452,7 +805,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Puts a draft forward, so that people decide about it. */
+        /**
+         * Puts a draft forward, so that people decide about it.
+         * @description Needs the permission `propose`.
+         */
         post: operations["proposeDraft"];
         delete?: never;
         options?: never;
@@ -474,6 +830,8 @@ export interface paths {
          * @description Open comments, rejections and requests for changes are told to the model. Steps that are not
          *     named stay exactly as they are. A plan that lists its tools is written again with those only,
          *     unless `anyTool` is said.
+         *
+         *     Needs the permission `propose`.
          */
         post: operations["regeneratePlan"];
         delete?: never;
@@ -491,7 +849,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Rejects a plan. After the third rejection a person has to step in. */
+        /**
+         * Rejects a plan. After the third rejection a person has to step in.
+         * @description Needs the permission `approve`.
+         */
         post: operations["rejectPlan"];
         delete?: never;
         options?: never;
@@ -508,7 +869,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Asks the author to change something. It voids what was approved, and counts for no round of rejections. */
+        /**
+         * Asks the author to change something. It voids what was approved, and counts for no round of rejections.
+         * @description Needs the permission `approve`.
+         */
         post: operations["requestChanges"];
         delete?: never;
         options?: never;
@@ -525,7 +889,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Makes the content of an earlier version the next one. */
+        /**
+         * Makes the content of an earlier version the next one.
+         * @description Needs the permission `propose`.
+         */
         post: operations["restoreVersion"];
         delete?: never;
         options?: never;
@@ -542,7 +909,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Goes on with a run that was paused or interrupted. */
+        /**
+         * Goes on with a run that was paused or interrupted.
+         * @description Needs the permission `run`.
+         */
         post: operations["resumeRun"];
         delete?: never;
         options?: never;
@@ -559,7 +929,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes an approval back that no run has used yet. */
+        /**
+         * Takes an approval back that no run has used yet.
+         * @description Needs the permission `approve`.
+         */
         post: operations["revokeApproval"];
         delete?: never;
         options?: never;
@@ -576,7 +949,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begins a run of an approved plan. It goes on in the background. */
+        /**
+         * Begins a run of an approved plan. It goes on in the background.
+         * @description Needs the permission `run`.
+         */
         post: operations["runPlan"];
         delete?: never;
         options?: never;
@@ -591,7 +967,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the runs of a plan, oldest first, then those that belong to other runs. */
+        /**
+         * Lists the runs of a plan, oldest first, then those that belong to other runs.
+         * @description Needs the permission `read`.
+         */
         get: operations["listRuns"];
         put?: never;
         post?: never;
@@ -612,8 +991,71 @@ export interface paths {
          * Shows a run: every step, with what came of it.
          * @description An answer has at most 1,000 steps and about 4 MiB of values; `nextCursor` names the next page. A value of more than
          *     256 KiB is not in it: `largeValue` says how it begins, how long it is and where all of it is.
+         *
+         *     Needs the permission `read`.
          */
         get: operations["getRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plan/{id}/runs/{run}/artifacts/{digest}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads a large value of a run by its digest, whole or in part.
+         * @description Needs the permission `read`.
+         */
+        get: operations["getArtifact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plan/{id}/runs/{run}/journal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads the journal of a run, entry by entry.
+         * @description Needs the permission `read`.
+         */
+        get: operations["runJournal"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plan/{id}/runs/{run}/steps/{step}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Says what happened to a step of a run, or to an element of one (`step[0]`): every call with its times, its outcome and
+         *     its error, and what asking models took.
+         * @description Needs the permission `read`.
+         */
+        get: operations["stepTrail"];
         put?: never;
         post?: never;
         delete?: never;
@@ -632,6 +1074,8 @@ export interface paths {
         /**
          * Reads what a step would send, if an approver is asked about it, or what its latest call was sent, whole.
          * @description Secrets stand there by name.
+         *
+         *     Needs the permission `read`.
          */
         get: operations["getStepArguments"];
         put?: never;
@@ -649,7 +1093,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Says what an approval of a step covers that waits before its arguments are resolved, with the steps of the plan it runs. */
+        /**
+         * Says what an approval of a step covers that waits before its arguments are resolved, with the steps of the plan it runs.
+         * @description Needs the permission `read`.
+         */
         get: operations["getStepBriefing"];
         put?: never;
         post?: never;
@@ -666,7 +1113,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Reads the value of a step, or of one element of it (`step[0]`), whole. */
+        /**
+         * Reads the value of a step, or of one element of it (`step[0]`), whole.
+         * @description Needs the permission `read`.
+         */
         get: operations["getStepValue"];
         put?: never;
         post?: never;
@@ -685,7 +1135,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Approves a step that waits for it. */
+        /**
+         * Approves a step that waits for it.
+         * @description Needs the permission `approve`.
+         */
         post: operations["approveStep"];
         delete?: never;
         options?: never;
@@ -702,7 +1155,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Answers what a step asks a person. */
+        /**
+         * Answers what a step asks a person.
+         * @description Needs the permission `resolve`.
+         */
         post: operations["answerStep"];
         delete?: never;
         options?: never;
@@ -719,7 +1175,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Rejects a step that waits for approval: it never runs, and what depends on it is blocked. */
+        /**
+         * Rejects a step that waits for approval: it never runs, and what depends on it is blocked.
+         * @description Needs the permission `approve`.
+         */
         post: operations["rejectStep"];
         delete?: never;
         options?: never;
@@ -736,7 +1195,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Says what became of a call whose outcome is unknown. */
+        /**
+         * Says what became of a call whose outcome is unknown.
+         * @description Needs the permission `resolve`.
+         */
         post: operations["resolveStep"];
         delete?: never;
         options?: never;
@@ -753,7 +1215,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Runs a step and all after it again: a new run that takes over the other results of an ended one. */
+        /**
+         * Runs a step and all after it again: a new run that takes over the other results of an ended one.
+         * @description Needs the permission `run`.
+         */
         post: operations["retryStep"];
         delete?: never;
         options?: never;
@@ -770,7 +1235,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Leaves out a step that has not begun. What depends on it goes on without. */
+        /**
+         * Leaves out a step that has not begun. What depends on it goes on without.
+         * @description Needs the permission `resolve`.
+         */
         post: operations["skipStep"];
         delete?: never;
         options?: never;
@@ -787,8 +1255,33 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes back what a run did, by calls that were shown before. */
+        /**
+         * Takes back what a run did, by calls that were shown before.
+         * @description Needs the permission `run` and `approve`.
+         */
         post: operations["undoRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plan/{id}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Checks that nothing which was recorded about a plan and its runs was changed: every entry, and the chain of their hashes.
+         * @description `planwright verify` also checks large values, files and heads that were kept elsewhere.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["verifyPlan"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -802,10 +1295,141 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the versions of a plan, the first one first. */
+        /**
+         * Lists the versions of a plan, the first one first.
+         * @description Needs the permission `read`.
+         */
         get: operations["listVersions"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plan/{id}/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows one version of a plan, with its document.
+         * @description Needs the permission `read`.
+         */
+        get: operations["getVersion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/planning": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Has the configured model write a plan in the background.
+         * @description The order can be looked at, followed and cancelled until the service stops. The plan is stored when it is written.
+         *
+         *     Needs the permission `propose`.
+         */
+        post: operations["orderPlan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/planning/{order}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Says how far an order is: what the model was asked and answered, and the plan once it is written.
+         * @description Needs the permission `read`.
+         */
+        get: operations["getOrder"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancels an order. One that is over stays as it is.
+         * @description Needs the permission `propose`.
+         */
+        delete: operations["cancelOrder"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/planning/{order}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tells how far an order is, whenever there is more to tell, until it is over.
+         * @description Each event is named `planning` and has the whole order. Who does not accept an event stream gets the order itself.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["orderEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/policy/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Says whether a policy could be used, and what is wrong with it. Nothing is changed.
+         * @description Needs the permission `read`.
+         */
+        post: operations["checkPolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/policy/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Says for every step of a plan which rule of the policy decides, and why; also of a policy that is not in force.
+         * @description Needs the permission `read`.
+         */
+        post: operations["explainPolicy"];
         delete?: never;
         options?: never;
         head?: never;
@@ -819,8 +1443,92 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Says whether the service can do its work, and what is in the way. */
+        /**
+         * Says whether the service can do its work, and what is in the way.
+         * @description Open without a token.
+         */
         get: operations["readyz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Ends the session of this request, with its event streams.
+         * @description Needs the permission `read`.
+         */
+        delete: operations["signOut"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/session/renew": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes the session of this request last for another 12 hours, and for at most 30 days in all.
+         * @description Needs the permission `read`.
+         */
+        post: operations["renewSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Says how the service is set up: its version, what an approval takes, its models and its servers.
+         * @description Needs the permission `read`.
+         */
+        get: operations["getSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/settings/operator": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Says more of how the service is set up, to those who administer it: the policy, servers and what is wrong with them, webhooks, and
+         *     the names of secrets.
+         * @description Needs the permission `administer`.
+         */
+        get: operations["getOperatorSettings"];
         put?: never;
         post?: never;
         delete?: never;
@@ -836,10 +1544,57 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Says how people can sign in.
+         * @description Open without a token.
+         */
+        get: operations["signInWays"];
         put?: never;
-        /** Spends a sign-in code for a session. */
+        /**
+         * Opens a session for a code or a token.
+         * @description Open without a token.
+         */
         post: operations["signIn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sign-in/oidc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sends a browser to the identity provider.
+         * @description Open without a token.
+         */
+        get: operations["goToProvider"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sign-in/oidc/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Receives a browser from the identity provider, and sends it to the page.
+         * @description Open without a token.
+         */
+        get: operations["comeBack"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -853,10 +1608,73 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Figures: tools, approvals, predictions, and how many plans and runs stand where. */
+        /**
+         * Figures: tools, approvals, predictions, how many plans and runs stand where, and what happened day by day.
+         * @description Needs the permission `read`.
+         */
         get: operations["stats"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists templates, with the inputs that they take.
+         * @description Needs the permission `read`.
+         */
+        get: operations["listTemplates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/templates/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a template and its inputs.
+         * @description Needs the permission `read`.
+         */
+        get: operations["getTemplate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/templates/{id}/use": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes a plan from a template. It waits for approval like any other.
+         * @description Needs the permission `propose`.
+         */
+        post: operations["useTemplate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -872,7 +1690,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Gives a ticket for one event stream, to be used once as `?ticket=` within 30 seconds. */
+        /**
+         * Gives a ticket for one event stream, to be used once as `?ticket=` within 30 seconds.
+         * @description Needs the permission `read`.
+         */
         post: operations["ticket"];
         delete?: never;
         options?: never;
@@ -887,10 +1708,35 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the tools that plans can use now. */
+        /**
+         * Lists the tools that plans can use now.
+         * @description Needs the permission `read`.
+         */
         get: operations["listTools"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Says everything that is wrong with a plan, at once. Nothing is stored.
+         * @description What cannot be read as a plan at all is a finding too.
+         *
+         *     Needs the permission `read`.
+         */
+        post: operations["validatePlan"];
         delete?: never;
         options?: never;
         head?: never;
@@ -904,7 +1750,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Says whose token this is. */
+        /**
+         * Says whose token or session this is.
+         * @description Needs the permission `read`.
+         */
         get: operations["whoami"];
         put?: never;
         post?: never;
@@ -939,31 +1788,79 @@ export interface components {
         /** @description The answer to what a step asks. */
         AnswerStep: {
             /** @description The values for each question, by its key, if there are several. */
-            answers?: Record<string, never> | null;
+            answers?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            } | null;
             /** @description The person does not want to say. */
             decline?: boolean;
             /** @description The digest of the questions that were shown. */
             question: string;
             run?: string | null;
             /** @description The values asked for, if there is one question. */
-            values?: Record<string, never> | null;
+            values?: {
+                [key: string]: unknown;
+            } | null;
         };
         /** @description One approval of a plan. */
         ApprovalLine: {
+            /**
+             * @description How sure it is that it was them: `terminal`, `command_line`, `program`, `token`, `web_sign_in`, `single_sign_on`,
+             *     `passkey`, `host_mediated` or `policy`.
+             */
+            assurance: string;
+            /** Format: date-time */
             at: string;
             by: components["schemas"]["Principal"];
             digest: string;
+            /** Format: date-time */
             expiresAt?: string | null;
             late?: {
                 [key: string]: string;
             };
             /** Format: int32 */
             required: number;
-            /** @description `open`, `used`, `expired`, `taken_back`, `revoked`, or `superseded` by a version that does something else. */
-            state: string;
+            state: components["schemas"]["ApprovalState"];
             /** Format: int32 */
             version: number;
         };
+        /** @description What an approval takes. */
+        ApprovalSettings: {
+            /** @description Whether authors may not approve their own plans. */
+            fourEyes: boolean;
+            /**
+             * Format: int32
+             * @description How many people have to agree.
+             */
+            required: number;
+        };
+        /** @description How far the approval of what would run now has come, and whether the reader may give one. */
+        ApprovalStanding: {
+            /** @description Those who have agreed to it. */
+            givenBy: components["schemas"]["Principal"][];
+            /** @description Whether an approval by the reader would be taken now. */
+            mayApprove: boolean;
+            /** @description Why it would not. */
+            reason?: string | null;
+            /** @description The code of the problem that it would be answered with. */
+            reasonCode?: string | null;
+            /**
+             * Format: int32
+             * @description How many are still wanted.
+             */
+            remaining: number;
+            /**
+             * Format: int32
+             * @description How many people have to agree.
+             */
+            required: number;
+        };
+        /**
+         * @description What became of an approval; `superseded` if a later version does something else.
+         * @enum {string}
+         */
+        ApprovalState: "open" | "used" | "expired" | "taken_back" | "revoked" | "superseded";
         /** @description What people decided. */
         ApprovalStats: {
             /**
@@ -1017,17 +1914,33 @@ export interface components {
          *       "version": 1
          *     }
          */
-        ApprovePlan: {
+        ApprovePlan: components["schemas"]["ApprovePlanByVersion"] | components["schemas"]["ApprovePlanByDigest"];
+        /** @description A yes to exactly what was shown: name the digest or the version. */
+        ApprovePlanByDigest: {
             decision: components["schemas"]["Yes"];
-            digest?: string | null;
+            digest: string;
             /** @description What holds for arguments that are only known later, by step: `any`, `ask` or a CEL predicate. */
             late?: {
                 [key: string]: string;
             };
             /** @description Values of variables that the run will be given. */
-            variables?: Record<string, never>;
+            variables?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description A yes to exactly what was shown: name the digest or the version. */
+        ApprovePlanByVersion: {
+            decision: components["schemas"]["Yes"];
             /** Format: int32 */
-            version?: number | null;
+            version: number;
+            /** @description What holds for arguments that are only known later, by step: `any`, `ask` or a CEL predicate. */
+            late?: {
+                [key: string]: string;
+            };
+            /** @description Values of variables that the run will be given. */
+            variables?: {
+                [key: string]: unknown;
+            };
         };
         /**
          * @description A yes to the step, or to the concrete call that was shown.
@@ -1036,20 +1949,24 @@ export interface components {
          *       "version": 1
          *     }
          */
-        ApproveStep: {
+        ApproveStep: components["schemas"]["ApproveStepByVersion"] | components["schemas"]["ApproveStepByDigest"];
+        /** @description A yes to the step, or to the concrete call that was shown. */
+        ApproveStepByDigest: {
             decision: components["schemas"]["Yes"];
-            digest?: string | null;
+            digest: string;
             run?: string | null;
+        };
+        /** @description A yes to the step, or to the concrete call that was shown. */
+        ApproveStepByVersion: {
+            decision: components["schemas"]["Yes"];
             /** Format: int32 */
-            version?: number | null;
+            version: number;
+            run?: string | null;
         };
         /** @description Whether the plan goes into the archive or comes out of it. */
         ArchivePlan: {
-            /**
-             * @description False takes it out.
-             * @default true
-             */
-            archived: boolean;
+            /** @description False takes it out. */
+            archived?: boolean;
         };
         /** @description A call that waits for a person: its digest is what an approval of it names. */
         AskedCallWire: {
@@ -1064,9 +1981,31 @@ export interface components {
             tool: string;
         };
         /**
-         * Briefing
-         * @description What an approval of a plan covers.
+         * @description What came of looking at a run before its end.
+         * @enum {string}
          */
+        Assessment: "on_track" | "needs_adjustment" | "off_track" | "complete" | "failed" | "unknown";
+        /** @description One call of a step. */
+        AttemptLine: {
+            /**
+             * Format: int32
+             * @description Counted from 1.
+             */
+            attempt: number;
+            /** Format: date-time */
+            endedAt?: string | null;
+            error?: components["schemas"]["ErrorWire"] | null;
+            /** @description `running`, `succeeded`, `failed`, `interrupted`, `cancelled` or `unknown`. */
+            outcome: string;
+            /** @description Why it was interrupted, or why its outcome is unknown. */
+            reason?: string | null;
+            /** Format: date-time */
+            retryAt?: string | null;
+            /** Format: date-time */
+            startedAt: string;
+            tool: string;
+        };
+        /** @description What an approval of a plan covers. */
         Briefing: {
             /** @description Id of the plan. */
             plan: string;
@@ -1081,10 +2020,16 @@ export interface components {
             title?: string | null;
             /** @description The goal, in its author's words. */
             goal?: string | null;
+            /** @description What the executors of `agent` steps are told besides: notes, outputs of tools, artifacts. */
+            context?: unknown;
             /** @description The proposer of this version. */
             proposedBy?: string | null;
             /** @description The model that wrote this version, if one did. */
             writtenByModel?: string | null;
+            /** @description What the plan gives back, by name: texts and structures with references. */
+            outputs?: {
+                [key: string]: unknown;
+            } | null;
             /** @description Risks that the author sees. */
             risks: string[];
             /**
@@ -1098,7 +2043,20 @@ export interface components {
             steps: components["schemas"]["BriefingStepBriefing"][];
         };
         /** @description What a step does. */
-        BriefingActionBriefing: components["schemas"]["BriefingCallBriefing"] | {
+        BriefingActionBriefing: {
+            /** @constant */
+            kind: "call";
+            /** @description Full name of the tool. */
+            tool: string;
+            /** @description The arguments. What is only known later is named by its source. */
+            args: unknown;
+            /** @description JSON pointers of the arguments that are only known later, as a whole or in part. */
+            late: string[];
+            /** @description The command as one would type it, if the call runs one. */
+            command?: string | null;
+            /** @description The file it writes, compared with what is there now. */
+            file?: components["schemas"]["BriefingFileChange"] | null;
+        } | {
             /** @constant */
             kind: "think";
             /** @description The text the model is asked. */
@@ -1168,7 +2126,10 @@ export interface components {
             /** @description The line without its end. */
             text: string;
         };
-        /** @description What becomes of a line. */
+        /**
+         * @description What becomes of a line.
+         * @enum {string}
+         */
         BriefingDiffSign: "same" | "added" | "removed" | "gap";
         /** @description What a step does to the world. */
         BriefingEffect: {
@@ -1177,7 +2138,10 @@ export interface components {
             /** @description What happens, in words without a subject: "overwrites notes.txt". */
             words: string;
         };
-        /** @description Kinds of effects, the most severe first. */
+        /**
+         * @description Kinds of effects, the most severe first.
+         * @enum {string}
+         */
         BriefingEffectKind: "unknown" | "destroys" | "changes" | "sends" | "reads" | "nothing";
         /** @description What a call would do to a file. */
         BriefingFileChange: {
@@ -1225,8 +2189,7 @@ export interface components {
             effect: components["schemas"]["BriefingEffect"];
             /** @description What it does. */
             action: components["schemas"]["BriefingActionBriefing"];
-            /** @description `allow`, `ask` or `deny`: what the policy says about it. */
-            verdict: string;
+            verdict: components["schemas"]["Verdict"];
             /** @description The rule of the policy that says so; absent for its defaults. */
             rule?: string | null;
             /** @description The reason of the policy. */
@@ -1280,6 +2243,17 @@ export interface components {
              */
             withoutUndo: number;
         };
+        /** @description What changed since a plan was last agreed to. */
+        ChangesSince: {
+            /** @description What was agreed to. */
+            since: {
+                version: number;
+                digest: string;
+            };
+            diff: components["schemas"]["PlanDiff"];
+            /** @description Steps that are just as they were agreed to. */
+            agreed: string[];
+        };
         /** @description What the model answered. */
         ChatAnswer: {
             /** @description The model that answered. */
@@ -1290,6 +2264,12 @@ export interface components {
             truncated?: boolean;
             usage: components["schemas"]["ChatUsage"];
         };
+        /** @description The data of `chat.delta`: a piece of the answer's text. */
+        ChatDelta: {
+            text: string;
+        };
+        /** @description The data of an event of a chat: of `chat.delta`, of `chat.done` and of `chat.error`. */
+        ChatEvent: components["schemas"]["ChatDelta"] | components["schemas"]["ChatAnswer"] | components["schemas"]["Problem"];
         ChatMessage: {
             content: string;
             role: components["schemas"]["ChatRole"];
@@ -1334,21 +2314,61 @@ export interface components {
             /** Format: int64 */
             outputTokens: number;
         };
+        /**
+         * @description A condition as steps, rules and approvals have them.
+         * @example {
+         *       "expression": "args.amount < 100",
+         *       "values": {
+         *         "args": {
+         *           "amount": 5
+         *         }
+         *       }
+         *     }
+         */
+        CheckExpression: {
+            /** @description In CEL. One of more than 2,048 bytes cannot be read. */
+            expression: string;
+            /** @description Decides it with these values, by name. */
+            values?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** @description A policy that is not in force. */
+        CheckPolicy: {
+            /** @description `[policy]` of planwright.toml, as JSON. */
+            policy: {
+                [key: string]: unknown;
+            };
+        };
         /** @description Which run is checked, and who is asked. */
         CheckRun: {
-            /**
-             * @description A configured model; the reflector's when absent.
-             * @default null
-             */
-            model: string | null;
-            /**
-             * @description The latest one when absent.
-             * @default null
-             */
-            run: string | null;
+            /** @description A configured model; the reflector's when absent. */
+            model?: string | null;
+            /** @description The latest one when absent. */
+            run?: string | null;
+        };
+        /** @description An event in the envelope of CloudEvents 1.0. */
+        CloudEvent: {
+            /** @constant */
+            specversion: "1.0";
+            id: string;
+            source: string;
+            /** @description As `dev.planwright.plan.step.completed.v1`. */
+            type: string;
+            /** @description The step or the run it is about; absent when it is about the plan. */
+            subject?: string;
+            /** Format: date-time */
+            time: string;
+            /** @constant */
+            datacontenttype: "application/json";
+            planid: string;
+            seq: number;
+            traceparent: string;
+            data: components["schemas"]["Event"];
         };
         /** @description One comment, as its author wrote it. */
         CommentLine: {
+            /** Format: date-time */
             at: string;
             /** @description Kind and name, as `person ada`. */
             by: string;
@@ -1369,8 +2389,14 @@ export interface components {
             thread: components["schemas"]["ThreadLine"];
             traceId: string;
         };
+        Confirmed: {
+            /** @description Until when the session counts as confirmed. */
+            confirmedUntil: string;
+        };
         /** @description What `POST /plan` answers. */
         Created: {
+            /** @description What is wrong with the plan, errors first; absent if nothing is. A plan with errors is kept, but it cannot be approved. */
+            findings?: components["schemas"]["Finding"][];
             plan: components["schemas"]["CreatedPlan"];
             traceId: string;
         };
@@ -1379,7 +2405,7 @@ export interface components {
             digest: string;
             goal: string;
             id: string;
-            status: string;
+            status: components["schemas"]["PlanStatus"];
             steps: components["schemas"]["StepMetadata"][];
             successCriteria: string[];
             title?: string | null;
@@ -1401,10 +2427,94 @@ export interface components {
             /** @description Null when neither the model nor a step could tell. */
             holds?: boolean | null;
         };
+        /** @description One day. */
+        DayLine: {
+            /**
+             * Format: int64
+             * @description By people, of plans and of steps.
+             */
+            approvals: number;
+            /** Format: int64 */
+            calls: number;
+            /** @description As `2026-01-31`. */
+            day: string;
+            /**
+             * Format: int64
+             * @description Runs that ended, however.
+             */
+            ended: number;
+            /** Format: int64 */
+            failedCalls: number;
+            /**
+             * Format: int64
+             * @description Runs that failed, or completed with failures.
+             */
+            failures: number;
+            /** Format: int64 */
+            inputTokens: number;
+            /** Format: double */
+            modelCostUsd: number;
+            /** Format: int64 */
+            outputTokens: number;
+            /**
+             * Format: int64
+             * @description How long runs that ended took, without waiting for people.
+             */
+            runP50Ms?: number | null;
+            /** Format: int64 */
+            runP95Ms?: number | null;
+            /**
+             * Format: int64
+             * @description Runs that began.
+             */
+            runs: number;
+        };
+        /** @description Several decisions. */
+        DecideSeveral: {
+            decisions: components["schemas"]["OneDecision"][];
+        };
+        /** @description What came of one decision of several. */
+        DecisionResult: {
+            /** @description Whether it is recorded. */
+            ok: boolean;
+            planId: string;
+            /** @description Why it is not recorded. */
+            problem?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Format: int32
+             * @description The status that the decision would have had as a request of its own.
+             */
+            status: number;
+            step?: string | null;
+        };
+        /** @description What a page hands to `navigator.credentials`. All bytes are in the URL-safe form of Base64. */
+        DeviceQuestion: {
+            /** @description What is to be signed, once and within five minutes. */
+            challenge: string;
+            /** @description The host that passkeys are for. */
+            host: string;
+            /** @description The passkeys that there are. */
+            known: string[];
+            /** @description What devices know the person by. */
+            userId: string;
+            userName: string;
+        };
         /**
-         * PlanDiff
-         * @description Everything that differs between two documents.
+         * @example {
+         *       "for": "confirmation"
+         *     }
          */
+        DeviceQuestionRequest: {
+            for: components["schemas"]["DeviceTask"];
+        };
+        /**
+         * @description What a device is to do.
+         * @enum {string}
+         */
+        DeviceTask: "registration" | "confirmation";
+        /** @description Everything that differs between two documents. */
         Diff: {
             /** @description Fields of the plan itself. */
             fields: components["schemas"]["DiffFieldChange"][];
@@ -1418,7 +2528,10 @@ export interface components {
             /** @description Whether anything that is executed differs. */
             executable: boolean;
         };
-        /** @description The kind of change to a step. */
+        /**
+         * @description The kind of change to a step.
+         * @enum {string}
+         */
         DiffChangeKind: "added" | "removed" | "changed" | "moved";
         /** @description One value that is there on one side only, or is another one. */
         DiffFieldChange: {
@@ -1431,7 +2544,10 @@ export interface components {
             /** @description Whether it changes what is executed. If not, it is only words. */
             executable: boolean;
         };
-        /** @description What became of a safeguard. */
+        /**
+         * @description What became of a safeguard.
+         * @enum {string}
+         */
         DiffLossKind: "removed" | "weakened" | "replaced";
         /** @description A safeguard that an earlier version had. Only a person may agree to do without it. */
         DiffSafeguardLoss: {
@@ -1473,58 +2589,117 @@ export interface components {
             /** @description Whether it changes what is executed. */
             executable: boolean;
         };
-        /**
-         * Document
-         * @description A DAG of tool calls that people can read, approve and audit.
-         */
+        /** @description A DAG of tool calls that people can read, approve and audit. */
         Document: {
-            id?: (string | null) | null;
-            title?: (string | null) | null;
-            goal?: (string | null) | null;
-            inputs?: unknown | null;
+            /** @description Minted as `plan-` and eight characters when absent. */
+            id?: string | null;
+            /** @description What the plan does, in a line. */
+            title?: string | null;
+            /** @description Why it is done. */
+            goal?: string | null;
+            /** @description JSON Schema of the parameters. A plan with inputs is a template. */
+            inputs?: unknown;
+            /** @description Initial values, seen by every step as `${name}`. */
             variables?: {
                 [key: string]: unknown;
             } | null;
+            /** @description The steps, in the order they are written. */
             steps?: components["schemas"]["DocumentStep"][] | null;
+            /**
+             * @description The value of the plan, by name: texts and structures with references, as in arguments. Without
+             *     it, the value of a sub-plan is the results of all its steps.
+             */
+            outputs?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The tools, servers and patterns (`odoo.*`) this plan may use. Derived from the steps when absent. */
             toolsRequired?: string[] | null;
+            /** @description Statements that hold when the plan has reached its goal. */
             successCriteria?: string[] | null;
             context?: components["schemas"]["DocumentContext"] | null;
+            /** @description Risks that the author sees. */
             risks?: string[] | null;
             limits?: components["schemas"]["DocumentLimits"] | null;
-            plannerModel?: (string | null) | null;
-            executorModel?: (string | null) | null;
-            estimatedDuration?: (number | null) | null;
+            /** @description The model that wrote the plan. */
+            plannerModel?: string | null;
+            /** @description The model for `think` and `agent` steps that name none. */
+            executorModel?: string | null;
+            /**
+             * Format: double
+             * @description Seconds the planner expects the plan to take.
+             */
+            estimatedDuration?: number | null;
         };
         /** @description An instruction for an executor that works with the plan's tools and nothing more. */
         DocumentAgent: {
-            instruction: string | null;
-            tool?: (string | null) | null;
-            operation?: (string | null) | null;
-            target?: (string | null) | null;
-            executor?: (string | null) | null;
-            model?: (string | null) | null;
-            maxTurns?: (number | null) | null;
-            maxCalls?: (number | null) | null;
-            maxTokens?: (number | null) | null;
+            /** @description The work, in words. It may hold `${references}`. */
+            instruction: string;
+            /** @description The tool the author expects the executor to use. */
+            tool?: string | null;
+            /** @description The operation of that tool the author has in mind. */
+            operation?: string | null;
+            /** @description The object of the work, such as a file. It may hold `${references}`. */
+            target?: string | null;
+            /** @description A configured executor; the built-in tool loop when absent. */
+            executor?: string | null;
+            /** @description A configured model for the built-in tool loop; the plan's `executorModel` when absent. */
+            model?: string | null;
+            /**
+             * Format: uint32
+             * @description How often the model may be asked. 20 when absent.
+             */
+            maxTurns?: number | null;
+            /**
+             * Format: uint32
+             * @description How many calls it may make. 50 when absent.
+             */
+            maxCalls?: number | null;
+            /**
+             * Format: uint64
+             * @description How many tokens its model may read and write together.
+             */
+            maxTokens?: number | null;
+            /** @description True: instead of ending with the model's text, the step asks a person what they say to it. */
             converse?: boolean | null;
         };
         /** @description What a run may spend. Counted in the journal, so that a restart does not reset it. */
         DocumentBudget: {
-            calls?: (number | null) | null;
+            /**
+             * Format: uint64
+             * @description Tool calls, retries included.
+             */
+            calls?: number | null;
+            /** @description Tool calls per tool, by the name the steps use. */
             perTool?: {
                 [key: string]: number;
             } | null;
-            seconds?: (number | null) | null;
-            tokens?: (number | null) | null;
-            sameCall?: (number | null) | null;
+            /**
+             * Format: double
+             * @description Seconds from the start of the run; nothing starts afterwards.
+             */
+            seconds?: number | null;
+            /**
+             * Format: uint64
+             * @description Tokens that models may read and write together.
+             */
+            tokens?: number | null;
+            /**
+             * Format: uint64
+             * @description The same call (tool and arguments) repeated more often than this is a runaway.
+             */
+            sameCall?: number | null;
         };
-        /** @description What the planner knew, for people and for the model. It changes nothing that is executed. */
+        /** @description What the planner knew, for people and for models: the executors of `agent` steps are told of it. */
         DocumentContext: {
+            /** @description Results of tools that the planner looked at, by name. */
             toolOutputs?: {
                 [key: string]: unknown;
             } | null;
-            notes?: (string | null) | null;
+            /** @description Notes for people, and for the executors of `agent` steps. */
+            notes?: string | null;
+            /** @description Names of files or other things that belong to the plan. */
             artifacts?: string[] | null;
+            /** @description What is too large to be kept in the document, by its content: `notes`, or `toolOutputs/` and a name. */
             stored?: {
                 [key: string]: unknown;
             } | null;
@@ -1532,37 +2707,80 @@ export interface components {
         };
         /** @description The template a plan was made from. */
         DocumentFromTemplate: {
-            id: string | null;
-            version: number | null;
+            /** @description Id of the template. */
+            id: string;
+            /**
+             * Format: uint32
+             * @description Version of the template.
+             */
+            version: number;
         };
         /** @description A question to a person. */
         DocumentInput: {
-            message?: (string | null) | null;
-            schema: unknown | null;
+            /** @description The question. It may hold `${references}`. */
+            message?: string | null;
+            /** @description JSON Schema of the values asked for. */
+            schema: unknown;
         };
         /** @description Bounds the plan sets for its own runs. */
         DocumentLimits: {
-            maxConcurrency?: (number | null) | null;
+            /**
+             * Format: uint32
+             * @description How many steps may be in flight at once. 4 when absent.
+             */
+            maxConcurrency?: number | null;
             budget?: components["schemas"]["DocumentBudget"] | null;
             onFailure?: (components["schemas"]["DocumentOnFailure"] | null) | null;
-            maxCycles?: (number | null) | null;
-            maxReplans?: (number | null) | null;
+            /**
+             * Format: uint32
+             * @description Most reflections on the same work.
+             */
+            maxCycles?: number | null;
+            /**
+             * Format: uint32
+             * @description Most times the remaining work is planned again.
+             */
+            maxReplans?: number | null;
         };
-        /** @description What happens once a critical step has failed for good. */
+        /**
+         * @description What happens once a critical step has failed for good.
+         * @enum {string}
+         */
         DocumentOnFailure: "stop" | "continue" | "reflect";
         /** @description When a failed attempt is tried again. */
         DocumentRetry: {
+            /**
+             * Format: uint32
+             * @description Attempts after the first one.
+             */
             max?: number | null;
+            /**
+             * Format: double
+             * @description Seconds before the first retry.
+             */
             backoff?: number | null;
+            /**
+             * Format: double
+             * @description Each pause is this many times the one before.
+             */
             factor?: number | null;
+            /**
+             * Format: double
+             * @description Part of the pause that varies, 0 to 1, so that many steps do not retry at once.
+             */
             jitter?: number | null;
+            /** @description Error codes worth a retry. Empty: those the tool calls retryable. */
             on?: string[] | null;
         };
         /** @description One node of the DAG: exactly one action, and how to treat it. */
         DocumentStep: {
-            id?: (string | null) | null;
-            title?: (string | null) | null;
-            tool?: (string | null) | null;
+            /** @description Numbered by position when absent. */
+            id?: string | null;
+            /** @description The step in one line. */
+            title?: string | null;
+            /** @description Calls one tool: `server.tool`, or the bare name when only one server has it. */
+            tool?: string | null;
+            /** @description Arguments of `tool`. Strings may hold `${references}`. */
             args?: {
                 [key: string]: unknown;
             } | null;
@@ -1570,48 +2788,89 @@ export interface components {
             agent?: (components["schemas"]["DocumentAgent"] | null) | null;
             input?: (components["schemas"]["DocumentInput"] | null) | null;
             plan?: (components["schemas"]["DocumentSubPlan"] | null) | null;
+            /** @description Steps that must complete first. References add edges by themselves. */
             dependsOn?: string[] | null;
-            result?: (string | null) | null;
-            when?: (string | null) | null;
+            /** @description Name under which later steps see the value. The step id always works. */
+            result?: string | null;
+            /** @description CEL condition; false skips the step. */
+            when?: string | null;
+            /** @description True: the step stays in the plan and is left out when it runs. */
             skip?: boolean | null;
-            forEach?: unknown | null;
-            maxParallel?: (number | null) | null;
+            /** @description A list, or a reference to one: the step runs once per element. */
+            forEach?: unknown;
+            /**
+             * Format: uint32
+             * @description Elements that may be in flight at once.
+             */
+            maxParallel?: number | null;
             retry?: (components["schemas"]["DocumentRetry"] | null) | null;
-            timeoutSeconds?: (number | null) | null;
+            /**
+             * Format: double
+             * @description Absolute: progress does not extend it.
+             */
+            timeoutSeconds?: number | null;
+            /** @description Nothing is called before a person agreed to this step. */
             approvalRequired?: boolean | null;
+            /** @description CEL predicates over the resolved arguments that the approver agreed to. */
             constraints?: string[] | null;
-            critical?: (boolean | null) | null;
+            /** @description False: its failure blocks only its dependants, the run goes on. True when absent. */
+            critical?: boolean | null;
+            /** @description True: an unavailable tool skips the step instead of stopping the plan. */
             optional?: boolean | null;
-            expect?: (string | null) | null;
+            /** @description CEL over `result` that must hold, else the step failed. */
+            expect?: string | null;
             undo?: (components["schemas"]["DocumentUndo"] | null) | null;
-            capability?: (string | null) | null;
-            capabilityLabel?: (string | null) | null;
+            /** @description Kind of ability the step needs, for policies. */
+            capability?: string | null;
+            /** @description The capability in words, for people. */
+            capabilityLabel?: string | null;
+            /** @description Labels for policies and people. */
             labels?: string[] | null;
         };
         /** @description Another plan or template, with its inputs. */
         DocumentSubPlan: {
-            id: string | null;
+            /** @description Id of the plan or template. */
+            id: string;
+            /** @description Values for its inputs. Strings may hold `${references}`. */
             inputs?: {
                 [key: string]: unknown;
             } | null;
         };
         /** @description A question to a model. */
         DocumentThink: {
-            prompt: string | null;
-            schema?: unknown | null;
-            model?: (string | null) | null;
+            /** @description The text the model is asked. It may hold `${references}`. */
+            prompt: string;
+            /** @description The answer must be JSON of this schema; text when absent. */
+            schema?: unknown;
+            /** @description A configured model; the plan's `executorModel` when absent. */
+            model?: string | null;
         };
         /** @description The call that takes a step back. */
         DocumentUndo: {
-            tool: string | null;
+            /** @description The tool to call. */
+            tool: string;
+            /** @description Arguments of the tool. Strings may hold `${references}`. */
             args?: {
                 [key: string]: unknown;
             } | null;
         };
-        /**
-         * Edit
-         * @description One change to a plan document. A step is named by its id, or by its position counted from 1 if no step has that id.
-         */
+        /** @description With which values. */
+        DryRun: {
+            /** @description Values of variables that the run would be given. */
+            variables?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description A step that waits for another one. */
+        EdgeLine: {
+            /** @description The step that comes first. */
+            from: string;
+            /** @description `declared` in `dependsOn`, a `reference` to its value, or an `expression` that looks at it. */
+            reasons: string[];
+            /** @description The step that waits for it. */
+            to: string;
+        };
+        /** @description One change to a plan document. A step is named by its id, or by its position counted from 1 if no step has that id. */
         Edit: {
             /** @constant */
             op: "set";
@@ -1700,39 +2959,48 @@ export interface components {
             /** @description True: instead of ending with the model's text, the step asks a person what they say to it. */
             converse?: boolean;
         };
-        /** @description A question to a person. */
-        EditInput: {
-            /** @description The question. It may hold `${references}`. */
-            message?: string | null;
-            /** @description JSON Schema of the values asked for. */
-            schema: unknown;
+        EditInput: components["schemas"]["DocumentInput"];
+        /** @description What an edit would come to. Nothing of it is stored. */
+        EditPreview: {
+            /** @description Fields of the plan itself. */
+            fields: components["schemas"]["DiffFieldChange"][];
+            /** @description Steps, those that are there afterwards first, in their order; then those that were removed. */
+            steps: components["schemas"]["DiffStepChange"][];
+            /** @description Safeguards that are gone, hold back less, or are other ones. Only a person may agree to that. */
+            safeguards?: components["schemas"]["DiffSafeguardLoss"][];
+            id: string;
+            from: number;
+            to?: number;
+            /** @description Whether anything that is executed differs. */
+            executable: boolean;
+            /** @description Whether the plan could run with it. */
+            ok: boolean;
+            /** @description What an approval of the plan would cover then; absent unless it could run. */
+            digest?: string;
+            findings: components["schemas"]["Finding"][];
         };
         /** @description When a failed attempt is tried again. */
         EditRetry: {
             /**
              * Format: uint32
              * @description Attempts after the first one.
-             * @default 0
              */
-            max: number;
+            max?: number;
             /**
              * Format: double
              * @description Seconds before the first retry.
-             * @default 1
              */
-            backoff: number;
+            backoff?: number;
             /**
              * Format: double
              * @description Each pause is this many times the one before.
-             * @default 2
              */
-            factor: number;
+            factor?: number;
             /**
              * Format: double
              * @description Part of the pause that varies, 0 to 1, so that many steps do not retry at once.
-             * @default 0
              */
-            jitter: number;
+            jitter?: number;
             /** @description Error codes worth a retry. Empty: those the tool calls retryable. */
             on?: string[];
         };
@@ -1806,15 +3074,7 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description A question to a model. */
-        EditThink: {
-            /** @description The text the model is asked. It may hold `${references}`. */
-            prompt: string;
-            /** @description The answer must be JSON of this schema; text when absent. */
-            schema?: unknown;
-            /** @description A configured model; the plan's `executorModel` when absent. */
-            model?: string | null;
-        };
+        EditThink: components["schemas"]["DocumentThink"];
         /** @description The call that takes a step back. */
         EditUndo: {
             /** @description The tool to call. */
@@ -1824,50 +3084,132 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** @description What a step does to the world. */
+        Effect: {
+            /** @description `unknown`, `destroys`, `changes`, `sends`, `reads` or `nothing`. */
+            kind: string;
+            /** @description What happens, in words without a subject. */
+            words: string;
+        };
         /**
-         * @description Changes in their order.
-         * @example {
-         *       "edits": [
-         *         {
-         *           "op": "set",
-         *           "path": "title",
-         *           "value": "A better title"
-         *         }
-         *       ]
-         *     }
+         * @description What may be done with a call whose outcome is unknown: called again, called again with the same key, or not.
+         * @enum {string}
          */
-        Edits: {
-            edits: components["schemas"]["Edit"][];
+        EffectClass: "safe" | "keyed" | "unsafe";
+        /** @description The journal of the plan is damaged, and nothing more can be told. */
+        ErrorEvent: {
+            /** @constant */
+            event: "error";
+            planId: string;
+            summary: string;
         };
         ErrorWire: {
             code: string;
             message: string;
         };
+        /** @description Something that happened to a plan. `event` says what. */
+        Event: components["schemas"]["PlanCreatedEvent"] | components["schemas"]["PlanProposedEvent"] | components["schemas"]["PlanEditedEvent"] | components["schemas"]["PlanApprovedEvent"] | components["schemas"]["PlanRejectedEvent"] | components["schemas"]["PlanChangesRequestedEvent"] | components["schemas"]["PlanExpiredEvent"] | components["schemas"]["PlanApprovalExpiredEvent"] | components["schemas"]["PlanApprovalRevokedEvent"] | components["schemas"]["PlanArchivedEvent"] | components["schemas"]["PlanUnarchivedEvent"] | components["schemas"]["PlanCommentedEvent"] | components["schemas"]["PlanCommentResolvedEvent"] | components["schemas"]["PlanCommentReopenedEvent"] | components["schemas"]["PlanDeletedEvent"] | components["schemas"]["PlanStepEvent"] | components["schemas"]["RunStartedEvent"] | components["schemas"]["RunQueuedEvent"] | components["schemas"]["RunPausedEvent"] | components["schemas"]["RunResumedEvent"] | components["schemas"]["RunStalledEvent"] | components["schemas"]["RunCancellingEvent"] | components["schemas"]["RunUndoingEvent"] | components["schemas"]["RunCompletedEvent"] | components["schemas"]["RunFailedEvent"] | components["schemas"]["RunCancelledEvent"] | components["schemas"]["PlanReflectedEvent"] | components["schemas"]["PlanAdjustedEvent"];
         /** @description Events as one answer. */
         EventList: {
             /** @description Oldest first. */
-            events: Record<string, never>[];
+            events: (components["schemas"]["Event"] | components["schemas"]["CloudEvent"])[];
             /** @description Ask for what comes after this to go on; absent when this is all there is. */
             next?: string | null;
         };
+        /** @description What a step came to, in short. */
+        EventResult: {
+            /** @description Of the whole value as JSON. */
+            bytes: number;
+            /** @description How it begins. Absent when the value is kept outside the journal. */
+            preview?: string;
+        };
+        /** @description A step as events show it. */
+        EventStep: {
+            id: string;
+            /** @description What the author calls it, else what it does. */
+            action: string;
+            tool: string;
+            state: components["schemas"]["StepStatus"];
+            capability: string | null;
+            capabilityLabel: string | null;
+            labels: string[];
+            timeoutSeconds: number | null;
+            approvalRequired: boolean;
+        };
+        /**
+         * @description What is asked about: a stored plan or a document, and the policy of the service or another one.
+         * @example {
+         *       "id": "deploy",
+         *       "policy": {
+         *         "rules": [
+         *           {
+         *             "tool": "shell.*",
+         *             "then": "deny"
+         *           }
+         *         ]
+         *       }
+         *     }
+         */
+        ExplainPolicy: {
+            /** @description A plan that is not stored. */
+            document?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description A stored plan. */
+            id?: string | null;
+            /** @description What would hold for arguments that are only known later, by step: `any`, `ask` or a CEL predicate. */
+            late?: {
+                [key: string]: string;
+            };
+            /** @description What if this were the policy: `[policy]` of planwright.toml, as JSON. */
+            policy?: {
+                [key: string]: unknown;
+            } | null;
+            variables?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description What a model looked at before it wrote a plan. */
+        ExploredLine: {
+            /**
+             * Format: int32
+             * @description How many calls were made.
+             */
+            calls: number;
+            /** @description The plan whose journal has the calls. */
+            session: string;
+        };
+        /** @description What is to be said about a CEL expression. */
+        ExpressionResult: {
+            /** @description Why it cannot be read or decided. */
+            error?: string | null;
+            /** @description What it comes to with the values that were given. */
+            holds?: boolean | null;
+            /** @description The names that it takes from outside. */
+            names: string[];
+            /** @description Whether it can be read, and, where values were given, decided. */
+            ok: boolean;
+        };
         /** @description Which run is given up, and why. */
         FailRun: {
-            /** @default  */
-            reason: string;
-            /** @default null */
-            run: string | null;
+            reason?: string;
+            run?: string | null;
         };
         /** @description One thing that is wrong with a plan, where it is and what may help. */
         Finding: {
-            code: string;
+            code: components["schemas"]["FindingCode"];
             message: string;
             /** @description JSON pointer into the canonical document. */
             pointer: string;
-            /** @description `error` or `warning`. */
-            severity: string;
+            severity: components["schemas"]["Severity"];
             step?: string | null;
             suggestion?: string | null;
         };
+        /**
+         * @description The kind of a finding; docs/errors has a page for each.
+         * @enum {string}
+         */
+        FindingCode: "E0100" | "E0101" | "E0102" | "E0103" | "E0104" | "E0105" | "E0106" | "E0107" | "E0108" | "E0109" | "E0110" | "E0111" | "E0112" | "E0113" | "E0114" | "E0120" | "E0121" | "E0122" | "E0123" | "E0124" | "E0125" | "E0126" | "E0127" | "E0128" | "E0130" | "E0140" | "E0141" | "E0142" | "E0143" | "W0150" | "W0151" | "W0152" | "W0153" | "W0154" | "W0155" | "W0156" | "W0157" | "W0158" | "W0159" | "W0160" | "W0161";
         /** @description Which steps run again. */
         ForkRun: {
             /** @description The first steps that run again, with everything after them. */
@@ -1878,7 +3220,59 @@ export interface components {
             };
             /** @description The run whose results are reused; the latest one when absent. */
             run?: string | null;
-            variables?: Record<string, never>;
+            variables?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description How much waits for people. */
+        InboxCount: {
+            /**
+             * Format: int64
+             * @description Questions.
+             */
+            inputs: number;
+            /** @description Another text whenever something else waits. */
+            mark: string;
+            /**
+             * Format: int64
+             * @description Calls whose outcome is unknown.
+             */
+            outcomes: number;
+            /**
+             * Format: int64
+             * @description Plans to approve.
+             */
+            plans: number;
+            /**
+             * Format: int64
+             * @description Steps to approve.
+             */
+            steps: number;
+            /** Format: int64 */
+            total: number;
+        };
+        InvitationAnswer: {
+            /** @description What signs in once. A link to the page with `#sign-in=` and this code does it. */
+            code: string;
+            /** Format: date-time */
+            expiresAt: string;
+        };
+        /**
+         * @example {
+         *       "name": "Bob",
+         *       "role": "approver"
+         *     }
+         */
+        InvitationRequest: {
+            /**
+             * Format: int32
+             * @description How long the link is good; 24 hours unless it is said, at most 720.
+             */
+            expiresInHours?: number | null;
+            /** @description The name under which the person appears in the journal. */
+            name: string;
+            /** @description The most they may do. */
+            role: components["schemas"]["Role"];
         };
         /** @description What a step that runs once per element came to for one of them. */
         ItemResult: {
@@ -1890,38 +3284,23 @@ export interface components {
             /** Format: int32 */
             index: number;
             largeValue?: components["schemas"]["LargeValue"] | null;
-            status: string;
+            status: components["schemas"]["StepStatus"];
             value?: unknown;
         };
-        /**
-         * @description RFC 6902: operations in their order, all or none.
-         * @example [
-         *       {
-         *         "op": "replace",
-         *         "path": "/title",
-         *         "value": "A better title"
-         *       }
-         *     ]
-         */
-        JsonPatch: ({
-            /** @enum {unknown} */
-            op: "add" | "replace" | "test";
-            path: string;
-            from?: string;
-            value: unknown;
-        } | {
-            /** @enum {unknown} */
-            op: "remove";
-            path: string;
-            from?: string;
-            value?: unknown;
-        } | {
-            /** @enum {unknown} */
-            op: "move" | "copy";
-            path: string;
-            from: string;
-            value?: unknown;
-        })[];
+        /** @description One journal. */
+        JournalVerification: {
+            /**
+             * Format: int64
+             * @description Entries whose chain of hashes is whole.
+             */
+            entries: number;
+            /** @description The hash of the last one: whoever kept it can tell that nothing was taken away since. */
+            hash: string;
+            /** @description What is wrong with it. */
+            problem?: string | null;
+            /** @description `plan/…` or `run/…`. */
+            stream: string;
+        };
         /** @description A step that stays. */
         KeptStep: {
             reason: string;
@@ -1946,6 +3325,8 @@ export interface components {
              * @description The length of its JSON.
              */
             bytes: number;
+            /** @description Its name at `…/runs/{run}/artifacts/{digest}`, if it is kept beside the journal. */
+            digest?: string | null;
             /** @description Where all of it is. */
             href: string;
             /** @description How its JSON begins; absent if many values are large. */
@@ -1959,12 +3340,53 @@ export interface components {
             runs: number;
         };
         /**
+         * @description Where a plan in a list stands; `unreadable` if its journal cannot be read.
+         * @enum {string}
+         */
+        ListedPlanStatus: "draft" | "proposed" | "approved" | "rejected" | "needs_review" | "changes_requested" | "expired" | "executing" | "waiting" | "paused" | "stalled" | "completed" | "completed_with_failures" | "failed" | "cancelled" | "archived" | "deleted" | "unreadable";
+        /**
          * @description RFC 7396: what is named is replaced, null removes.
          * @example {
          *       "title": "A better title"
          *     }
          */
-        MergePatch: Record<string, never>;
+        MergePatch: {
+            /**
+             * Format: double
+             * @description Seconds the planner expects the plan to take.
+             */
+            estimatedDuration?: number | null;
+            /** @description What the plan does, in a line. */
+            title?: string | null;
+            /** @description Why it is done. For a goal alone a model writes the plan; without a model it is a draft without steps. */
+            goal?: string;
+            /** @description JSON Schema of the parameters. A plan with inputs is a template. */
+            inputs?: unknown;
+            /** @description Initial values, seen by every step as `${name}`. */
+            variables?: {
+                [key: string]: unknown;
+            } | null;
+            steps?: components["schemas"]["NewStep"][] | null;
+            /**
+             * @description The value of the plan, by name: texts and structures with references, as in arguments. Without
+             *     it, the value of a sub-plan is the results of all its steps.
+             */
+            outputs?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The tools, servers and patterns (`odoo.*`) this plan may use. Derived from the steps when absent. */
+            toolsRequired?: string[] | null;
+            /** @description Statements that hold when the plan has reached its goal. */
+            successCriteria?: string[] | null;
+            context?: (components["schemas"]["DocumentContext"] | null) | string;
+            /** @description Risks that the author sees. */
+            risks?: string[] | null;
+            limits?: components["schemas"]["DocumentLimits"] | null;
+            /** @description The model that wrote the plan. */
+            plannerModel?: string | null;
+            /** @description The model for `think` and `agent` steps that name none. */
+            executorModel?: string | null;
+        };
         /** @description What one model was asked, and what that cost. */
         ModelCostLine: {
             /** Format: int64 */
@@ -1985,59 +3407,159 @@ export interface components {
              */
             unpriced: number;
         };
-        /**
-         * @description A plan, or a bare list of steps. Other common spellings of its keys are understood too.
-         * @example {
-         *       "goal": "Ship the next milestone"
-         *     }
-         */
-        NewPlan: ({
-            id?: (string | null) | null;
-            title?: (string | null) | null;
+        /** @description A whole plan. */
+        NewDocument: {
+            /** @description Minted as `plan-` and eight characters when absent. */
+            id?: string | null;
+            /** @description What the plan does, in a line. */
+            title?: string | null;
             /** @description Why it is done. For a goal alone a model writes the plan; without a model it is a draft without steps. */
             goal?: string;
-            inputs?: unknown | null;
+            /** @description JSON Schema of the parameters. A plan with inputs is a template. */
+            inputs?: unknown;
+            /** @description Initial values, seen by every step as `${name}`. */
+            variables?: {
+                [key: string]: unknown;
+            } | null;
+            steps: components["schemas"]["NewStep"][] | null;
+            /**
+             * @description The value of the plan, by name: texts and structures with references, as in arguments. Without
+             *     it, the value of a sub-plan is the results of all its steps.
+             */
+            outputs?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The tools, servers and patterns (`odoo.*`) this plan may use. Derived from the steps when absent. */
+            toolsRequired?: string[] | null;
+            /** @description Statements that hold when the plan has reached its goal. */
+            successCriteria?: string[] | null;
+            context?: (components["schemas"]["DocumentContext"] | null) | string;
+            /** @description Risks that the author sees. */
+            risks?: string[] | null;
+            limits?: components["schemas"]["DocumentLimits"] | null;
+            /** @description The model that wrote the plan. */
+            plannerModel?: string | null;
+            /** @description The model for `think` and `agent` steps that name none. */
+            executorModel?: string | null;
+            /**
+             * Format: double
+             * @description Seconds the planner expects the plan to take.
+             */
+            estimatedDuration?: number | null;
+        };
+        /** @description What is to be done, with or without steps. */
+        NewGoal: {
+            /** @description Minted as `plan-` and eight characters when absent. */
+            id?: string | null;
+            /** @description What the plan does, in a line. */
+            title?: string | null;
+            /** @description Why it is done. For a goal alone a model writes the plan; without a model it is a draft without steps. */
+            goal: string;
+            /** @description JSON Schema of the parameters. A plan with inputs is a template. */
+            inputs?: unknown;
+            /** @description Initial values, seen by every step as `${name}`. */
             variables?: {
                 [key: string]: unknown;
             } | null;
             steps?: components["schemas"]["NewStep"][] | null;
+            /**
+             * @description The value of the plan, by name: texts and structures with references, as in arguments. Without
+             *     it, the value of a sub-plan is the results of all its steps.
+             */
+            outputs?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The tools, servers and patterns (`odoo.*`) this plan may use. Derived from the steps when absent. */
             toolsRequired?: string[] | null;
+            /** @description Statements that hold when the plan has reached its goal. */
             successCriteria?: string[] | null;
             context?: (components["schemas"]["DocumentContext"] | null) | string;
+            /** @description Risks that the author sees. */
             risks?: string[] | null;
             limits?: components["schemas"]["DocumentLimits"] | null;
-            plannerModel?: (string | null) | null;
-            executorModel?: (string | null) | null;
-            estimatedDuration?: (number | null) | null;
-        } | unknown | unknown) | components["schemas"]["NewStep"][];
+            /** @description The model that wrote the plan. */
+            plannerModel?: string | null;
+            /** @description The model for `think` and `agent` steps that name none. */
+            executorModel?: string | null;
+            /**
+             * Format: double
+             * @description Seconds the planner expects the plan to take.
+             */
+            estimatedDuration?: number | null;
+        };
+        /**
+         * @description What a device said when it made a passkey. All bytes are in the URL-safe form of Base64.
+         * @example {
+         *       "label": "My phone",
+         *       "clientData": "eyJ0…",
+         *       "attestation": "o2Nm…"
+         *     }
+         */
+        NewPasskey: {
+            /** @description `response.attestationObject`. */
+            attestation: string;
+            /** @description `response.clientDataJSON`. */
+            clientData: string;
+            /** @description What its owner calls it. */
+            label: string;
+        };
+        /**
+         * @description A goal, a plan, or a bare list of steps. Other common spellings of its keys are understood too.
+         * @example {
+         *       "goal": "Ship the next milestone"
+         *     }
+         */
+        NewPlan: components["schemas"]["NewGoal"] | components["schemas"]["NewDocument"] | components["schemas"]["NewStep"][];
         /** @description A step as it may be written: short forms are understood. */
         NewStep: {
-            id?: ((string | null) | null) | number;
-            title?: (string | null) | null;
-            tool?: (string | null) | null;
+            id?: (string | null) | number;
+            /** @description The step in one line. */
+            title?: string | null;
+            /** @description Calls one tool: `server.tool`, or the bare name when only one server has it. */
+            tool?: string | null;
+            /** @description Arguments of `tool`. Strings may hold `${references}`. */
             args?: {
                 [key: string]: unknown;
             } | null;
             think?: ((components["schemas"]["DocumentThink"] | null) | null) | string;
             agent?: ((components["schemas"]["DocumentAgent"] | null) | null) | string;
-            input?: ((components["schemas"]["DocumentInput"] | null) | null) | Record<string, never>;
+            input?: ((components["schemas"]["DocumentInput"] | null) | null) | {
+                [key: string]: unknown;
+            };
             plan?: ((components["schemas"]["DocumentSubPlan"] | null) | null) | string;
             dependsOn?: ((string[] | null) | (string | number)[]) | (string | number);
-            result?: ((string | null) | null) | Record<string, never>;
-            when?: (string | null) | null;
+            result?: (string | null) | {
+                [key: string]: unknown;
+            };
+            /** @description CEL condition; false skips the step. */
+            when?: string | null;
+            /** @description True: the step stays in the plan and is left out when it runs. */
             skip?: boolean | null;
-            forEach?: unknown | null;
-            maxParallel?: (number | null) | null;
+            /** @description A list, or a reference to one: the step runs once per element. */
+            forEach?: unknown;
+            /**
+             * Format: uint32
+             * @description Elements that may be in flight at once.
+             */
+            maxParallel?: number | null;
             retry?: ((components["schemas"]["DocumentRetry"] | null) | null) | number;
-            timeoutSeconds?: ((number | null) | null) | string;
+            timeoutSeconds?: (number | null) | string;
+            /** @description Nothing is called before a person agreed to this step. */
             approvalRequired?: boolean | null;
+            /** @description CEL predicates over the resolved arguments that the approver agreed to. */
             constraints?: string[] | null;
-            critical?: (boolean | null) | null;
+            /** @description False: its failure blocks only its dependants, the run goes on. True when absent. */
+            critical?: boolean | null;
+            /** @description True: an unavailable tool skips the step instead of stopping the plan. */
             optional?: boolean | null;
-            expect?: (string | null) | null;
+            /** @description CEL over `result` that must hold, else the step failed. */
+            expect?: string | null;
             undo?: (components["schemas"]["DocumentUndo"] | null) | null;
-            capability?: (string | null) | null;
-            capabilityLabel?: (string | null) | null;
+            /** @description Kind of ability the step needs, for policies. */
+            capability?: string | null;
+            /** @description The capability in words, for people. */
+            capabilityLabel?: string | null;
+            /** @description Labels for policies and people. */
             labels?: string[] | null;
         };
         /**
@@ -2046,10 +3568,100 @@ export interface components {
          */
         No: "reject";
         NoticedRule: {
-            mode: string;
+            mode: components["schemas"]["RuleMode"];
             reason?: string | null;
             rule: string;
-            verdict: string;
+            verdict: components["schemas"]["Verdict"];
+        };
+        /** @description A yes or no to exactly what was shown. */
+        OneDecision: {
+            decision: components["schemas"]["YesOrNo"];
+            /** @description What was shown. */
+            digest: string;
+            planId: string;
+            /** @description Why not. */
+            reason?: string;
+            /** @description The run of the step; the latest one when absent. */
+            runId?: string | null;
+            /** @description A step of a run of the plan; the plan itself when absent. */
+            step?: string | null;
+        };
+        /** @description A secret, by its name. */
+        OperatorSecret: {
+            /** @description Whether it can be used now. */
+            available: boolean;
+            name: string;
+            problem?: string | null;
+            /** @description Where it is kept. */
+            source: string;
+            /** @description The tools that may have it; absent if every tool may. */
+            tools?: string[] | null;
+        };
+        /** @description A server. */
+        OperatorServer: {
+            /** @description What it calls itself. Untrusted text. */
+            callsItself?: string | null;
+            /** @description How it is started or reached. */
+            launch: string;
+            /** @description The end of what it wrote to its standard error before it failed. Untrusted text. */
+            log?: string | null;
+            name: string;
+            /** @description Why it cannot be used. */
+            problem?: string | null;
+            /** @description The file that names it. */
+            source: string;
+            state: components["schemas"]["OperatorServerState"];
+            /** @description How many of its tools can be called, if it is connected. */
+            tools?: number | null;
+            trusted: boolean;
+        };
+        /**
+         * @description Where the connection to a server stands.
+         * @enum {string}
+         */
+        OperatorServerState: "not_ready" | "idle" | "connected" | "failed";
+        /** @description How the service is set up, for those who administer it. */
+        OperatorSettings: {
+            /** @description `[policy]` and `[roles]` as they are in force, as TOML. */
+            policy: string;
+            secrets: components["schemas"]["OperatorSecret"][];
+            /** @description The servers that files name, in the order of their names. */
+            servers: components["schemas"]["OperatorServer"][];
+            webhooks: components["schemas"]["OperatorWebhook"][];
+        };
+        /** @description An endpoint that is told what happens. */
+        OperatorWebhook: {
+            /**
+             * Format: int64
+             * @description Notices that were given up.
+             */
+            dead: number;
+            /** @description Why it is told nothing any more. */
+            disabled?: string | null;
+            /** @description What it is told; everything if it is empty. */
+            events: string[];
+            lastError?: string | null;
+            name: string;
+            /** @description Without its query, which may hold a key. */
+            url: string;
+            /**
+             * Format: int64
+             * @description Notices that are still to be sent.
+             */
+            waiting: number;
+        };
+        /**
+         * @description What the plan is for, and how it is written.
+         * @example {
+         *       "goal": "Ship the next milestone"
+         *     }
+         */
+        OrderPlan: {
+            /** @description Keep it as a draft instead of putting it forward. */
+            draft?: boolean;
+            goal: string;
+            /** @description A configured model by name; the planner's own when absent. */
+            model?: string | null;
         };
         /**
          * @description What became of the call.
@@ -2058,108 +3670,423 @@ export interface components {
         OutcomeWord: "happened" | "did_not_happen" | "run_again";
         /** @description One page of a list. `nextCursor` leads to the next one; without it there is none. */
         Page_PlanLine: {
-            items: {
-                createdAt: string;
-                /**
-                 * @description Why the plan cannot be read. What else is known of it comes from its cached status, if there
-                 *     is one, and its status is `unreadable`.
-                 */
-                damage?: string | null;
-                id: string;
-                status: string;
-                steps: number;
-                title: string;
-                updatedAt: string;
-                /** Format: int32 */
-                version: number;
-            }[];
+            items: components["schemas"]["PlanLine"][];
             nextCursor?: string | null;
+            /** @description How many there are in all, where that is known. */
+            total?: number | null;
+        };
+        /** @description One page of a list. `nextCursor` leads to the next one; without it there is none. */
+        Page_TemplateLine: {
+            items: components["schemas"]["TemplateLine"][];
+            nextCursor?: string | null;
+            /** @description How many there are in all, where that is known. */
+            total?: number | null;
         };
         /** @description One page of a list. `nextCursor` leads to the next one; without it there is none. */
         Page_Waiting: {
-            items: {
-                briefing?: components["schemas"]["Briefing"] | null;
-                call?: components["schemas"]["AskedCallWire"] | null;
-                /** @description What a decision has to name: of the plan, of the run, or of the concrete call. */
-                digest: string;
-                /** @description Until when it can be decided. */
-                expiresAt?: string | null;
-                /** @description `plan`, `step`, `input` or `outcome`. */
-                kind: string;
-                largeBriefing?: components["schemas"]["LargeBriefing"] | null;
-                planId: string;
-                proposedBy?: components["schemas"]["Principal"] | null;
-                /** @description What is asked, each with the schema of its answer. */
-                questions?: Record<string, never>[];
-                /** @description Why the outcome is unknown. */
-                reason?: string | null;
-                runId?: string | null;
-                /** @description Since when it waits. */
-                since: string;
-                step?: string | null;
-                title: string;
-                /** Format: int32 */
-                version: number;
-                written?: components["schemas"]["WrittenCall"] | null;
-            }[];
+            items: components["schemas"]["Waiting"][];
             nextCursor?: string | null;
+            /** @description How many there are in all, where that is known. */
+            total?: number | null;
+        };
+        /** @description One passkey of a person. */
+        PasskeyLine: {
+            /** Format: date-time */
+            createdAt: string;
+            /** @description What the device knows it by. */
+            id: string;
+            /** @description What its owner calls it. */
+            label: string;
+            /**
+             * Format: date-time
+             * @description When it was used last.
+             */
+            usedAt?: string | null;
+        };
+        PasskeyList: {
+            /** @description Until when the session of this request counts as confirmed, if it was. */
+            confirmedUntil?: string | null;
+            passkeys: components["schemas"]["PasskeyLine"][];
         };
         /**
-         * Document
-         * @description The plan's document, and where it stands.
+         * @description What a device said when a passkey was used. All bytes are in the URL-safe form of Base64.
+         * @example {
+         *       "id": "kX2b…",
+         *       "clientData": "eyJ0…",
+         *       "authenticatorData": "SZYN…",
+         *       "signature": "MEUC…"
+         *     }
          */
+        PasskeyUse: {
+            /** @description `response.authenticatorData`. */
+            authenticatorData: string;
+            /** @description `response.clientDataJSON`. */
+            clientData: string;
+            /** @description The passkey. */
+            id: string;
+            /** @description `response.signature`. */
+            signature: string;
+        };
+        /** @description The plan's document, and where it stands. */
         Plan: {
-            id: (string | null) | null;
-            title?: (string | null) | null;
-            goal?: (string | null) | null;
-            inputs?: unknown | null;
+            /** @description Minted as `plan-` and eight characters when absent. */
+            id: string | null;
+            /** @description What the plan does, in a line. */
+            title?: string | null;
+            /** @description Why it is done. */
+            goal?: string | null;
+            /** @description JSON Schema of the parameters. A plan with inputs is a template. */
+            inputs?: unknown;
+            /** @description Initial values, seen by every step as `${name}`. */
             variables?: {
                 [key: string]: unknown;
             } | null;
+            /** @description The steps, in the order they are written. */
             steps?: components["schemas"]["DocumentStep"][] | null;
+            /**
+             * @description The value of the plan, by name: texts and structures with references, as in arguments. Without
+             *     it, the value of a sub-plan is the results of all its steps.
+             */
+            outputs?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The tools, servers and patterns (`odoo.*`) this plan may use. Derived from the steps when absent. */
             toolsRequired?: string[] | null;
+            /** @description Statements that hold when the plan has reached its goal. */
             successCriteria?: string[] | null;
             context?: components["schemas"]["DocumentContext"] | null;
+            /** @description Risks that the author sees. */
             risks?: string[] | null;
             limits?: components["schemas"]["DocumentLimits"] | null;
-            plannerModel?: (string | null) | null;
-            executorModel?: (string | null) | null;
-            estimatedDuration?: (number | null) | null;
-            /** @description As `proposed` or `executing`. */
-            status: string;
+            /** @description The model that wrote the plan. */
+            plannerModel?: string | null;
+            /** @description The model for `think` and `agent` steps that name none. */
+            executorModel?: string | null;
+            /**
+             * Format: double
+             * @description Seconds the planner expects the plan to take.
+             */
+            estimatedDuration?: number | null;
+            status: components["schemas"]["PlanStatus"];
             version: number;
             /** @description What an approval of it covers. */
             digest: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            updatedAt: string;
+            createdBy: components["schemas"]["Principal"];
+            proposedBy: components["schemas"]["Principal"];
+            graph: components["schemas"]["PlanGraph"];
+            facts: components["schemas"]["StepFacts"][];
+            risk: components["schemas"]["Risk"];
+            /** @description How long a run of it should take, without waiting for people, if anything is known about its tools. */
+            predictedMs?: number;
+            /** @description What models should be paid for in a run of it, in dollars, if such steps are known to have cost anything. */
+            predictedCostUsd?: number;
+            approval: components["schemas"]["ApprovalStanding"];
             runs: components["schemas"]["RunLine"][];
+            findings: components["schemas"]["Finding"][];
             policy: components["schemas"]["StepVerdict"][];
             approvals: components["schemas"]["ApprovalLine"][];
             comments: components["schemas"]["ThreadLine"][];
             leftOut?: components["schemas"]["LeftOut"];
-            /** @description What changed since it was last agreed to, if an edit voided that. */
-            changes?: Record<string, never>;
+            changes?: components["schemas"]["ChangesSince"];
             /** @description What version `since` had and this one lacks, in `losses`: only a person may agree to that. */
             lostSafeguards?: {
                 since: number;
-                losses: Record<string, never>[];
+                losses: components["schemas"]["DiffSafeguardLoss"][];
             };
             planning?: components["schemas"]["PlanningLine"];
             models?: components["schemas"]["ModelCostLine"][];
+        };
+        PlanAdjustedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.adjusted";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId: string;
+            version: number;
+            /** @description The name that earlier systems have for it, if they have one. */
+            alias?: string;
+        };
+        PlanApprovalExpiredEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.approval_expired";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            version: number;
+            digest: string;
+        };
+        PlanApprovalRevokedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.approval_revoked";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            version: number;
+            by: components["schemas"]["Principal"];
+            reason?: string;
+        };
+        PlanApprovedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.approved";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            version: number;
+            digest: string;
+            by: components["schemas"]["Principal"];
+        };
+        PlanArchivedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.archived";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            by: components["schemas"]["Principal"];
+        };
+        PlanChangesRequestedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.changes_requested";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            version: number;
+            by: components["schemas"]["Principal"];
+            reason: string;
+        };
+        PlanCommentReopenedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.comment_reopened";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            by: components["schemas"]["Principal"];
+        };
+        PlanCommentResolvedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.comment_resolved";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            by: components["schemas"]["Principal"];
+        };
+        PlanCommentedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.commented";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            version: number;
+            by: components["schemas"]["Principal"];
+            reason: string;
+        };
+        PlanCreatedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.created";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            version: number;
+            digest: string;
+            by: components["schemas"]["Principal"];
+            reason?: string;
         };
         /** @description Where a plan stands after a decision about it. */
         PlanDecided: {
             /** @description How many people have agreed to this digest. */
             approvals: number;
             digest: string;
+            /** @description What is wrong with the plan, errors first. A plan with errors cannot be approved. */
+            findings: components["schemas"]["Finding"][];
             id: string;
             /** @description How many have to. */
             required: number;
-            status: string;
+            status: components["schemas"]["PlanStatus"];
             traceId: string;
             /** Format: int32 */
             version: number;
         };
+        PlanDeletedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.deleted";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            by: components["schemas"]["Principal"];
+        };
+        /** @description Everything that differs between two documents. */
+        PlanDiff: {
+            /** @description Fields of the plan itself. */
+            fields: components["schemas"]["DiffFieldChange"][];
+            /** @description Steps, those that are there afterwards first, in their order; then those that were removed. */
+            steps: components["schemas"]["DiffStepChange"][];
+            /** @description Safeguards that are gone, hold back less, or are other ones. Only a person may agree to that. */
+            safeguards?: components["schemas"]["DiffSafeguardLoss"][];
+        };
+        PlanEditedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.edited";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            version: number;
+            digest: string;
+            by: components["schemas"]["Principal"];
+            reason?: string;
+        };
+        /**
+         * @description Changes in their order.
+         * @example {
+         *       "edits": [
+         *         {
+         *           "op": "set",
+         *           "path": "title",
+         *           "value": "A better title"
+         *         }
+         *       ]
+         *     }
+         */
+        PlanEdits: {
+            edits: components["schemas"]["Edit"][];
+            /** @description Why the plan is changed. */
+            reason?: string | null;
+        };
+        PlanExpiredEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.expired";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            version: number;
+        };
+        /** @description Which steps wait for which, and what follows from it. */
+        PlanGraph: {
+            /** @description The longest chain of steps. */
+            criticalPath: string[];
+            edges: components["schemas"]["EdgeLine"][];
+            /**
+             * @description Steps grouped by the longest chain before them. A step begins when all it waits for has ended, and not when
+             *     the level before it has.
+             */
+            levels: string[][];
+        };
         /** @description One plan in `list --json`. */
         PlanLine: {
+            /**
+             * Format: date-time
+             * @description When anything last happened, in its runs too. In lists that are searched or ordered by it.
+             */
+            activeAt?: string | null;
+            author?: components["schemas"]["Principal"] | null;
+            /** Format: date-time */
             createdAt: string;
             /**
              * @description Why the plan cannot be read. What else is known of it comes from its cached status, if there
@@ -2167,12 +4094,175 @@ export interface components {
              */
             damage?: string | null;
             id: string;
-            status: string;
+            progress?: components["schemas"]["RunProgress"] | null;
+            status: components["schemas"]["ListedPlanStatus"];
             steps: number;
             title: string;
+            /** Format: date-time */
             updatedAt: string;
             /** Format: int32 */
             version: number;
+        };
+        /** @description A line that a server logged during a call. It has no number and is never kept. */
+        PlanLogEvent: {
+            /** @constant */
+            event: "plan.log";
+            traceId: string;
+            planId: string;
+            runId: string;
+            step: {
+                id: string;
+            };
+            /** @enum {string} */
+            level: "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
+            /** @description The part of the server that wrote it. */
+            logger: string | null;
+            message: string;
+        };
+        /** @description How far a call is, as its tool says. It has no number and is never kept. */
+        PlanProgressEvent: {
+            /** @constant */
+            event: "plan.progress";
+            traceId: string;
+            planId: string;
+            runId: string;
+            step: {
+                id: string;
+            };
+            done: number;
+            total: number | null;
+            /** @description From 0 to 100, if the tool knows all of its work. */
+            percent: number | null;
+            message: string | null;
+        };
+        PlanProposedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.proposed";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            version: number;
+            by: components["schemas"]["Principal"];
+            digest?: string;
+            reason?: string;
+        };
+        PlanReflectedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.reflected";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId: string;
+            reason: string;
+            /** @description The name that earlier systems have for it, if they have one. */
+            alias?: string;
+        };
+        PlanRejectedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.rejected";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            version: number;
+            by: components["schemas"]["Principal"];
+            reason: string;
+        };
+        /**
+         * @description Where a plan stands.
+         * @enum {string}
+         */
+        PlanStatus: "draft" | "proposed" | "approved" | "rejected" | "needs_review" | "changes_requested" | "expired" | "executing" | "waiting" | "paused" | "stalled" | "completed" | "completed_with_failures" | "failed" | "cancelled" | "archived" | "deleted";
+        PlanStepEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.step";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            step: components["schemas"]["EventStep"];
+            runId?: string;
+            /** @description The attempt of the step, counted from 1. */
+            attempt?: number;
+            result?: components["schemas"]["EventResult"];
+            error?: components["schemas"]["ErrorWire"];
+            by?: components["schemas"]["Principal"];
+            reason?: string;
+            digest?: string;
+            /** @description The name that earlier systems have for it, if they have one. */
+            alias?: string;
+        };
+        PlanUnarchivedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "plan.unarchived";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            by: components["schemas"]["Principal"];
+        };
+        /** @description Whether the journals of a plan are as they were written. */
+        PlanVerification: {
+            journals: components["schemas"]["JournalVerification"][];
+            ok: boolean;
+        };
+        /** @description One version of a plan, with its content. */
+        PlanVersion: components["schemas"]["VersionLine"] & {
+            document: components["schemas"]["Document"];
+        };
+        /** @description A plan that is being written in the background. */
+        PlanningJob: {
+            /** Format: date-time */
+            createdAt: string;
+            goal: string;
+            id: string;
+            /** @description The plan, once it is written. */
+            planId?: string | null;
+            /** @description Why there is none. */
+            problem?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What happened so far, the first thing first. */
+            progress: components["schemas"]["PlanningStep"][];
+            /** @description `running`, `done`, `failed` or `cancelled`. */
+            status: string;
         };
         /** @description How a version of a plan was written. */
         PlanningLine: {
@@ -2181,6 +4271,7 @@ export interface components {
              * @description Absent where no price is known.
              */
             costUsd?: number | null;
+            explored?: components["schemas"]["ExploredLine"] | null;
             /** @description No model wrote it: it is for a person to finish. */
             fallback: boolean;
             /** Format: int64 */
@@ -2194,6 +4285,46 @@ export interface components {
              * @description How often it was asked.
              */
             rounds: number;
+        };
+        /** @description Something that happened while a plan is written. */
+        PlanningStep: {
+            /** @description What is wrong with the answer, one line each. */
+            faults?: string[];
+            /**
+             * Format: int64
+             * @description Bytes of the answer that came so far.
+             */
+            heardBytes?: number | null;
+            /** Format: int64 */
+            inputTokens?: number | null;
+            /** @description `asked`, `looked`, `answered` or `sent_back`. */
+            kind: string;
+            model?: string | null;
+            /** Format: int32 */
+            of?: number | null;
+            /** Format: int64 */
+            outputTokens?: number | null;
+            /** Format: int32 */
+            round?: number | null;
+            /** @description The tool with which it looked around. */
+            tool?: string | null;
+        };
+        /** @description Whether a policy can be used. */
+        PolicyCheck: {
+            /** @description Every mistake in it. */
+            error?: string | null;
+            policyVersion?: string | null;
+            rules: number;
+            valid: boolean;
+        };
+        /** @description What `policy explain --json` prints and `POST /policy/explain` answers. */
+        PolicyExplanation: {
+            digest: string;
+            planId: string;
+            /** @description Part of every digest. */
+            policyVersion: string;
+            steps: components["schemas"]["StepVerdict"][];
+            verdict: components["schemas"]["Verdict"];
         };
         /**
          * @description How long completed runs were expected to take, against how long they took without waiting
@@ -2217,21 +4348,32 @@ export interface components {
         };
         /** @description Who did something. */
         Principal: {
-            /** @description `person`, `agent`, `service` or `policy`. */
-            kind: string;
+            kind: components["schemas"]["PrincipalKind"];
             name: string;
         };
+        /**
+         * @description What acts: a human being, a program with a model, a program, or a rule of the operator.
+         * @enum {string}
+         */
+        PrincipalKind: "person" | "agent" | "service" | "policy";
         /** @description Why a request was not done. Nothing was changed, unless it says otherwise. */
         Problem: components["schemas"]["ProblemDetails"] & {
+            /** @description What a program goes by. The texts may change, a code does not. */
+            code: components["schemas"]["ProblemCode"];
             detail: string;
             /** @description What may help. */
             hint?: string | null;
             /** Format: int32 */
             status: number;
             title: string;
-            /** @description A page about this kind of problem, or `about:blank`. */
+            /** @description The name of this kind of problem: `urn:planwright:problem:` and its code. */
             type: string;
         };
+        /**
+         * @description Why a request was not done. docs/errors/codes.md says what each means.
+         * @enum {string}
+         */
+        ProblemCode: "plan_deleted" | "secret_missing" | "unknown_comment" | "unknown_passkey" | "unknown_plan" | "unknown_run" | "unknown_step" | "unknown_token" | "unknown_version" | "bad_input" | "bad_late_choice" | "bad_lifetime" | "bad_passkey_label" | "bad_principal_name" | "comment_empty" | "comment_too_long" | "edit_bad_order" | "edit_bad_path" | "edit_bad_place" | "edit_bad_value" | "edit_duplicate_step" | "edit_fixed_id" | "edit_nothing_there" | "edit_step_needed" | "edit_too_large" | "edit_too_many_changes" | "edit_unknown_step" | "goal_missing" | "goal_too_long" | "missing_tools" | "model_unknown" | "order_names_unknown_step" | "other_plan" | "passphrase_unusable" | "plan_invalid" | "plan_unsupported" | "prompt_unusable" | "reason_too_long" | "reply_with_step" | "secret_unusable" | "step_model_unusable" | "step_without_executor" | "step_without_model" | "four_eyes" | "passkey_needed" | "passkey_refused" | "in_person" | "may_not_answer" | "may_not_approve" | "may_not_grant" | "may_not_resolve" | "may_not_revoke" | "may_not_skip" | "needs_person" | "never_administers" | "never_approves" | "not_a_principal" | "not_permitted" | "run_from_elsewhere" | "paused_by_person" | "policy_asks" | "policy_denied" | "safeguard_lost" | "store_not_adopted" | "stored_too_much" | "approved_wider" | "already_executing" | "already_undone" | "being_undone" | "call_still_running" | "calls_in_flight" | "cannot_pause" | "cannot_skip_step" | "cannot_start_step" | "child_run" | "comment_exists" | "concurrent_change" | "digest_needed" | "journal_not_sealed" | "journal_sealed" | "model_not_configured" | "model_without_key" | "no_criteria" | "no_steps" | "not_a_draft" | "not_archived" | "not_executing" | "not_paused" | "nothing_in_scope" | "nothing_to_answer" | "nothing_to_approve" | "nothing_to_decide" | "nothing_to_reflect_on" | "nothing_to_resolve" | "nothing_to_resume" | "nothing_to_revoke" | "nothing_to_undo" | "other_question" | "plan_archived" | "plan_changed" | "plan_edited" | "plan_executing" | "plan_exists" | "plan_not_over" | "refused_elsewhere" | "request_taken_over" | "run_ended" | "run_held" | "run_not_ended" | "run_taken_over" | "stale" | "step_approval_expired" | "step_not_in_flight" | "thread_unchanged" | "token_not_valid" | "too_many_comments" | "too_many_passkeys" | "too_many_sessions" | "too_many_tokens" | "too_many_versions" | "tools_changed" | "undo_unresolved" | "version_conflict" | "approval_expired" | "approval_revoked" | "approvals_missing" | "changes_requested" | "fallback_draft" | "not_approved" | "open_comments" | "outcome_unknown" | "plan_expired" | "plan_is_draft" | "plan_rejected" | "undo_not_approved" | "artifact_store_failed" | "model_cancelled" | "model_refused" | "model_timed_out" | "model_unavailable" | "model_unreadable" | "no_answer" | "no_randomness" | "no_valid_plan" | "planning_cancelled" | "secret_unreadable" | "stopping" | "store_busy" | "store_failed" | "store_full" | "store_lock_unusable" | "store_lost" | "store_not_opened" | "store_read_only" | "store_too_new" | "artifact_changed" | "artifact_missing" | "journal_damaged" | "not_a_store" | "sealed_file_damaged" | "store_lock_damaged" | "store_missing" | "stored_plan_invalid" | "value_unreadable" | "store_encrypted" | "store_not_encrypted" | "wrong_passphrase" | "bad_request" | "bad_json" | "bad_body" | "bad_parameter" | "bad_cursor" | "bad_id" | "bad_idempotency_key" | "bad_patch" | "plan_unreadable" | "unauthorized" | "sign_in_refused" | "forbidden" | "host_refused" | "origin_refused" | "not_found" | "no_value" | "nothing_sent" | "method_not_allowed" | "not_acceptable" | "body_too_slow" | "conflict" | "no_run" | "no_session" | "sub_plan_not_begun" | "patch_test_failed" | "request_in_progress" | "request_interrupted" | "answer_lost" | "state_changed" | "body_too_large" | "address_too_long" | "unsupported_media_type" | "unprocessable" | "patch_path_missing" | "patch_inside" | "policy_unreadable" | "number_too_large" | "key_reused" | "state_needed" | "too_many_requests" | "too_many_keys" | "too_many_answers" | "headers_too_large" | "internal_error" | "bad_gateway" | "unavailable" | "too_busy" | "identity_provider_unavailable" | "too_many_streams" | "too_many_tickets";
         /** @description What not every problem has to say. */
         ProblemDetails: {
             /** @description What is wrong with the plan, when that is the reason. */
@@ -2244,6 +4386,16 @@ export interface components {
             runId?: string | null;
             traceId?: string | null;
         };
+        /** @description One question to a person. */
+        Question: {
+            /** @description Tells the questions of one call apart. */
+            key: string;
+            message: string;
+            /** @description JSON Schema of the values asked for. */
+            schema: unknown;
+            /** @description A page the person is asked to open instead of answering here. */
+            url?: string | null;
+        };
         /** @description The answer to whether the service is ready. */
         Readiness: {
             ready: boolean;
@@ -2252,9 +4404,10 @@ export interface components {
         };
         /** @description What came of looking at a run before its end. */
         ReflectionWire: {
-            adjustments: Record<string, never>[];
-            /** @description One of on_track, needs_adjustment, off_track, complete, failed, unknown. */
-            assessment: string;
+            adjustments: {
+                [key: string]: unknown;
+            }[];
+            assessment: components["schemas"]["Assessment"];
             /**
              * Format: int32
              * @description Counts from 1, over all runs of the same work.
@@ -2264,33 +4417,23 @@ export interface components {
         };
         /** @description What is to be written again, and what should be different. */
         RegeneratePlan: {
-            /**
-             * @description Plan with tools outside the plan's `toolsRequired` too. Those that are used are added to it.
-             * @default false
-             */
-            anyTool: boolean;
-            /** @default null */
-            feedback: string | null;
-            /**
-             * @description A configured model by name; the planner's own when absent.
-             * @default null
-             */
-            model: string | null;
-            /**
-             * @description Only these steps; the whole plan when absent.
-             * @default []
-             */
-            steps: string[];
+            /** @description Plan with tools outside the plan's `toolsRequired` too. Those that are used are added to it. */
+            anyTool?: boolean;
+            feedback?: string | null;
+            /** @description A configured model by name; the planner's own when absent. */
+            model?: string | null;
+            /** @description Only these steps; the whole plan when absent. */
+            steps?: string[];
         };
         /** @description The next version, and what changed. */
         RegeneratedPlan: {
             /** @description Whether there is a new version. The same content again is none. */
             changed: boolean;
-            diff: Record<string, never>;
+            diff: components["schemas"]["Diff"];
             digest: string;
             id: string;
             planning: components["schemas"]["PlanningLine"];
-            status: string;
+            status: components["schemas"]["PlanStatus"];
             traceId: string;
             /** Format: int32 */
             version: number;
@@ -2303,12 +4446,23 @@ export interface components {
          *       "reason": "step 2 deletes too much"
          *     }
          */
-        RejectPlan: {
+        RejectPlan: components["schemas"]["RejectPlanByVersion"] | components["schemas"]["RejectPlanByDigest"];
+        /** @description A no to exactly what was shown, and why. */
+        RejectPlanByDigest: {
             decision?: components["schemas"]["No"] | null;
-            digest?: string | null;
+            digest: string;
             reason?: string;
+        };
+        /** @description A no to exactly what was shown, and why. */
+        RejectPlanByVersion: {
+            decision?: components["schemas"]["No"] | null;
             /** Format: int32 */
-            version?: number | null;
+            version: number;
+            reason?: string;
+        };
+        Renewed: {
+            /** Format: date-time */
+            expiresAt: string;
         };
         /**
          * @description What should be different, in exactly what was shown.
@@ -2317,11 +4471,34 @@ export interface components {
          *       "reason": "say which directory"
          *     }
          */
-        RequestChanges: {
-            digest?: string | null;
+        RequestChanges: components["schemas"]["RequestChangesByVersion"] | components["schemas"]["RequestChangesByDigest"];
+        /** @description What should be different, in exactly what was shown. */
+        RequestChangesByDigest: {
+            digest: string;
             reason: string;
+        };
+        /** @description What should be different, in exactly what was shown. */
+        RequestChangesByVersion: {
             /** Format: int32 */
-            version?: number | null;
+            version: number;
+            reason: string;
+        };
+        /** @description A listener missed too much, or named an event that never was: where the plan stands instead. On the stream of all plans only `last` is known. */
+        ResetEvent: {
+            /** @constant */
+            event: "reset";
+            /** @enum {string} */
+            reason: "too_old" | "unknown_id";
+            planId?: string;
+            seq?: number;
+            status?: components["schemas"]["PlanStatus"];
+            version?: number;
+            runId?: string | null;
+            steps?: {
+                id: string;
+                state: components["schemas"]["StepStatus"];
+            }[] | null;
+            last?: string;
         };
         /** @description What a person found out about a call whose outcome is unknown. */
         ResolveStep: {
@@ -2346,8 +4523,7 @@ export interface components {
         };
         /** @description Which run; the latest one when absent. */
         RetryStep: {
-            /** @default null */
-            run: string | null;
+            run?: string | null;
         };
         /**
          * @description Whose approvals, and why.
@@ -2356,30 +4532,219 @@ export interface components {
          *     }
          */
         RevokeApproval: {
-            /**
-             * @description The person whose approvals are revoked, for an administrator; your own without it.
-             * @default null
-             */
-            of: string | null;
-            /** @default null */
-            reason: string | null;
+            /** @description The person whose approvals are revoked, for an administrator; your own without it. */
+            of?: string | null;
+            reason?: string | null;
         };
+        /**
+         * @description How much harm a step, or a plan, can do.
+         * @enum {string}
+         */
+        Risk: "low" | "medium" | "high";
+        /**
+         * @description What a token is trusted with.
+         * @enum {string}
+         */
+        Role: "viewer" | "author" | "operator" | "approver" | "admin";
+        /** @description The model that does a kind of work. */
+        RoleModel: {
+            model: string;
+            /** @description `planner`, `reflector`, `executor` or `chat`. */
+            role: string;
+        };
+        /**
+         * @description The weight of a rule.
+         * @enum {string}
+         */
+        RuleMode: "observe" | "warn" | "enforce";
         /** @description A run that began, or goes on, in the background. */
         RunAccepted: {
             planId: string;
             runId: string;
-            status: string;
+            status: components["schemas"]["RunStatus"];
             traceId: string;
+        };
+        RunCancelledEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "run.cancelled";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId: string;
+            /** @description The name that earlier systems have for it, if they have one. */
+            alias?: string;
+        };
+        RunCancellingEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "run.cancelling";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId: string;
+            by: components["schemas"]["Principal"];
+        };
+        RunCompletedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "run.completed";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId: string;
+            error?: components["schemas"]["ErrorWire"];
+            /** @description The name that earlier systems have for it, if they have one. */
+            alias?: string;
+        };
+        RunFailedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "run.failed";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId?: string;
+            by?: components["schemas"]["Principal"];
+            reason?: string;
+            /** @description The name that earlier systems have for it, if they have one. */
+            alias?: string;
         };
         /** @description One run of a plan. */
         RunLine: {
             id: string;
             /** @description The run whose step this one is the work of. */
             parent?: string | null;
+            /** Format: date-time */
             startedAt: string;
-            status: string;
+            status: components["schemas"]["RunStatus"];
             /** @description The run that this one takes back. */
             undoes?: string | null;
+            /** Format: int32 */
+            version: number;
+        };
+        RunPausedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "run.paused";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId: string;
+            by: components["schemas"]["Principal"];
+        };
+        /** @description Steps of a run that are over, and all of them. */
+        RunProgress: {
+            done: number;
+            total: number;
+        };
+        RunQueuedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "run.queued";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId: string;
+        };
+        /**
+         * @description Where a run stands; `dry_run` if nothing was called.
+         * @enum {string}
+         */
+        RunResultStatus: "executing" | "waiting" | "paused" | "stalled" | "completed" | "completed_with_failures" | "failed" | "adjusted" | "cancelled" | "dry_run";
+        /** @description What `run --json` and `resume --json` print. */
+        RunResult_DryRunStep: {
+            /** @description The run that this one goes on from. */
+            continues?: string | null;
+            /** @description Whether the success criteria hold, once that was asked. */
+            criteria?: components["schemas"]["CriterionWire"][];
+            /** @description Present in a dry run only. */
+            criticalPath?: string[] | null;
+            digest: string;
+            /** Format: int64 */
+            durationMs: number;
+            /** @description Present if there are more steps than these: `?cursor=` of the next page. */
+            nextCursor?: string | null;
+            /** @description The outputs that have no value, and why. */
+            outputProblems?: string[];
+            /** @description What the plan came to, by the names of its outputs, once it completed. */
+            outputs?: {
+                [key: string]: unknown;
+            } | null;
+            planId: string;
+            /**
+             * Format: int32
+             * @description Present while the run waits for its turn: the number of runs that the service executes at
+             *     once.
+             */
+            queuedBehind?: number | null;
+            /** @description Why a person declared it failed. */
+            reason?: string | null;
+            reflection?: components["schemas"]["ReflectionWire"] | null;
+            /** @description The remaining work was planned anew, in this run or one that it goes on from. */
+            replanned: boolean;
+            /** @description Null in a dry run: there is none. */
+            runId?: string | null;
+            status: components["schemas"]["RunResultStatus"];
+            /** @description In plan order, every step present. Over HTTP, those of one page. */
+            steps: (components["schemas"]["StepResult"] & {
+                /** @description As they would be sent; what is not known yet is named by where it comes from. */
+                args: unknown;
+                /** @description Every step that it waits for: those that it names, and those whose values it uses. */
+                dependsOn: string[];
+                /** @description The arguments for each of the first elements the step runs over, if they are known. */
+                itemArgs?: unknown[] | null;
+                reason: string;
+                verdict: components["schemas"]["Verdict"];
+                /** @description The step runs only if this holds. */
+                when?: string | null;
+            })[];
+            success: boolean;
+            variables: {
+                [key: string]: unknown;
+            };
             /** Format: int32 */
             version: number;
         };
@@ -2396,6 +4761,12 @@ export interface components {
             durationMs: number;
             /** @description Present if there are more steps than these: `?cursor=` of the next page. */
             nextCursor?: string | null;
+            /** @description The outputs that have no value, and why. */
+            outputProblems?: string[];
+            /** @description What the plan came to, by the names of its outputs, once it completed. */
+            outputs?: {
+                [key: string]: unknown;
+            } | null;
             planId: string;
             /**
              * Format: int32
@@ -2410,98 +4781,196 @@ export interface components {
             replanned: boolean;
             /** @description Null in a dry run: there is none. */
             runId?: string | null;
-            status: string;
+            status: components["schemas"]["RunResultStatus"];
             /** @description In plan order, every step present. Over HTTP, those of one page. */
-            steps: {
-                /**
-                 * @description What its latest call was sent, secrets by name, if that has at most 16 KiB. `log --json` has all of it,
-                 *     and over HTTP `…/runs/{run}/steps/{step}/arguments`.
-                 */
-                args?: unknown;
-                /** Format: int32 */
-                attempts: number;
-                call?: components["schemas"]["AskedCallWire"] | null;
-                /** Format: int64 */
-                durationMs: number;
-                error?: components["schemas"]["ErrorWire"] | null;
-                id: string;
-                /** @description Present for steps that run once per element, once they have begun. */
-                items?: components["schemas"]["ItemResult"][] | null;
-                largeValue?: components["schemas"]["LargeValue"] | null;
-                status: string;
-                /** @description Empty when the step has none. */
-                title: string;
-                tool: string;
-                value?: unknown;
-                /** @description The run of a sub-plan that waits for a person. */
-                waitsFor?: string | null;
-            }[];
+            steps: components["schemas"]["StepResult"][];
             success: boolean;
-            variables: Record<string, never>;
+            variables: {
+                [key: string]: unknown;
+            };
             /** Format: int32 */
             version: number;
         };
-        Session: {
-            expiresAt: string;
-            token: string;
+        RunResumedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "run.resumed";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId: string;
+            by: components["schemas"]["Principal"];
         };
-        SignInRequest: {
-            /** @description The code of the link that the service printed on its terminal. */
+        RunStalledEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "run.stalled";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId: string;
+        };
+        RunStartedEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "run.started";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId: string;
+            version: number;
+            digest: string;
+            by: components["schemas"]["Principal"];
+            /** @description The name that earlier systems have for it, if they have one. */
+            alias?: string;
+        };
+        /**
+         * @description Where a run stands.
+         * @enum {string}
+         */
+        RunStatus: "executing" | "waiting" | "paused" | "stalled" | "completed" | "completed_with_failures" | "failed" | "adjusted" | "cancelled";
+        RunUndoingEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event: "run.undoing";
+            traceId: string;
+            planId: string;
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description One line for people. */
+            summary: string;
+            /** @description The number of the event among those of its plan. */
+            seq: number;
+            runId: string;
+            by: components["schemas"]["Principal"];
+        };
+        /** @description A server. */
+        ServerLine: {
+            name: string;
+            /** @description How many tools it has. */
+            tools: number;
+            /** @description Whether it is trusted to say what its tools do. */
+            trusted: boolean;
+        };
+        /** @description How the service is set up. */
+        ServiceSettings: {
+            approval: components["schemas"]["ApprovalSettings"];
+            /** @description Runs that are executed at once. */
+            maxRuns: number;
+            /** @description The model of each role that has one. */
+            models: components["schemas"]["RoleModel"][];
+            /** @description Part of every digest. */
+            policyVersion: string;
+            /** @description Servers whose tools plans can use now. */
+            servers: components["schemas"]["ServerLine"][];
+            /** @description The version of the program. */
+            version: string;
+        };
+        Session: {
+            /** Format: date-time */
+            expiresAt: string;
+            /** @description What has to come with the cookie, as the header `Planwright-Proof`, or as `?proof=` of an event stream. */
+            proof?: string | null;
+            /** @description The session, to be brought as a token is. Absent if it is a cookie. */
+            token?: string | null;
+        };
+        /**
+         * @description Whether a plan with the finding runs.
+         * @enum {string}
+         */
+        Severity: "error" | "warning";
+        /**
+         * @description What is shown, and what is wanted for it. One of `code` and `token`.
+         * @example {
+         *       "code": "3mZ…",
+         *       "cookie": true
+         *     }
+         */
+        SignInRequest: components["schemas"]["SignInRequestByCode"] | components["schemas"]["SignInRequestByToken"];
+        /** @description What is shown, and what is wanted for it. One of `code` and `token`. */
+        SignInRequestByCode: {
+            /** @description The code of the link that the service printed on its terminal, or of an invitation. */
             code: string;
+            /** @description The session is a cookie that no script can read, and a proof that has to come with it. */
+            cookie?: boolean;
+        };
+        /** @description What is shown, and what is wanted for it. One of `code` and `token`. */
+        SignInRequestByToken: {
+            /** @description A token of `planwright token create`. The session ends with it. */
+            token: string;
+            /** @description The session is a cookie that no script can read, and a proof that has to come with it. */
+            cookie?: boolean;
+        };
+        /** @description How people can sign in, besides codes and tokens. */
+        SignInWays: {
+            /** @description The words of the button that leads to `/sign-in/oidc`; absent if there is no provider. */
+            oidc?: string | null;
         };
         /** @description Why a step is left out. */
         SkipStep: {
-            /** @default  */
-            reason: string;
-            /** @default null */
-            run: string | null;
+            reason?: string;
+            run?: string | null;
         };
         /** @description How the plan is run. */
         StartRun: {
             /**
              * @description What has to hold for arguments that are only known later, by step: `any`, `ask` or a CEL predicate. The run is
              *     refused (`approved_wider`) if the approval does not say the same.
-             * @default {}
              */
-            late: {
+            late?: {
                 [key: string]: string;
             };
             /**
              * Format: int32
              * @description Replaces the plan's own limit.
-             * @default null
              */
-            maxConcurrency: number | null;
+            maxConcurrency?: number | null;
             /**
              * Format: int32
              * @description How often the work is looked at. Default: what the plan says, else 3.
-             * @default null
              */
-            maxCycles: number | null;
+            maxCycles?: number | null;
             /**
              * Format: int32
              * @description How often the remaining work is planned anew. Default: what the plan says, else 1.
-             * @default null
              */
-            maxReplans: number | null;
+            maxReplans?: number | null;
             /**
              * Format: int64
              * @description No model is asked any more once so many tokens were used.
-             * @default null
              */
-            maxTokens: number | null;
-            /**
-             * @description A model looks at the run before it ends. What it would change waits for an approval.
-             * @default false
-             */
-            reflect: boolean;
-            /**
-             * @description If a step fails for good, the remaining work is planned anew. The new version waits for an approval.
-             * @default false
-             */
-            replan: boolean;
+            maxTokens?: number | null;
+            /** @description A model looks at the run before it ends. What it would change waits for an approval. */
+            reflect?: boolean;
+            /** @description If a step fails for good, the remaining work is planned anew. The new version waits for an approval. */
+            replan?: boolean;
             /** @description They win over the plan's, and are part of what was approved. */
-            variables?: Record<string, never>;
+            variables?: {
+                [key: string]: unknown;
+            };
         };
         /** @description What `stats --json` prints and `GET /stats` answers. */
         StatsResult: {
@@ -2511,6 +4980,8 @@ export interface components {
              */
             adjustments: number;
             approvals: components["schemas"]["ApprovalStats"];
+            /** @description Day by day in UTC, the first one first; days on which nothing happened are left out. Over HTTP only. */
+            days?: components["schemas"]["DayLine"][];
             /**
              * Format: int64
              * @description Calls of clients that a gateway told to enforce would have refused.
@@ -2539,7 +5010,10 @@ export interface components {
             runs: {
                 [key: string]: number;
             };
-            /** @description From when on things were counted; absent if from the beginning. */
+            /**
+             * Format: date-time
+             * @description From when on things were counted; absent if from the beginning.
+             */
             since?: string | null;
             /** @description Tools that plans ask for and no server offers at this moment, the most wanted first. */
             toolGaps: components["schemas"]["ToolGap"][];
@@ -2556,11 +5030,23 @@ export interface components {
             planId: string;
             runId: string;
             /** @description Of the step. */
-            state: string;
+            state: components["schemas"]["StepStatus"];
             /** @description Of the run. */
-            status: string;
+            status: components["schemas"]["RunStatus"];
             step: string;
             traceId: string;
+        };
+        /** @description What a step does to the world, and whether that can be taken back. */
+        StepFacts: {
+            /** @description What it does, in a few words: its title, or its tool. */
+            action: string;
+            class?: components["schemas"]["EffectClass"] | null;
+            /** @description `unknown`, `destroys`, `changes`, `sends`, `reads` or `nothing`, and the same in words. */
+            effect: components["schemas"]["Effect"];
+            risk: components["schemas"]["Risk"];
+            step: string;
+            /** @description The tool that takes the step back. */
+            undo?: string | null;
         };
         /**
          * @description One step: what it does, which capability it uses, how long it may take, whether a person is
@@ -2570,7 +5056,9 @@ export interface components {
             action: string;
             approvalRequired: boolean;
             /** @description What the step's tool is given. */
-            args?: Record<string, never>;
+            args?: {
+                [key: string]: unknown;
+            };
             capability?: string | null;
             capabilityLabel?: string | null;
             dependsOn?: string[];
@@ -2591,18 +5079,52 @@ export interface components {
             call?: components["schemas"]["AskedCallWire"] | null;
             /** Format: int64 */
             durationMs: number;
+            /**
+             * Format: date-time
+             * @description When its latest call came back, unless another one is in flight.
+             */
+            endedAt?: string | null;
             error?: components["schemas"]["ErrorWire"] | null;
             id: string;
             /** @description Present for steps that run once per element, once they have begun. */
             items?: components["schemas"]["ItemResult"][] | null;
             largeValue?: components["schemas"]["LargeValue"] | null;
-            status: string;
+            /** @description What asking models for it took. */
+            models?: components["schemas"]["ModelCostLine"][];
+            /**
+             * Format: date-time
+             * @description When its first call began.
+             */
+            startedAt?: string | null;
+            status: components["schemas"]["StepResultStatus"];
             /** @description Empty when the step has none. */
             title: string;
             tool: string;
             value?: unknown;
             /** @description The run of a sub-plan that waits for a person. */
             waitsFor?: string | null;
+        };
+        /**
+         * @description Where a step stands; `dry_run` if nothing was called.
+         * @enum {string}
+         */
+        StepResultStatus: "queued" | "pending" | "blocked" | "ready" | "awaiting_approval" | "approved" | "awaiting_input" | "awaiting_plan" | "running" | "retry_due" | "completed" | "failed" | "denied" | "skipped" | "cancelled" | "outcome_unknown" | "undone" | "dry_run";
+        /**
+         * @description Where a step stands.
+         * @enum {string}
+         */
+        StepStatus: "queued" | "pending" | "blocked" | "ready" | "awaiting_approval" | "approved" | "awaiting_input" | "awaiting_plan" | "running" | "retry_due" | "completed" | "failed" | "denied" | "skipped" | "cancelled" | "outcome_unknown" | "undone";
+        /** @description What happened to one step of a run. */
+        StepTrail: {
+            /** @description Its calls, the first one first; the latest 1,000. */
+            attempts: components["schemas"]["AttemptLine"][];
+            /** Format: date-time */
+            endedAt?: string | null;
+            /** @description What asking models for it took. */
+            models: components["schemas"]["ModelCostLine"][];
+            /** Format: date-time */
+            startedAt?: string | null;
+            step: string;
         };
         /** @description One step, judged on what is known before it runs. */
         StepVerdict: {
@@ -2621,7 +5143,31 @@ export interface components {
             undecided?: string[];
             /** @description What is said about the call that takes the step back. */
             undo?: string | null;
-            verdict: string;
+            verdict: components["schemas"]["Verdict"];
+        };
+        /** @description The data of an event of a stream. `plan.progress` and `plan.log` are told to the listeners of that moment only, `reset` says where everything stands to one that has to begin anew, and `error` ends a stream. */
+        StreamedEvent: components["schemas"]["PlanCreatedEvent"] | components["schemas"]["PlanProposedEvent"] | components["schemas"]["PlanEditedEvent"] | components["schemas"]["PlanApprovedEvent"] | components["schemas"]["PlanRejectedEvent"] | components["schemas"]["PlanChangesRequestedEvent"] | components["schemas"]["PlanExpiredEvent"] | components["schemas"]["PlanApprovalExpiredEvent"] | components["schemas"]["PlanApprovalRevokedEvent"] | components["schemas"]["PlanArchivedEvent"] | components["schemas"]["PlanUnarchivedEvent"] | components["schemas"]["PlanCommentedEvent"] | components["schemas"]["PlanCommentResolvedEvent"] | components["schemas"]["PlanCommentReopenedEvent"] | components["schemas"]["PlanDeletedEvent"] | components["schemas"]["PlanStepEvent"] | components["schemas"]["RunStartedEvent"] | components["schemas"]["RunQueuedEvent"] | components["schemas"]["RunPausedEvent"] | components["schemas"]["RunResumedEvent"] | components["schemas"]["RunStalledEvent"] | components["schemas"]["RunCancellingEvent"] | components["schemas"]["RunUndoingEvent"] | components["schemas"]["RunCompletedEvent"] | components["schemas"]["RunFailedEvent"] | components["schemas"]["RunCancelledEvent"] | components["schemas"]["PlanReflectedEvent"] | components["schemas"]["PlanAdjustedEvent"] | components["schemas"]["PlanProgressEvent"] | components["schemas"]["PlanLogEvent"] | components["schemas"]["ResetEvent"] | components["schemas"]["ErrorEvent"];
+        /** @description One parameter of a template. */
+        TemplateInput: {
+            default?: unknown;
+            description?: string | null;
+            name: string;
+            /** @description It has no default and must be given. */
+            required: boolean;
+            type?: string | null;
+        };
+        /** @description One template in `template list --json`, and what `template show --json` prints. */
+        TemplateLine: {
+            id: string;
+            /** @description The JSON Schema of the inputs. */
+            inputSchema?: {
+                [key: string]: unknown;
+            } | null;
+            inputs: components["schemas"]["TemplateInput"][];
+            steps: number;
+            title: string;
+            /** Format: int32 */
+            version: number;
         };
         /** @description One thread: a comment and the answers to it. */
         ThreadLine: {
@@ -2633,14 +5179,20 @@ export interface components {
             id: string;
             /** @description The current version does not have the step any more. */
             outdated: boolean;
+            /** Format: date-time */
             resolvedAt?: string | null;
             resolvedBy?: string | null;
-            /** @description `open` or `resolved`. */
-            state: string;
+            state: components["schemas"]["ThreadState"];
             /** @description The step it is about; absent for the plan as a whole. */
             step?: string | null;
         };
+        /**
+         * @description Whether anything is left to discuss in a thread.
+         * @enum {string}
+         */
+        ThreadState: "open" | "resolved";
         TicketAnswer: {
+            /** Format: date-time */
             expiresAt: string;
             ticket: string;
         };
@@ -2681,16 +5233,27 @@ export interface components {
         };
         /** @description A tool that plans can use. */
         ToolLine: {
-            /** @description `safe`, `keyed` or `unsafe`. */
-            class: string;
+            /** @description What its server says about it: `readOnlyHint`, `destructiveHint`, `idempotentHint`, `openWorldHint`. */
+            annotations: {
+                [key: string]: unknown;
+            };
+            class: components["schemas"]["EffectClass"];
             description?: string | null;
             digest: string;
-            inputSchema: Record<string, never>;
+            inputSchema: {
+                [key: string]: unknown;
+            };
             name: string;
-            outputSchema?: Record<string, never> | null;
+            outputSchema?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Whether it reaches beyond its own system. */
+            reachesOut: boolean;
             readOnly: boolean;
             server: string;
             title?: string | null;
+            /** @description Whether its server is trusted to say what its tools do. */
+            trusted: boolean;
         };
         /** @description What `undo --dry-run --json` prints. */
         UndoPreview: {
@@ -2705,21 +5268,12 @@ export interface components {
         };
         /** @description Consent to the calls that take a run back, or a look at them. */
         UndoRun: {
-            /**
-             * @description The digest of the calls that were shown by a dry run.
-             * @default null
-             */
-            digest: string | null;
-            /**
-             * @description Only show the calls.
-             * @default false
-             */
-            dryRun: boolean;
-            /**
-             * @description The run that is taken back; the latest one when absent.
-             * @default null
-             */
-            run: string | null;
+            /** @description The digest of the calls that were shown by a dry run. */
+            digest?: string | null;
+            /** @description Only show the calls. */
+            dryRun?: boolean;
+            /** @description The run that is taken back; the latest one when absent. */
+            run?: string | null;
         };
         /** @description One call that takes a step back. */
         UndoStep: {
@@ -2728,10 +5282,38 @@ export interface components {
             step: string;
             tool: string;
         };
+        /** @description With which inputs. */
+        UseTemplate: {
+            /** @description The id of the plan; a fresh one when absent. */
+            id?: string | null;
+            /** @description By name, as the template's schema has them. */
+            inputs?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description Everything that is wrong with a plan, and its shape if it has one. */
+        ValidationResult: {
+            /** @description The longest chain of steps. */
+            criticalPath: string[];
+            /** @description What an approval of it would cover; absent unless it is ok. */
+            digest?: string | null;
+            /** @description Errors first. */
+            findings: components["schemas"]["Finding"][];
+            /** @description Steps grouped by the longest chain before them. */
+            levels: string[][];
+            /** @description Whether the plan could run as it is. */
+            ok: boolean;
+        };
+        /**
+         * @description What the policy says about a call.
+         * @enum {string}
+         */
+        Verdict: "allow" | "ask" | "deny";
         /** @description One version of a plan. */
         VersionLine: {
             /** @description Whether anybody agreed to it, used or not. */
             approved: boolean;
+            /** Format: date-time */
             at: string;
             by: components["schemas"]["Principal"];
             current: boolean;
@@ -2751,42 +5333,56 @@ export interface components {
             call?: components["schemas"]["AskedCallWire"] | null;
             /** @description What a decision has to name: of the plan, of the run, or of the concrete call. */
             digest: string;
-            /** @description Until when it can be decided. */
+            /**
+             * Format: date-time
+             * @description Until when it can be decided.
+             */
             expiresAt?: string | null;
-            /** @description `plan`, `step`, `input` or `outcome`. */
-            kind: string;
+            kind: components["schemas"]["WaitingFor"];
             largeBriefing?: components["schemas"]["LargeBriefing"] | null;
+            /** @description Whether an approval of the plan by the reader would be taken now, where a plan is to be approved. */
+            mayApprove?: boolean | null;
             planId: string;
             proposedBy?: components["schemas"]["Principal"] | null;
             /** @description What is asked, each with the schema of its answer. */
-            questions?: Record<string, never>[];
+            questions?: components["schemas"]["Question"][];
             /** @description Why the outcome is unknown. */
             reason?: string | null;
+            /** @description `low`, `medium` or `high`, of what is to be approved. */
+            risk?: string | null;
             runId?: string | null;
-            /** @description Since when it waits. */
+            /**
+             * Format: date-time
+             * @description Since when it waits.
+             */
             since: string;
             step?: string | null;
             title: string;
+            /** @description The tools that would be called. */
+            tools?: string[];
             /** Format: int32 */
             version: number;
             written?: components["schemas"]["WrittenCall"] | null;
         };
-        /** @description Which run; the latest one when absent. */
-        WhichRun: {
-            /** @default null */
-            run: string | null;
-        };
+        /**
+         * @description What is waited for: the approval of a plan, the approval of a call, an answer, or what became of a call.
+         * @enum {string}
+         */
+        WaitingFor: "plan" | "step" | "input" | "outcome";
+        WhichRun: components["schemas"]["RetryStep"];
         Whoami: {
-            /** @description How we know: `token` or `web_sign_in`. */
+            /** @description How we know: `token`, `web_sign_in`, `single_sign_on` or, for a while after it was used, `passkey`. */
             assurance: string;
-            /** @description `person`, `agent` or `service`. */
-            kind: string;
+            kind: components["schemas"]["PrincipalKind"];
             name: string;
-            role: string;
+            role: components["schemas"]["Role"];
+            session?: components["schemas"]["Renewed"] | null;
         };
         /** @description A call as the plan has it, references and all. */
         WrittenCall: {
-            args: Record<string, never>;
+            args: {
+                [key: string]: unknown;
+            };
             title: string;
             tool: string;
         };
@@ -2795,12 +5391,20 @@ export interface components {
          * @enum {string}
          */
         Yes: "approve";
+        /**
+         * @description Yes or no.
+         * @enum {string}
+         */
+        YesOrNo: "approve" | "reject";
     };
     responses: {
         /** @description Why the request was not done. */
         Problem: {
             headers: {
+                /** @description The trace of the request, for the operator's log. */
                 "x-trace-id"?: string;
+                /** @description Seconds after which the request may be repeated, if that may help. */
+                "Retry-After"?: number;
                 [name: string]: unknown;
             };
             content: {
@@ -2824,6 +5428,12 @@ export interface operations {
                 cursor?: string;
                 /** @description Conversations too in which it is the person's turn to say something. */
                 all?: boolean;
+                /** @description Only these: `plan`, `step`, `input` or `outcome`; several are separated by commas. */
+                kind?: string;
+                /** @description Only what the reader may decide. */
+                mine?: boolean;
+                /** @description Only approvals of this risk. */
+                risk?: "low" | "medium" | "high";
             };
             header?: never;
             path?: never;
@@ -2838,6 +5448,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_Waiting"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    countApprovals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How much waits. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InboxCount"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    decideSeveral: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DecideSeveral"];
+            };
+        };
+        responses: {
+            /** @description What came of each, in their order. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DecisionResult"][];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    inboxEvents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A stream of counts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InboxCount"];
+                    "text/event-stream": string;
                 };
             };
             400: components["responses"]["Problem"];
@@ -2885,7 +5592,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             408: components["responses"]["Problem"];
             409: components["responses"]["Problem"];
@@ -2900,7 +5609,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             503: components["responses"]["Problem"];
         };
@@ -3012,6 +5723,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The events so far, as a list or as a stream that goes on. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3030,9 +5742,51 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    checkExpression: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CheckExpression"];
+            };
+        };
+        responses: {
+            /** @description What is to be said about it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExpressionResult"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
             429: components["responses"]["Problem"];
             500: components["responses"]["Problem"];
             503: components["responses"]["Problem"];
@@ -3060,6 +5814,43 @@ export interface operations {
             403: components["responses"]["Problem"];
             404: components["responses"]["Problem"];
             414: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    invite: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationRequest"];
+            };
+        };
+        responses: {
+            /** @description The invitation. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationAnswer"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
             500: components["responses"]["Problem"];
             503: components["responses"]["Problem"];
         };
@@ -3107,13 +5898,193 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
                 };
             };
             400: components["responses"]["Problem"];
             403: components["responses"]["Problem"];
             404: components["responses"]["Problem"];
             414: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    passkeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The passkeys, oldest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyList"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    addPasskey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPasskey"];
+            };
+        };
+        responses: {
+            /** @description The passkey. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyLine"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    askDevice: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeviceQuestionRequest"];
+            };
+        };
+        responses: {
+            /** @description What the device is asked. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceQuestion"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    confirmSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasskeyUse"];
+            };
+        };
+        responses: {
+            /** @description It is confirmed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Confirmed"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    deletePasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description What the device knows it by. */
+                passkey: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
             500: components["responses"]["Problem"];
             503: components["responses"]["Problem"];
         };
@@ -3125,12 +6096,25 @@ export interface operations {
                 limit?: number;
                 /** @description The `nextCursor` of the page before. */
                 cursor?: string;
-                /** @description Only plans that stand there, as `proposed` or `executing`. */
+                /** @description Only plans that stand there, as `proposed` or `executing`; several are separated by commas. */
                 status?: string;
                 /** @description Only plans with this label on one of their steps. Conversations are labelled `chat`. */
                 label?: string;
                 /** @description Deleted plans and conversations too. */
                 all?: boolean;
+                /** @description Only plans with all of these words in their id, title, goal, or the titles and tools of their steps. */
+                q?: string;
+                /** @description Only plans that a principal of this name brought. */
+                author?: string;
+                /** @description Only plans that call this tool or ask for it, as `server.tool` or `tool`. */
+                tool?: string;
+                /** @description Only plans that were put away, or only those that were not. */
+                archived?: boolean;
+                /**
+                 * @description What comes first; what was brought last when absent. With this or another one of the parameters after
+                 *     `all`, each plan comes with its progress and its latest activity, and the page with their number.
+                 */
+                sort?: "created" | "activity";
             };
             header?: never;
             path?: never;
@@ -3167,7 +6151,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": components["schemas"]["NewPlan"];
             };
@@ -3203,7 +6187,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             503: components["responses"]["Problem"];
         };
@@ -3273,10 +6259,13 @@ export interface operations {
     };
     patchPlan: {
         parameters: {
-            query?: never;
-            header?: {
+            query?: {
+                /** @description Why the plan is changed, for patches that have no room for it. Edits have a `reason` of their own, which may be longer. */
+                reason?: string;
+            };
+            header: {
                 /** @description The `ETag` of the plan as it was read. Without it: 428. */
-                "If-Match"?: string | null;
+                "If-Match": string;
             };
             path: {
                 /** @description The plan. */
@@ -3284,10 +6273,9 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["Edits"];
-                "application/json-patch+json": components["schemas"]["JsonPatch"];
+                "application/json": components["schemas"]["PlanEdits"];
                 "application/merge-patch+json": components["schemas"]["MergePatch"];
             };
         };
@@ -3357,7 +6345,15 @@ export interface operations {
             413: components["responses"]["Problem"];
             414: components["responses"]["Problem"];
             415: components["responses"]["Problem"];
-            422: components["responses"]["Problem"];
+            /** @description The plan has errors, in `findings`. It is not approved. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             429: components["responses"]["Problem"];
             500: components["responses"]["Problem"];
             503: components["responses"]["Problem"];
@@ -3378,7 +6374,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["ArchivePlan"] | null;
+                "application/json": components["schemas"]["ArchivePlan"];
             };
         };
         responses: {
@@ -3452,7 +6448,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["WhichRun"] | null;
+                "application/json": components["schemas"]["WhichRun"];
             };
         };
         responses: {
@@ -3495,7 +6491,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["CheckRun"] | null;
+                "application/json": components["schemas"]["CheckRun"];
             };
         };
         responses: {
@@ -3716,6 +6712,101 @@ export interface operations {
             503: components["responses"]["Problem"];
         };
     };
+    dryRun: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The plan. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DryRun"];
+            };
+        };
+        responses: {
+            /** @description The run on paper. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunResult_DryRunStep"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            /** @description The plan could not run: `findings` says why. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    previewEdit: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The plan. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanEdits"];
+                "application/merge-patch+json": components["schemas"]["MergePatch"];
+            };
+        };
+        responses: {
+            /** @description What it would come to. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EditPreview"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
     planEvents: {
         parameters: {
             query?: {
@@ -3729,6 +6820,8 @@ export interface operations {
                 format?: "plain" | "cloudevents";
                 /** @description Only events of these names, separated by commas. `run.*` stands for all that begin so. */
                 types?: string;
+                /** @description Only events of this run. */
+                run?: string;
                 /**
                  * @description Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for
                  *     one use.
@@ -3740,12 +6833,14 @@ export interface operations {
                 "Last-Event-ID"?: string | null;
             };
             path: {
+                /** @description The plan. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
+            /** @description The events so far, as a list or as a stream that goes on. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3755,6 +6850,13 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
+            /** @description The run is over, and the client that came back has all events. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["Problem"];
             401: components["responses"]["Problem"];
             403: components["responses"]["Problem"];
@@ -3763,15 +6865,56 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             /** @description Neither JSON nor an event stream is accepted. */
             406: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    exportPlan: {
+        parameters: {
+            query?: {
+                /** @description The form; Markdown when absent. */
+                format?: "md" | "json";
+                /** @description The version; the current one when absent. */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The plan. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/markdown": string;
+                    "application/json": unknown;
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
             414: components["responses"]["Problem"];
             429: components["responses"]["Problem"];
             500: components["responses"]["Problem"];
@@ -3793,7 +6936,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["FailRun"] | null;
+                "application/json": components["schemas"]["FailRun"];
             };
         };
         responses: {
@@ -3864,6 +7007,44 @@ export interface operations {
             503: components["responses"]["Problem"];
         };
     };
+    planJournal: {
+        parameters: {
+            query?: {
+                /** @description How many things at most; 200 when absent. A page has at most about 4 MiB. */
+                limit?: number;
+                /** @description Where the page before ended: the `Link` of that page has it. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The plan. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of entries, the first one first. */
+            200: {
+                headers: {
+                    /** @description The address of the next page, if there is one: `<…>; rel="next"`. */
+                    Link?: string | null;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown[];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
     pauseRun: {
         parameters: {
             query?: never;
@@ -3879,7 +7060,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["WhichRun"] | null;
+                "application/json": components["schemas"]["WhichRun"];
             };
         };
         responses: {
@@ -3958,7 +7139,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RegeneratePlan"] | null;
+                "application/json": components["schemas"]["RegeneratePlan"];
             };
         };
         responses: {
@@ -3988,7 +7169,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             503: components["responses"]["Problem"];
         };
@@ -4137,7 +7320,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["WhichRun"] | null;
+                "application/json": components["schemas"]["WhichRun"];
             };
         };
         responses: {
@@ -4180,7 +7363,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RevokeApproval"] | null;
+                "application/json": components["schemas"]["RevokeApproval"];
             };
         };
         responses: {
@@ -4223,7 +7406,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["StartRun"] | null;
+                "application/json": components["schemas"]["StartRun"];
             };
         };
         responses: {
@@ -4298,6 +7481,11 @@ export interface operations {
                 limit?: number;
                 /** @description The `nextCursor` of the page before. */
                 cursor?: string;
+                /**
+                 * @description Links values of more bytes than this, and leaves the values of steps out of `variables`, where they are a second
+                 *     time. At most 262144, which is what holds when it is absent.
+                 */
+                inline?: number;
             };
             header?: never;
             path: {
@@ -4317,6 +7505,130 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunResult_StepResult"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    getArtifact: {
+        parameters: {
+            query?: {
+                /** @description Has browsers keep it as a file. */
+                download?: boolean;
+            };
+            header?: {
+                /** @description Only these bytes, as `bytes=0-65535`. */
+                Range?: string | null;
+            };
+            path: {
+                /** @description The plan. */
+                id: string;
+                /** @description The run. */
+                run: string;
+                /** @description The digest, as `sha256:…`. */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The value, or the bytes of a picture or a file within one. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The part of it that the header `Range` asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    runJournal: {
+        parameters: {
+            query?: {
+                /** @description How many things at most; 200 when absent. A page has at most about 4 MiB. */
+                limit?: number;
+                /** @description Where the page before ended: the `Link` of that page has it. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The plan. */
+                id: string;
+                /** @description The run. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of entries, the first one first. */
+            200: {
+                headers: {
+                    /** @description The address of the next page, if there is one: `<…>; rel="next"`. */
+                    Link?: string | null;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown[];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    stepTrail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The plan. */
+                id: string;
+                /** @description The run. */
+                run: string;
+                /** @description The step. */
+                step: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What happened to it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StepTrail"];
                 };
             };
             400: components["responses"]["Problem"];
@@ -4423,6 +7735,13 @@ export interface operations {
                 content: {
                     "application/json": unknown;
                 };
+            };
+            /** @description The part of it that the header `Range` asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["Problem"];
             401: components["responses"]["Problem"];
@@ -4631,7 +7950,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RetryStep"] | null;
+                "application/json": components["schemas"]["RetryStep"];
             };
         };
         responses: {
@@ -4676,7 +7995,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["SkipStep"] | null;
+                "application/json": components["schemas"]["SkipStep"];
             };
         };
         responses: {
@@ -4756,6 +8075,37 @@ export interface operations {
             503: components["responses"]["Problem"];
         };
     };
+    verifyPlan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The plan. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was found. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanVerification"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
     listVersions: {
         parameters: {
             query?: {
@@ -4794,6 +8144,254 @@ export interface operations {
             503: components["responses"]["Problem"];
         };
     };
+    getVersion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The plan. */
+                id: string;
+                /** @description The version. */
+                version: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The version. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanVersion"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    orderPlan: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrderPlan"];
+            };
+        };
+        responses: {
+            /** @description The plan is being written. */
+            202: {
+                headers: {
+                    /** @description Where the order is. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanningJob"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    getOrder: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The order. */
+                order: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The order. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanningJob"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    cancelOrder: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The order. */
+                order: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is being cancelled. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    orderEvents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The order. */
+                order: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The order, as it grows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanningJob"];
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    checkPolicy: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CheckPolicy"];
+            };
+        };
+        responses: {
+            /** @description What is to be said about it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyCheck"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    explainPolicy: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExplainPolicy"];
+            };
+        };
+        responses: {
+            /** @description What the policy says. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyExplanation"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
     readyz: {
         parameters: {
             query?: never;
@@ -4826,6 +8424,164 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
+        };
+    };
+    signOut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is over. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            /** @description The request brought no session. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    renewSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Until when it lasts now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Renewed"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            /** @description The request brought no session. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            414: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    getSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceSettings"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    getOperatorSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorSettings"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    signInWays: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The ways there are. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInWays"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
         };
     };
     signIn: {
@@ -4870,10 +8626,87 @@ export interface operations {
             503: components["responses"]["Problem"];
         };
     };
+    goToProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the provider. */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            /** @description There is none. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            414: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            /** @description It does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    comeBack: {
+        parameters: {
+            query?: {
+                /** @description What the provider tells about the person to those who ask with it. */
+                code?: string;
+                /** @description What the browser was sent away with. */
+                state?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the page, which signs in or says why not. */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            /** @description There is no provider. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            414: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
     stats: {
         parameters: {
             query?: {
-                /** @description Counts what happened from then on, as `2026-01-31T00:00:00Z`; everything when absent. */
+                /** @description Counts what happened from the beginning of that hour on, as `2026-01-31T00:00:00Z`; everything when absent. */
                 since?: string;
             };
             header?: never;
@@ -4901,13 +8734,131 @@ export interface operations {
             503: components["responses"]["Problem"];
         };
     };
-    ticket: {
+    listTemplates: {
+        parameters: {
+            query?: {
+                /** @description How many at most. */
+                limit?: number;
+                /** @description The `nextCursor` of the page before. */
+                cursor?: string;
+                /** @description Only templates with all of these words in them. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of templates, the newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_TemplateLine"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    getTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The template. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The template. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateLine"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    useTemplate: {
         parameters: {
             query?: never;
             header?: {
                 /** @description The same key with the same request is answered again and done once. */
                 "Idempotency-Key"?: string;
             };
+            path: {
+                /** @description The template. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UseTemplate"];
+            };
+        };
+        responses: {
+            /** @description The plan is stored. */
+            201: {
+                headers: {
+                    /** @description Its state. */
+                    ETag?: string;
+                    /** @description Where the plan is. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Created"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            /** @description The inputs do not fit: `findings` says why. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    ticket: {
+        parameters: {
+            query?: never;
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -4971,6 +8922,46 @@ export interface operations {
             403: components["responses"]["Problem"];
             404: components["responses"]["Problem"];
             414: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            500: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
+        };
+    };
+    validatePlan: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same request is answered again and done once. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPlan"];
+            };
+        };
+        responses: {
+            /** @description What was found. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationResult"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            408: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            413: components["responses"]["Problem"];
+            414: components["responses"]["Problem"];
+            415: components["responses"]["Problem"];
+            422: components["responses"]["Problem"];
             429: components["responses"]["Problem"];
             500: components["responses"]["Problem"];
             503: components["responses"]["Problem"];

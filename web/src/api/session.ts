@@ -1,35 +1,43 @@
-// Who is signed in. The token stays in this tab: it is never in an address, a cookie or another tab's storage.
-const KEY = "planwright.token";
+// Who is signed in. The session is a cookie that no script can read; what is kept here is its proof, without which the cookie opens
+// nothing. Pages of other ports of the same machine are sent the cookie too, and cannot read the proof.
+const KEY = "planwright.proof";
 
 let listeners: (() => void)[] = [];
 let memory: string | null = null;
 
 function storage(): Storage | null {
   try {
-    return window.sessionStorage;
+    return window.localStorage;
   } catch {
     return null;
   }
 }
 
-export function readToken(): string | null {
+/** The proof of the session, if this browser has one. */
+export function readProof(): string | null {
   return storage()?.getItem(KEY) ?? memory;
 }
 
-export function keepToken(token: string | null): void {
-  memory = token;
-  if (token !== null) ended = false;
-  if (token === null) storage()?.removeItem(KEY);
-  else storage()?.setItem(KEY, token);
+export function keepProof(proof: string | null): void {
+  memory = proof;
+  if (proof !== null) ended = false;
+  if (proof === null) storage()?.removeItem(KEY);
+  else storage()?.setItem(KEY, proof);
   for (const listener of listeners) listener();
+}
+
+/** What a request of the page brings besides the cookie. */
+export function proofHeader(): Record<string, string> {
+  const proof = readProof();
+  return proof === null ? {} : { "planwright-proof": proof };
 }
 
 let ended = false;
 
-/** The service knows the token no longer. */
+/** The service knows the session no longer. */
 export function endSession(): void {
   ended = true;
-  keepToken(null);
+  keepProof(null);
 }
 
 /** Says whether the last session ended without a sign-out. */
@@ -37,9 +45,17 @@ export function sessionEnded(): boolean {
   return ended;
 }
 
-export function onTokenChange(listener: () => void): () => void {
+export function onSessionChange(listener: () => void): () => void {
   listeners.push(listener);
+  // Another tab signed in or out.
+  const told = (event: StorageEvent) => {
+    if (event.key !== KEY && event.key !== null) return;
+    memory = event.newValue;
+    listener();
+  };
+  window.addEventListener("storage", told);
   return () => {
     listeners = listeners.filter((other) => other !== listener);
+    window.removeEventListener("storage", told);
   };
 }

@@ -90,23 +90,26 @@ export type Plan = With<
     approvals: ApprovalLine[];
     comments: Thread[];
     lostSafeguards?: { since: number; losses: SafeguardLoss[] };
-    changes?: { since: number; diff?: Diff; agreed?: string[] };
+    changes?: { since: { version: number; digest: string }; diff?: Diff; agreed?: string[] };
   }
 >;
 export type VersionLine = Schemas["VersionLine"];
 export type StepResult = With<
   Schemas["StepResult"],
-  { args?: Json; value?: Json; call?: AskedCall | null; items?: (With<Schemas["ItemResult"], { value?: Json }>)[] | null }
+  { status: string; args?: Json; value?: Json; call?: AskedCall | null; items?: (With<Schemas["ItemResult"], { value?: Json }>)[] | null }
 >;
 export type RunResult = With<Schemas["RunResult_StepResult"], { steps: StepResult[]; criticalPath?: string[] | null }>;
 export type ToolLine = With<Schemas["ToolLine"], { inputSchema: JsonObject; outputSchema?: JsonObject | null }>;
 export type Stats = With<Schemas["StatsResult"], { plans: Record<string, number>; runs: Record<string, number> }>;
+export type OperatorSettings = Schemas["OperatorSettings"];
+export type DayLine = Schemas["DayLine"];
 export type PlanDecided = Schemas["PlanDecided"];
 export type RunAccepted = Schemas["RunAccepted"];
 export type UndoPreview = With<Schemas["UndoPreview"], { steps: { step: string; tool: string; args: Json }[] }>;
 export type Finding = Schemas["Finding"];
 export type ProblemBody = {
   type: string;
+  code?: string;
   title: string;
   status: number;
   detail: string;
@@ -139,4 +142,5 @@ export type PlanEvent = {
   done?: number;
   total?: number;
   message?: string;
+  level?: string;
 };

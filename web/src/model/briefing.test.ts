@@ -39,8 +39,8 @@ describe("a briefing", () => {
   });
 
   it("says the consequence in one line", () => {
-    expect(consequence(briefing([step("r", "reads")]))).toBe("1 step, none changes anything");
-    expect(consequence(briefing([step("w", "destroys"), step("r", "reads")]))).toBe("1 of 2 steps changes something, 1 cannot be undone: destroys w");
+    expect(consequence(briefing([step("r", "reads")]))).toBe("1 step, which changes nothing");
+    expect(consequence(briefing([step("w", "destroys"), step("r", "reads")]))).toBe("1 of 2 steps changes something, which cannot be undone: destroys w");
     expect(consequence(briefing(["a", "b", "c", "d"].map((id) => step(id, "sends"))))).toMatch(/^4 of 4 steps change something, 4 cannot be undone: .* and 1 more$/);
   });
 
@@ -86,6 +86,6 @@ describe("the inbox", () => {
     const at = { ...base, runId: "run_1", step: "s" };
     expect(inboxRow({ ...at, kind: "input", questions: [{ key: "k", message: "Who?", schema: {} }] })).toMatchObject({ kind: "answer", title: "Who?", route: { page: "run", run: "run_1", step: "s" } });
     expect(inboxRow({ ...at, kind: "outcome", reason: "interrupted" })).toMatchObject({ kind: "decide", consequence: "interrupted" });
-    expect(inboxRow({ ...at, kind: "step", call: { tool: "bank.pay", args: { to: "x\ny" }, digest: "d", reason: "" } }).consequence).toBe('bank.pay {"to":"x\\ny"}');
+    expect(inboxRow({ ...at, kind: "step", call: { tool: "bank.pay", args: { to: "x\ny" }, digest: "d", reason: "" } }).consequence).toBe('bank.pay · to: "x\\ny"');
   });
 });

@@ -50,15 +50,20 @@ function needsEyes(step: StepBriefing): boolean {
 /** One line on what approving would do. */
 export function consequence(briefing: Briefing): string {
   const { steps, changing, withoutUndo } = briefing.counts;
-  if (changing === 0) return `${count(steps, "step")}, none changes anything`;
+  if (changing === 0) return steps === 1 ? "1 step, which changes nothing" : `${count(steps, "step")}, none changes anything`;
   const words = briefing.steps
     .filter((step) => changesSomething(step.effect.kind))
     .map((step) => step.effect.words.split(";")[0] ?? "");
   const shown = words.slice(0, 3).join(", ");
   const more = words.length > 3 ? ` and ${words.length - 3} more` : "";
-  const undo = withoutUndo === 0 ? "all can be undone" : `${withoutUndo} cannot be undone`;
+  const undo = undoWords(changing, withoutUndo);
   // What cannot be taken back is said before a line could end.
   return `${changing} of ${count(steps, "step")} ${changing === 1 ? "changes" : "change"} something, ${undo}: ${shown}${more}`;
+}
+
+function undoWords(changing: number, withoutUndo: number): string {
+  if (changing === 1) return withoutUndo === 0 ? "which can be undone" : "which cannot be undone";
+  return withoutUndo === 0 ? "all can be undone" : `${withoutUndo} cannot be undone`;
 }
 
 export type LateStep = { step: string; tool: string; args: string[]; fallback: string; ask: boolean };

@@ -30,7 +30,7 @@ describe("edits", () => {
     const known = new Set(["a", "b", "c", "d"]);
     expect(needs(STEPS[1] as PlanStep, known)).toEqual(new Set(["a"]));
     expect(needs(STEPS[3] as PlanStep, known)).toEqual(new Set(["b", "c"]));
-    expect(neededBy(STEPS, "b")).toEqual(["d"]);
+    expect(neededBy(STEPS).get("b")).toEqual(["d"]);
   });
 
   it("never move a step before what it needs or after what needs it", () => {

@@ -79,10 +79,18 @@ export function moveTo(steps: PlanStep[], id: string, to: number): Edit | null {
   return last ? { op: "move", step: id, after: last.id } : null;
 }
 
-/** Steps that need this one: it cannot be removed before them. */
-export function neededBy(steps: PlanStep[], id: string): string[] {
+/** For each step those that need it: it cannot be removed before them. */
+export function neededBy(steps: PlanStep[]): Map<string, string[]> {
   const ids = new Set(steps.map((step) => step.id));
-  return steps.filter((step) => needs(step, ids).has(id)).map((step) => step.id);
+  const needing = new Map<string, string[]>();
+  for (const step of steps) {
+    for (const id of needs(step, ids)) {
+      const others = needing.get(id);
+      if (others) others.push(step.id);
+      else needing.set(id, [step.id]);
+    }
+  }
+  return needing;
 }
 
 /** Adds a change, leaving out what it makes void: only the last value of a field counts. */

@@ -57,15 +57,31 @@ export function inboxRow(item: Waiting): InboxRow {
   }
 }
 
+/** The rows that were shown stay where they are; what is new comes after them. */
+export function keepOrder(shown: readonly string[], rows: InboxRow[]): InboxRow[] {
+  const place = new Map(shown.map((key, index) => [key, index]));
+  const last = shown.length;
+  return rows
+    .map((row, index) => ({ row, place: place.get(row.key) ?? last + index }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ row }) => row);
+}
+
 function callWords(item: Waiting): string {
   if (item.call) return describeCall(item.call);
   const step = item.briefing?.steps[0];
   if (step) return `${step.effect.words}`;
-  return item.written ? `${item.written.tool} ${oneLine(item.written.args)}` : "";
+  return item.written ? callLine(item.written.tool, item.written.args) : "";
 }
 
 export function describeCall(call: AskedCall): string {
-  return `${call.tool} ${oneLine(call.args)}`;
+  return callLine(call.tool, call.args);
+}
+
+/** A tool and what it is given, by name. Everything is quoted, so that no value looks like another argument. */
+function callLine(tool: string, args: Json): string {
+  if (typeof args !== "object" || args === null || Array.isArray(args)) return `${tool} ${oneLine(args)}`;
+  return oneLine([tool, ...Object.entries(args).map(([name, value]) => `${/^\w+$/.test(name) ? name : JSON.stringify(name)}: ${JSON.stringify(value)}`)].join(" · "), 200);
 }
 
 /** A value on one line, cut where a line ends. The page that it leads to shows all of it. */

@@ -4,7 +4,7 @@ export type Route =
   | { page: "inbox" }
   | { page: "plans" }
   | { page: "new" }
-  | { page: "review"; plan: string }
+  | { page: "review"; plan: string; edit?: string }
   | { page: "run"; plan: string; run: string; step?: string }
   | { page: "tools" }
   | { page: "stats" }
@@ -35,7 +35,10 @@ export function parseRoute(path: string, hash = ""): Route {
     }
   }
   if (page !== "plans" || plan === "") return { page: "missing", path };
-  if (runs === undefined) return { page: "review", plan };
+  if (runs === undefined) {
+    const edit = hash.startsWith("#edit=") ? decode(hash.slice("#edit=".length)) : undefined;
+    return { page: "review", plan, ...(edit ? { edit } : {}) };
+  }
   if (runs !== "runs" || run === undefined) return { page: "missing", path };
   const step = hash.startsWith("#step=") ? decode(hash.slice("#step=".length)) : undefined;
   return { page: "run", plan, run, ...(step ? { step } : {}) };
@@ -46,7 +49,7 @@ export function pathOf(route: Route): string {
     case "inbox":
       return "/";
     case "review":
-      return `/ui/plans/${encodeURIComponent(route.plan)}`;
+      return `/ui/plans/${encodeURIComponent(route.plan)}${route.edit ? `#edit=${encodeURIComponent(route.edit)}` : ""}`;
     case "run": {
       const step = route.step ? `#step=${encodeURIComponent(route.step)}` : "";
       return `/ui/plans/${encodeURIComponent(route.plan)}/runs/${encodeURIComponent(route.run)}${step}`;
@@ -64,6 +67,22 @@ function decode(text: string): string {
   } catch {
     return text;
   }
+}
+
+const NOT_SIGNED_IN: Record<string, string> = {
+  "no-name": "your organisation told no name that can be used here",
+  unverified: "your organisation has not verified your address",
+  domain: "addresses of your domain are not let in here",
+  "no-role": "you are known to your organisation, and have no role here: ask an admin",
+  expired: "it took too long, or began in another browser: try again",
+  refused: "your organisation did not recognise you",
+  unavailable: "your organisation's sign-in does not answer: try again later",
+};
+
+/** Why the identity provider's word was not enough. The address holds a word of ours, and never a text of another. */
+export function notSignedIn(hash: string): string | null {
+  const found = /^#not-signed-in=([a-z-]{1,20})$/.exec(hash);
+  return found?.[1] === undefined ? null : (NOT_SIGNED_IN[found[1]] ?? NOT_SIGNED_IN["refused"] ?? null);
 }
 
 /** The sign-in code of an address that `planwright serve` printed. */

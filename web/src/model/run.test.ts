@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { PlanEvent, RunResult } from "../api/types";
-import { graphOf, levelsOf, MOST_NODES } from "./graph";
 import { actionsFor, emptyRun, foldRun, mergeSteps, stateWord, timeline } from "./run";
 
 const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, "0")}.000Z`;
@@ -30,6 +29,19 @@ describe("a run", () => {
     expect(foldRun(running, [event(3, "completed")]).steps.get("a")?.progress).toBeNull();
   });
 
+  it("keeps what a server logged with its step, and only so much of it", () => {
+    const line = (text: string): PlanEvent => ({ ...event(2, "running"), event: "plan.log", level: "error", message: text });
+    const running = foldRun(emptyRun("run_1"), [event(1, "running"), line("one"), line("two")]);
+    expect(running.steps.get("a")?.lines).toEqual([
+      { level: "error", text: "one" },
+      { level: "error", text: "two" },
+    ]);
+    expect(running.log).toHaveLength(1);
+    const many = foldRun(running, Array.from({ length: 500 }, (_, index) => line(`line ${index}`)));
+    expect(many.steps.get("a")?.lines).toHaveLength(200);
+    expect(foldRun(many, [event(3, "completed")]).steps.get("a")?.lines.at(-1)?.text).toBe("line 499");
+  });
+
   it("believes the document where the events are behind", () => {
     const result = { steps: [{ id: "a", status: "completed" }] } as unknown as RunResult;
     expect(mergeSteps(result, foldRun(emptyRun("run_1"), [event(1, "running")]))[0]?.status).toBe("completed");
@@ -39,10 +51,10 @@ describe("a run", () => {
 
   it("lies in time where it was", () => {
     const life = foldRun(emptyRun("run_1"), [of("run.started", 0), event(2, "running"), event(5, "completed"), of("run.completed", 10)]);
-    const { bars, length } = timeline(life, ["a", "b"], ["a"], Date.parse(at(50)));
+    const { barOf, length } = timeline(life, new Set(["a"]), Date.parse(at(50)));
     expect(length).toBe(10_000);
-    expect(bars[0]).toEqual({ id: "a", from: 0.2, to: 0.5, state: "completed", critical: true });
-    expect(bars[1]).toMatchObject({ from: 1, to: 1 });
+    expect(barOf("a")).toEqual({ id: "a", from: 0.2, to: 0.5, state: "completed", critical: true });
+    expect(barOf("b")).toMatchObject({ from: 1, to: 1 });
   });
 
   it("offers on a step what a person can do with it", () => {
@@ -58,24 +70,5 @@ describe("a run", () => {
       expect(glyph).not.toBe("");
       expect(word).not.toContain("_");
     }
-  });
-});
-
-describe("a graph", () => {
-  const step = (id: string, after: string[]) => ({ id, after, title: "", tool: "t", state: "queued", mark: "·" });
-
-  it("has levels by the longest way", () => {
-    expect([...levelsOf([step("d", ["a", "c"]), step("a", []), step("b", ["a"]), step("c", ["b"])]).entries()].sort()).toEqual([["a", 0], ["b", 1], ["c", 2], ["d", 3]]);
-  });
-
-  it("survives a circle", () => {
-    expect(levelsOf([step("a", ["b"]), step("b", ["a"])]).size).toBe(2);
-  });
-
-  it("is drawn by level when there are too many steps", () => {
-    const many = Array.from({ length: MOST_NODES + 1 }, (_, n) => step(`s${n}`, n < 10 ? [] : [`s${n % 10}`]));
-    const graph = graphOf(many);
-    expect(graph).toMatchObject({ grouped: true, edges: [{ from: "level-0", to: "level-1" }] });
-    expect(graph.nodes.map((node) => node.steps.length)).toEqual([10, MOST_NODES - 9]);
   });
 });

@@ -10,7 +10,11 @@ export type StepLife = {
   attempt: number;
   note: string | null;
   progress: { done: number; total: number | null } | null;
+  /** What its server logged while this page watched, the oldest first. */
+  lines: readonly LogLine[];
 };
+
+export type LogLine = { level: string; text: string };
 
 export type RunLife = {
   run: string;
@@ -23,6 +27,7 @@ export type RunLife = {
 
 const ENDED = new Set(["completed", "failed", "skipped", "denied", "blocked", "cancelled", "undone", "outcome_unknown"]);
 const MAX_LOG = 5_000;
+const MAX_LINES = 200;
 
 export function emptyRun(run: string): RunLife {
   return { run, status: null, startedAt: null, endedAt: null, steps: new Map(), log: [] };
@@ -39,6 +44,12 @@ export function foldRun(life: RunLife, events: PlanEvent[]): RunLife {
     if (event.event === "plan.progress") {
       const step = event.step && steps.get(event.step.id);
       if (step) steps.set(step.id, { ...step, progress: { done: event.done ?? 0, total: event.total ?? null } });
+      continue;
+    }
+    if (event.event === "plan.log") {
+      const step = event.step && steps.get(event.step.id);
+      const line = { level: event.level ?? "info", text: event.message ?? "" };
+      if (step) steps.set(step.id, { ...step, lines: [...step.lines.slice(1 - MAX_LINES), line] });
       continue;
     }
     log.push(event);
@@ -65,7 +76,13 @@ function stepAfter(before: StepLife | undefined, event: PlanEvent, step: { id: s
     attempt: event.attempt ?? before?.attempt ?? 0,
     note: error ?? event.reason ?? null,
     progress: running ? (before?.progress ?? null) : null,
+    lines: before?.lines ?? [],
   };
+}
+
+/** Told to those who watch at that moment, and kept nowhere: nothing that was read before is older now. */
+export function isPassing(event: PlanEvent): boolean {
+  return event.event === "plan.progress" || event.event === "plan.log";
 }
 
 export type StateWord = { glyph: string; word: string; tone: "quiet" | "active" | "ask" | "good" | "bad" };
@@ -112,19 +129,23 @@ export function stateWord(state: string): StateWord {
       return { glyph: "‖", word: "paused", tone: "ask" };
     case "changes_requested":
       return { glyph: "↩", word: "changes requested", tone: "ask" };
+    case "adjusted":
+      return { glyph: "↪", word: "adjusted, goes on elsewhere", tone: "quiet" };
     case "skipped":
       return { glyph: "↷", word: "skipped", tone: "quiet" };
     case "undone":
       return { glyph: "↶", word: "undone", tone: "quiet" };
     case "undoing":
       return { glyph: "↶", word: "undoing", tone: "active" };
+    case "pending":
+      return { glyph: "·", word: "queued", tone: "quiet" };
     default:
       return { glyph: "·", word: state.replaceAll("_", " "), tone: "quiet" };
   }
 }
 
 export function isOver(status: string | null): boolean {
-  return status !== null && ["completed", "completed_with_failures", "failed", "cancelled"].includes(status);
+  return status !== null && ["completed", "completed_with_failures", "failed", "cancelled", "adjusted"].includes(status);
 }
 
 /** The steps of a run with the newest of what both sources say about each. */
@@ -142,13 +163,13 @@ function isStale(step: StepResult, life: StepLife): boolean {
 
 export type Bar = { id: string; from: number; to: number; state: string; critical: boolean };
 
-/** Where each step lies in the time of the run, as parts of its length. */
-export function timeline(life: RunLife, ids: string[], critical: string[], now: number): { bars: Bar[]; length: number } {
+/** Where a step lies in the time of the run, as parts of its length: asked only of those that are on screen. */
+export function timeline(life: RunLife, critical: ReadonlySet<string>, now: number): { barOf: (id: string) => Bar; length: number } {
   const start = life.startedAt ? Date.parse(life.startedAt) : now;
   const end = life.endedAt ? Date.parse(life.endedAt) : now;
   const length = Math.max(end - start, 1);
   const part = (at: number) => Math.min(1, Math.max(0, (at - start) / length));
-  const bars = ids.map((id) => {
+  const barOf = (id: string): Bar => {
     const step = life.steps.get(id);
     const from = step?.startedAt ?? (step && step.state !== "queued" ? step.since : null);
     const to = step?.endedAt ? Date.parse(step.endedAt) : now;
@@ -157,10 +178,10 @@ export function timeline(life: RunLife, ids: string[], critical: string[], now: 
       from: from ? part(Date.parse(from)) : 1,
       to: from ? part(Math.min(to, end)) : 1,
       state: step?.state ?? "queued",
-      critical: critical.includes(id),
+      critical: critical.has(id),
     };
-  });
-  return { bars, length };
+  };
+  return { barOf, length };
 }
 
 export function doneCount(steps: { status: string }[]): number {

@@ -1,14 +1,29 @@
 // What was on the screen. A step counts once its beginning and its end were, as it would be approved now.
-import type { Briefing, StepBriefing } from "../api/types";
+import type { Briefing, DiffLine, StepBriefing } from "../api/types";
+import { compareLines } from "./diff";
 
 /** The exact content of every step that was on screen, by its id. */
 export type Seen = ReadonlyMap<string, string>;
 
 export const NOTHING_SEEN: Seen = new Map();
 
+/** Written once per step: it is asked for each time that something was seen. */
+const written = new WeakMap<StepBriefing, string>();
+
 /** Everything that is shown of a step. Two steps with the same text are the same to a reader. */
 export function contentOf(step: StepBriefing): string {
-  return JSON.stringify(step);
+  const known = written.get(step);
+  if (known !== undefined) return known;
+  const content = JSON.stringify(step);
+  written.set(step, content);
+  return content;
+}
+
+/** What a reader saw of a step, compared with what it is. What a call finds in its file is compared elsewhere. */
+export function changesOf(before: string, step: StepBriefing): DiffLine[] {
+  const withoutFile = (name: string, value: unknown) => (name === "file" ? undefined : value);
+  const text = (content: string) => JSON.stringify(JSON.parse(content, withoutFile), null, 2);
+  return compareLines(text(before), text(contentOf(step)));
 }
 
 export function noteSeen(seen: Seen, step: StepBriefing): Seen {

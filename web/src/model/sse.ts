@@ -10,16 +10,16 @@ export class SseParser {
 
   push(text: string): SseEvent[] {
     this.rest += text;
-    if (this.rest.length > MAX_EVENT) this.rest = "";
     const events: SseEvent[] = [];
-    for (;;) {
-      const end = /\r?\n\r?\n/.exec(this.rest);
-      if (end === null) return events;
-      const block = this.rest.slice(0, end.index);
-      this.rest = this.rest.slice(end.index + end[0].length);
-      const event = readBlock(block);
+    let from = 0;
+    const ends = /\r?\n\r?\n/g;
+    for (let end = ends.exec(this.rest); end !== null; end = ends.exec(this.rest)) {
+      const event = readBlock(this.rest.slice(from, end.index));
       if (event !== null) events.push(event);
+      from = ends.lastIndex;
     }
+    this.rest = this.rest.length - from > MAX_EVENT ? "" : this.rest.slice(from);
+    return events;
   }
 }
 

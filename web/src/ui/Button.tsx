@@ -11,11 +11,13 @@ type Props = {
   tone?: "plain" | "accent" | "danger" | "quiet";
   type?: "button" | "submit";
   label?: string;
+  /** Says of a button that opens something whether it is open. */
+  expanded?: boolean;
 };
 
 /** Every button has a word, perhaps a key, and says while it works. */
 export function Button(props: Props): ReactNode {
-  const { children, onClick, busy = false, disabled = false, why, keyHint, tone = "plain", type = "button", label } = props;
+  const { children, onClick, busy = false, disabled = false, why, keyHint, tone = "plain", type = "button", label, expanded } = props;
   return (
     <button
       type={type}
@@ -24,6 +26,7 @@ export function Button(props: Props): ReactNode {
       title={why ?? undefined}
       aria-busy={busy}
       aria-label={label}
+      aria-expanded={expanded}
       onClick={onClick}
     >
       {busy ? <span className="spinner" aria-hidden="true" /> : null}

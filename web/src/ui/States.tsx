@@ -4,6 +4,7 @@ import { Refusal } from "../api/client";
 import { stateWord } from "../model/run";
 import { Button } from "./Button";
 import { Text } from "./Text";
+import { UsePasskey } from "./UsePasskey";
 
 /** Grey lines at once, words after a second. */
 export function Loading({ what, lines = 4 }: { what: string; lines?: number }): ReactNode {
@@ -65,6 +66,11 @@ export function ProblemNote({ error, onRetry }: { error: unknown; onRetry?: () =
             </li>
           ))}
         </ul>
+      ) : null}
+      {problem?.code === "passkey_needed" ? (
+        <p>
+          <UsePasskey /> <span className="quiet">and then do it again.</span>
+        </p>
       ) : null}
       {onRetry ? <Button onClick={onRetry}>Try again</Button> : null}
     </div>

@@ -44,7 +44,7 @@ export function LongText({ text, onWhole }: { text: string; onWhole?: () => void
         <Text text={cut.head} />
       </pre>
       <button type="button" className="cut" onClick={show}>
-        {cut.left.toLocaleString("en")} characters are left out here. Show all
+        {cut.left.toLocaleString("en")} {cut.left === 1 ? "character is" : "characters are"} left out here. Show all
       </button>
       <pre className="value">
         <Text text={cut.tail} />

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useState, type RefObject } from "react";
 
 /** The time, told every so often. */
 export function useNow(everyMs = 10_000): number {
@@ -36,4 +36,19 @@ export function useAction<Args extends unknown[]>(work: (...args: Args) => Promi
   };
   const clear = useCallback(() => setError(null), []);
   return { run, busy, error, clear };
+}
+
+/** How wide an element is, also after it was resized; 0 before it was drawn. */
+export function useWidth(element: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const box = element.current;
+    if (box === null) return;
+    const measure = () => setWidth(box.clientWidth);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, [element]);
+  return width;
 }

@@ -1,4 +1,5 @@
 import { useSyncExternalStore, type MouseEvent, type ReactNode } from "react";
+import { BASE, withoutBase } from "../api/base";
 import { parseRoute, pathOf, type Route } from "../model/route";
 
 function subscribe(listener: () => void): () => void {
@@ -13,11 +14,11 @@ function subscribe(listener: () => void): () => void {
 export function useRoute(): Route {
   const address = useSyncExternalStore(subscribe, () => window.location.pathname + window.location.hash);
   const [path = "/", hash] = address.split("#");
-  return parseRoute(path, hash === undefined ? "" : `#${hash}`);
+  return parseRoute(withoutBase(path), hash === undefined ? "" : `#${hash}`);
 }
 
 export function navigate(route: Route, replace = false): void {
-  const path = pathOf(route);
+  const path = BASE + pathOf(route);
   if (replace) window.history.replaceState(null, "", path);
   else window.history.pushState(null, "", path);
   window.dispatchEvent(new Event("planwright:navigate"));
@@ -32,7 +33,7 @@ export function Link({ to, children, className, current }: { to: Route; children
     navigate(to);
   };
   return (
-    <a href={pathOf(to)} onClick={follow} className={className} aria-current={current ? "page" : undefined}>
+    <a href={BASE + pathOf(to)} onClick={follow} className={className} aria-current={current ? "page" : undefined}>
       {children}
     </a>
   );

@@ -10,6 +10,9 @@ const BROWSERS = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromi
 
 type Answer = { status: number; body: any; etag: string | null };
 
+/** What a suite adds to the workspace: lines of its configuration, and files. */
+export type Settings = { config?: string; files?: Record<string, string> };
+
 /** A service with two people and an agent. */
 export class Bench {
   readonly folder = mkdtempSync(join(tmpdir(), "planwright-page-"));
@@ -20,23 +23,28 @@ export class Bench {
   url = "";
   private service: ChildProcess | null = null;
 
-  private constructor() {
+  private constructor({ config = "", files = {} }: Settings) {
     mkdirSync(this.workspace);
     // Plans may run programs here: that is what an interrupted call is shown with.
     mkdirSync(join(this.folder, "home"));
-    writeFileSync(join(this.workspace, "planwright.toml"), "[local]\nrun_command = true\n");
-    const call = (...args: string[]) => execFileSync(PROGRAM, args, { cwd: this.workspace, env: this.environment(), stdio: ["ignore", "pipe", "ignore"] }).toString().trim();
-    call("trust", "--yes");
-    const token = (...args: string[]) => call("token", "create", ...args);
+    writeFileSync(join(this.workspace, "planwright.toml"), `[local]\nrun_command = true\n${config}`);
+    for (const [name, text] of Object.entries(files)) this.write(name, text);
+    this.command("trust", "--yes");
+    const token = (...args: string[]) => this.command("token", "create", ...args);
     this.ada = token("--role", "admin", "--kind", "person", "--name", "Ada");
     this.bob = token("--role", "admin", "--kind", "person", "--name", "Bob");
     this.agent = token("--role", "author", "--kind", "agent", "--name", "planner");
   }
 
-  static async start(): Promise<Bench> {
-    const bench = new Bench();
+  static async start(settings: Settings = {}): Promise<Bench> {
+    const bench = new Bench(settings);
     await bench.serve();
     return bench;
+  }
+
+  /** Runs the program in the workspace. */
+  command(...args: string[]): string {
+    return execFileSync(PROGRAM, args, { cwd: this.workspace, env: this.environment(), stdio: ["ignore", "pipe", "ignore"] }).toString().trim();
   }
 
   /** Nothing of the environment that could make the program another one's. */
@@ -58,6 +66,12 @@ export class Bench {
       });
       service.on("exit", (code) => reject(new Error(`the service ended with ${code}: ${text}`)));
     });
+  }
+
+  /** The memory of the service, in megabytes. */
+  memory(): number {
+    const status = readFileSync(`/proc/${this.service?.pid}/status`, "utf8");
+    return Math.round(Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024);
   }
 
   async kill(): Promise<void> {
@@ -107,7 +121,7 @@ export class Bench {
 
   write(name: string, text: string): void {
     mkdirSync(dirname(join(this.workspace, name)), { recursive: true });
-    writeFileSync(join(this.workspace, name), text);
+    writeFileSync(join(this.workspace, name), text, { mode: 0o600 });
   }
 
   read(name: string): string | null {
@@ -125,7 +139,7 @@ export async function launch(): Promise<Browser> {
 export type Visitor = { page: Page; context: BrowserContext; faults: string[] };
 
 /** Opens the page as the owner of this token. What it must never do is noted as a fault. */
-export async function visit(browser: Browser, bench: Bench, token: string | null, path = "/", options: { width?: number; height?: number } = {}): Promise<Visitor> {
+export async function openPage(browser: Browser, bench: Bench, token: string | null, path = "/", options: { width?: number; height?: number } = {}): Promise<Visitor> {
   const context = await browser.newContext({ viewport: { width: options.width ?? 1280, height: options.height ?? 860 }, reducedMotion: "reduce" });
   const faults: string[] = [];
   // Nothing leaves for elsewhere, and that it wanted to is a fault.
@@ -138,7 +152,7 @@ export async function visit(browser: Browser, bench: Bench, token: string | null
   );
   const folder = process.env["PLANWRIGHT_PAGE"];
   if (folder !== undefined) await serveFromDisk(context, bench, resolve(folder));
-  if (token !== null) await context.addInitScript((kept) => window.sessionStorage.setItem("planwright.token", kept), token);
+  if (token !== null) await signIn(context, bench, token);
   await context.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", (event) => console.error(`violation of ${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
   });
@@ -155,6 +169,21 @@ export async function visit(browser: Browser, bench: Bench, token: string | null
   });
   await page.goto(bench.url + path);
   return { page, context, faults };
+}
+
+/** Opens a session as the page does, and gives it to the browser. */
+export async function signIn(context: BrowserContext, bench: Bench, token: string): Promise<void> {
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(`${bench.url}/sign-in`, { method: "POST", headers, body: JSON.stringify({ token, cookie: true }) });
+  const [pair = ""] = (answer.headers.get("set-cookie") ?? "").split(";");
+  const [name = "", value = ""] = pair.split("=");
+  await context.addCookies([{ name, value, url: bench.url, httpOnly: true, sameSite: "Strict" }]);
+  const { proof } = (await answer.json()) as { proof: string };
+  // Once for each tab: what signs out stays signed out.
+  await context.addInitScript((kept) => {
+    if (window.sessionStorage.getItem("signed-in") === null) window.localStorage.setItem("planwright.proof", kept);
+    window.sessionStorage.setItem("signed-in", "yes");
+  }, proof);
 }
 
 /** While the page is worked on: its files from a folder, under the policy of the program, which need not be built again. */

@@ -11,7 +11,12 @@ pub(super) fn tuple_bindings(file: &SourceFile) -> Vec<String> {
     }
     impl<'a> Visit<'a> for Bindings<'_> {
         fn visit_local(&mut self, binding: &'a syn::Local) {
-            let value = binding.init.as_ref().map(|value| &*value.expr);
+            // With an `else` it is no binding but a question, asked about two things at once.
+            let plain = binding
+                .init
+                .as_ref()
+                .filter(|value| value.diverge.is_none());
+            let value = plain.map(|value| &*value.expr);
             if matches!(binding.pat, syn::Pat::Tuple(_))
                 && matches!(value, Some(syn::Expr::Tuple(_)))
             {

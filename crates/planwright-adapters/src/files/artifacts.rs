@@ -7,13 +7,15 @@ use crate::scarcity::wait_for_room_blocking;
 use crate::sqlite::{RewriteProgress, Tell};
 use crate::vault::{Cipher, SealedPlace};
 use planwright_core::digest::Digest;
-use planwright_engine::port::{ArtifactError, ArtifactRef, Artifacts, BoxFuture};
+use planwright_engine::port::{ArtifactError, ArtifactFile, ArtifactRef, Artifacts, BoxFuture};
 use std::error::Error as _;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// A digest in a file's name.
 const HEX: usize = 64;
@@ -39,7 +41,7 @@ impl FileArtifacts {
         }
     }
 
-    pub(crate) fn cipher(&self) -> &Cipher {
+    pub(crate) fn cipher(&self) -> &Arc<Cipher> {
         &self.cipher
     }
 
@@ -119,6 +121,25 @@ impl FileArtifacts {
             .open(place(&[name.as_bytes()]), kept)
             .map_err(|_| changed())?;
         if bytes.len() as u64 != artifact.bytes || Digest::of_bytes(&bytes) != artifact.digest {
+            return Err(changed());
+        }
+        Ok(bytes)
+    }
+
+    /// Reads an artifact of which only the digest is known.
+    fn read_digest(&self, digest: Digest, max_bytes: u64) -> Result<Vec<u8>, ArtifactError> {
+        let path = self.path(&digest);
+        let overhead = Cipher::OVERHEAD as u64;
+        let length = std::fs::metadata(&path).map(|metadata| metadata.len());
+        if length.is_ok_and(|length| length > max_bytes.saturating_add(overhead)) {
+            return Err(ArtifactError::too_large(&digest, max_bytes));
+        }
+        let kept = read_file(&path, digest, max_bytes.saturating_add(overhead))?;
+        let name = self.name(&digest);
+        let changed = || ArtifactError::Changed(digest);
+        let bytes = self.cipher.open(place(&[name.as_bytes()]), kept);
+        let bytes = bytes.map_err(|_| changed())?;
+        if Digest::of_bytes(&bytes) != digest {
             return Err(changed());
         }
         Ok(bytes)
@@ -289,7 +310,10 @@ pub(super) fn read_file(path: &Path, digest: Digest, most: u64) -> Result<Vec<u8
     open.read(true).custom_flags(nofollow);
     let file = wait_for_room_blocking(|| open.open(path)).map_err(failed)?;
     // A file that grew is not read to its end: one byte too many is proof enough.
-    let mut bytes = Vec::new();
+    // Its length is only a hint for the room it needs.
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    let room = usize::try_from(length.min(most).saturating_add(1)).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(room);
     file.take(most.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(failed)?;
@@ -298,6 +322,10 @@ pub(super) fn read_file(path: &Path, digest: Digest, most: u64) -> Result<Vec<u8
     }
     Ok(bytes)
 }
+
+/// Files that are read at once. Each read has the whole file in memory, and the threads that did one keep some of it for
+/// their next: many viewers of large values would otherwise each cost many times what they see.
+static READS: Semaphore = Semaphore::const_new(4);
 
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ArtifactError> + Send + 'static,
@@ -318,6 +346,69 @@ impl Artifacts for FileArtifacts {
     ) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>> {
         let artifacts = self.clone();
         let artifact = artifact.clone();
-        Box::pin(blocking(move || artifacts.read_checked(&artifact)))
+        Box::pin(async move {
+            // Never closed, so it is always given.
+            let _reading = READS.acquire().await;
+            blocking(move || artifacts.read_checked(&artifact)).await
+        })
+    }
+
+    fn get_named(
+        &self,
+        digest: Digest,
+        max_bytes: u64,
+    ) -> BoxFuture<'_, Result<Vec<u8>, ArtifactError>> {
+        let artifacts = self.clone();
+        Box::pin(async move {
+            let _reading = READS.acquire().await;
+            blocking(move || artifacts.read_digest(digest, max_bytes)).await
+        })
+    }
+
+    fn as_file(
+        &self,
+        bytes: Vec<u8>,
+        name: String,
+    ) -> BoxFuture<'_, Result<ArtifactFile, ArtifactError>> {
+        let directory = self.directory.join(IN_USE);
+        Box::pin(blocking(move || write_in_use(&directory, &bytes, &name)))
+    }
+}
+
+/// The folder of the files that calls in flight were given. They are not sealed: other programs read
+/// them.
+const IN_USE: &str = "in-use";
+/// What a process that was killed left there is removed after this time.
+const IN_USE_LIFE: Duration = Duration::from_hours(24);
+
+fn write_in_use(directory: &Path, bytes: &[u8], name: &str) -> Result<ArtifactFile, ArtifactError> {
+    let failed = |error: io::Error| ArtifactError::Io(format!("{}: {error}", directory.display()));
+    let mut builder = DirBuilder::new();
+    builder
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(failed)?;
+    let directory = directory.canonicalize().map_err(failed)?;
+    remove_old(&directory);
+    let own = tempfile::Builder::new()
+        .prefix("call-")
+        .tempdir_in(&directory)
+        .map_err(failed)?;
+    let path = own.path().join(name);
+    atomic_write(&path, bytes).map_err(|error| of_write(&error))?;
+    Ok(ArtifactFile::new(path, own))
+}
+
+fn remove_old(directory: &Path) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries {
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = modified.ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age > IN_USE_LIFE)
+            && let Err(error) = std::fs::remove_dir_all(entry.path())
+        {
+            tracing::debug!(%error, "a file of an earlier call could not be removed");
+        }
     }
 }

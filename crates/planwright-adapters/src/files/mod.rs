@@ -5,10 +5,12 @@ mod artifact_retention;
 mod artifacts;
 mod atomic;
 mod projection;
+mod sealed_folder;
 mod snapshot;
 
 pub use artifacts::FileArtifacts;
 pub(crate) use atomic::create_temporary;
 pub use atomic::{WriteFileError, atomic_write, lock_beside};
 pub use projection::{Draft, Projection};
+pub use sealed_folder::{SealedFolder, SealedFolderError};
 pub use snapshot::WorkspaceSurroundings;

@@ -23,6 +23,9 @@ const MAX_DEPTH: usize = 12;
 const MAX_TIME: Duration = Duration::from_secs(2);
 const MAX_README: u64 = 8 << 10;
 
+/// What the workspace says to agents.
+const GUIDES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+
 const READMES: [&str; 5] = [
     "README.md",
     "README",
@@ -89,7 +92,13 @@ impl Surroundings for WorkspaceSurroundings {
 
 fn look(root: &Path) -> WorkspaceSnapshot {
     let begun = Instant::now();
-    let mut snapshot = WorkspaceSnapshot::default();
+    let mut snapshot = WorkspaceSnapshot {
+        root: root
+            .canonicalize()
+            .ok()
+            .and_then(|root| Some(root.to_str()?.to_owned())),
+        ..WorkspaceSnapshot::default()
+    };
     let walk = WalkBuilder::new(root)
         .require_git(false)
         .follow_links(false)
@@ -106,10 +115,15 @@ fn look(root: &Path) -> WorkspaceSnapshot {
             snapshot.files.push(file);
         }
     }
-    snapshot.readme = READMES
-        .iter()
-        .find_map(|name| Some(((*name).to_owned(), beginning(&root.join(name))?)));
+    snapshot.readme = first_beginning(root, &READMES);
+    snapshot.guide = first_beginning(root, &GUIDES);
     snapshot
+}
+
+/// The first of these files that there is, and how it begins.
+fn first_beginning(root: &Path, names: &[&str]) -> Option<(String, String)> {
+    let read = |name: &&str| Some(((*name).to_owned(), beginning(&root.join(name))?));
+    names.iter().find_map(read)
 }
 
 fn listed(root: &Path, entry: &DirEntry) -> Option<SnapshotFile> {
@@ -173,6 +187,7 @@ mod tests {
         }
         put("src/main.rs", "fn main() {}");
         put("README.md", "# Hello");
+        put("CLAUDE.md", "Run make test.");
         std::os::unix::fs::symlink("/etc/passwd", place.path().join("link")).unwrap();
         let snapshot = look(place.path());
         let paths: Vec<&str> = snapshot
@@ -180,11 +195,15 @@ mod tests {
             .iter()
             .map(|file| file.path.as_str())
             .collect();
-        assert_eq!(paths, ["README.md", "src/main.rs"]);
-        assert_eq!(snapshot.files[1].bytes, 12);
+        assert_eq!(paths, ["CLAUDE.md", "README.md", "src/main.rs"]);
+        assert_eq!(snapshot.files[2].bytes, 12);
         assert_eq!(
             snapshot.readme,
             Some(("README.md".to_owned(), "# Hello".to_owned()))
+        );
+        assert_eq!(
+            snapshot.guide,
+            Some(("CLAUDE.md".to_owned(), "Run make test.".to_owned()))
         );
         assert!(!snapshot.more);
     }

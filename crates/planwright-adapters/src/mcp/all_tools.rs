@@ -91,6 +91,10 @@ impl Tools for AllTools {
         self.of(server).serial_writes(server)
     }
 
+    fn instructions(&self) -> Vec<(String, String)> {
+        self.remote.instructions()
+    }
+
     fn release(&self, top_run: &RunId) {
         self.remote.release(top_run);
     }

@@ -56,7 +56,12 @@ async fn outcome(mut result: Value, tool: &KnownTool, artifacts: &dyn Artifacts)
         return Err(failed("tool_error", &error_text(&blocks)));
     }
     if let Some(value) = fields.remove("structuredContent") {
-        return fitting(value, tool);
+        let value = fitting(value, tool)?;
+        let attached = blocks.into_iter().filter(|block| !is_text(block)).collect();
+        return Ok(with_attachments(
+            value,
+            keep_all(attached, artifacts).await?,
+        ));
     }
     match blocks.as_slice() {
         [] => fitting_if_declared(Value::Null, tool),
@@ -67,9 +72,10 @@ async fn outcome(mut result: Value, tool: &KnownTool, artifacts: &dyn Artifacts)
 
 /// A declared schema is a promise: what breaks it would break the steps that build on it.
 fn fitting(value: Value, tool: &KnownTool) -> Outcome {
-    let validator = tool
-        .output_validator()
-        .map_err(|problem| unusable("invalid_output", problem))?;
+    // A promise that cannot be read is none.
+    let Ok(validator) = tool.output_validator() else {
+        return Ok(value);
+    };
     let validator = validator
         .map(|schema| schema.for_value(&value))
         .transpose()
@@ -123,11 +129,55 @@ fn is_text(block: &Value) -> bool {
 }
 
 async fn contents(blocks: Vec<Value>, artifacts: &dyn Artifacts) -> Outcome {
+    let content = keep_all(blocks, artifacts).await?;
+    let first = first_artifact(&content);
+    let mut value = json!({ "content": content });
+    if let Some(first) = first {
+        value[ARTIFACT] = first;
+    }
+    Ok(value)
+}
+
+async fn keep_all(blocks: Vec<Value>, artifacts: &dyn Artifacts) -> Result<Vec<Value>, CallError> {
     let mut content = Vec::with_capacity(blocks.len());
     for block in blocks {
         content.push(kept(block, artifacts).await?);
     }
-    Ok(json!({ "content": content }))
+    Ok(content)
+}
+
+/// The key of the first artifact of a value, and that of all its blocks.
+const ARTIFACT: &str = "artifact";
+const ARTIFACTS: &str = "artifacts";
+
+fn first_artifact(blocks: &[Value]) -> Option<Value> {
+    let of_block = |block: &Value| {
+        let resource = block.get("resource").and_then(|inner| inner.get(ARTIFACT));
+        block.get(ARTIFACT).or(resource).cloned()
+    };
+    blocks.iter().find_map(of_block)
+}
+
+/// A structured value with the pictures, recordings and resources that came beside it. One that has
+/// no room for them is put beside them.
+fn with_attachments(value: Value, attached: Vec<Value>) -> Value {
+    if attached.is_empty() {
+        return value;
+    }
+    let first = first_artifact(&attached);
+    let mut fields = match value {
+        Value::Object(fields)
+            if !fields.contains_key(ARTIFACT) && !fields.contains_key(ARTIFACTS) =>
+        {
+            fields
+        }
+        other => Map::from_iter([("structuredContent".to_owned(), other)]),
+    };
+    fields.insert(ARTIFACTS.to_owned(), Value::Array(attached));
+    if let Some(first) = first {
+        fields.insert(ARTIFACT.to_owned(), first);
+    }
+    Value::Object(fields)
 }
 
 /// One block with its bytes put away. Links are kept as links: nothing is fetched.
@@ -158,6 +208,18 @@ async fn kept(mut block: Value, artifacts: &dyn Artifacts) -> Outcome {
         _ => {}
     }
     Ok(block)
+}
+
+/// The content of a resource with its bytes put away.
+pub(super) async fn keep_resource(mut content: Value, artifacts: &dyn Artifacts) -> Outcome {
+    let Value::Object(fields) = &mut content else {
+        return Err(unusable("invalid_output", "a content is not an object"));
+    };
+    fields.remove("_meta");
+    if fields.contains_key("blob") {
+        put_away(fields, "blob", artifacts).await?;
+    }
+    Ok(content)
 }
 
 /// Replaces base64 text by the artifact of its bytes.

@@ -1,7 +1,6 @@
 //! One call: sent, watched, and stopped when it must be.
 
 use super::Era;
-use super::answer::refused;
 use super::connection::Connection;
 use super::exchange::{Exchange, RpcReply, broken, refusal, settle_exchange, too_large};
 use super::questions;
@@ -35,16 +34,6 @@ const LOG_LEVEL_META: &str = "io.modelcontextprotocol/logLevel";
 
 /// Makes the call on the server's connection, which is opened if need be.
 pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, call: Call) -> Outcome {
-    // A promise that cannot be checked is noticed before the call, not after it.
-    tool.output_validator().map_err(|problem| {
-        refused(
-            "invalid_tool",
-            &format!(
-                "the output schema of {} cannot be used: {problem}",
-                tool.name
-            ),
-        )
-    })?;
     let answered = call.answered.last().map(Given::of);
     let from_client = answered.is_none();
     let mut given = answered.unwrap_or_else(|| Given::by_client(&call));
@@ -55,6 +44,7 @@ pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, call: Call) 
         let connection = connected(&server, &tool, &call).await?;
         match exchange(&server, &connection, &tool, &call, &given).await {
             Exchange::Done(outcome) => return outcome,
+            Exchange::AskedMidway(asked) => return Err(CallError::AskedMidway(Box::new(asked))),
             Exchange::Asks(asked) => {
                 rounds += 1;
                 let known = if asked.questions.is_empty() {
@@ -125,6 +115,8 @@ pub(super) async fn tool(
 ) -> Result<Option<Arc<KnownTool>>, CallError> {
     if !server.is_known() {
         connection(server, call).await?;
+    } else if let Some(open) = server.open_connection() {
+        settled_list(&open, call).await?;
     }
     Ok(server.table().tools.get(&call.tool).cloned())
 }
@@ -136,6 +128,7 @@ async fn connected(
     call: &Call,
 ) -> Result<Arc<Connection>, CallError> {
     let connection = connection(server, call).await?;
+    settled_list(&connection, call).await?;
     match server.table().tools.get(&tool.name) {
         Some(now) if now.digest == tool.digest => Ok(connection),
         Some(_) => Err(CallError::Unavailable(format!(
@@ -146,6 +139,17 @@ async fn connected(
             "{} is gone since its server was started again",
             tool.name
         ))),
+    }
+}
+
+/// Waits until the tools are listed as the server last said that they changed. A list that does not
+/// come ends the connection, and then the call is not sent on it.
+async fn settled_list(connection: &Connection, call: &Call) -> Result<(), CallError> {
+    tokio::select! {
+        biased;
+        () = connection.wire.list_settled() => Ok(()),
+        () = call.cancelled.cancelled() => Err(CallError::Cancelled),
+        () = connection.wire.ended() => Ok(()),
     }
 }
 
@@ -199,7 +203,7 @@ async fn exchange(
         Waited::Answered(answer) => {
             let asked = ticket.asked();
             if !asked.is_empty() {
-                return Exchange::Asks(Asked {
+                return Exchange::AskedMidway(Asked {
                     questions: asked,
                     state: None,
                 });
@@ -326,19 +330,26 @@ fn meta(connection: &Connection, call: &Call) -> RequestMetaObject {
     if let Some(place) = &call.trace {
         meta.insert("traceparent".to_owned(), Value::String(place.to_string()));
     }
-    if let Some(client) = call
-        .client
-        .as_ref()
-        .filter(|_| connection.agreed.era == Era::Modern)
-    {
+    if connection.agreed.era != Era::Modern {
+        return meta;
+    }
+    if let Some(client) = &call.client {
         if let Some(capabilities) = client.input().capabilities {
             meta.insert(CAPABILITIES_META.to_owned(), capabilities);
         }
         if let Some(level) = client.log_level() {
             meta.insert(LOG_LEVEL_META.to_owned(), Value::String(level));
         }
+    } else if logs(connection) {
+        // A server of this era says nothing unless it is asked to.
+        meta.insert(LOG_LEVEL_META.to_owned(), Value::String("info".to_owned()));
     }
     meta
+}
+
+fn logs(connection: &Connection) -> bool {
+    let info = connection.peer.peer_info();
+    info.is_some_and(|info| info.capabilities.logging.is_some())
 }
 
 /// Adds to the span of the call what only this side of it knows.

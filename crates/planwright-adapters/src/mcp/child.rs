@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The variables every child gets of our environment, besides `LC_*` and `XDG_*`. Everything else
 /// may hold secrets that are not the server's business; its specification names what it needs.
-const INHERITED: [&str; 17] = [
+const INHERITED: [&str; 26] = [
     "PATH",
     "HOME",
     "USER",
@@ -31,6 +31,16 @@ const INHERITED: [&str; 17] = [
     "NODE_EXTRA_CA_CERTS",
     "REQUESTS_CA_BUNDLE",
     "CURL_CA_BUNDLE",
+    // Without these a server behind a proxy reaches nothing, and git asks for no key.
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSH_AUTH_SOCK",
 ];
 
 /// The time a server may take to end after its stdin closed, and then after SIGTERM.
@@ -48,6 +58,8 @@ pub(super) struct Launch<'a> {
     pub(super) args: &'a [String],
     pub(super) env: &'a BTreeMap<String, String>,
     pub(super) cwd: Option<&'a Path>,
+    /// Whether what it writes to its standard error is told of the call that is under way.
+    pub(super) logs_stderr: bool,
 }
 
 /// The pipes of a started child.
@@ -77,7 +89,7 @@ pub(super) fn start(
         .env("PLANWRIGHT_AGENT", launch.name)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(log.pipe()?)
+        .stderr(log.pipe(launch.logs_stderr.then(|| Arc::clone(wire)))?)
         .kill_on_drop(true);
     if let Some(cwd) = launch.cwd {
         command.current_dir(cwd);
@@ -96,7 +108,7 @@ pub(super) fn start(
     })
 }
 
-fn is_inherited(name: &str) -> bool {
+pub(super) fn is_inherited(name: &str) -> bool {
     INHERITED.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_")
 }
 

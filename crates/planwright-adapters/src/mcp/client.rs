@@ -4,12 +4,14 @@
 #![expect(deprecated, reason = "servers of the earlier era still ask for roots")]
 
 use super::options::PassedRequests;
-use super::wire::Wire;
+use super::questions;
+use super::wire::{Elicited, OpenQuestion, Wire};
+use planwright_core::run::Asked;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientResult, ElicitationCapability, ErrorCode, ErrorData,
-    FormElicitationCapability, Implementation, ListRootsResult, ProtocolVersion, RequestId, Root,
-    RootsCapabilities, SamplingCapability, ServerNotification, ServerRequest,
+    ClientCapabilities, ClientConfig, ClientResult, ElicitResult, ElicitationCapability, ErrorCode,
+    ErrorData, FormElicitationCapability, Implementation, ListRootsResult, ProtocolVersion,
+    RequestId, Root, RootsCapabilities, SamplingCapability, ServerNotification, ServerRequest,
     UrlElicitationCapability,
 };
 use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, Service};
@@ -55,21 +57,23 @@ impl Client {
         ListRootsResult::new(self.workspace.as_deref().map(root).into_iter().collect())
     }
 
-    fn elicited(
+    async fn elicited(
         &self,
         during: Option<&RequestId>,
-        params: &Value,
+        params: Value,
     ) -> Result<ClientResult, ErrorData> {
-        self.wire
-            .elicited(during, params)
-            .map(ClientResult::ElicitResult)
-            .ok_or_else(|| {
-                ErrorData::new(
-                    ErrorCode::INVALID_REQUEST,
-                    "it does not say which call asks",
-                    None,
-                )
-            })
+        let elicited = self.wire.take_question(during, &params).ok_or_else(|| {
+            let words = "it does not say which call asks";
+            ErrorData::new(ErrorCode::INVALID_REQUEST, words, None)
+        })?;
+        let result = match elicited {
+            Elicited::Answered(result) => result,
+            Elicited::Open(open) => match ask_person(&open, params).await {
+                Some(result) => result,
+                None => self.wire.leave_open(*open),
+            },
+        };
+        Ok(ClientResult::ElicitResult(result))
     }
 }
 
@@ -101,14 +105,15 @@ impl Service<RoleClient> for Client {
                 let params = serde_json::to_value(&elicit.params).map_err(|error| {
                     ErrorData::new(ErrorCode::INVALID_PARAMS, error.to_string(), None)
                 })?;
-                self.elicited(during, &params)
+                self.elicited(during, params).await
             }
             ServerRequest::CustomRequest(custom) if custom.method == "ping" => {
                 Ok(ClientResult::empty(()))
             }
             // A form that the machinery finds odd is a question for a person all the same.
             ServerRequest::CustomRequest(custom) if custom.method == "elicitation/create" => {
-                self.elicited(during, &custom.params.unwrap_or_default())
+                self.elicited(during, custom.params.unwrap_or_default())
+                    .await
             }
             _ => Err(not_offered()),
         }
@@ -141,6 +146,23 @@ impl Service<RoleClient> for Client {
         config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
         config
     }
+}
+
+/// Asks while the call waits: the person who watches the run, or the one behind the client of the
+/// gateway. The call ends the wait when it is over.
+async fn ask_person(open: &OpenQuestion, params: Value) -> Option<ElicitResult> {
+    if let Some(client) = &open.client {
+        let request = json!({ "method": "elicitation/create", "params": params });
+        let requests = Map::from_iter([(ALONE.to_owned(), request)]);
+        let answer = client.ask(requests).await?.remove(ALONE)?;
+        return serde_json::from_value(answer).ok();
+    }
+    let asked = Asked {
+        questions: vec![open.question.clone()],
+        state: None,
+    };
+    let replies = open.person.as_ref()?.ask(asked).await?;
+    Some(questions::reply_of(&open.question, replies.first()?))
 }
 
 fn not_offered() -> ErrorData {

@@ -2,14 +2,16 @@
 
 use super::child::{self, Launch};
 use super::client::Client;
+use super::credentials;
 use super::http;
 use super::lines::Lines;
 use super::message_filter::FilteredTransport;
 use super::server::Server;
+use super::sse;
 use super::wire::{End, Wire};
 use super::{Era, Transport};
 use crate::scarcity::wait_for_room;
-use planwright_core::text::sanitize_line;
+use planwright_core::text::{escape_invisible, sanitize_line};
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientRequest, Implementation, ProtocolVersion, ServerResult, SubscriptionFilter,
@@ -30,6 +32,8 @@ pub(super) type Peer = rmcp::service::Peer<RoleClient>;
 type Service = RunningService<RoleClient, Client>;
 
 const MAX_SHOWN_CHARS: usize = 200;
+/// The characters kept of what a server says about its use.
+const MAX_INSTRUCTIONS: usize = 4_000;
 
 /// An open connection. Dropping it ends it, and the process behind it.
 #[derive(Debug)]
@@ -55,6 +59,8 @@ pub(super) struct Agreed {
     pub(super) era: Era,
     pub(super) protocol_version: String,
     pub(super) calls_itself: Option<String>,
+    /// What it says about its use. Untrusted text.
+    pub(super) instructions: Option<String>,
 }
 
 impl Connection {
@@ -116,6 +122,11 @@ impl Drop for EndUnlessOpen {
 
 /// Opens a connection in the server's era, which is found out if it is not known.
 pub(super) async fn open(server: &Server) -> Result<Connection, String> {
+    if let Some(era) = server.spec.era {
+        return open_in(server, Some(era))
+            .await
+            .map_err(|(reason, _)| reason);
+    }
     let known = server.era();
     match open_in(server, known).await {
         Ok(connection) => Ok(connection),
@@ -189,12 +200,14 @@ async fn negotiate(
             cwd,
         } => {
             let cwd = cwd.as_deref().or(server.options.workspace.as_deref());
+            let env = credentials::variables(&server.spec.name, env, &server.options).await?;
             let launch = Launch {
                 name: &server.spec.name,
                 command,
                 args,
-                env,
+                env: &env,
                 cwd,
+                logs_stderr: server.spec.logs_stderr,
             };
             let start = || child::start(&launch, &server.log, &server.options.children, wire);
             let started = wait_for_room(&CancellationToken::new(), start)
@@ -216,8 +229,27 @@ async fn negotiate(
             .await
         }
         Transport::Http { url, headers } => {
+            let name = &server.spec.name;
+            let mut headers = credentials::headers(name, url, headers, &server.options).await?;
+            if let Some(helper) = &server.spec.headers_helper {
+                let more = credentials::headers_of_helper(name, url, helper, &server.options);
+                headers.extend(more.await?);
+            }
+            let bearer = credentials::sign_in(name, url, &headers, &server.options)?;
+            if server.spec.streams_events {
+                let lines = sse::open(url, (&headers, bearer), wire).await?;
+                let transport = FilteredTransport::new(lines, Arc::clone(wire), true, true);
+                let lifecycle = ClientLifecycleMode::Initialize;
+                return settle(
+                    server,
+                    wire,
+                    Box::pin(serve_client_with_lifecycle(client, transport, lifecycle)).await,
+                    None,
+                )
+                .await;
+            }
             let transport = FilteredTransport::new(
-                http::transport(url, headers, wire)?,
+                http::transport(url, (&headers, bearer), wire)?,
                 Arc::clone(wire),
                 true,
                 false,
@@ -230,9 +262,26 @@ async fn negotiate(
             .await
         }
     };
-    let service = served.map_err(|error| describe(&error))?;
+    settle(server, wire, served, reaped).await
+}
+
+/// Takes what was agreed, and lists the tools.
+async fn settle(
+    server: &Server,
+    wire: &Arc<Wire>,
+    served: Result<Service, ClientInitializeError>,
+    reaped: Option<CancellationToken>,
+) -> Result<Connection, String> {
+    let service = served.map_err(|error| {
+        let reason = describe(&error);
+        if reason.contains("401 Unauthorized") {
+            format!("{reason} ({})", sign_in_hint(&server.spec.name))
+        } else {
+            reason
+        }
+    })?;
     wire.settled.store(true, Ordering::Relaxed);
-    let agreed = agreed(&service)?;
+    let agreed = agreed(service.peer())?;
     let peer = service.peer().clone();
     let mut connection = Connection {
         wire: Arc::clone(wire),
@@ -262,11 +311,8 @@ fn lifecycle(known: Option<Era>) -> ClientLifecycleMode {
     }
 }
 
-fn agreed(service: &Service) -> Result<Agreed, String> {
-    let info = service
-        .peer()
-        .peer_info()
-        .ok_or("it did not say what it speaks")?;
+pub(super) fn agreed(peer: &Peer) -> Result<Agreed, String> {
+    let info = peer.peer_info().ok_or("it did not say what it speaks")?;
     let version = info.protocol_version.as_str();
     if !ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) {
         return Err(format!(
@@ -284,7 +330,17 @@ fn agreed(service: &Service) -> Result<Agreed, String> {
         era,
         protocol_version: version.to_owned(),
         calls_itself: info.server_info.as_ref().map(name),
+        instructions: info.instructions.as_deref().and_then(bounded_instructions),
     })
+}
+
+/// The text without what could not be shown, cut.
+fn bounded_instructions(text: &str) -> Option<String> {
+    let text: String = escape_invisible(text.trim())
+        .chars()
+        .take(MAX_INSTRUCTIONS)
+        .collect();
+    (!text.is_empty()).then_some(text)
 }
 
 /// Modern servers tell of changed lists only those who asked. One that does not listen is no
@@ -328,6 +384,11 @@ fn describe(error: &ClientInitializeError) -> String {
         other => other.to_string(),
     };
     shown(&text)
+}
+
+/// What helps if a server wants a sign-in.
+pub(super) fn sign_in_hint(server: &str) -> String {
+    format!("planwright servers sign-in {server}, or a token in its headers, helps")
 }
 
 /// A server's text for people, short and in one line.

@@ -1,7 +1,7 @@
 //! What came of a request: what the server said, or what is known if it said nothing.
 
 use super::answer::{self, Meaning, failed, refused, shortened, unusable};
-use super::connection::{Connection, plain};
+use super::connection::{Connection, plain, sign_in_hint};
 use super::http::HttpError;
 use super::message::{MALFORMED, TOO_LARGE};
 use super::questions;
@@ -31,6 +31,8 @@ pub(super) type RpcReply =
 pub(super) enum Exchange {
     Done(Outcome),
     Asks(Asked),
+    /// It asked in the middle of its work, and got no answer.
+    AskedMidway(Asked),
     /// The server refused its own note about its questions: it was started again since it wrote
     /// that.
     Forgotten(CallError),
@@ -53,7 +55,12 @@ pub(super) async fn settle_exchange(
             let said = plain(result);
             call.answer.take(&said);
             return match answer::meaning(said, tool, &*server.options.artifacts).await {
-                Meaning::Done(outcome) => Exchange::Done(outcome),
+                Meaning::Done(outcome) => {
+                    if let (Ok(value), Some(shapes)) = (&outcome, &server.options.shapes) {
+                        shapes.learn(tool, value, &server.options.redaction);
+                    }
+                    Exchange::Done(outcome)
+                }
                 Meaning::Asks(asked) => Exchange::Asks(asked),
             };
         }
@@ -139,7 +146,10 @@ async fn unsent(
             done(too_large("the answer is too large"))
         }
         StreamableHttpError::Client(HttpError::Status { status, excerpt }) => {
-            done(by_status(*status, excerpt))
+            done(by_status(*status, excerpt, connection.wire.server()))
+        }
+        StreamableHttpError::Client(HttpError::SignIn(reason)) => {
+            done(refused("unauthorized", reason))
         }
         // The server did not look at the call: it no longer knows the session.
         StreamableHttpError::SessionExpired => {
@@ -150,10 +160,14 @@ async fn unsent(
     }
 }
 
-fn by_status(status: StatusCode, excerpt: &str) -> CallError {
+fn by_status(status: StatusCode, excerpt: &str, server: &str) -> CallError {
     let message = format!("the server answered {status}{excerpt}");
     match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => refused("unauthorized", &message),
+        StatusCode::UNAUTHORIZED => {
+            let hint = sign_in_hint(server);
+            refused("unauthorized", &format!("{message} ({hint})"))
+        }
+        StatusCode::FORBIDDEN => refused("unauthorized", &message),
         StatusCode::TOO_MANY_REQUESTS => CallError::Failed {
             code: StepErrorCode::ToolError,
             message: shortened(&message),

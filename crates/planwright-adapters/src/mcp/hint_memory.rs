@@ -35,9 +35,13 @@ impl HintMemory {
         Self { path }
     }
 
-    /// Returns what is not believed of each of these tools, and remembers those that are new. What
-    /// cannot be read or written is doubted.
-    pub(super) fn compare(&self, definitions: &[ToolDefinition]) -> BTreeMap<String, String> {
+    /// Returns what is not believed of each of these tools. What cannot be read is doubted. Those
+    /// that are new are remembered if their server said so itself (`learn`), and not if a file did.
+    pub(super) fn compare(
+        &self,
+        definitions: &[ToolDefinition],
+        learn: bool,
+    ) -> BTreeMap<String, String> {
         let Some(path) = &self.path else {
             return BTreeMap::new();
         };
@@ -66,7 +70,8 @@ impl HintMemory {
                 }
             }
         }
-        if known != before
+        if learn
+            && known != before
             && let Err(error) = write_hints(path, &known)
         {
             tracing::warn!(path = %path.display(), %error, "hints of tools could not be remembered");

@@ -1,6 +1,7 @@
 //! Messages over HTTP: one bounded client under the protocol's own transport.
 
 use super::message::{self, MAX_BYTES};
+use super::oauth::Bearer;
 use super::wire::Wire;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
@@ -42,6 +43,9 @@ pub(super) enum HttpError {
     TooLarge,
     #[error("{0}")]
     Broken(String),
+    /// There is no token that the server takes. It did not look at the request.
+    #[error("{0}")]
+    SignIn(String),
 }
 
 impl From<HttpError> for StreamableHttpError<HttpError> {
@@ -53,9 +57,33 @@ impl From<HttpError> for StreamableHttpError<HttpError> {
 /// The protocol's transport over our client.
 pub(super) fn transport(
     url: &str,
-    headers: &BTreeMap<String, String>,
+    (headers, bearer): (&BTreeMap<String, String>, Option<Bearer>),
     wire: &Arc<Wire>,
 ) -> Result<StreamableHttpClientTransport<BoundedClient>, String> {
+    let (url, client) = client_for(url, headers)?;
+    let client = BoundedClient {
+        client,
+        signed: SignedRequests(bearer),
+        wire: Arc::clone(wire),
+    };
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+        .max_concurrent_requests(MAX_CONCURRENT)
+        .control_request_timeout(Duration::from_secs(2))
+        .max_sse_event_size(MAX_BYTES)
+        // The machinery would answer calls under way as failed, though their outcome is unknown.
+        .reinit_on_expired_session(false);
+    let mut retry = FixedInterval::default();
+    retry.max_times = Some(3);
+    retry.duration = Duration::from_millis(500);
+    config.retry_config = Arc::new(retry);
+    Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+/// A client for the server at this address, which gets these headers with every request.
+pub(super) fn client_for(
+    url: &str,
+    headers: &BTreeMap<String, String>,
+) -> Result<(Url, Client), String> {
     let url = checked_url(url)?;
     crate::tls::install_provider();
     let plain = url.scheme() == "http";
@@ -73,21 +101,7 @@ pub(super) fn transport(
     let client = builder
         .build()
         .map_err(|error| format!("no HTTP client: {}", chain(&error)))?;
-    let client = BoundedClient {
-        client,
-        wire: Arc::clone(wire),
-    };
-    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
-        .max_concurrent_requests(MAX_CONCURRENT)
-        .control_request_timeout(Duration::from_secs(2))
-        .max_sse_event_size(MAX_BYTES)
-        // The machinery would answer calls under way as failed, though their outcome is unknown.
-        .reinit_on_expired_session(false);
-    let mut retry = FixedInterval::default();
-    retry.max_times = Some(3);
-    retry.duration = Duration::from_millis(500);
-    config.retry_config = Arc::new(retry);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok((url, client))
 }
 
 /// Checks the address: a request may hold secrets, so it leaves the machine only encrypted.
@@ -160,6 +174,7 @@ fn same_origin_only(attempt: redirect::Attempt<'_>) -> redirect::Action {
 #[derive(Debug, Clone)]
 pub(super) struct BoundedClient {
     client: Client,
+    signed: SignedRequests,
     wire: Arc<Wire>,
 }
 
@@ -184,7 +199,7 @@ impl StreamableHttpClient for BoundedClient {
             .post(uri.as_ref())
             .header(CONTENT_TYPE, JSON)
             .body(body);
-        let response = send(request, session_id, custom_headers).await?;
+        let response = self.send(request, session_id, custom_headers).await?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -197,7 +212,7 @@ impl StreamableHttpClient for BoundedClient {
             _ => None,
         };
         if !status.is_success() {
-            return refused(response, &message, id).await;
+            return refused(response, &message, id, in_session).await;
         }
         let Some(id) = id else {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -224,12 +239,8 @@ impl StreamableHttpClient for BoundedClient {
         _auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), StreamableHttpError<Self::Error>> {
-        send(
-            self.client.delete(uri.as_ref()),
-            Some(session_id),
-            custom_headers,
-        )
-        .await?;
+        let request = self.client.delete(uri.as_ref());
+        self.send(request, Some(session_id), custom_headers).await?;
         Ok(())
     }
 
@@ -245,7 +256,7 @@ impl StreamableHttpClient for BoundedClient {
         if let Some(id) = last_event_id {
             request = request.header("last-event-id", id);
         }
-        let response = send(request, session_id, custom_headers).await?;
+        let response = self.send(request, session_id, custom_headers).await?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED || !is_type(&response, EVENT_STREAM)
         {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
@@ -262,6 +273,22 @@ impl StreamableHttpClient for BoundedClient {
 }
 
 impl BoundedClient {
+    async fn send(
+        &self,
+        request: RequestBuilder,
+        session: Option<Arc<str>>,
+        headers: Headers,
+    ) -> Result<Response, HttpError> {
+        let mut request = request.header(ACCEPT, format!("{JSON}, {EVENT_STREAM}"));
+        if let Some(session) = session {
+            request = request.header(SESSION, session.as_ref());
+        }
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        self.signed.send(request).await
+    }
+
     /// The events of an answer. One that is too large ends the stream, and the call it was for.
     fn events(
         &self,
@@ -311,22 +338,19 @@ fn take_log(wire: &Wire, during: Option<&RequestId>, event: &Sse) -> bool {
     if said["method"] != METHOD {
         return false;
     }
-    match wire.client(Some(id)) {
-        Some(client) => client.log(&said["params"]),
-        None => wire.ignore(),
-    }
+    wire.pass_log(Some(id), &said["params"]);
     true
 }
 
 /// Counts the bytes of the event that is being received.
 #[derive(Debug, Default)]
-struct EventSize {
+pub(super) struct EventSize {
     bytes: usize,
     line_is_empty: bool,
 }
 
 impl EventSize {
-    fn fits(&mut self, chunk: &[u8]) -> bool {
+    pub(super) fn fits(&mut self, chunk: &[u8]) -> bool {
         for byte in chunk {
             self.bytes += 1;
             match byte {
@@ -343,18 +367,29 @@ impl EventSize {
     }
 }
 
-async fn send(
-    request: RequestBuilder,
-    session: Option<Arc<str>>,
-    headers: Headers,
-) -> Result<Response, HttpError> {
-    let mut request = request.header(ACCEPT, format!("{JSON}, {EVENT_STREAM}"));
-    if let Some(session) = session {
-        request = request.header(SESSION, session.as_ref());
+/// Requests that carry the token of a person's sign-in, if there is one.
+#[derive(Debug, Clone)]
+pub(super) struct SignedRequests(pub(super) Option<Bearer>);
+
+impl SignedRequests {
+    /// Sends a request. A server that refuses a token has not looked at the request, so it is sent
+    /// once more with another token, if there is one.
+    pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, HttpError> {
+        let Some(bearer) = &self.0 else {
+            return deliver(request).await;
+        };
+        let again = request.try_clone();
+        let token = bearer.token().await.map_err(HttpError::SignIn)?;
+        let response = deliver(request.bearer_auth(&token)).await?;
+        let Some(again) = again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) else {
+            return Ok(response);
+        };
+        let other = bearer.token_instead_of(&token).await;
+        deliver(again.bearer_auth(other.map_err(HttpError::SignIn)?)).await
     }
-    for (name, value) in headers {
-        request = request.header(name, value);
-    }
+}
+
+async fn deliver(request: RequestBuilder) -> Result<Response, HttpError> {
     request.send().await.map_err(|error| {
         if error.is_connect() || error.is_builder() {
             HttpError::Unreachable(chain(&error))
@@ -370,10 +405,14 @@ async fn refused(
     response: Response,
     message: &ClientJsonRpcMessage,
     id: Option<RequestId>,
+    in_session: bool,
 ) -> PostResult {
     let status = response.status();
     let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let body = bounded_body(response).await.unwrap_or_default();
+    if in_session && status == StatusCode::BAD_REQUEST && says_session_is_lost(&body) {
+        return Err(StreamableHttpError::SessionExpired);
+    }
     let discovers = matches!(message, ClientJsonRpcMessage::Request(request)
         if matches!(request.request, ClientRequest::DiscoverRequest(_)));
     if let Some(id) = id.filter(|_| !unauthorized) {
@@ -400,7 +439,31 @@ async fn refused(
     Err(HttpError::Status { status, excerpt }.into())
 }
 
-async fn bounded_body(response: Response) -> Result<Vec<u8>, HttpError> {
+/// Returns whether a server that refuses a request in a session says that it does not know the
+/// session. The protocol has a status for that, 404, and several libraries use another: a server that
+/// was started again knows no session, and was not even initialized. None of them looks at the
+/// request before it says so.
+fn says_session_is_lost(body: &[u8]) -> bool {
+    const WORDS: [&str; 6] = [
+        "no valid session",
+        "session not found",
+        "invalid session",
+        "unknown session",
+        "session expired",
+        "server not initialized",
+    ];
+    let said = serde_json::from_slice::<Value>(body).ok();
+    let said = said.as_ref().and_then(|said| {
+        let error = said.get("error")?;
+        error.get("message").unwrap_or(error).as_str()
+    });
+    said.is_some_and(|said| {
+        let said = said.to_ascii_lowercase();
+        WORDS.iter().any(|words| said.contains(words))
+    })
+}
+
+pub(super) async fn bounded_body(response: Response) -> Result<Vec<u8>, HttpError> {
     let mut bytes = std::pin::pin!(bytes_of(response));
     let mut body = Vec::new();
     while let Some(chunk) = bytes.next().await {
@@ -414,7 +477,7 @@ async fn bounded_body(response: Response) -> Result<Vec<u8>, HttpError> {
     Ok(body)
 }
 
-fn bytes_of(
+pub(super) fn bytes_of(
     response: Response,
 ) -> impl Stream<Item = reqwest::Result<bytes::Bytes>> + Send + 'static {
     futures::stream::try_unfold(response, |mut response| async move {
@@ -422,7 +485,7 @@ fn bytes_of(
     })
 }
 
-fn is_type(response: &Response, mime: &str) -> bool {
+pub(super) fn is_type(response: &Response, mime: &str) -> bool {
     response.headers().get(CONTENT_TYPE).is_some_and(|given| {
         given
             .as_bytes()
@@ -432,7 +495,7 @@ fn is_type(response: &Response, mime: &str) -> bool {
 }
 
 /// Describes an error down to the first cause, without the URL, which may hold a secret.
-fn chain(error: &reqwest::Error) -> String {
+pub(super) fn chain(error: &reqwest::Error) -> String {
     let causes: Vec<String> = std::iter::successors(error.source(), |error| (*error).source())
         .map(ToString::to_string)
         .collect();

@@ -9,8 +9,9 @@ use rmcp::transport::Transport;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -45,8 +46,8 @@ impl Lines {
     /// Takes the pipes. Both are let go when the connection ends, which is how the child learns of
     /// it.
     pub(super) fn new(
-        stdin: ChildStdin,
-        stdout: ChildStdout,
+        stdin: impl AsyncWrite + Unpin + Send + 'static,
+        stdout: impl AsyncRead + Unpin + Send + 'static,
         wire: Arc<Wire>,
         reaped: CancellationToken,
     ) -> Self {
@@ -95,7 +96,11 @@ impl Transport<RoleClient> for Lines {
     }
 }
 
-async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Vec<u8>>, wire: Arc<Wire>) {
+async fn write(
+    mut stdin: impl AsyncWrite + Unpin,
+    mut lines: mpsc::Receiver<Vec<u8>>,
+    wire: Arc<Wire>,
+) {
     let writing = async {
         while let Some(line) = lines.recv().await {
             if let Err(error) = write_line(&mut stdin, &line).await {
@@ -120,7 +125,11 @@ async fn write_line(stdin: &mut (impl AsyncWrite + Unpin), line: &[u8]) -> std::
     stdin.flush().await
 }
 
-async fn listen(stdout: ChildStdout, heard: mpsc::Sender<ServerJsonRpcMessage>, wire: Arc<Wire>) {
+async fn listen(
+    stdout: impl AsyncRead + Unpin,
+    heard: mpsc::Sender<ServerJsonRpcMessage>,
+    wire: Arc<Wire>,
+) {
     let listening = async {
         let mut lines = BoundedLines::new(BufReader::with_capacity(PIPE_BUFFER, stdout));
         loop {
@@ -195,6 +204,10 @@ async fn pass_over(
 async fn understand(line: Vec<u8>, wire: &Wire) -> Heard {
     let handshake = !wire.settled.load(Ordering::Relaxed);
     if line.len() < LARGE {
+        // Of a flood only so many are read as are passed on.
+        if message::is_log(&line) && !wire.takes_log() {
+            return Heard::Garbage;
+        }
         return message::read(&line, handshake);
     }
     // A reader that panicked would be a bug of ours; the line then counts as unreadable.

@@ -143,6 +143,14 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
 }
 
+/// Returns whether a definition that was read from a file is one that a server could have listed.
+pub(super) fn is_usable(server: &str, definition: &ToolDefinition) -> bool {
+    let mut schemas = std::iter::once(&definition.input_schema).chain(&definition.output_schema);
+    definition.name.server == server
+        && is_name(&definition.name.name)
+        && schemas.all(|schema| check_schema("its", schema).is_ok())
+}
+
 fn definition(server: &str, name: &str, mut tool: Value) -> Result<ToolDefinition, String> {
     if serde_json::to_vec(&tool).map_or(usize::MAX, |text| text.len()) > MAX_DEFINITION_BYTES {
         return Err(format!(

@@ -20,6 +20,8 @@ const MAX_DEPTH: usize = 100;
 const SMALL: usize = 16 << 10;
 /// The notifications something is done about.
 const NOTIFICATIONS: [&str; 2] = ["notifications/progress", "notifications/tools/list_changed"];
+/// A message of the server's log. Only a small one is read.
+const LOG: &str = "notifications/message";
 /// The code of answers that cannot be read. Ours: no server can mean anything else by it.
 pub(super) const MALFORMED: ErrorCode = ErrorCode(i32::MIN);
 /// The code of answers that are too large to be read. Ours, too.
@@ -49,6 +51,15 @@ struct Envelope {
     error: Option<IgnoredAny>,
 }
 
+/// Returns whether a line is a message of the server's log that would be read.
+pub(super) fn is_log(line: &[u8]) -> bool {
+    let may_be = |text: &str| text.contains(LOG);
+    line.len() <= SMALL
+        && std::str::from_utf8(line).is_ok_and(may_be)
+        && serde_json::from_slice::<Envelope>(line)
+            .is_ok_and(|outside| outside.id.is_none() && outside.method.as_deref() == Some(LOG))
+}
+
 /// Reads a line. During a handshake answers are read as what a handshake knows; later as plain
 /// values, since only the caller knows what it asked for.
 pub(super) fn read(line: &[u8], handshake: bool) -> Heard {
@@ -72,11 +83,9 @@ pub(super) fn read(line: &[u8], handshake: bool) -> Heard {
         error,
     } = envelope;
     // Nothing is done about most notifications, so a flood of them is not even read.
-    if id.is_none()
-        && !method
-            .as_deref()
-            .is_some_and(|method| NOTIFICATIONS.contains(&method))
-    {
+    let is_read =
+        |method: &str| NOTIFICATIONS.contains(&method) || method == LOG && line.len() <= SMALL;
+    if id.is_none() && !method.as_deref().is_some_and(is_read) {
         return Heard::Garbage;
     }
     match (serde_json::from_slice::<Value>(line), id, method) {

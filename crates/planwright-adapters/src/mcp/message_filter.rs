@@ -81,10 +81,10 @@ impl<T> FilteredTransport<T> {
     fn notified(&self, notification: ServerNotification) {
         match notification {
             ServerNotification::ProgressNotification(progress) => {
-                self.wire.progressed(progress.params);
+                self.wire.pass_progress(progress.params);
             }
             ServerNotification::ToolListChangedNotification(_) => {
-                self.wire.list_changed.notify_one();
+                self.wire.note_list_changed();
             }
             ServerNotification::PromptListChangedNotification(_) => {
                 self.wire.tell(ServerNews::Prompts);
@@ -99,10 +99,9 @@ impl<T> FilteredTransport<T> {
                 });
             }
             ServerNotification::LoggingMessageNotification(message) if self.is_pipe => {
-                let client = self.wire.client(None);
-                match (client, serde_json::to_value(message.params)) {
-                    (Some(client), Ok(params)) => client.log(&params),
-                    _ => self.wire.ignore(),
+                match serde_json::to_value(message.params) {
+                    Ok(params) => self.wire.pass_log(None, &params),
+                    Err(_) => self.wire.ignore(),
                 }
             }
             _ => self.wire.ignore(),

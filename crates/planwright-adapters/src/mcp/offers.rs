@@ -63,7 +63,10 @@ impl Servers for McpServers {
     }
 }
 
-async fn ask(server: &Arc<Server>, question: ServerQuestion) -> Result<Value, ServerError> {
+pub(super) async fn ask(
+    server: &Arc<Server>,
+    question: ServerQuestion,
+) -> Result<Value, ServerError> {
     let opened = server.connection().await;
     let connection = opened.map_err(|failure| ServerError::Unavailable(failure.reason.clone()))?;
     if !offers(&connection, &question) {

@@ -1,11 +1,13 @@
 //! What the operator decided about all servers.
 
+use super::{FileTokens, SeenShapes, ToolMemory};
 use crate::process::Children;
 use crate::toolbox::ToolboxOptions;
 use planwright_engine::Redaction;
-use planwright_engine::port::Artifacts;
+use planwright_engine::port::{Artifacts, Secrets};
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// The settings that all servers have in common.
 #[derive(Debug, Clone)]
@@ -31,7 +33,20 @@ pub struct McpOptions {
     pub hints: Option<PathBuf>,
     /// What servers of the earlier era are told that they may ask the clients of the gateway for.
     pub passed: PassedRequests,
+    /// The values of secrets that specifications name.
+    pub secrets: Option<Arc<dyn Secrets>>,
+    /// The tokens of the servers that a person signed in to.
+    pub tokens: Option<FileTokens>,
+    /// What results of tools looked like.
+    pub shapes: Option<SeenShapes>,
+    /// What servers answered to earlier processes; `None`: nothing is remembered.
+    pub memory: Option<ToolMemory>,
+    /// Servers that may start at once: each has its own time, and together they have one machine.
+    pub starts: Arc<Semaphore>,
 }
+
+/// Servers that start at once, unless the operator says otherwise.
+const STARTS: usize = 4;
 
 /// Requests of servers that are passed on to the client that made a call, and are never answered
 /// for it. Modern servers are told with each call what its client can be asked for; those of the
@@ -56,6 +71,11 @@ impl McpOptions {
             children: Children::default(),
             hints: None,
             passed: PassedRequests::default(),
+            secrets: None,
+            tokens: None,
+            shapes: None,
+            memory: None,
+            starts: Arc::new(Semaphore::new(STARTS)),
         }
     }
 }

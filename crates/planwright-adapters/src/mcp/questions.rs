@@ -37,6 +37,14 @@ pub(super) fn known_reply(answered: &[Answered], params: &Value) -> Option<Elici
     Some(result)
 }
 
+/// The reply to one question in the words of the protocol.
+pub(super) fn reply_of(question: &Question, reply: &Reply) -> ElicitResult {
+    let (action, content) = spoken(question, reply);
+    let mut result = ElicitResult::new(action);
+    result.content = content;
+    result
+}
+
 /// Finds a person's replies to all of these questions in earlier attempts, for a server that
 /// forgot.
 pub(super) fn known_responses(answered: &[Answered], asked: &Asked) -> Option<InputResponses> {

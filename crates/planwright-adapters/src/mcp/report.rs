@@ -33,6 +33,8 @@ pub struct Connected {
     /// The name the server gives itself, with its version, without control characters. Untrusted
     /// text: never a name to go by.
     pub calls_itself: Option<String>,
+    /// What it says about its use, for models. Untrusted text, cut to a bound.
+    pub instructions: Option<String>,
     /// The number of its tools that can be called.
     pub tools: usize,
     pub refused: Vec<RefusedTool>,

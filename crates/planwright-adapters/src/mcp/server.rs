@@ -6,11 +6,14 @@ use super::era_memory::EraMemory;
 use super::hint_memory::HintMemory;
 use super::listing::{self, Listed};
 use super::own_connections::OwnConnections;
+use super::resources;
 use super::stderr_log::StderrLog;
+use super::tool_memory::{Answer, RememberedAnswer};
 use super::wire::End;
 use super::{Connected, Era, McpOptions, RefusedTool, ServerSpec, ServerState, ServerStatus};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
+use planwright_core::time::Timestamp;
 use planwright_core::tool::{KnownTool, ToolDefinition, ToolName};
 use planwright_engine::port::ServerNews;
 use std::collections::BTreeMap;
@@ -18,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{broadcast, watch};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(250);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
@@ -50,6 +53,10 @@ pub(super) struct Server {
     /// for it.
     table: Mutex<Arc<Table>>,
     listed: AtomicBool,
+    /// Where the tools come from as long as this process has not listed them.
+    recalled: Mutex<Option<Recalled>>,
+    /// The last answer on its way to the disk.
+    keeping: Mutex<Option<JoinHandle<()>>>,
     /// The connections of single runs, if plans do not share it.
     pub(super) own: OwnConnections,
 }
@@ -68,6 +75,20 @@ enum State {
     Opening(Opening, AbortHandle),
     Open(Arc<Connection>),
     Failed(Arc<Failure>),
+}
+
+/// What an earlier process heard beside the tools.
+#[derive(Debug)]
+struct Recalled {
+    seen_at: Timestamp,
+    instructions: Option<String>,
+}
+
+/// The source of a list of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListSource {
+    Server,
+    Memory,
 }
 
 /// The tools of one server.
@@ -95,6 +116,8 @@ impl Server {
             slot: Mutex::default(),
             table: Mutex::default(),
             listed: AtomicBool::new(false),
+            recalled: Mutex::default(),
+            keeping: Mutex::default(),
             own: OwnConnections::default(),
         }
     }
@@ -141,6 +164,8 @@ impl Server {
         let server = Arc::clone(self);
         let task = tokio::spawn(async move {
             tokio::time::sleep(backoff).await;
+            // Its clock begins when it may begin. The semaphore is never closed.
+            let _start = server.options.starts.acquire().await;
             let opened = connection::open(&server).await;
             if opened.is_err() {
                 server.log.settle().await;
@@ -182,6 +207,8 @@ impl Server {
                 });
                 slot.failures = slot.failures.saturating_add(1);
                 slot.state = State::Failed(Arc::clone(&failure));
+                drop(slot);
+                self.drop_recalled();
                 Err(failure)
             }
         }
@@ -208,17 +235,135 @@ impl Server {
                 LIST_TIMEOUT.as_secs()
             )
         })??;
-        *lock(&self.table) = Arc::new(self.decide(listed));
-        self.listed.store(true, Ordering::Release);
+        let info = peer.peer_info();
+        let has_resources = info.is_some_and(|info| info.capabilities.resources.is_some());
+        self.remember(peer, &listed, has_resources);
+        let table = self.decide(listed, has_resources, ListSource::Server);
+        {
+            let mut current = lock(&self.table);
+            *current = Arc::new(table);
+            self.listed.store(true, Ordering::Release);
+            *lock(&self.recalled) = None;
+        }
         self.changes.send_modify(|changes| *changes += 1);
         Ok(())
     }
 
+    /// Keeps the answer for other processes. The list does not wait for it; closing does.
+    fn remember(&self, peer: &Peer, listed: &Listed, has_resources: bool) {
+        let Some(memory) = self.options.memory.clone() else {
+            return;
+        };
+        let Ok(agreed) = connection::agreed(peer) else {
+            return;
+        };
+        let refused = listed.refused.iter();
+        let answer = Answer {
+            definitions: listed.definitions.clone(),
+            refused: refused
+                .map(|refused| (refused.tool.clone(), refused.reason.clone()))
+                .collect(),
+            has_resources,
+            protocol_version: agreed.protocol_version,
+            calls_itself: agreed.calls_itself,
+            instructions: agreed.instructions,
+        };
+        let spec = self.spec.clone();
+        let redaction = self.options.redaction.clone();
+        let keeping = tokio::task::spawn_blocking(move || memory.keep(&spec, &answer, &redaction));
+        *lock(&self.keeping) = Some(keeping);
+    }
+
+    /// Takes the tools as an earlier process heard them, unless this one has. Returns whether they
+    /// are known then. They are shown and checked against; before a call the server is asked.
+    pub(super) fn recall(&self) -> bool {
+        if self.is_known() || lock(&self.recalled).is_some() {
+            return true;
+        }
+        let memory = self.options.memory.as_ref();
+        let Some(remembered) = memory.and_then(|memory| memory.recall(&self.spec)) else {
+            return false;
+        };
+        let RememberedAnswer { answer, seen_at } = remembered;
+        let mut listed = Listed {
+            definitions: answer.definitions,
+            refused: Vec::new(),
+        };
+        for (tool, reason) in answer.refused {
+            listed.refuse(&self.spec.name, &tool, reason);
+        }
+        let table = self.decide(listed, answer.has_resources, ListSource::Memory);
+        // The server may have the tool by now that a setting names.
+        if !self.fits_settings(&table) {
+            return false;
+        }
+        {
+            let mut current = lock(&self.table);
+            if self.is_known() {
+                return true;
+            }
+            *current = Arc::new(table);
+            *lock(&self.recalled) = Some(Recalled {
+                seen_at,
+                instructions: answer.instructions,
+            });
+        }
+        self.changes.send_modify(|changes| *changes += 1);
+        true
+    }
+
+    /// Returns whether it has the tools that the operator's settings name.
+    fn fits_settings(&self, table: &Table) -> bool {
+        let settings = &self.options.tools;
+        let named = settings.classes.keys().chain(settings.key_arguments.keys());
+        named
+            .filter_map(|named| ToolName::try_from(named.clone()).ok())
+            .filter(|name| name.server == self.spec.name)
+            .all(|name| table.tools.contains_key(&name))
+    }
+
+    /// Forgets what was recalled: the server is not what it was, or is not there.
+    fn drop_recalled(&self) {
+        {
+            let mut current = lock(&self.table);
+            if lock(&self.recalled).take().is_none() {
+                return;
+            }
+            *current = Arc::default();
+        }
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// When its tools were listed, if that was by an earlier process.
+    pub(super) fn recalled_from(&self) -> Option<Timestamp> {
+        lock(&self.recalled)
+            .as_ref()
+            .map(|recalled| recalled.seen_at)
+    }
+
+    /// What it says about its use. Untrusted text.
+    pub(super) fn instructions(&self) -> Option<String> {
+        if let Some(open) = self.open_connection() {
+            return open.agreed.instructions.clone();
+        }
+        let recalled = lock(&self.recalled);
+        recalled
+            .as_ref()
+            .and_then(|recalled| recalled.instructions.clone())
+    }
+
+    /// The connection, if there is one that can be used.
+    pub(super) fn open_connection(&self) -> Option<Arc<Connection>> {
+        match &lock(&self.slot).state {
+            State::Open(connection) if connection.wire.is_usable() => Some(Arc::clone(connection)),
+            State::Open(_) | State::Idle | State::Opening(..) | State::Failed(_) => None,
+        }
+    }
+
     /// Lists the tools again if there is a connection.
     pub(super) async fn refresh(&self) {
-        let connection = match &lock(&self.slot).state {
-            State::Open(connection) if connection.wire.is_usable() => Arc::clone(connection),
-            State::Open(_) | State::Idle | State::Opening(..) | State::Failed(_) => return,
+        let Some(connection) = self.open_connection() else {
+            return;
         };
         if let Err(reason) = self.list(&connection.peer).await {
             connection.wire.end(End::Gone(reason));
@@ -226,11 +371,19 @@ impl Server {
     }
 
     /// The tools with the operator's decisions.
-    fn decide(&self, mut listed: Listed) -> Table {
+    fn decide(&self, listed: Listed, has_resources: bool, source: ListSource) -> Table {
+        let mut table = self.decide_listed(listed, source);
+        if has_resources {
+            self.add_resource_tools(&mut table);
+        }
+        table
+    }
+
+    fn decide_listed(&self, mut listed: Listed, source: ListSource) -> Table {
         let origin = self.spec.origin();
         let mut tools = BTreeMap::new();
         let hints = HintMemory::new(self.options.hints.as_deref(), &origin);
-        let mut doubts = hints.compare(&listed.definitions);
+        let mut doubts = hints.compare(&listed.definitions, source == ListSource::Server);
         for definition in std::mem::take(&mut listed.definitions) {
             let name = definition.tool_name();
             let full = name.to_string();
@@ -254,6 +407,9 @@ impl Server {
                 )
             });
             tool.key_argument = key_argument;
+            if let Some(shapes) = &self.options.shapes {
+                shapes.recall(&tool);
+            }
             if let Some(class) = self.options.tools.classes.get(&full) {
                 tool.class = *class;
             }
@@ -262,6 +418,24 @@ impl Server {
         Table {
             tools,
             refused: listed.refused,
+        }
+    }
+
+    /// Adds the tools for its resources, unless it has tools of these names.
+    fn add_resource_tools(&self, table: &mut Table) {
+        let origin = self.spec.origin();
+        for definition in resources::definitions(&self.spec.name) {
+            let name = definition.tool_name();
+            let refused = |refused: &RefusedTool| refused.tool == name.tool;
+            if table.tools.contains_key(&name) || table.refused.iter().any(refused) {
+                continue;
+            }
+            let mut tool = KnownTool::from_server(definition, &origin, self.spec.believed);
+            tool.made_here = true;
+            if let Some(class) = self.options.tools.classes.get(&name.to_string()) {
+                tool.class = *class;
+            }
+            table.tools.insert(name, Arc::new(tool));
         }
     }
 
@@ -293,9 +467,10 @@ impl Server {
                         era: agreed.era,
                         protocol_version: agreed.protocol_version,
                         calls_itself: agreed.calls_itself,
-                        tools: table.tools.len(),
+                        tools: table.tools.values().filter(|tool| !tool.made_here).count(),
                         refused: table.refused.clone(),
                         ignored: connection.wire.ignored(),
+                        instructions: agreed.instructions,
                     })
                 }
             },
@@ -307,8 +482,16 @@ impl Server {
     }
 
     /// Ends the connection and waits for the process to be gone and its last words to be in the
-    /// log.
+    /// log, and for its answer to be remembered.
     pub(super) async fn close(&self) {
+        self.end_connection().await;
+        let keeping = lock(&self.keeping).take();
+        if let Some(keeping) = keeping {
+            keeping.await.unwrap_or_default();
+        }
+    }
+
+    async fn end_connection(&self) {
         let state = std::mem::take(&mut lock(&self.slot).state);
         let connection = match state {
             State::Open(connection) => connection,
@@ -363,15 +546,16 @@ async fn keep_listed(server: Arc<Server>, connection: std::sync::Weak<Connection
         let wire = Arc::clone(&open.wire);
         let peer = open.peer.clone();
         drop(open);
-        tokio::select! {
+        let changes = tokio::select! {
             () = wire.ended() => return,
-            () = wire.list_changed.notified() => {}
-        }
-        tokio::time::sleep(BETWEEN_LISTS).await;
+            changes = wire.list_changed() => changes,
+        };
         // Tools that cannot be listed cannot be checked against what was approved.
         if let Err(reason) = server.list(&peer).await {
             return wire.end(End::Gone(reason));
         }
+        wire.note_listed(changes);
+        tokio::time::sleep(BETWEEN_LISTS).await;
     }
 }
 

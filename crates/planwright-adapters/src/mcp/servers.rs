@@ -1,13 +1,14 @@
 //! All configured servers as one set of tools.
 
 use super::server::Server;
-use super::{McpOptions, RefusedTool, ServerSpec, ServerStatus, call};
+use super::{McpOptions, RefusedTool, ServerSpec, ServerStatus, call, resources};
 use crate::toolbox::{BuildToolboxError, check_args};
 use futures::future;
 use planwright_core::id::RunId;
+use planwright_core::time::Timestamp;
 use planwright_core::tool::{Catalog, ToolName};
 use planwright_engine::port::{BoxFuture, Call, CallError, Outcome, ServerNews, Tools};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, watch};
 
@@ -79,6 +80,20 @@ impl McpServers {
         let server = self.server(name)?;
         server.connection().await.map(drop).unwrap_or_default();
         Some(server.status())
+    }
+
+    /// Takes the tools of one server as an earlier process heard them, without starting it, unless
+    /// this one has listed them. Returns whether they are known then.
+    pub fn recall_one(&self, name: &str) -> bool {
+        self.server(name).is_some_and(|server| server.recall())
+    }
+
+    /// The servers whose tools are only remembered, each with when it listed them.
+    pub fn recalled(&self) -> BTreeMap<String, Timestamp> {
+        let servers = self.0.servers.iter();
+        servers
+            .filter_map(|server| Some((server.spec.name.clone(), server.recalled_from()?)))
+            .collect()
     }
 
     /// The names of all servers, in the order of their specifications.
@@ -180,7 +195,8 @@ impl McpServers {
 }
 
 impl Tools for McpServers {
-    /// The tools of every server that was connected at least once, as last listed.
+    /// The tools of every server that was connected at least once, as last listed, and of those that
+    /// were recalled.
     fn catalog(&self) -> Catalog {
         let changes = self.changes();
         let mut cached = self
@@ -216,6 +232,9 @@ impl Tools for McpServers {
                 return Err(changed(&call.tool));
             }
             check_args(&tool, &mut call)?;
+            if tool.made_here {
+                return resources::call(&server, call).await;
+            }
             call::make(server, tool, call).await
         })
     }
@@ -232,6 +251,12 @@ impl Tools for McpServers {
             .get(server)
             .copied()
             .unwrap_or(true)
+    }
+
+    fn instructions(&self) -> Vec<(String, String)> {
+        let of_server =
+            |server: &Arc<Server>| Some((server.spec.name.clone(), server.instructions()?));
+        self.0.servers.iter().filter_map(of_server).collect()
     }
 
     fn release(&self, top_run: &RunId) {

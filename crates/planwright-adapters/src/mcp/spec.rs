@@ -1,5 +1,6 @@
 //! How a server is reached. Comes from the operator's files only, never from a plan.
 
+use super::Era;
 use planwright_core::digest::Digest;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -22,6 +23,16 @@ pub struct ServerSpec {
     pub per_plan: bool,
     /// The number of runs that may have one at once.
     pub max_connections: usize,
+    /// The era in which it is spoken to, if the operator says so instead of having it found out.
+    pub era: Option<Era>,
+    /// `true` if it speaks HTTP as servers did first, with one stream of events.
+    pub streams_events: bool,
+    /// A command that prints more headers as a JSON object, for a server over HTTP.
+    pub headers_helper: Option<String>,
+    /// What the user trusted, by digest: its launch line as it is written.
+    pub trusted_as: Option<Digest>,
+    /// `true` if what it writes to its standard error is told of the call that is under way.
+    pub logs_stderr: bool,
 }
 
 /// The command that is started, or the address at which the server listens.
@@ -52,6 +63,11 @@ impl ServerSpec {
             start_timeout: Self::START_TIMEOUT,
             per_plan: false,
             max_connections: Self::MAX_CONNECTIONS,
+            era: None,
+            streams_events: false,
+            headers_helper: None,
+            trusted_as: None,
+            logs_stderr: false,
         }
     }
 
@@ -67,7 +83,10 @@ impl ServerSpec {
             } => {
                 json!({"command": command, "args": args, "env": env, "cwd": cwd})
             }
-            Transport::Http { url, headers } => json!({"url": url, "headers": headers}),
+            Transport::Http { url, headers } => match &self.headers_helper {
+                None => json!({"url": url, "headers": headers}),
+                Some(helper) => json!({"url": url, "headers": headers, "headersHelper": helper}),
+            },
         })
     }
 

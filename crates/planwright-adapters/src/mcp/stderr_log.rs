@@ -1,6 +1,7 @@
 //! What a server writes to its standard error: kept in a bounded file, never on the user's
 //! terminal.
 
+use super::wire::Wire;
 use planwright_core::secret::RedactedStream;
 use planwright_core::text::sanitize_line;
 use planwright_engine::Redaction;
@@ -69,14 +70,14 @@ impl StderrLog {
         self
     }
 
-    /// A pipe for a child's standard error. A thread of its own empties it, regardless of what the
+    /// A pipe for a child's standard error, whose lines `told` passes on as well. A thread of its own empties it, regardless of what the
     /// runtime does.
-    pub(super) fn pipe(&self) -> std::io::Result<Stdio> {
+    pub(super) fn pipe(&self, told: Option<Arc<Wire>>) -> std::io::Result<Stdio> {
         let (reader, writer) = std::io::pipe()?;
         let log = self.clone();
         log.lock().clear();
         let emptied = move || {
-            log.drain(reader);
+            log.drain(reader, told.as_deref());
             log.open.send_modify(|open| *open = open.saturating_sub(1));
         };
         self.open.send_modify(|open| *open += 1);
@@ -109,9 +110,10 @@ impl StderrLog {
 
     /// A file that cannot be written costs the log, never the server: the pipe is emptied all the
     /// same.
-    fn drain(&self, mut reader: PipeReader) {
+    fn drain(&self, mut reader: PipeReader, told: Option<&Wire>) {
         self.sink().open();
         let mut masked = RedactedStream::default();
+        let mut lines = Lines::default();
         let mut chunk = vec![0; CHUNK];
         loop {
             let read = match reader.read(&mut chunk) {
@@ -119,12 +121,18 @@ impl StderrLog {
                 Ok(read @ 1..) => read,
                 Ok(0) | Err(_) => {
                     let last = masked.finish(&self.redaction.redactor());
+                    if let Some(wire) = told {
+                        lines.push(&last, |line| wire.pass_stderr_line(line));
+                    }
                     return self.sink().write(&last);
                 }
             };
             self.remember(&chunk[..read]);
             let said = masked.push(&self.redaction.redactor(), &chunk[..read]);
             self.sink().write(&said);
+            if let Some(wire) = told {
+                lines.push(&said, |line| wire.pass_stderr_line(line));
+            }
             if read == CHUNK {
                 std::thread::sleep(PAUSE);
             }
@@ -144,6 +152,30 @@ impl StderrLog {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<u8>> {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lines out of pieces.
+#[derive(Debug, Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    /// A line may have so many bytes; what is longer is told in parts.
+    const MAX_BYTES: usize = 8 << 10;
+
+    /// Takes a piece, and tells every line that is whole now, as a terminal can show it.
+    fn push(&mut self, piece: &[u8], tell: impl Fn(&str)) {
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            self.0.extend_from_slice(part);
+            if part.ends_with(b"\n") || self.0.len() >= Self::MAX_BYTES {
+                let text = String::from_utf8_lossy(&self.0);
+                let line = sanitize_line(text.trim_end());
+                if !line.is_empty() {
+                    tell(&line);
+                }
+                self.0.clear();
+            }
+        }
     }
 }
 

@@ -5,7 +5,9 @@
 
 use super::questions;
 use planwright_core::run::{Answered, Question};
-use planwright_engine::port::{Call, CallClient, Progress, ProgressSink, ServerNews};
+use planwright_engine::port::{
+    Call, CallClient, LogLevel, LoggedLine, PersonLine, Progress, ProgressSink, ServerNews,
+};
 use rmcp::model::{
     ElicitResult, ElicitationAction, NumberOrString, ProgressNotificationParam, ProgressToken,
     RequestId,
@@ -15,12 +17,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 /// The shortest time between two reports of a call's progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_PROGRESS_CHARS: usize = 500;
+const MAX_LOG_CHARS: usize = 2_000;
+const MAX_LOGGER_CHARS: usize = 100;
+/// The number of lines of a log that are passed on for one call.
+const MAX_LOG_LINES: usize = 1_000;
 /// The number of questions one call may ask.
 const MAX_QUESTIONS: usize = 32;
 
@@ -53,11 +59,14 @@ pub(super) struct Wire {
     pub(super) settled: AtomicBool,
     /// `server/discover` was answered after it had been given up.
     pub(super) late_discover: AtomicBool,
-    pub(super) list_changed: Notify,
+    /// How often the tools changed, and how many of these changes are listed.
+    lists: watch::Sender<Lists>,
     /// Requests of the server that are not answered yet.
     pub(super) unanswered: AtomicUsize,
     /// Messages that fit nowhere: garbage, wrong numbers, late and repeated answers.
     ignored: AtomicU64,
+    /// Messages of the log that are still read. Each call makes it whole again.
+    log_budget: AtomicUsize,
     /// `true` if any call was ever answered.
     useful: AtomicBool,
     /// The name of the server.
@@ -77,6 +86,28 @@ struct State {
     retired: bool,
 }
 
+#[derive(Debug, Default)]
+struct Lists {
+    changed: u64,
+    listed: u64,
+}
+
+/// What a server asked during a call.
+pub(super) enum Elicited {
+    /// The answer is known, or there will be none.
+    Answered(ElicitResult),
+    /// A person has to be asked.
+    Open(Box<OpenQuestion>),
+}
+
+/// A question without an answer, and who may be asked.
+pub(super) struct OpenQuestion {
+    call: u64,
+    pub(super) question: Question,
+    pub(super) person: Option<PersonLine>,
+    pub(super) client: Option<Arc<dyn CallClient>>,
+}
+
 /// A call that waits for its answer.
 #[derive(Debug)]
 struct InFlight {
@@ -86,7 +117,12 @@ struct InFlight {
     progress: ProgressSink,
     client: Option<Arc<dyn CallClient>>,
     reported_at: Option<Instant>,
+    /// The number of lines of its server's log that were passed on.
+    log_lines: usize,
     answered: Vec<Answered>,
+    person: Option<PersonLine>,
+    /// The number of questions that were asked.
+    questions: usize,
     asked: Vec<Question>,
     has_asked: CancellationToken,
     too_large: CancellationToken,
@@ -186,11 +222,15 @@ impl Wire {
             progress: call.progress.clone(),
             client: call.client.clone(),
             reported_at: None,
+            log_lines: 0,
             answered: call.answered.clone(),
+            person: call.person.clone(),
+            questions: 0,
             asked: Vec::new(),
             has_asked: has_asked.clone(),
             too_large: too_large.clone(),
         };
+        self.log_budget.store(MAX_LOG_LINES, Ordering::Relaxed);
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
@@ -204,7 +244,7 @@ impl Wire {
     }
 
     /// Passes progress on to the call it belongs to, not too often. A client counts for itself.
-    pub(super) fn progressed(&self, progress: ProgressNotificationParam) {
+    pub(super) fn pass_progress(&self, progress: ProgressNotificationParam) {
         let now = Instant::now();
         let mut state = self.state();
         let due = state
@@ -232,6 +272,70 @@ impl Wire {
         });
     }
 
+    /// Returns whether one more message of the log is read.
+    pub(super) fn takes_log(&self) -> bool {
+        let one_less = |budget: usize| budget.checked_sub(1);
+        let order = Ordering::Relaxed;
+        self.log_budget.fetch_update(order, order, one_less).is_ok()
+    }
+
+    /// Passes on a message of the server's log, as the protocol has it: to the client of the call,
+    /// or to those who watch the step.
+    pub(super) fn pass_log(&self, during: Option<&RequestId>, message: &Value) {
+        if let Some(client) = self.client(during) {
+            return client.log(message);
+        }
+        let Some(level) = message["level"].as_str().and_then(LogLevel::from_word) else {
+            return self.ignore();
+        };
+        let text = match &message["data"] {
+            Value::String(text) => text.chars().take(MAX_LOG_CHARS).collect(),
+            data => data.to_string().chars().take(MAX_LOG_CHARS).collect(),
+        };
+        let logger = message["logger"].as_str();
+        let logger = logger.map(|name| name.chars().take(MAX_LOGGER_CHARS).collect());
+        self.log_line(
+            during,
+            LoggedLine {
+                level,
+                logger,
+                text,
+            },
+        );
+    }
+
+    /// Passes on a line that the server wrote to its standard error.
+    pub(super) fn pass_stderr_line(&self, line: &str) {
+        let line = LoggedLine {
+            level: LogLevel::Info,
+            logger: Some("stderr".to_owned()),
+            text: line.chars().take(MAX_LOG_CHARS).collect(),
+        };
+        self.log_line(None, line);
+    }
+
+    /// A line whose call is not known is told to no one: it may be another plan's.
+    fn log_line(&self, during: Option<&RequestId>, mut line: LoggedLine) {
+        let mut state = self.state();
+        let is_alone = state.calls.len() == 1;
+        let mut calls = state.calls.values_mut();
+        let call = match during {
+            Some(id) => calls.find(|call| call.id.as_ref() == Some(id)),
+            None => calls.next().filter(|_| is_alone),
+        };
+        let Some(call) = call.filter(|call| call.log_lines < MAX_LOG_LINES) else {
+            drop(state);
+            return self.ignore();
+        };
+        call.log_lines += 1;
+        if call.log_lines == MAX_LOG_LINES {
+            line.text = format!("more than {MAX_LOG_LINES} lines: the others are left out");
+        }
+        let sink = call.progress.clone();
+        drop(state);
+        sink.report_log(line);
+    }
+
     /// The answer to one request is larger than is read.
     pub(super) fn too_large(&self, id: &RequestId) {
         if let Some(call) = self
@@ -244,31 +348,76 @@ impl Wire {
         }
     }
 
-    /// A server of the earlier era asks during a call. What a person answered already is passed on;
-    /// anything else ends the attempt, and the question goes to a person.
-    pub(super) fn elicited(
+    /// A server of the earlier era asks during a call. What a person answered already is known.
+    pub(super) fn take_question(
         &self,
         during: Option<&RequestId>,
         params: &Value,
-    ) -> Option<ElicitResult> {
+    ) -> Option<Elicited> {
         let mut state = self.state();
-        let asking = state.asking(during)?;
+        let (number, asking) = state.asking(during)?;
         if let Some(reply) = questions::known_reply(&asking.answered, params) {
-            return Some(reply);
+            return Some(Elicited::Answered(reply));
         }
-        if asking.asked.len() < MAX_QUESTIONS
-            && let Some(question) =
-                questions::question(&format!("q{}", asking.asked.len() + 1), params)
-        {
-            asking.asked.push(question);
-            asking.has_asked.cancel();
+        asking.questions += 1;
+        let question = (asking.questions <= MAX_QUESTIONS)
+            .then(|| questions::question(&format!("q{}", asking.questions), params))
+            .flatten();
+        Some(question.map_or_else(
+            || Elicited::Answered(ElicitResult::new(ElicitationAction::Cancel)),
+            |question| {
+                Elicited::Open(Box::new(OpenQuestion {
+                    call: number,
+                    question,
+                    person: asking.person.clone(),
+                    client: asking.client.clone(),
+                }))
+            },
+        ))
+    }
+
+    /// No person answers a question now. The server is told so, and the attempt ends.
+    pub(super) fn leave_open(&self, open: OpenQuestion) -> ElicitResult {
+        if let Some(call) = self.state().calls.get_mut(&open.call) {
+            call.asked.push(open.question);
+            call.has_asked.cancel();
         }
-        Some(ElicitResult::new(ElicitationAction::Cancel))
+        ElicitResult::new(ElicitationAction::Cancel)
+    }
+
+    /// The server told that its tools changed.
+    pub(super) fn note_list_changed(&self) {
+        self.lists.send_modify(|lists| lists.changed += 1);
+    }
+
+    /// The tools were listed after this many changes.
+    pub(super) fn note_listed(&self, changes: u64) {
+        self.lists
+            .send_modify(|lists| lists.listed = lists.listed.max(changes));
+    }
+
+    /// Returns once there is a change that was not listed, and how many there were.
+    pub(super) async fn list_changed(&self) -> u64 {
+        let mut lists = self.lists.subscribe();
+        let changed = lists.wait_for(|lists| lists.changed > lists.listed).await;
+        let changed = changed.map(|lists| lists.changed);
+        match changed {
+            Ok(changed) => changed,
+            // The wire holds the sender itself.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Returns once the tools are listed as they are after every change told of until now.
+    pub(super) async fn list_settled(&self) {
+        let mut lists = self.lists.subscribe();
+        let now = lists.borrow().changed;
+        drop(lists.wait_for(|lists| lists.listed >= now).await);
     }
 
     /// The client of the call during which the server asks or tells something.
     pub(super) fn client(&self, during: Option<&RequestId>) -> Option<Arc<dyn CallClient>> {
-        self.state().asking(during)?.client.clone()
+        self.state().asking(during)?.1.client.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -279,18 +428,13 @@ impl Wire {
 impl State {
     /// The call that asks. Over a pipe nothing says which one it is; with several under way it is
     /// the only one that is not read-only, and with several of those it is unknown.
-    fn asking(&mut self, during: Option<&RequestId>) -> Option<&mut InFlight> {
-        if let Some(id) = during {
-            return self
-                .calls
-                .values_mut()
-                .find(|call| call.id.as_ref() == Some(id));
-        }
+    fn asking(&mut self, during: Option<&RequestId>) -> Option<(u64, &mut InFlight)> {
         let only_call = self.calls.len() == 1;
-        let mut candidates = self
-            .calls
-            .values_mut()
-            .filter(|call| only_call || !call.read_only);
+        let mut calls = self.calls.iter_mut().map(|(number, call)| (*number, call));
+        if let Some(id) = during {
+            return calls.find(|(_, call)| call.id.as_ref() == Some(id));
+        }
+        let mut candidates = calls.filter(|(_, call)| only_call || !call.read_only);
         candidates.next().filter(|_| candidates.next().is_none())
     }
 }

@@ -131,11 +131,12 @@ impl Question<'_> {
             structured,
         };
         let client = self.shared.client(target).map_err(Failure::final_)?;
-        let options = question::options(request, target.provider, target.name, dialect);
+        let settings = self.shared.settings(request.role);
+        let options = question::options(request, (target.provider, target.name), dialect, settings);
         let begun = client
             .exec_chat_stream(
                 question::target(target.provider, target.name, self.key),
-                question::chat(request, dialect),
+                question::chat(request, target.provider.kind, dialect),
                 Some(&options),
             )
             .with_subscriber(NoSubscriber::new());

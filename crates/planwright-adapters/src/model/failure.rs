@@ -76,6 +76,24 @@ impl Failure {
     }
 }
 
+/// Returns whether a connection to this machine was refused.
+fn is_refused_here(error: &reqwest::Error) -> bool {
+    let host = error.url().and_then(reqwest::Url::host_str);
+    let is_here =
+        host.is_some_and(|host| host == "localhost" || host == "[::1]" || host.starts_with("127."));
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        let refused = error
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused);
+        if refused {
+            return is_here;
+        }
+        cause = error.source();
+    }
+    false
+}
+
 /// The judge of an error: which model it is about, and what must not be repeated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Judge<'a> {
@@ -128,7 +146,12 @@ impl Judge<'_> {
                 message,
             });
         }
-        Failure::passing(self.model, message, None)
+        let failure = Failure::passing(self.model, message, None);
+        if is_refused_here(error) {
+            // No program listens there, and on this machine none begins to by itself.
+            return Failure::final_(failure.error);
+        }
+        failure
     }
 
     fn status(&self, status: StatusCode, body: &str, headers: &HeaderMap) -> Failure {

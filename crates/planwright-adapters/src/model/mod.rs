@@ -19,6 +19,7 @@ mod names;
 mod options;
 mod price;
 mod question;
+mod settings;
 mod trace;
 
 pub use builtin::builtin;
@@ -26,3 +27,4 @@ pub use dialect::{Dialect, Structured};
 pub use models::Models;
 pub use options::{InvalidModels, ModelOptions, ProviderKind, ProviderOptions};
 pub use price::Price;
+pub use settings::{Effort, ParseEffortError, RoleSettings};

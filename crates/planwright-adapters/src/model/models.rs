@@ -4,6 +4,7 @@ use super::ask::ask;
 use super::dialect::Dialect;
 use super::options::{ModelOptions, ProviderOptions, split};
 use super::price::Price;
+use super::settings::RoleSettings;
 use crate::secrets::{ConfiguredSecrets, SecretSource, SecretSpec};
 use genai::Client;
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
@@ -129,8 +130,10 @@ impl Shared {
         self.lookup(model)
     }
 
+    /// Finds a model by `provider/name`, or by the name alone if one configured model has it.
     fn lookup<'a>(&'a self, model: &'a str) -> Result<Target<'a>, ModelError> {
-        let found = split(model).and_then(|(provider_name, name)| {
+        let find = |model: &'a str| {
+            let (provider_name, name) = split(model)?;
             let provider = self.options.providers.get(provider_name)?;
             Some(Target {
                 model,
@@ -138,8 +141,15 @@ impl Shared {
                 provider,
                 name,
             })
-        });
-        found.ok_or_else(|| {
+        };
+        let by_name_alone = || {
+            let named = self.options.named().into_iter();
+            let mut alike =
+                named.filter(|known| split(known).is_some_and(|(_, name)| name == model));
+            let only = alike.next().filter(|_| alike.next().is_none())?;
+            find(only)
+        };
+        find(model).or_else(by_name_alone).ok_or_else(|| {
             let known = self.options.named().into_iter().map(str::to_owned);
             let providers = self
                 .options
@@ -151,6 +161,11 @@ impl Shared {
                 known: known.chain(providers).collect(),
             }
         })
+    }
+
+    pub(super) fn settings(&self, role: ModelRole) -> RoleSettings {
+        let settings = self.options.settings.get(&role).copied();
+        settings.unwrap_or_default()
     }
 
     /// The key, read afresh so that a change is seen. It is known as secret before it is used.

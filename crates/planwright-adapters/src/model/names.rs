@@ -3,6 +3,7 @@
 
 use planwright_core::digest::Digest;
 use planwright_core::model::OfferedTool;
+use planwright_engine::PlanTool;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -27,8 +28,11 @@ impl Names {
 
     /// Our name of a tool; what the model wrote if it was offered no such tool.
     pub(super) fn ours(&self, written: &str) -> String {
+        // Earlier releases offered the plan tools under the name of their server.
+        let earlier = || self.ours.get(written.strip_prefix("planwright__")?);
         self.ours
             .get(written)
+            .or_else(earlier)
             .cloned()
             .unwrap_or_else(|| written.to_owned())
     }
@@ -36,7 +40,12 @@ impl Names {
 
 /// The name on the wire. It is the same in every question, since earlier ones are repeated in later
 /// ones.
+///
+/// The plan tools go by their own names: no server can have theirs, and every other name has `__`.
 pub(super) fn wire(name: &str) -> String {
+    if let Some(tool) = PlanTool::from_name(name) {
+        return tool.as_str().to_owned();
+    }
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let dotted = name.replacen('.', "__", 1);
     let written: String = dotted
@@ -72,7 +81,7 @@ mod tests {
             "git.a.b",
             "git.a/b",
             "schön.wort",
-            "plan_create",
+            "planwright.plan_create",
             long.as_str(),
         ];
         let names = Names::of(&odd.map(tool));
@@ -86,6 +95,8 @@ mod tests {
             assert_eq!(names.ours(name), name);
         }
         assert_eq!(wire("demo.echo"), "demo__echo");
+        assert_eq!(wire("planwright.plan_create"), "plan_create");
+        assert_eq!(wire("other.plan_create"), "other__plan_create");
         assert_eq!(names.ours("rm -rf"), "rm -rf");
     }
 }

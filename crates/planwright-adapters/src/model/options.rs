@@ -2,6 +2,7 @@
 
 use super::dialect::Structured;
 use super::price::Price;
+use super::settings::RoleSettings;
 use crate::secrets::SecretSource;
 use planwright_core::model::ModelRole;
 use reqwest::Url;
@@ -14,6 +15,8 @@ pub struct ModelOptions {
     /// For every role without a model of its own.
     pub default: Option<String>,
     pub roles: BTreeMap<ModelRole, String>,
+    /// How models are asked in a role.
+    pub settings: BTreeMap<ModelRole, RoleSettings>,
     pub providers: BTreeMap<String, ProviderOptions>,
     /// By model; they go before the prices that are built in.
     pub prices: BTreeMap<String, Price>,
@@ -178,6 +181,11 @@ pub enum InvalidModels {
     UnknownProvider { model: String, provider: String },
     #[error("the price of `{0}` is not a number of dollars")]
     Price(String),
+    #[error("the settings of {role}: {problem}")]
+    Settings {
+        role: ModelRole,
+        problem: &'static str,
+    },
 }
 
 impl ModelOptions {
@@ -201,6 +209,11 @@ impl ModelOptions {
                 let model = model.clone();
                 let provider = provider.to_owned();
                 return Err(InvalidModels::UnknownProvider { model, provider });
+            }
+        }
+        for (&role, settings) in &self.settings {
+            if let Some(problem) = settings.problem() {
+                return Err(InvalidModels::Settings { role, problem });
             }
         }
         for (model, price) in &self.prices {

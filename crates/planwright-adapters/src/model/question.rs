@@ -3,9 +3,10 @@
 use super::dialect::Dialect;
 use super::names::wire;
 use super::options::{ProviderKind, ProviderOptions};
+use super::settings::RoleSettings;
 use genai::chat::{
-    ChatMessage, ChatOptions, ChatRequest, ContentPart, JsonSpec, MessageContent, Tool, ToolCall,
-    ToolChoice, ToolName, ToolResponse,
+    CacheControl, ChatMessage, ChatOptions, ChatRequest, ContentPart, JsonSpec, MessageContent,
+    Tool, ToolCall, ToolChoice, ToolName, ToolResponse,
 };
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Headers, ModelIden, ServiceTarget};
@@ -14,6 +15,7 @@ use planwright_core::secret::SecretText;
 use planwright_engine::port::ModelRequest;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
@@ -66,7 +68,17 @@ fn guarded(name: &str) -> String {
     }
 }
 
-pub(super) fn chat(request: &ModelRequest, dialect: Dialect) -> ChatRequest {
+/// The way an answer is asked for: a provider that holds it to JSON would keep the model from
+/// calling tools.
+fn beside_tools(request: &ModelRequest, dialect: Dialect) -> Dialect {
+    match dialect {
+        Dialect::JsonSchema | Dialect::JsonObject if !request.tools.is_empty() => Dialect::Text,
+        Dialect::JsonSchema | Dialect::JsonObject | Dialect::Tool | Dialect::Text => dialect,
+    }
+}
+
+pub(super) fn chat(request: &ModelRequest, kind: ProviderKind, dialect: Dialect) -> ChatRequest {
+    let dialect = beside_tools(request, dialect);
     let mut tools: Vec<Tool> = request.tools.iter().map(offered).collect();
     let mut said = Cow::Borrowed(&request.messages);
     if let Some(schema) = &request.schema {
@@ -77,11 +89,27 @@ pub(super) fn chat(request: &ModelRequest, dialect: Dialect) -> ChatRequest {
             tools.push(answer_tool(schema));
         }
     }
-    let chat = ChatRequest::new(messages(&said));
+    let mut said = messages(&said);
+    if kind == ProviderKind::Anthropic {
+        remember_beginning(&mut said);
+    }
+    let chat = ChatRequest::new(said);
     if tools.is_empty() {
         chat
     } else {
         chat.with_tools(tools)
+    }
+}
+
+/// Has the provider remember what the conversation begins with, tools included, and what was said so
+/// far: the next question begins with the same. Others do it without being told.
+fn remember_beginning(said: &mut [ChatMessage]) {
+    let last = said.len().saturating_sub(1);
+    for index in BTreeSet::from([0, last]) {
+        if let Some(message) = said.get_mut(index) {
+            let options = message.options.take().unwrap_or_default();
+            message.options = Some(options.with_cache_control(CacheControl::Ephemeral));
+        }
     }
 }
 
@@ -172,10 +200,11 @@ fn assistant(text: &str, calls: &[WantedCall]) -> Option<ChatMessage> {
 
 pub(super) fn options(
     request: &ModelRequest,
-    provider: &ProviderOptions,
-    name: &str,
+    (provider, name): (&ProviderOptions, &str),
     dialect: Dialect,
+    settings: RoleSettings,
 ) -> ChatOptions {
+    let dialect = beside_tools(request, dialect);
     let mut options = ChatOptions::default()
         .with_capture_usage(true)
         // The library would make room for as many calls as a provider counts, so they are gathered
@@ -186,8 +215,19 @@ pub(super) fn options(
     if let Some(tokens) = request.max_tokens.or(provider.answer_tokens) {
         options = options.with_max_tokens(tokens);
     }
+    if let Some(temperature) = settings.temperature {
+        options = options.with_temperature(temperature);
+    }
+    let effort = settings.effort.filter(|_| can_think(request, provider));
+    if let Some(effort) = effort {
+        options = options.with_reasoning_effort(effort.wire());
+    }
+    // Anthropic's models cannot think and be made to call a tool at once.
+    let is_free =
+        provider.kind == ProviderKind::Anthropic && effort.is_some_and(|effort| effort.thinks());
     if let Some(schema) = &request.schema {
         match dialect {
+            Dialect::Tool if is_free => {}
             Dialect::Tool if request.tools.is_empty() => {
                 options = options.with_tool_choice(ToolChoice::tool(wire(&schema.name)));
             }
@@ -202,6 +242,16 @@ pub(super) fn options(
         }
     }
     options
+}
+
+/// Anthropic wants to see again what a model thought before it called a tool, which is not kept: after
+/// a call it goes on without thinking.
+fn can_think(request: &ModelRequest, provider: &ProviderOptions) -> bool {
+    let has_called = request
+        .messages
+        .iter()
+        .any(|message| matches!(message, Message::Assistant { calls, .. } if !calls.is_empty()));
+    provider.kind != ProviderKind::Anthropic || !has_called
 }
 
 /// Builds the fields that take precedence over those the library sends.

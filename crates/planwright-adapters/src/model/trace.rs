@@ -5,6 +5,7 @@ use super::options::ProviderOptions;
 use planwright_engine::Redaction;
 use planwright_engine::port::{ModelAnswer, ModelError, ModelRequest};
 use planwright_engine::telemetry;
+use reqwest::Url;
 use tracing::Span;
 use tracing::field::{Empty, display};
 
@@ -28,10 +29,17 @@ pub(super) fn span(
         gen_ai.usage.output_tokens = Empty,
         gen_ai.input.messages = Empty,
         gen_ai.output.messages = Empty,
-        server.address = %provider.base_url,
+        server.address = Empty,
+        server.port = Empty,
         error.type = Empty,
         planwright.model.role = %request.role,
     );
+    if !span.is_disabled()
+        && let Ok(url) = Url::parse(&provider.base_url)
+    {
+        span.record("server.address", url.host_str());
+        span.record("server.port", url.port_or_known_default().map(i64::from));
+    }
     if !span.is_disabled() && telemetry::content_wanted() {
         let mut messages = serde_json::to_value(&request.messages).unwrap_or_default();
         redaction.redactor().value(&mut messages);
@@ -46,8 +54,9 @@ pub(super) fn ended(span: &Span, ended: &Result<ModelAnswer, ModelError>, reason
     }
     match ended {
         Ok(answer) => {
-            span.record("gen_ai.usage.input_tokens", answer.used.usage.input);
-            span.record("gen_ai.usage.output_tokens", answer.used.usage.output);
+            let usage = &answer.used.usage;
+            span.record("gen_ai.usage.input_tokens", signed(usage.input));
+            span.record("gen_ai.usage.output_tokens", signed(usage.output));
             span.record("gen_ai.response.finish_reasons", reason.unwrap_or("stop"));
             if telemetry::content_wanted() {
                 span.record("gen_ai.output.messages", display(&answer.text));
@@ -58,6 +67,11 @@ pub(super) fn ended(span: &Span, ended: &Result<ModelAnswer, ModelError>, reason
             span.record("otel.status_code", "ERROR");
         }
     }
+}
+
+/// Unsigned numbers are exported as texts.
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn kind(error: &ModelError) -> &'static str {

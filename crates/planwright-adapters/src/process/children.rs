@@ -230,7 +230,7 @@ fn end_marked(mark: &str) -> bool {
     const PAUSE: Duration = Duration::from_millis(5);
     let since = Instant::now();
     loop {
-        let left = table::marked(mark);
+        let left = table::find_marked(mark);
         if left.is_empty() {
             return true;
         }

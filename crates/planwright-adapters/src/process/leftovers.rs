@@ -102,8 +102,8 @@ fn find_left(found: &Found, known: &[Process]) -> Result<Left, StillRunning> {
     match (&found.written.boot, table::boot()) {
         (Some(then), Some(now)) if *then != now => Ok(Left::default()),
         (Some(_) | None, Some(_)) => {
-            let marked = table::marked(&found.mark);
-            let leader = found.written.pid.and_then(table::started);
+            let marked = table::find_marked(&found.mark);
+            let leader = found.written.pid.and_then(table::read_start_time);
             Ok(select(found, leader, &table::all(), marked, known))
         }
         // There is no table of processes: only the group can be asked for.

@@ -157,7 +157,7 @@ impl Record {
     pub(super) fn note_leader(&mut self, leader: Pid) {
         let pid = leader.as_raw_nonzero().get();
         self.written.pid = Some(pid);
-        self.written.started = table::started(pid);
+        self.written.started = table::read_start_time(pid);
         if let Err(error) = self.write() {
             tracing::warn!(%error, "the number of a process could not be recorded");
         }

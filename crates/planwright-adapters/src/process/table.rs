@@ -57,7 +57,7 @@ pub(super) fn boot() -> Option<String> {
 }
 
 /// Returns when a process was started, also of one that waits to be reaped.
-pub(super) fn started(pid: i32) -> Option<u64> {
+pub(super) fn read_start_time(pid: i32) -> Option<u64> {
     parse(pid, &stat(pid)?).map(|(process, _)| process.started)
 }
 
@@ -68,7 +68,7 @@ pub(super) fn all() -> Vec<Process> {
 
 /// Returns the processes that run and have this mark, or one that begins with this token. Those of
 /// other users cannot be looked into.
-pub(super) fn marked(mark: &str) -> Vec<Process> {
+pub(super) fn find_marked(mark: &str) -> Vec<Process> {
     numbers()
         .filter(|pid| has_mark(*pid, mark))
         .filter_map(read)
@@ -139,7 +139,7 @@ mod tests {
     fn this_process_is_found_and_a_later_one_with_its_number_is_not_killed() {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         let mut found = all().into_iter().find(|found| found.pid == pid).unwrap();
-        assert_eq!(Some(found.started), started(pid));
+        assert_eq!(Some(found.started), read_start_time(pid));
         found.started -= 1;
         found.kill().unwrap();
     }

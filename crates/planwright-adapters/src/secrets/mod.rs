@@ -113,6 +113,10 @@ impl Secrets for ConfiguredSecrets {
     fn hosts(&self, name: &SecretName) -> Option<Vec<String>> {
         self.spec(name).hosts
     }
+
+    fn names(&self) -> Vec<SecretName> {
+        Self::names(self).into_iter().collect()
+    }
 }
 
 /// A file on a slow disk or a locked keyring must not hold up everything else.

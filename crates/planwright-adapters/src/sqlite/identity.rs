@@ -415,5 +415,11 @@ fn is_empty(connection: &Connection) -> Result<bool, rusqlite::Error> {
             .prepare(&format!("SELECT 1 FROM {table} LIMIT 1"))?
             .exists([])
     };
-    Ok(!has_rows("streams")? && !has_rows("entries")? && !has_rows("tokens")?)
+    let tables = ["streams", "entries", "tokens", "passes", "passkeys"];
+    for table in tables {
+        if has_rows(table)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

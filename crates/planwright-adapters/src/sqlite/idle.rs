@@ -11,7 +11,7 @@ use super::identity;
 use super::open::{self, OpenStoreError, Options, checkpoint};
 use super::recode::{self, Recoded};
 use super::{schema, vault};
-use crate::files::FileArtifacts;
+use crate::files::{FileArtifacts, SealedFolder, SealedFolderError};
 use crate::vault::{Cipher, DataKey, LockedKey, Passphrase, StretchCost, UnlockError};
 use planwright_engine::crash;
 use planwright_engine::port::{ArtifactError, StoreError};
@@ -22,6 +22,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// The end of the name of the folder of sign-ins.
+pub const SIGN_INS: &str = "-sign-ins";
+/// That of the folder with what results looked like.
+pub const SHAPES: &str = "-shapes";
 
 /// The progress of long work.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +85,8 @@ pub enum RewriteStoreError {
     Artifact(#[from] ArtifactError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Folder(#[from] SealedFolderError),
 }
 
 impl From<rusqlite::Error> for RewriteStoreError {
@@ -186,6 +193,8 @@ impl IdleStore {
         // Everything that a broken-off rewrite left behind was sealed with a key that is lost, or
         // with none.
         new_values.remove_all()?;
+        let new_folders = folders(&self.options, &cipher);
+        new_folders.iter().try_for_each(SealedFolder::remove_own)?;
         let new_path = self.options.beside("-new");
         match self.write_beside(&new_path, (protection, locked.as_ref()), &new_values, tell) {
             Ok(written) => Ok((self.swap(&new_path, cipher)?, written)),
@@ -193,6 +202,7 @@ impl IdleStore {
                 // Nothing of it is of use, and it may be plain text. What cannot be removed is
                 // found by `check`.
                 drop(new_values.remove_all());
+                drop(new_folders.iter().try_for_each(SealedFolder::remove_own));
                 drop(std::fs::remove_file(&new_path));
                 Err(error)
             }
@@ -216,6 +226,11 @@ impl IdleStore {
         crash::point("rewrite: verified");
         let old_values = new_values.under(Arc::clone(&self.cipher));
         let artifacts = old_values.copy_to(new_values, tell)?;
+        let old_folders = folders(&self.options, &self.cipher);
+        let new_folders = folders(&self.options, new_values.cipher());
+        for (old, new) in old_folders.iter().zip(&new_folders) {
+            old.copy_to(new)?;
+        }
         crash::point("rewrite: values written");
         Ok(Rewritten {
             streams,
@@ -290,11 +305,13 @@ impl IdleStore {
         })
     }
 
-    /// Removes the files of large values that belong to another key, or to none, and notes that it
-    /// is done.
+    /// Removes the files of large values and the like that belong to another key, or to none, and
+    /// notes that it is done.
     pub fn finish(self, artifacts: &Path) -> Result<u64, RewriteStoreError> {
         let removed =
             FileArtifacts::with_cipher(artifacts, Arc::clone(&self.cipher)).remove_foreign()?;
+        let folders = folders(&self.options, &self.cipher);
+        folders.iter().try_for_each(SealedFolder::remove_foreign)?;
         let new = self.options.beside("-new");
         match std::fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -312,6 +329,11 @@ impl IdleStore {
     }
 }
 
+/// The folders beside the store that are sealed like it.
+fn folders(options: &Options, cipher: &Arc<Cipher>) -> [SealedFolder; 2] {
+    [SIGN_INS, SHAPES].map(|suffix| SealedFolder::new(options.beside(suffix), Arc::clone(cipher)))
+}
+
 /// Files that a rewrite which was broken off left behind.
 pub(super) fn leftovers(
     options: &Options,
@@ -320,6 +342,10 @@ pub(super) fn leftovers(
 ) -> Result<Vec<PathBuf>, ArtifactError> {
     let new = options.beside("-new");
     let mut left = FileArtifacts::with_cipher(artifacts, Arc::clone(cipher)).foreign()?;
+    for folder in folders(options, cipher) {
+        let foreign = folder.foreign();
+        left.extend(foreign.map_err(|error| ArtifactError::Io(error.to_string()))?);
+    }
     left.extend(Some(new).filter(|new| new.exists()));
     Ok(left)
 }

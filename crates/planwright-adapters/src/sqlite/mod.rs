@@ -25,6 +25,8 @@ mod open;
 mod open_error_kind;
 mod outbox;
 mod owner;
+mod passes;
+mod passkeys;
 mod probe;
 mod reader;
 mod recode;
@@ -43,7 +45,9 @@ pub use adoption::{Adopted, Belongings};
 pub use anchor::Loss;
 pub use backup::{BackedFile, Manifest};
 pub use identity::{ForeignStore, StoreOwner};
-pub use idle::{IdleStore, Protection, RewriteProgress, RewriteStoreError, Rewritten, Tell};
+pub use idle::{
+    IdleStore, Protection, RewriteProgress, RewriteStoreError, Rewritten, SHAPES, SIGN_INS, Tell,
+};
 pub use lock_holder::{LockHolder, find_lock_holder};
 pub use open::{OpenStoreError, Options, is_encrypted, is_missing};
 pub use restore::{Restore, Restored, read_manifest, restore};

@@ -10,6 +10,7 @@ use super::sealing::{
 };
 use super::tokens::{check_all as check_tokens, find_by_id};
 use super::transaction::{SEQ_BITS, records_of};
+use super::{passes, passkeys};
 use crate::vault::{Cipher, OpenSealedError};
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, Record, StreamName, check_chain};
@@ -188,6 +189,8 @@ impl Recoder<'_> {
             "messages" => self.message(row),
             "losses" => self.loss(row),
             "tokens" => self.token(row),
+            "passes" => self.pass(row),
+            "passkeys" => self.passkey(row),
             "answers" => self.answer(row),
             _ => Ok(()),
         }
@@ -292,6 +295,22 @@ impl Recoder<'_> {
         let id = TokenId(row.text("id")?);
         let token = find_by_id(self.old, self.from, &id)?.ok_or_else(|| row.damaged())?;
         let mark = token_mark(self.to, &token).map_err(StoreError::from)?;
+        row.set("mark", mark.map_or(Value::Null, Value::Blob));
+        Ok(())
+    }
+
+    fn pass(&self, row: &mut Row<'_>) -> Result<(), RewriteStoreError> {
+        let hash = row.hash("hash")?;
+        let pass = passes::find(self.old, self.from, &hash)?.ok_or_else(|| row.damaged())?;
+        let mark = passes::mark(self.to, &pass).map_err(StoreError::from)?;
+        row.set("mark", mark.map_or(Value::Null, Value::Blob));
+        Ok(())
+    }
+
+    fn passkey(&self, row: &mut Row<'_>) -> Result<(), RewriteStoreError> {
+        let id = row.bytes("id")?;
+        let passkey = passkeys::find(self.old, self.from, &id)?.ok_or_else(|| row.damaged())?;
+        let mark = passkeys::mark(self.to, &passkey).map_err(StoreError::from)?;
         row.set("mark", mark.map_or(Value::Null, Value::Blob));
         Ok(())
     }
@@ -436,7 +455,7 @@ pub(super) fn verify_journal(
     Ok((all, total))
 }
 
-/// Lists the faults of the rows beside the journal: labels, messages and tokens that do not open.
+/// Lists the faults of the rows beside the journal: labels, messages, tokens, passes and passkeys that do not open.
 pub(super) fn check_rows(
     connection: &Connection,
     cipher: &Cipher,
@@ -481,5 +500,7 @@ pub(super) fn check_rows(
         }
     }
     problems.extend(check_tokens(connection, cipher)?);
+    problems.extend(passes::check_all(connection, cipher)?);
+    problems.extend(passkeys::check_all(connection, cipher)?);
     Ok(problems)
 }

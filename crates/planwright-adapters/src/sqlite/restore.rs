@@ -12,6 +12,7 @@ use super::backup::{
 use super::identity;
 use super::idle::{RewriteProgress, RewriteStoreError, Tell, lock_alone, replace};
 use super::open::{self, Options};
+use super::passes;
 use super::sealed_journal::is_sealed_name;
 use super::sealing::{seal_refusal, token_mark};
 use super::tokens::all as all_tokens;
@@ -227,7 +228,7 @@ fn copy_database(
     Ok((new, cipher))
 }
 
-/// Fences off owners, answers commands, revokes tokens, inside a transaction. Returns how many
+/// Fences off owners, answers commands, revokes tokens, ends sessions, inside a transaction. Returns how many
 /// tokens and commands.
 pub(super) fn settle(
     transaction: &Connection,
@@ -259,6 +260,8 @@ pub(super) fn settle(
         let sql = "UPDATE tokens SET revoked_at = ?2, mark = ?3 WHERE id = ?1";
         transaction.execute(sql, params![token.id.0, now.as_millis(), mark])?;
     }
+    // A session that was ended since then would be open again.
+    passes::remove_all(transaction)?;
     Ok((revoked.len() as u64, waiting.len() as u64))
 }
 

@@ -17,6 +17,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0009_request_changes.sql"),
     include_str!("../../migrations/sqlite/0010_identity.sql"),
     include_str!("../../migrations/sqlite/0011_brought.sql"),
+    include_str!("../../migrations/sqlite/0012_passes.sql"),
+    include_str!("../../migrations/sqlite/0013_passkeys.sql"),
 ];
 
 /// Brings the schema up to date. Of several processes that open at once, one does it and the others

@@ -301,12 +301,29 @@ pub(super) fn mask_request(cipher: &Cipher, key: &Digest, request: Digest) -> Di
 
 /// Proves that the writer of a token's row knew the key; `None` if there is none.
 pub(super) fn token_mark(cipher: &Cipher, token: &Token) -> Result<Option<Vec<u8>>, SealError> {
+    with_token_place(token, |place| row_mark(cipher, place))
+}
+
+/// Proves that the writer of a row knew the key; `None` if there is none.
+pub(super) fn row_mark(
+    cipher: &Cipher,
+    place: SealedPlace<'_>,
+) -> Result<Option<Vec<u8>>, SealError> {
     if !cipher.is_sealed() {
         return Ok(None);
     }
-    with_token_place(token, |place| {
-        Ok(Some(cipher.seal(place, b"")?.into_owned()))
-    })
+    Ok(Some(cipher.seal(place, b"")?.into_owned()))
+}
+
+pub(super) fn check_row_mark(
+    cipher: &Cipher,
+    place: SealedPlace<'_>,
+    mark: Option<Vec<u8>>,
+) -> Result<(), OpenSealedError> {
+    if !cipher.is_sealed() {
+        return Ok(());
+    }
+    cipher.open(place, mark.ok_or(OpenSealedError)?).map(drop)
 }
 
 pub(super) fn check_token_mark(
@@ -314,12 +331,7 @@ pub(super) fn check_token_mark(
     token: &Token,
     mark: Option<Vec<u8>>,
 ) -> Result<(), OpenSealedError> {
-    if !cipher.is_sealed() {
-        return Ok(());
-    }
-    with_token_place(token, |place| {
-        cipher.open(place, mark.ok_or(OpenSealedError)?).map(drop)
-    })
+    with_token_place(token, |place| check_row_mark(cipher, place, mark))
 }
 
 fn with_token_place<T>(token: &Token, work: impl FnOnce(SealedPlace<'_>) -> T) -> T {

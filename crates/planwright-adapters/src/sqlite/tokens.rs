@@ -47,12 +47,7 @@ impl Stored {
     fn token(self, cipher: &Cipher) -> Result<Token, StoreError> {
         let id = self.id.clone();
         let changed = || StoreError::Failed(format!("the token {id} was changed on disk"));
-        let kind = match self.kind.as_str() {
-            "person" => PrincipalKind::Person,
-            "agent" => PrincipalKind::Agent,
-            "service" => PrincipalKind::Service,
-            _ => return Err(changed()),
-        };
+        let kind = parse_kind(&self.kind).ok_or_else(changed)?;
         let role: Role = self.role.parse().map_err(|_| changed())?;
         let token = Token {
             hash: Digest::from_bytes(self.hash),
@@ -68,6 +63,16 @@ impl Stored {
         };
         check_token_mark(cipher, &token, self.mark).map_err(|_| changed())?;
         Ok(token)
+    }
+}
+
+/// The kinds of principals that can be given access.
+pub(super) fn parse_kind(word: &str) -> Option<PrincipalKind> {
+    match word {
+        "person" => Some(PrincipalKind::Person),
+        "agent" => Some(PrincipalKind::Agent),
+        "service" => Some(PrincipalKind::Service),
+        _ => None,
     }
 }
 

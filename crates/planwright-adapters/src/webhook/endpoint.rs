@@ -15,6 +15,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tracing::Instrument as _;
+use tracing::field::Empty;
 
 /// For everything, from the lookup of the name to the answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -93,9 +94,27 @@ impl HttpWebhook {
         if let Some(place) = telemetry::place(&tracing::Span::current()) {
             request = request.header("traceparent", place.to_string());
         }
+        let span = tracing::Span::current();
         match request.body(bytes).send().await {
-            Ok(response) => self.judge(&response),
-            Err(error) => Err(failed(self.unanswered(&error))),
+            Ok(response) => {
+                let status = response.status();
+                span.record("http.response.status_code", i64::from(status.as_u16()));
+                if !status.is_success() {
+                    note_failure(&span, status.as_str());
+                }
+                self.judge(&response)
+            }
+            Err(error) => {
+                note_failure(
+                    &span,
+                    if error.is_timeout() {
+                        "timeout"
+                    } else {
+                        "no_answer"
+                    },
+                );
+                Err(failed(self.unanswered(&error)))
+            }
         }
     }
 
@@ -192,13 +211,22 @@ impl Webhook for HttpWebhook {
             otel.name = "POST",
             otel.kind = "client",
             http.request.method = "POST",
+            http.response.status_code = Empty,
+            otel.status_code = Empty,
+            error.type = Empty,
             server.address = self.url.host_str(),
+            server.port = self.url.port_or_known_default().map(i64::from),
             planwright.webhook = self.options.name,
             planwright.notice.kind = notice.kind,
             planwright.notice.id = notice.id,
         );
         Box::pin(self.post(notice).instrument(span))
     }
+}
+
+fn note_failure(span: &tracing::Span, kind: &str) {
+    span.record("error.type", kind);
+    span.record("otel.status_code", "ERROR");
 }
 
 fn failed(reason: String) -> SendNoticeError {

@@ -2,13 +2,15 @@
 
 use crate::scene::{Chain, LONG, Scene};
 use planwright_adapters::sqlite::SqliteStore;
+use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, check_chain};
 use planwright_core::policy::{Role, Roles};
-use planwright_core::principal::Principal;
+use planwright_core::principal::{Assurance, Principal};
 use planwright_core::time::Timestamp;
 use planwright_engine::access::{Grant, create, recognise};
 use planwright_engine::port::{
-    Append, Journal as _, Mailbox as _, StoreError, StreamIndex as _, StreamStatus, Tokens as _,
+    Append, Journal as _, Mailbox as _, Pass, PassKind, Passes, Passkey, Passkeys, StoreError,
+    StreamIndex as _, StreamStatus, Tokens as _,
 };
 use planwright_testing::dice::Dice;
 use rusqlite::Connection;
@@ -201,6 +203,81 @@ async fn a_message_that_was_changed_or_moved_is_refused() {
             matches!(store.mail().await, Err(StoreError::Failed(_))),
             "{attack}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_was_raised_or_prolonged_opens_nothing() {
+    let now = Timestamp::from_millis(1);
+    for attack in [
+        "UPDATE passes SET role = 'admin'",
+        "UPDATE passes SET name = 'ada'",
+        "UPDATE passes SET assurance = 'terminal'",
+        "UPDATE passes SET proof = NULL",
+        "UPDATE passes SET token = NULL",
+        "UPDATE passes SET expires_at = expires_at + 1",
+        "UPDATE passes SET kind = 'invitation'",
+        "UPDATE passes SET mark = NULL",
+    ] {
+        let scene = Scene::new();
+        let store = scene.open_sealed();
+        let session = Pass {
+            kind: PassKind::Session,
+            hash: Digest::of_bytes(b"cookie"),
+            proof: Some(Digest::of_bytes(b"proof")),
+            token: Some(Digest::of_bytes(b"token")),
+            principal: Principal::person("bob"),
+            role: Role::Viewer,
+            assurance: Assurance::Token,
+            created_at: now,
+            expires_at: Timestamp::from_millis(1_000),
+        };
+        assert!(Passes::add(&store, &session, 10, now).await.unwrap());
+        let found = Passes::find(&store, PassKind::Session, &session.hash).await;
+        assert_eq!(found.unwrap(), Some(session.clone()));
+        Connection::open(scene.path())
+            .unwrap()
+            .execute(attack, [])
+            .unwrap();
+        let found = Passes::find(&store, PassKind::Session, &session.hash).await;
+        assert!(found.is_err(), "{attack}");
+        assert!(!store.odd_rows().await.unwrap().is_empty(), "{attack}");
+    }
+}
+
+#[tokio::test]
+async fn a_passkey_that_was_given_to_another_or_exchanged_confirms_nothing() {
+    let now = Timestamp::from_millis(1);
+    for attack in [
+        "UPDATE passkeys SET name = 'ada'",
+        "UPDATE passkeys SET key = x'09'",
+        "UPDATE passkeys SET id = x'09'",
+        "UPDATE passkeys SET counter = 0",
+        "UPDATE passkeys SET mark = NULL",
+    ] {
+        let scene = Scene::new();
+        let store = scene.open_sealed();
+        let passkey = Passkey {
+            id: b"id".to_vec(),
+            owner: Principal::person("bob"),
+            label: "key".to_owned(),
+            key: vec![1],
+            counter: 4,
+            created_at: now,
+            used_at: None,
+        };
+        assert!(Passkeys::add(&store, &passkey, 10).await.unwrap());
+        let found = Passkeys::list(&store, &passkey.owner).await;
+        assert_eq!(found.unwrap(), std::slice::from_ref(&passkey));
+        Connection::open(scene.path())
+            .unwrap()
+            .execute(attack, [])
+            .unwrap();
+        for name in ["bob", "ada"] {
+            let found = Passkeys::list(&store, &Principal::person(name)).await;
+            assert!(found.is_err() || found.unwrap().is_empty(), "{attack}");
+        }
+        assert!(!store.odd_rows().await.unwrap().is_empty(), "{attack}");
     }
 }
 

@@ -18,6 +18,32 @@ fn make() -> (Arc<dyn Tokens>, TempDir) {
 
 planwright_engine::token_laws!(make);
 
+mod passes {
+    use super::*;
+    use planwright_engine::port::Passes;
+
+    fn make_passes() -> (Arc<dyn Passes>, TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&directory.path().join("planwright.db")).unwrap();
+        (Arc::new(store), directory)
+    }
+
+    planwright_engine::pass_laws!(make_passes);
+}
+
+mod passkeys {
+    use super::*;
+    use planwright_engine::port::Passkeys;
+
+    fn make_passkeys() -> (Arc<dyn Passkeys>, TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&directory.path().join("planwright.db")).unwrap();
+        (Arc::new(store), directory)
+    }
+
+    planwright_engine::passkey_laws!(make_passkeys);
+}
+
 const NOW: Timestamp = Timestamp::from_millis(1);
 
 async fn given(store: &SqliteStore) -> planwright_engine::access::Minted {

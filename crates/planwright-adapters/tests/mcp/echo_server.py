@@ -18,6 +18,7 @@ TOOLS = [
      "annotations": {"idempotentHint": True}},
     {"name": "deaf", "inputSchema": OBJECT},
     {"name": "progress", "inputSchema": OBJECT},
+    {"name": "logs", "inputSchema": OBJECT},
     {"name": "seen", "inputSchema": {"type": "object", "properties": {"key": {"type": "string"}}}},
     {"name": "number", "inputSchema": OBJECT},
     {"name": "json_text", "inputSchema": OBJECT, "outputSchema": {"type": "object", "required": ["n"]}},
@@ -59,6 +60,14 @@ def content(name, params, stop):
                 "progressToken": meta["progressToken"], "progress": step, "total": 3, "message": f"step {step}"}})
             stop.wait(0.15)
         return {"content": [text("done")]}
+    if name == "logs":
+        if not modern or meta.get("io.modelcontextprotocol/logLevel") == "info":
+            send({"method": "notifications/message", "params": {"level": "warning", "logger": "db", "data": {"rows": 3}}})
+            send({"method": "notifications/message", "params": {"level": "info", "data": "in words"}})
+            send({"method": "notifications/message", "params": {"level": "loud", "data": "no such level"}})
+        print("on stderr", file=sys.stderr, flush=True)
+        stop.wait(0.5)
+        return {"content": [text("done")]}
     if name == "seen":
         return {"content": [], "structuredContent": {"meta": meta, "arguments": args}}
     if name == "number":
@@ -95,7 +104,7 @@ for line in sys.stdin:
     method, ident = message.get("method"), message.get("id")
     if method == "server/discover" and modern:
         send({"id": ident, "result": {
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0,
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "logging": {}}, "ttlMs": 0,
             "cacheScope": "private", "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "echo", "version": "2"}}}})
     elif method == "initialize" and not modern:
         send({"id": ident, "result": {

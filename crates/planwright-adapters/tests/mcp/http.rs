@@ -81,12 +81,19 @@ async fn both_eras_and_both_shapes_work() {
             watched.progress = ProgressSink::new(move |_| {
                 counted.fetch_add(1, Ordering::Relaxed);
             });
+            let lines = Arc::new(AtomicU32::new(0));
+            let heard = Arc::clone(&lines);
+            watched.progress = watched.progress.with_log(move |line| {
+                assert_eq!(line.text, "of this call");
+                heard.fetch_add(1, Ordering::Relaxed);
+            });
             assert_eq!(
                 scene.make(watched, Duration::from_secs(10)).await,
                 Ok(json!("fine")),
                 "{era} {shape}"
             );
             assert_eq!(reports.load(Ordering::Relaxed), u32::from(shape == "sse"));
+            assert_eq!(lines.load(Ordering::Relaxed), u32::from(shape == "sse"));
             scene.end().await;
         }
     }
@@ -106,20 +113,15 @@ async fn modern_requests_repeat_themselves_in_headers() {
 
 #[tokio::test]
 async fn an_expired_session_is_opened_again_and_the_call_made_once() {
-    let web = Web::start("legacy", "json", "expires");
-    let scene = Scene::http(&web.url, |_, _| {}).connected().await;
-    assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
-    let counts: Value = serde_json::from_str(
-        scene
-            .call("again", json!({}))
-            .await
-            .unwrap()
-            .as_str()
-            .unwrap(),
-    )
-    .unwrap();
-    assert_eq!(counts["session"], 2);
-    scene.end().await;
+    for way in ["expires", "forgets", "forgets_all"] {
+        let web = Web::start("legacy", "json", way);
+        let scene = Scene::http(&web.url, |_, _| {}).connected().await;
+        assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
+        let counts = scene.call("again", json!({})).await.unwrap();
+        let counts: Value = serde_json::from_str(counts.as_str().unwrap()).unwrap();
+        assert_eq!(counts["session"], 2, "{way}");
+        scene.end().await;
+    }
 }
 
 #[tokio::test]
@@ -292,7 +294,7 @@ async fn a_server_asks_on_the_stream_of_the_call() {
     let web = Web::start("legacy", "sse", "elicits");
     let scene = Scene::http(&web.url, |_, _| {}).connected().await;
     let asked = match scene.call("call", json!({})).await {
-        Err(CallError::InputRequired(asked)) => *asked,
+        Err(CallError::AskedMidway(asked)) => *asked,
         other => panic!("it was to ask: {other:?}"),
     };
     assert_eq!(asked.questions[0].message, "Your name?");

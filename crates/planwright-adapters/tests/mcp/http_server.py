@@ -120,6 +120,11 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "expires" and counts["call"] == 1:
             sessions.clear()
             return self.plain(404, b"no such session")
+        if behaviour.startswith("forgets") and counts["call"] == 1:
+            sessions.clear()
+            said = "Bad Request: No valid session ID provided" if behaviour == "forgets" else "Bad Request: Server not initialized"
+            error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": said}}
+            return self.plain(400, json.dumps(error).encode(), "application/json")
         if behaviour in ("status_500", "status_429", "status_400"):
             return self.plain(int(behaviour[7:]), b"sorry")
         if behaviour == "error_in_400":
@@ -166,7 +171,8 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "headers":
             result = {"content": [], "structuredContent": {k.lower(): v for k, v in self.headers.items()}, "resultType": "complete"}
         progress = {"method": "notifications/progress", "params": {"progressToken": meta.get("progressToken"), "progress": 1}}
-        self.answer({"id": ident, "result": result}, before=[progress])
+        log = {"method": "notifications/message", "params": {"level": "error", "data": "of this call"}}
+        self.answer({"id": ident, "result": result}, before=[progress, log])
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

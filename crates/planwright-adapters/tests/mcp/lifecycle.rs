@@ -27,7 +27,7 @@ async fn both_eras_are_found_out() {
     );
     assert_eq!(
         (earlier.calls_itself.as_deref(), earlier.tools),
-        (Some("echo 1"), 14)
+        (Some("echo 1"), 15)
     );
     scene.end().await;
 
@@ -39,7 +39,7 @@ async fn both_eras_are_found_out() {
     );
     assert_eq!(
         (modern.calls_itself.as_deref(), modern.tools),
-        (Some("echo 2"), 14)
+        (Some("echo 2"), 15)
     );
     scene.end().await;
 }
@@ -216,7 +216,7 @@ async fn one_server_that_fails_does_not_keep_the_others_from_working() {
         matches!(&states[2].state, ServerState::Connected(_)),
         "{states:?}"
     );
-    assert_eq!(servers.catalog().iter().count(), 14);
+    assert_eq!(servers.catalog().iter().count(), 15);
     servers.close().await;
     assert_eq!(servers.status()[2].state, ServerState::Idle);
 }

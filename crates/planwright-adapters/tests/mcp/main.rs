@@ -12,6 +12,7 @@ mod killed;
 mod lifecycle;
 mod own_connections;
 mod questions;
+mod recalled;
 mod scene;
 mod tools;
 mod values;

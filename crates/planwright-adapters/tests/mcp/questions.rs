@@ -2,13 +2,13 @@
 
 use crate::scene::{Scene, answering, call, code};
 use planwright_core::run::{Answered, Asked, Reply};
-use planwright_engine::port::{CallError, Outcome};
+use planwright_engine::port::{Call, CallError, Outcome, PersonLine};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 fn asked(outcome: Outcome) -> Asked {
     match outcome {
-        Err(CallError::InputRequired(asked)) => *asked,
+        Err(CallError::InputRequired(asked) | CallError::AskedMidway(asked)) => *asked,
         other => panic!("it was to ask: {other:?}"),
     }
 }
@@ -43,6 +43,32 @@ async fn a_server_of_the_earlier_era_asks_and_is_answered_on_the_next_attempt() 
     assert_eq!(
         scene.make(declined, Duration::from_secs(10)).await,
         Ok(json!({"action": "decline"}))
+    );
+    scene.end().await;
+}
+
+#[tokio::test]
+async fn a_person_who_is_there_answers_within_the_call() {
+    let scene = Scene::hostile("elicits").connected().await;
+    let attended = Call {
+        person: Some(PersonLine::new(|asked| {
+            assert_eq!(asked.questions[0].message, "Your name?");
+            Box::pin(async { Some(vec![values(json!({"name": "Ada"}))]) })
+        })),
+        ..call("call", json!({}))
+    };
+    assert_eq!(
+        scene.make(attended, Duration::from_secs(10)).await,
+        Ok(json!({"action": "accept", "content": {"name": "Ada"}}))
+    );
+    let absent = Call {
+        person: Some(PersonLine::new(|_| Box::pin(async { None }))),
+        ..call("call", json!({}))
+    };
+    let outcome = scene.make(absent, Duration::from_secs(10)).await;
+    assert!(
+        matches!(outcome, Err(CallError::AskedMidway(_))),
+        "{outcome:?}"
     );
     scene.end().await;
 }

@@ -1,9 +1,12 @@
 //! What a call sends, and what its result becomes.
 
-use crate::scene::{Scene, call, code};
+use crate::scene::{Scene, call, code, fixture};
+use planwright_adapters::mcp::{SeenShapes, Transport};
+use planwright_adapters::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_engine::port::{
-    ArtifactRef, Artifacts as _, Call, CallError, Progress, ProgressSink,
+    ArtifactRef, Artifacts as _, Call, CallError, LogLevel, LoggedLine, Progress, ProgressSink,
+    Tools as _,
 };
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -32,6 +35,66 @@ async fn text_stays_text_unless_the_tool_declares_json() {
         assert_eq!(scene.call("nothing", json!({})).await, Ok(json!(null)));
         scene.end().await;
     }
+}
+
+#[tokio::test]
+async fn what_results_looked_like_is_remembered_without_what_was_in_them() {
+    let kept = tempfile::tempdir().unwrap();
+    let folder = kept.path().join("shapes");
+    // The same server both times: what starts it is part of what a tool is.
+    let scene = || {
+        Scene::python("echo_server.py", &[], |spec, options| {
+            let state = format!("state={}", kept.path().join("state").display());
+            let script = fixture("echo_server.py").display().to_string();
+            spec.transport = Transport::Stdio {
+                command: "python3".into(),
+                args: vec!["-u".to_owned(), script, state],
+                env: Default::default(),
+                cwd: None,
+            };
+            options.shapes = Some(SeenShapes::new(&folder, Arc::new(Cipher::Plain)));
+        })
+    };
+    let seen = |scene: &Scene, tool: &str| {
+        let catalog = scene.servers.catalog();
+        let tool = catalog.resolve(&format!("s.{tool}")).unwrap();
+        tool.seen().and_then(|seen| seen.write(200))
+    };
+    let files = || std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let first = scene().connected().await;
+    assert_eq!(seen(&first, "echo"), None);
+    for text in ["{\"user\": \"canary\", \"n\": 1}", "{\"user\": null}"] {
+        let said = first.call("echo", json!({ "text": text })).await;
+        assert_eq!(said, Ok(json!(text)));
+    }
+    let expected = Some("{n?: number, user: string}".to_owned());
+    assert_eq!(seen(&first, "echo"), expected);
+    // A tool that says what it returns needs no memory.
+    first.call("json_text", json!({})).await.unwrap();
+    assert_eq!(seen(&first, "json_text"), None);
+    let is_kept = || {
+        files().any(|file| {
+            let text = std::fs::read_to_string(file.path()).unwrap_or_default();
+            text.contains("user") && text.contains("false")
+        })
+    };
+    let waits = async {
+        while !is_kept() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waits)
+        .await
+        .unwrap();
+    first.end().await;
+    assert_eq!(files().count(), 1);
+    for file in files() {
+        let text = std::fs::read_to_string(file.path()).unwrap();
+        assert!(!text.contains("canary"), "{text}");
+    }
+    let second = scene().connected().await;
+    assert_eq!(seen(&second, "echo"), expected);
+    second.end().await;
 }
 
 #[tokio::test]
@@ -64,12 +127,12 @@ async fn bytes_become_artifacts_and_links_stay_links() {
     let image = json!({"type": "image", "mimeType": "image/png", "artifact": picture, "bytes": 12});
     assert_eq!(
         scene.call("image", json!({})).await,
-        Ok(json!({"content": [image]}))
+        Ok(json!({"content": [image], "artifact": picture}))
     );
     assert_eq!(
         scene.call("several", json!({})).await,
         Ok(
-            json!({"content": [{"type": "text", "text": "look"}, image, {"type": "text", "text": "done"}]})
+            json!({"content": [{"type": "text", "text": "look"}, image, {"type": "text", "text": "done"}], "artifact": picture})
         )
     );
     let reference = ArtifactRef {
@@ -84,7 +147,7 @@ async fn bytes_become_artifacts_and_links_stay_links() {
         scene.call("resource", json!({})).await,
         Ok(json!({"content": [{"type": "resource", "resource": {
             "uri": "file:///a", "mimeType": "application/x", "artifact": Digest::of_bytes(b"blob"), "bytes": 4,
-        }}]}))
+        }}], "artifact": Digest::of_bytes(b"blob")}))
     );
     assert_eq!(
         scene.call("link", json!({})).await,
@@ -169,6 +232,69 @@ async fn progress_reaches_the_caller() {
     };
     assert_eq!(heard.first(), Some(&first));
     assert!(heard.len() <= 3);
+    scene.end().await;
+}
+
+/// A call that logs, and what is heard of it.
+fn logging_call() -> (Call, Arc<Mutex<Vec<LoggedLine>>>) {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&heard);
+    let mut watched = call("logs", json!({}));
+    watched.progress =
+        ProgressSink::default().with_log(move |line| sink.lock().unwrap().push(line));
+    (watched, heard)
+}
+
+fn logged(level: LogLevel, logger: Option<&str>, text: &str) -> LoggedLine {
+    LoggedLine {
+        level,
+        logger: logger.map(str::to_owned),
+        text: text.to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_logs_is_told_of_the_call_that_is_alone() {
+    for modern in [false, true] {
+        let scene = echo(modern).await;
+        let (watched, heard) = logging_call();
+        let done = scene.make(watched, Duration::from_secs(30)).await;
+        assert_eq!(done, Ok(json!("done")));
+        let expected = [
+            logged(LogLevel::Warning, Some("db"), r#"{"rows":3}"#),
+            logged(LogLevel::Info, None, "in words"),
+        ];
+        assert_eq!(*heard.lock().unwrap(), expected, "modern: {modern}");
+        scene.end().await;
+    }
+}
+
+#[tokio::test]
+async fn standard_error_is_told_of_a_call_where_the_operator_wants_it() {
+    let scene = Scene::python("echo_server.py", &[], |spec, _| spec.logs_stderr = true)
+        .connected()
+        .await;
+    let (watched, heard) = logging_call();
+    let done = scene.make(watched, Duration::from_secs(30)).await;
+    assert_eq!(done, Ok(json!("done")));
+    let line = logged(LogLevel::Info, Some("stderr"), "on stderr");
+    assert!(heard.lock().unwrap().contains(&line), "{heard:?}");
+    scene.end().await;
+}
+
+#[tokio::test]
+async fn lines_that_may_be_of_another_call_are_told_of_none() {
+    let scene = echo(false).await;
+    let (watched, heard) = logging_call();
+    let other = scene.make(call("slow", json!({"seconds": 2})), Duration::from_secs(30));
+    let watching = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        scene.make(watched, Duration::from_secs(30)).await
+    };
+    let (slept, done) = tokio::join!(other, watching);
+    assert_eq!(slept, Ok(json!("slept")));
+    assert_eq!(done, Ok(json!("done")));
+    assert!(heard.lock().unwrap().is_empty(), "{heard:?}");
     scene.end().await;
 }
 

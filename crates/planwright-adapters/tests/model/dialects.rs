@@ -1,9 +1,12 @@
 //! Servers that do not know how they are asked for JSON, and those that answer in their own way.
 
 use crate::scene::{KINDS, MODEL, ask, described, models, models_of, structured};
-use planwright_adapters::model::{Dialect, ProviderKind, ProviderOptions, Structured};
+use planwright_adapters::model::{
+    Dialect, Effort, ModelOptions, Models, ProviderKind, ProviderOptions, RoleSettings, Structured,
+};
+use planwright_core::model::{Message, ModelRole, WantedCall};
 use planwright_engine::Redaction;
-use planwright_engine::port::ModelError;
+use planwright_engine::port::{ModelError, ModelRequest};
 use planwright_testing::provider::{Provider, ScriptedReply};
 use serde_json::json;
 
@@ -125,4 +128,75 @@ async fn nonsense_stays_what_it_is() {
     let provider = Provider::scripted([ScriptedReply::text("I would rather not.")]);
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), structured("?")).await;
     assert_eq!(answer.unwrap().text, "I would rather not.");
+}
+
+fn thoughtful(provider: &Provider, kind: ProviderKind) -> Models {
+    let settings = RoleSettings {
+        temperature: Some(0.5),
+        effort: Some(Effort::High),
+    };
+    let options = ModelOptions {
+        default: Some(MODEL.to_owned()),
+        providers: [("scripted".to_owned(), described(provider, kind))].into(),
+        settings: [(ModelRole::Planner, settings)].into(),
+        ..ModelOptions::default()
+    };
+    options.check().unwrap();
+    Models::new(options, Redaction::default())
+}
+
+#[tokio::test]
+async fn each_provider_is_told_how_much_to_think_in_its_own_words() {
+    for kind in KINDS {
+        let reply = || ScriptedReply::json(json!({"answer": 1}));
+        let provider = Provider::scripted([reply(), reply()]);
+        let models = thoughtful(&provider, kind);
+        ask(&models, structured("?")).await.0.unwrap();
+        let executor = ModelRequest {
+            role: ModelRole::Executor,
+            ..structured("?")
+        };
+        ask(&models, executor).await.0.unwrap();
+        let asked = provider.asked();
+        let body = |index: usize| asked[index].body.to_string();
+        let word = match kind {
+            ProviderKind::OpenAi => "reasoning_effort",
+            ProviderKind::Anthropic => "thinking",
+            ProviderKind::Gemini => "thinkingConfig",
+        };
+        assert!(body(0).contains(word), "{kind:?}: {}", body(0));
+        assert!(body(0).contains("\"temperature\":0.5"), "{}", body(0));
+        assert!(!body(1).contains(word), "{kind:?}: {}", body(1));
+        assert!(!body(1).contains("temperature"), "{}", body(1));
+        if kind == ProviderKind::Anthropic {
+            assert_eq!(asked[0].body.get("tool_choice"), None, "it could not think");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_called_a_tool_is_not_told_to_think_where_that_is_refused() {
+    let provider = Provider::scripted([ScriptedReply::json(json!({"answer": 1}))]);
+    let mut request = structured("?");
+    request.messages.extend([
+        Message::Assistant {
+            text: String::new(),
+            calls: vec![WantedCall {
+                id: "1".to_owned(),
+                name: "look".to_owned(),
+                args: json!({}),
+            }],
+        },
+        Message::Tool {
+            call: "1".to_owned(),
+            name: "look".to_owned(),
+            text: "seen".to_owned(),
+        },
+    ]);
+    ask(&thoughtful(&provider, ProviderKind::Anthropic), request)
+        .await
+        .0
+        .unwrap();
+    let body = provider.asked()[0].body.to_string();
+    assert!(!body.contains("thinking"), "{body}");
 }

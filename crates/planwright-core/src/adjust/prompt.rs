@@ -3,12 +3,15 @@
 use super::data::limit_text;
 use super::{StepStory, as_data};
 use crate::model::{Message, OfferedTool};
+use crate::planning::WorkspaceSnapshot;
 use crate::run::Run;
 use serde::Serialize;
 use serde_json::json;
 
 /// Bytes of all tools together.
 const MAX_TOOLS: usize = 24 << 10;
+/// Files that are named.
+const MAX_FILES: usize = 100;
 
 /// What the reflector is told about a run.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +24,8 @@ pub struct ReflectionRequest {
     pub earlier: Vec<EarlierReflection>,
     /// How much may still be spent, in words.
     pub remaining: Vec<String>,
+    /// The workspace as it is now.
+    pub snapshot: WorkspaceSnapshot,
 }
 
 /// An earlier look at the same work.
@@ -62,6 +67,10 @@ pub fn reflection_messages(run: &Run, request: &ReflectionRequest) -> Vec<Messag
         text.push_str(&as_data("Tried before", &request.earlier));
     }
     text.push_str(&as_data("What may still be spent", &request.remaining));
+    let files = request.snapshot.names_for(goal, MAX_FILES);
+    if !files.is_empty() {
+        text.push_str(&as_data("Files of the workspace", &files));
+    }
     text.push_str(&as_data("Steps", &steps));
     text.push_str("\nHow does it go on? Answer with the JSON object only.\n");
     vec![

@@ -11,9 +11,10 @@ use crate::json::pointer_token;
 use crate::plan::{Action, Agent, KnownValues, Plan, StepIx};
 use crate::policy::{JudgedStep, Policy, UnenforcedRule};
 use crate::principal::Principal;
-use crate::tool::Catalog;
+use crate::tool::{Catalog, KnownTool};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Elements of a list whose arguments are shown.
@@ -70,10 +71,14 @@ pub fn brief_plan(
         digest: facts.digest.to_string(),
         title: document.title.clone(),
         goal: document.goal.clone(),
+        context: document
+            .context_for_executors()
+            .map(|context| serde_json::to_value(context).expect("a context has only string keys")),
         proposed_by: author.map(|author| author.by.to_string()),
         written_by_model: author
             .and_then(|author| author.model.clone())
             .or_else(|| document.planner_model.clone()),
+        outputs: Some(document.outputs.clone()).filter(|outputs| !outputs.is_empty()),
         risks: document.risks.clone(),
         call_timeout_seconds: facts.default_timeout.map(|limit| limit.as_secs_f64()),
         counts,
@@ -263,7 +268,7 @@ impl Briefer<'_> {
                     .document()
                     .agent_tools()
                     .into_iter()
-                    .map(|name| self.brief_scoped_tool(name))
+                    .flat_map(|name| self.brief_scoped_tools(name))
                     .collect();
                 let effect = agent_effect(agent, &tools);
                 let action = ActionBriefing::Agent {
@@ -349,12 +354,20 @@ impl Briefer<'_> {
         Some(describe_call(&undo.tool, tool, args, &late, &BTreeMap::new()).call)
     }
 
-    fn brief_scoped_tool(&self, name: &str) -> ScopedTool {
-        let tool = self.catalog.resolve(name).ok();
-        ScopedTool {
-            tool: tool.map_or_else(|| name.to_owned(), |tool| tool.name.to_string()),
-            effect: Effect::of_name(name, self.catalog),
+    /// Every tool that an entry of the scope stands for, by its own name.
+    fn brief_scoped_tools(&self, entry: &str) -> Vec<ScopedTool> {
+        let found = self.catalog.scoped_tools(entry);
+        if found.is_empty() {
+            return vec![ScopedTool {
+                tool: entry.to_owned(),
+                effect: Effect::of_name(entry, self.catalog),
+            }];
         }
+        let brief = |tool: &Arc<KnownTool>| ScopedTool {
+            tool: tool.name.to_string(),
+            effect: Effect::of_tool(tool),
+        };
+        found.into_iter().map(brief).collect()
     }
 }
 

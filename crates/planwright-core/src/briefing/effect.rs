@@ -89,7 +89,7 @@ impl Effect {
     }
 
     /// What the calls of a tool do, by the name the plan uses.
-    pub(super) fn of_name(name: &str, catalog: &Catalog) -> Self {
+    pub fn of_name(name: &str, catalog: &Catalog) -> Self {
         match catalog.resolve(name) {
             Ok(tool) => Self::of_tool(tool),
             Err(_) => Self::new(EffectKind::Unknown, "is not known here"),

@@ -14,6 +14,7 @@ mod effect;
 mod file_change;
 mod model;
 mod render;
+mod risk;
 mod value_lines;
 mod wrap;
 
@@ -24,4 +25,5 @@ pub use model::{
     ActionBriefing, Briefing, CallBriefing, LoopBriefing, ScopedTool, StepBriefing, StepCounts,
 };
 pub use render::{RenderOptions, render_briefing, render_call, render_steps};
-pub use wrap::{BriefingLine, Tone};
+pub use risk::Risk;
+pub use wrap::{BriefingLine, Tone, wrap_text};

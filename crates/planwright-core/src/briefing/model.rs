@@ -2,9 +2,10 @@
 
 use super::effect::Effect;
 use super::file_change::FileChange;
+use crate::json::serialize_seconds;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What an approval of a plan covers.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -22,16 +23,25 @@ pub struct Briefing {
     /// The goal, in its author's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
+    /// What the executors of `agent` steps are told besides: notes, outputs of tools, artifacts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<Value>,
     /// The proposer of this version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposed_by: Option<String>,
     /// The model that wrote this version, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_by_model: Option<String>,
+    /// What the plan gives back, by name: texts and structures with references.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<Map<String, Value>>,
     /// Risks that the author sees.
     pub risks: Vec<String>,
     /// The time limit of calls whose step names none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "serialize_seconds"
+    )]
     pub call_timeout_seconds: Option<f64>,
     /// How many steps there are, and of what kind.
     pub counts: StepCounts,
@@ -91,7 +101,10 @@ pub struct StepBriefing {
     /// Attempts after the first one.
     pub retries: u32,
     /// The time limit of one attempt in seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "serialize_seconds"
+    )]
     pub timeout_seconds: Option<f64>,
     /// Names of the secrets that it is given.
     pub secrets: Vec<String>,

@@ -38,6 +38,7 @@ pub fn render_briefing(briefing: &Briefing, options: &RenderOptions) -> Vec<Brie
     };
     renderer.heading(briefing);
     renderer.steps(&briefing.steps, "");
+    renderer.outputs(briefing);
     renderer.risks(briefing);
     renderer.lines.lines
 }
@@ -50,6 +51,7 @@ pub fn render_steps(briefing: &Briefing, options: &RenderOptions) -> Vec<Briefin
     };
     renderer.counts(briefing);
     renderer.steps(&briefing.steps, "");
+    renderer.outputs(briefing);
     renderer.risks(briefing);
     renderer.lines.lines
 }
@@ -98,6 +100,10 @@ impl Renderer<'_> {
             self.values(&[])
                 .write("", "goal", &Value::String(goal.clone()), "");
         }
+        if let Some(context) = &briefing.context {
+            self.values(&[])
+                .write("", "context (told to the executor)", context, "");
+        }
         self.lines.blank();
         self.counts(briefing);
     }
@@ -132,6 +138,17 @@ impl Renderer<'_> {
             for step in group {
                 self.step(step, &format!("{indent}  "));
             }
+        }
+    }
+
+    fn outputs(&mut self, briefing: &Briefing) {
+        let Some(outputs) = &briefing.outputs else {
+            return;
+        };
+        self.lines.blank();
+        self.lines.push(Tone::Strong, "Gives back:".to_owned());
+        for (name, value) in outputs {
+            self.values(&[]).write("  ", &safe_line(name), value, "");
         }
     }
 

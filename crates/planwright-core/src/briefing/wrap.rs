@@ -28,6 +28,15 @@ pub enum Tone {
     Removed,
 }
 
+/// Breaks a text that can be put on a terminal into lines of at most `width` columns. The spaces it
+/// begins with stand before every line.
+pub fn wrap_text(tone: Tone, text: &str, width: usize) -> Vec<BriefingLine> {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let mut lines = Lines::new(width);
+    lines.wrapped(tone, &text[..indent], &text[indent..]);
+    lines.lines
+}
+
 /// Collects lines of at most `width` columns.
 pub(super) struct Lines {
     pub(super) lines: Vec<BriefingLine>,

@@ -60,8 +60,12 @@ pub enum Hint {
     RevokeApproval(PlanId),
     /// Ask another approver.
     AskAnotherApprover,
+    /// Approve on the page of the service, after using a passkey there.
+    UsePasskey,
     /// Have a person decide, where no program can.
     AskPerson,
+    /// End the run that a rule holds, and have what is left approved anew.
+    EndHeldRun,
     /// Have a person resume the run, which a person paused.
     AskPersonToResume,
     /// Have an approver leave the step out.

@@ -2,10 +2,11 @@
 //! the value itself.
 
 use crate::id::StepId;
+use crate::json::serialize_seconds;
 use crate::plan::Step;
 use crate::run::{StepError, StoredValue};
 use crate::status::StepStatus;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 
 /// Letters of a value that an event shows.
@@ -33,7 +34,7 @@ pub struct StepDetails {
     /// The labels the author gave it.
     pub labels: Vec<String>,
     /// The time limit of one attempt.
-    #[serde(serialize_with = "seconds")]
+    #[serde(serialize_with = "serialize_seconds")]
     pub timeout_seconds: Option<f64>,
     /// The plan asks a person before it runs.
     pub approval_required: bool,
@@ -53,21 +54,6 @@ impl StepDetails {
             timeout_seconds: step.timeout_seconds,
             approval_required: step.approval_required,
         }
-    }
-}
-
-/// Whole seconds are written as a whole number.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "only whole numbers of that size are cast"
-)]
-#[expect(clippy::ref_option, reason = "serde hands the field over like this")]
-fn seconds<S: Serializer>(seconds: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
-    match *seconds {
-        Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => {
-            serializer.serialize_i64(whole as i64)
-        }
-        other => other.serialize(serializer),
     }
 }
 

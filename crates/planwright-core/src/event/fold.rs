@@ -52,6 +52,8 @@ pub struct PlanEvents {
     /// Those of the run that ended last: the next one often has the same.
     ended_steps: Arc<[StepDetails]>,
     open_runs: usize,
+    /// A run ended because its plan was adjusted, and the run that goes on has not begun.
+    is_adjusted: bool,
     deleted: bool,
 }
 
@@ -67,6 +69,7 @@ impl PlanEvents {
             runs: BTreeMap::new(),
             ended_steps: Arc::default(),
             open_runs: 0,
+            is_adjusted: false,
             deleted: false,
         }
     }
@@ -112,9 +115,11 @@ impl PlanEvents {
         self.last
     }
 
-    /// Returns whether the plan was run and no run of it goes on, or it is deleted.
+    /// Returns whether the plan was run and no run of it goes on, or it is deleted. An adjusted plan
+    /// goes on with its next version, unless that is rejected or put away.
     pub fn is_over(&self) -> bool {
-        self.deleted || (!self.runs.is_empty() && self.open_runs == 0)
+        let is_idle = !self.runs.is_empty() && self.open_runs == 0;
+        self.deleted || is_idle && !self.is_adjusted
     }
 
     /// Returns whether anything was ever told about the plan.
@@ -167,6 +172,12 @@ impl PlanEvents {
             self.versions.keep(*version, document, bytes);
         }
         self.deleted |= matches!(entry.event, ReviewEvent::PlanDeleted { .. });
+        self.is_adjusted &= !matches!(
+            entry.event,
+            ReviewEvent::PlanRejected { .. }
+                | ReviewEvent::PlanExpired { .. }
+                | ReviewEvent::PlanArchived { .. }
+        );
         review_stories(&entry.event)
     }
 
@@ -174,15 +185,17 @@ impl PlanEvents {
         if let Some(run) = self.runs.get_mut(id) {
             let was_open = run.is_open();
             let stories = run.tell(entry)?;
+            self.is_adjusted |= matches!(entry.event, RunEvent::RunAdjusted { .. });
             if was_open && !run.is_open() {
                 self.open_runs -= 1;
                 run.share_steps(&mut self.ended_steps);
             }
             return Ok(stories);
         }
-        let (run, stories) = LiveRun::begin(id, entry, &self.versions, &self.bounds)?;
+        let (run, stories) = LiveRun::begin(id, entry, (&self.versions, self.trace), &self.bounds)?;
         self.versions.given = None;
         self.runs.insert(id.clone(), run);
+        self.is_adjusted = false;
         self.open_runs += 1;
         Ok(stories)
     }

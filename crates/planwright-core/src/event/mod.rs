@@ -19,15 +19,10 @@ pub use fold::{FoldEventsError, PlanEvents};
 pub use name::EventName;
 pub use plan_event::PlanEvent;
 
-use crate::id::{PlanId, RunId};
+use crate::id::PlanId;
 use crate::trace::TraceId;
 
-/// The trace that the events of a plan belong to, as far as they are not those of a run.
+/// The trace that the events of a plan and its runs belong to, if none came with the order that brought it.
 pub fn trace_of_plan(plan: &PlanId) -> TraceId {
     TraceId::of_name(&format!("plan/{plan}"))
-}
-
-/// The trace of a run whose start names none.
-pub fn trace_of_run(run: &RunId) -> TraceId {
-    TraceId::of_name(&format!("run/{run}"))
 }

@@ -1,5 +1,6 @@
 //! The names of events.
 
+use crate::status::StepStatus;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -96,6 +97,29 @@ impl EventName {
         Self::PlanReflected,
         Self::PlanAdjusted,
     ];
+
+    /// The name of earlier systems for an event, given the state of the step it is about.
+    pub fn alias(self, state: Option<StepStatus>) -> Option<&'static str> {
+        if self.ends_run() {
+            return Some("plan_execution_complete");
+        }
+        if self == Self::PlanStep {
+            let state = state?;
+            return if state == StepStatus::Running {
+                Some("plan_step_ready")
+            } else {
+                state.is_final().then_some("plan_step_complete")
+            };
+        }
+        let known = [
+            (Self::RunStarted, "plan_execution_start"),
+            (Self::PlanReflected, "reflection_complete"),
+            (Self::PlanAdjusted, "adjustment_applied"),
+        ];
+        known
+            .into_iter()
+            .find_map(|(name, alias)| (name == self).then_some(alias))
+    }
 
     /// Returns the word that other programs know.
     pub fn as_str(self) -> &'static str {

@@ -15,6 +15,9 @@ use serde::Serialize;
 pub struct PlanEvent {
     /// The event.
     pub event: EventName,
+    /// The name that earlier systems have for it, if they have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<&'static str>,
     /// The trace of the order that led to it.
     pub trace_id: TraceId,
     /// The plan.

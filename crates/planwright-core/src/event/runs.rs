@@ -4,7 +4,7 @@ use super::details::{MAX_TEXT, cut};
 use super::fold::{FoldEventsError, KeptVersions};
 use super::reviews::queued_steps;
 use super::story::Story;
-use super::{ErrorSummary, EventName, ResultSummary, StepDetails, trace_of_run};
+use super::{ErrorSummary, EventName, ResultSummary, StepDetails};
 use crate::digest::Digest;
 use crate::id::{RunId, StepId, split_instance};
 use crate::journal::Entry;
@@ -35,7 +35,7 @@ impl LiveRun {
     pub(super) fn begin(
         id: &RunId,
         first: &Entry<RunEvent>,
-        versions: &KeptVersions,
+        (versions, plan_trace): (&KeptVersions, TraceId),
         bounds: &Bounds,
     ) -> Result<(Self, Vec<Story>), FoldEventsError> {
         let RunEvent::RunStarted {
@@ -66,10 +66,7 @@ impl LiveRun {
             ..Story::new(EventName::RunStarted, format!("{by} started {id}")).by(by)
         }];
         stories.extend(queued_steps(plan.document()));
-        let trace = trace
-            .as_deref()
-            .copied()
-            .unwrap_or_else(|| trace_of_run(id));
+        let trace = trace.as_deref().copied().unwrap_or(plan_trace);
         Ok((
             Self {
                 trace,

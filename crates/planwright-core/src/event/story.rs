@@ -67,6 +67,7 @@ impl Story {
         } = self;
         PlanEvent {
             event: name,
+            alias: name.alias(step.as_ref().map(|step| step.state)),
             trace_id,
             plan_id,
             step,

@@ -7,9 +7,9 @@ use super::{
     Bounds, Document, Finding, Graph, ResolveError, Step, StepIx, Subplans, Template, Values,
 };
 use crate::id::{PlanId, StepId};
-use crate::plan::reference::StepTemplates;
+use crate::plan::reference::{StepTemplates, read_json_text};
 use crate::secret::SecretName;
-use crate::tool::{Catalog, ResolveToolError};
+use crate::tool::Catalog;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub struct Plan {
     pub(super) graph: Graph,
     /// The parsed texts of the steps that have references; the others are sent as they are written.
     pub(super) templates: BTreeMap<StepIx, StepTemplates>,
+    /// The parsed outputs, if there is a reference in them.
+    pub(super) outputs: Option<Template>,
     /// The plans its steps run, as far as they are known. Not part of the document.
     pub(super) subplans: Subplans,
     pub(super) max_resolved_bytes: usize,
@@ -208,7 +210,14 @@ impl Plan {
         values: &dyn Values,
     ) -> Option<Result<Value, ResolveError>> {
         let template = self.templates.get(&ix)?.for_each.as_ref()?;
-        Some(template.resolve(values, self.max_resolved_bytes))
+        let resolved = template.resolve(values, self.max_resolved_bytes);
+        let is_reference = matches!(template, Template::Reference(_));
+        Some(resolved.map(|value| {
+            // Many servers answer with a list as text.
+            let text = value.as_str().filter(|_| is_reference);
+            let list = text.and_then(read_json_text).filter(Value::is_array);
+            list.unwrap_or(value)
+        }))
     }
 
     /// The question of an `input` step, its references replaced.
@@ -367,8 +376,7 @@ impl Plan {
         // the scope.
         let required = required.filter(|name| !optional.matches(name));
         let names: BTreeSet<&str> = named.chain(required).collect();
-        let is_missing =
-            |name: &&str| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. }));
+        let is_missing = |name: &&str| catalog.lacks(name);
         names
             .into_iter()
             .filter(is_missing)

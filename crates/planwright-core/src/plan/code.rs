@@ -52,6 +52,10 @@ pub enum Code {
     BadSchema,
     /// `E0126`: a variable does not fit the plan's inputs.
     VariableMismatch,
+    /// `E0127`: a reference asks for a part that its value does not have.
+    UnknownField,
+    /// `E0128`: `forEach` runs over something that is no list.
+    NotAList,
     /// `E0130`: a secret stands where none may.
     MisplacedSecret,
     /// `E0140`: a sub-plan does not exist.
@@ -80,6 +84,12 @@ pub enum Code {
     MissingExecutor,
     /// `W0158`: an unsafe call is not made again for this code.
     UnsafeRetry,
+    /// `W0159`: a reference asks for a part that is not declared.
+    UndeclaredField,
+    /// `W0160`: text looks like a reference in another notation.
+    ForeignReference,
+    /// `W0161`: the arguments of a tool cannot be checked.
+    UncheckedArgs,
 }
 
 struct Entry {
@@ -90,7 +100,7 @@ struct Entry {
 
 impl Code {
     /// All codes, in the order of their numbers.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 41] = [
         Self::Syntax,
         Self::Shape,
         Self::BadId,
@@ -113,6 +123,8 @@ impl Code {
         Self::OutOfScope,
         Self::BadSchema,
         Self::VariableMismatch,
+        Self::UnknownField,
+        Self::NotAList,
         Self::MisplacedSecret,
         Self::UnknownPlan,
         Self::PlanCycle,
@@ -127,6 +139,9 @@ impl Code {
         Self::PointlessLimit,
         Self::MissingExecutor,
         Self::UnsafeRetry,
+        Self::UndeclaredField,
+        Self::ForeignReference,
+        Self::UncheckedArgs,
     ];
 
     /// The stable text, such as `E0106`.
@@ -180,6 +195,8 @@ impl Code {
             | Self::OutOfScope
             | Self::BadSchema
             | Self::VariableMismatch
+            | Self::UnknownField
+            | Self::NotAList
             | Self::MisplacedSecret
             | Self::UnknownPlan
             | Self::PlanCycle
@@ -193,7 +210,10 @@ impl Code {
             | Self::InputMissing
             | Self::PointlessLimit
             | Self::MissingExecutor
-            | Self::UnsafeRetry => false,
+            | Self::UnsafeRetry
+            | Self::UndeclaredField
+            | Self::ForeignReference
+            | Self::UncheckedArgs => false,
         }
     }
 
@@ -331,6 +351,20 @@ impl Code {
                 "a variable does not fit the plan's inputs",
                 "`inputs` is the JSON Schema of the parameters, and a value given for one of them does not match it.",
             ),
+            Self::UnknownField => (
+                "E0127",
+                "a reference asks for a part that its value does not have",
+                "The tool, the question or the `think` step that makes the value declares its parts, and this is none of \
+                 them; or the value is a list, a number, true or false. Take one of the parts that the suggestion names, \
+                 the whole value, or `forEach` for a list.",
+            ),
+            Self::NotAList => (
+                "E0128",
+                "`forEach` runs over something that is no list",
+                "A step with `forEach` runs once for each element of a list. The value is written down and is none, or the \
+                 step, the question or the variable it comes from says that it is something else. Take the part of it that \
+                 is a list, as `${step.rows}`.",
+            ),
             Self::MisplacedSecret => (
                 "E0130",
                 "a secret where none may stand",
@@ -397,14 +431,33 @@ impl Code {
                 "W0157",
                 "no executor can work on a step",
                 "A `think` or `agent` step needs a model, or an executor that the operator configured, and there is none. \
-                 The plan can be reviewed and approved; it runs once there is one. See `docs/agents.md`.",
+                 The plan can be reviewed and approved; it runs once there is one. See `planwright explain agents`.",
             ),
             Self::UnsafeRetry => (
                 "W0158",
                 "an unsafe call is not made again for this code",
                 "`retry.on` names a code that says that the call was made, or may have been, and the tool is `unsafe`: \
                  making the call again could do its work twice. It is made again only if it is known that it had no effect. \
-                 See `docs/control-flow.md`.",
+                 See `planwright explain control-flow`.",
+            ),
+            Self::UndeclaredField => (
+                "W0159",
+                "a reference asks for a part that is not declared",
+                "The tool says which parts its value has, and this is not among them, though it does not rule out others; \
+                 or earlier results of the tool did not have it; or the value is text, which has parts, or is a list, only \
+                 if the text is JSON. If the part is not there when the plan runs, the step fails.",
+            ),
+            Self::ForeignReference => (
+                "W0160",
+                "text looks like a reference in another notation",
+                "`{{s1}}`, `<s1.output>` and `$s1.output` are text here, and are sent as they are written. A reference is \
+                 written `${s1}`, or `${s1.field}` for a part.",
+            ),
+            Self::UncheckedArgs => (
+                "W0161",
+                "the arguments of a tool cannot be checked",
+                "The input schema that the server gives for the tool cannot be used, so that its arguments are not checked \
+                 before the call: the server checks them, and the call may fail.",
             ),
         };
         Entry {

@@ -9,7 +9,8 @@ use super::{Bounds, Code, Document, Finding, Graph, Plan, Root, Step, StepIx};
 use crate::digest::Digest;
 use crate::id::{PlanId, StepId};
 use crate::plan::reference::{
-    Names, Shared, StepTemplates, TooMuchWork, Upstream, is_name, parse_references,
+    Names, Shared, StepTemplates, Template, TooMuchWork, Upstream, is_name, parse_outputs,
+    parse_references,
 };
 use crate::text::{did_you_mean, nearest_names};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,9 @@ pub(crate) struct Compiled {
     pub(crate) by_id: BTreeMap<StepId, StepIx>,
     pub(crate) names: Names,
     pub(crate) templates: BTreeMap<StepIx, StepTemplates>,
-    /// Marks the steps whose values another step uses.
+    /// The parsed outputs, if there is a reference in them.
+    pub(crate) outputs: Option<Template>,
+    /// Marks the steps whose values another step or an output uses.
     pub(crate) used: Vec<bool>,
     /// `None` if there are cycles.
     pub(crate) graph: Option<Graph>,
@@ -36,6 +39,7 @@ impl Compiled {
             document,
             by_id,
             templates,
+            outputs,
             graph,
             names: _,
             used: _,
@@ -48,6 +52,7 @@ impl Compiled {
             by_id,
             graph: graph?,
             templates,
+            outputs,
             subplans,
             max_resolved_bytes,
         })
@@ -80,6 +85,7 @@ pub(crate) fn compile(
         by_id: index_ids(&document, findings),
         names: Names::of(&document),
         templates: BTreeMap::new(),
+        outputs: None,
         used: vec![false; document.steps.len()],
         graph: None,
         document,
@@ -89,6 +95,7 @@ pub(crate) fn compile(
     }
     let mut edges = declared_edges(&mut compiled, findings);
     let shared = parse_references(&mut compiled, &mut edges, findings);
+    parse_outputs(&mut compiled, findings);
     let count: usize = edges.iter().map(BTreeSet::len).sum();
     if count > bounds.max_edges {
         let message = format!(

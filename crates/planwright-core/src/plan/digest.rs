@@ -3,9 +3,10 @@
 use super::{Document, Plan, Step};
 use crate::digest::{Digest, DigestWriter, canonical_json};
 use crate::id::PlanId;
-use crate::tool::Catalog;
+use crate::tool::{Catalog, KnownTool};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 impl Plan {
     /// The digest of what this plan executes, with the tools as they are defined and under a
@@ -50,6 +51,9 @@ impl Plan {
         if let Some(goal) = self.document.goal_for_executors() {
             whole["goal"] = json!(goal);
         }
+        if let Some(context) = self.document.context_for_executors() {
+            whole["context"] = json!(context);
+        }
         let run = self.document.subplan_ids();
         if !run.is_empty() {
             // `null` while there is no such plan.
@@ -87,11 +91,17 @@ impl Plan {
             .collect()
     }
 
-    /// The definition each used name stands for: `null` while no server has such a tool.
+    /// The definitions each used name stands for: several for a server or a pattern, `null` while
+    /// nothing here has such a name.
     fn tool_digests(&self, catalog: &Catalog) -> BTreeMap<&str, Value> {
+        let describe =
+            |tool: &Arc<KnownTool>| json!({"name": tool.name.to_string(), "digest": tool.digest});
         let digest = |name: &str| match catalog.resolve(name) {
-            Ok(tool) => json!({"name": tool.name.to_string(), "digest": tool.digest}),
-            Err(_) => Value::Null,
+            Ok(tool) => describe(tool),
+            Err(_) => match catalog.scoped_tools(name).as_slice() {
+                [] => Value::Null,
+                several => several.iter().map(|tool| describe(tool)).collect(),
+            },
         };
         self.tool_names()
             .into_iter()
@@ -124,6 +134,7 @@ fn executable_document(document: &Document) -> Value {
         inputs,
         variables,
         steps: _,
+        outputs,
         tools_required,
         success_criteria: _,
         context: _,
@@ -133,13 +144,19 @@ fn executable_document(document: &Document) -> Value {
         executor_model,
         estimated_duration: _,
     } = document;
-    json!({
+    let mut executable = json!({
         "inputs": inputs,
         "variables": variables,
         "toolsRequired": tools_required.iter().collect::<BTreeSet<_>>(),
         "limits": limits,
         "executorModel": executor_model,
-    })
+    });
+    // Left out where there are none: plans without outputs keep the digest that they had before
+    // there were any.
+    if !outputs.is_empty() {
+        executable["outputs"] = json!(outputs);
+    }
+    executable
 }
 
 /// The step without its words, after these steps: what the digest covers and what is compared when

@@ -10,6 +10,7 @@ mod compile;
 mod diff;
 mod digest;
 mod document;
+mod edges;
 mod edit;
 mod expression;
 mod finding;
@@ -17,11 +18,11 @@ mod graph;
 mod import;
 mod known_values;
 mod markdown;
+mod outputs;
 mod recorded;
 mod reference;
 mod render;
 mod safeguard;
-
 mod subplans;
 mod validate;
 
@@ -35,6 +36,7 @@ pub use document::{
     RestoreContextError, Retry, Step, SubPlan, Think, Undo, is_stored_part_file, json_schema,
     stored_part_file,
 };
+pub use edges::{Edge, EdgeReason};
 pub use edit::{Edit, EditError};
 pub(crate) use expression::without_detours;
 pub use expression::{ArgumentUse, Condition, ConditionError, Expectation};
@@ -46,12 +48,13 @@ pub use markdown::{
     MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as,
     plan_of_prose, steps_of_markdown, to_cursor, to_markdown,
 };
+pub use outputs::{OutputProblem, Outputs};
 pub use recorded::{RecordedCall, document_of_calls};
-pub(crate) use reference::escape;
 pub use reference::{
     ParseReferenceError, PathSegment, Reference, ResolveError, Root, Segment, Template, Values,
     literal,
 };
+pub(crate) use reference::{escape, read_json_text};
 pub use render::{Glyph, render};
 pub(crate) use safeguard::names_safeguards;
 pub use safeguard::{LossKind, SafeguardLoss};

@@ -13,6 +13,9 @@ pub enum ReadAnswerError {
     /// The answer has no JSON object.
     #[error("there is no JSON object in the answer")]
     NoJson,
+    /// The model says that it will not or cannot, in its words.
+    #[error("the model refused: {0}")]
+    Refused(String),
     /// The JSON is not a plan.
     #[error(transparent)]
     Unreadable(#[from] ReadPlanError),
@@ -26,7 +29,7 @@ impl ReadAnswerError {
     pub fn into_finding(self) -> Result<Finding, Self> {
         match self {
             Self::Unreadable(error) => Ok(error.into_finding()),
-            other @ (Self::Cut | Self::NoJson | Self::NoSteps) => Err(other),
+            other @ (Self::Cut | Self::NoJson | Self::Refused(_) | Self::NoSteps) => Err(other),
         }
     }
 }
@@ -65,7 +68,7 @@ pub fn read_answer(
     if cut {
         return Err(ReadAnswerError::Cut);
     }
-    let mut value = find_json(text).ok_or(ReadAnswerError::NoJson)?;
+    let mut value = find_json(text).ok_or_else(|| no_plan(text))?;
     normalise_answer(&mut value);
     let mut document = Document::from_json(value, &Bounds::for_untrusted())?;
     if document.steps.is_empty() {
@@ -86,6 +89,32 @@ pub fn read_answer(
         });
     }
     Ok(document)
+}
+
+/// How models begin when they say no. Asking them again costs a round and gives the same answer.
+const REFUSALS: [&str; 11] = [
+    "i can't",
+    "i cannot",
+    "i can not",
+    "i'm sorry",
+    "i am sorry",
+    "sorry",
+    "i won't",
+    "i will not",
+    "i'm unable",
+    "i am unable",
+    "i'm not able",
+];
+/// The words of a refusal that are shown.
+const MAX_REFUSAL: usize = 500;
+
+fn no_plan(text: &str) -> ReadAnswerError {
+    let said = text.trim().replace('\u{2019}', "'");
+    let lower = said.to_lowercase();
+    match REFUSALS.iter().any(|begin| lower.starts_with(begin)) {
+        true => ReadAnswerError::Refused(said.chars().take(MAX_REFUSAL).collect()),
+        false => ReadAnswerError::NoJson,
+    }
 }
 
 /// Takes out what is no part of a plan, and names steps that have no name: `s1`, `s2`, … as they

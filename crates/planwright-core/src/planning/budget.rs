@@ -11,6 +11,8 @@ pub fn estimate_tokens(text: &str) -> usize {
 pub struct PromptBudget {
     /// The tools.
     pub catalog: usize,
+    /// Of these, the tools that everything is told about.
+    pub detailed: usize,
     /// The workspace.
     pub snapshot: usize,
     /// Texts the caller gives.
@@ -30,7 +32,8 @@ pub struct PromptBudget {
 impl Default for PromptBudget {
     fn default() -> Self {
         Self {
-            catalog: 24_000,
+            catalog: 14_000,
+            detailed: 6_000,
             snapshot: 2_000,
             context: 12_000,
             remarks: 3_000,
@@ -57,6 +60,7 @@ impl PromptBudget {
         let share = |percent: usize, most: usize| most.min(context / 100 * percent);
         Self {
             catalog: share(30, full.catalog),
+            detailed: share(20, full.detailed),
             snapshot: share(4, full.snapshot),
             context: share(8, full.context),
             remarks: share(5, full.remarks),

@@ -2,10 +2,9 @@
 //! each with the tool that seems to be meant. Good for a person to start from, and for nothing
 //! else.
 
-use super::relevance::{Keywords, score_relevance};
 use crate::id::{PlanId, StepId};
 use crate::plan::{Document, FromTemplate, Step, Think};
-use crate::tool::KnownTool;
+use crate::tool::{Keywords, KnownTool, score_relevance};
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -32,7 +31,8 @@ pub fn fallback_draft(
     templates: &[SavedTemplate],
     tools: &[Arc<KnownTool>],
 ) -> Document {
-    let mut draft = match best_template(goal, templates) {
+    let best = rank_templates(goal, templates.to_vec()).into_iter().next();
+    let mut draft = match &best {
         Some(template) => draft_from_template(goal, template),
         None => Document {
             steps: steps_from_clauses(goal, tools),
@@ -46,25 +46,26 @@ pub fn fallback_draft(
     draft
 }
 
-/// The template that has most words in common with the goal, if it has enough of them.
-fn best_template<'a>(goal: &str, templates: &'a [SavedTemplate]) -> Option<&'a SavedTemplate> {
+/// The templates that have enough words in common with a goal, those with most of them first.
+pub fn rank_templates(goal: &str, templates: Vec<SavedTemplate>) -> Vec<SavedTemplate> {
     let goal = Keywords::of(goal);
     let least = goal.len().clamp(1, 2);
-    let common = |template: &SavedTemplate| {
-        let document = &template.document;
-        let mut text = format!("{} ", template.id);
-        for part in [&document.title, &document.goal].into_iter().flatten() {
-            text = format!("{text} {part}");
-        }
-        goal.common(&Keywords::of(&text))
-    };
-    let mut found: Vec<_> = templates
-        .iter()
-        .map(|template| (Reverse(common(template)), template))
+    let mut found: Vec<(Reverse<usize>, SavedTemplate)> = templates
+        .into_iter()
+        .map(|template| (Reverse(words_in_common(&goal, &template)), template))
+        .filter(|(Reverse(common), _)| *common >= least)
         .collect();
     found.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| one.id.cmp(&other.id)));
-    let (Reverse(most), template) = *found.first()?;
-    (most >= least).then_some(template)
+    found.into_iter().map(|(_, template)| template).collect()
+}
+
+fn words_in_common(goal: &Keywords, template: &SavedTemplate) -> usize {
+    let document = &template.document;
+    let mut text = format!("{} ", template.id);
+    for part in [&document.title, &document.goal].into_iter().flatten() {
+        text = format!("{text} {part}");
+    }
+    goal.common(&Keywords::of(&text))
 }
 
 /// The template with the inputs that the goal names. If some are missing, it still asks for them.

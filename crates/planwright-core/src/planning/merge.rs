@@ -92,6 +92,8 @@ pub fn merge_whole(old: &Document, answer: Document) -> Document {
     let mut merged = Document {
         title: answer.title,
         steps: answer.steps,
+        // They name steps, and those are the answer's.
+        outputs: answer.outputs,
         success_criteria: answer.success_criteria,
         risks: answer.risks,
         estimated_duration: answer.estimated_duration,
@@ -112,9 +114,14 @@ pub fn merge_remaining(old: &Document, kept: &BTreeSet<StepId>, answer: Document
         .cloned()
         .collect();
     steps.extend(answer.steps.into_iter().filter(|step| !is_kept(&step.id)));
+    let outputs = match answer.outputs.is_empty() {
+        true => old.outputs.clone(),
+        false => answer.outputs,
+    };
     let planner_model = answer.planner_model;
     let mut merged = Document {
         steps,
+        outputs,
         planner_model,
         ..old.clone()
     };

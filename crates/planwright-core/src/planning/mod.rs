@@ -9,28 +9,35 @@
 mod answer;
 mod budget;
 mod catalog;
+mod exploration;
+mod facts;
 mod fallback;
 mod merge;
 mod prompt;
 mod prompts;
 mod quote;
-mod relevance;
 mod remarks;
 mod repair;
 mod schema;
+mod signature;
 mod snapshot;
 mod tool_schema;
 
 pub use answer::{PlanOrigin, ReadAnswerError, read_answer};
 pub use budget::{PromptBudget, estimate_tokens};
-pub use fallback::{SavedTemplate, fallback_draft};
+pub use catalog::describe_failed_tools;
+pub use exploration::{
+    Explored, MAX_LOOKS, PlanningLook, bound_result, choose_for_looking, invite_to_look,
+    is_for_looking, write_seen,
+};
+pub use facts::PlannerFacts;
+pub use fallback::{SavedTemplate, fallback_draft, rank_templates};
 pub use merge::{StepFate, StepOutcome, merge_remaining, merge_steps, merge_whole};
 pub use prompt::{ContextText, PlannerTask, Prompt, PromptRequest, build_prompt, kept_steps};
 pub use prompts::{
     CHAT, CHECK, EXECUTOR, FillPromptError, PROMPTS, PromptTemplate, Prompts, REFLECT,
 };
 pub use quote::{fence_text, quote_text};
-pub use relevance::{Keywords, score_relevance};
 pub use repair::{AnswerFault, repair_messages};
 pub use schema::{SchemaDetail, StepSlot, StepsSchemaRequest, steps_schema};
 pub use snapshot::{SnapshotFile, WorkspaceSnapshot};

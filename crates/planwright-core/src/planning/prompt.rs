@@ -2,9 +2,12 @@
 //! remember what a prompt begins with.
 
 use super::budget::{PromptBudget, estimate_tokens};
-use super::catalog::{ToolOffer, offer_tools};
+use super::catalog::{CatalogBudget, ToolOffer, offer_tools};
+use super::facts::PlannerFacts;
 use super::merge::{StepFate, StepOutcome, slots_after, slots_among};
-use super::prompts::{CREATE, FillPromptError, PLANNER, Prompts, REGENERATE, REPLAN};
+use super::prompts::{
+    CREATE, FillPromptError, PLANNER, PLANNER_SMALL, Prompts, REGENERATE, REPLAN,
+};
 use super::quote::{fence_text, quote_text};
 use super::remarks;
 use super::schema::{SchemaDetail, StepSlot, StepsSchemaRequest, steps_schema};
@@ -35,6 +38,8 @@ pub struct PromptRequest<'a> {
     pub tools: &'a [Arc<KnownTool>],
     /// The workspace, if the planner is told about it.
     pub snapshot: Option<&'a WorkspaceSnapshot>,
+    /// What else every plan may need to know.
+    pub facts: &'a PlannerFacts,
     /// Texts the caller gives.
     pub context: &'a [ContextText],
     /// The work to do.
@@ -84,7 +89,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// About how many tokens the messages have.
+    /// About how many tokens are sent: the messages, and the schema of the answer.
     pub fn tokens(&self) -> usize {
         let text = |message: &Message| match message {
             Message::System { text } | Message::User { text } | Message::Tool { text, .. } => {
@@ -92,7 +97,8 @@ impl Prompt {
             }
             Message::Assistant { text, .. } => estimate_tokens(text),
         };
-        self.messages.iter().map(text).sum()
+        let messages: usize = self.messages.iter().map(text).sum();
+        messages + estimate_tokens(&self.schema.schema.to_string())
     }
 }
 
@@ -110,7 +116,15 @@ pub fn build_prompt(
         tools,
         text,
         left_out,
-    } = offer_tools(request.tools, request.goal, request.budget.catalog);
+    } = offer_tools(
+        request.tools,
+        &request.facts.asks,
+        request.goal,
+        CatalogBudget {
+            detailed: request.budget.detailed,
+            all: request.budget.catalog,
+        },
+    );
     let (slots, all) = request.slots();
     let (schema, shape) = steps_schema(&StepsSchemaRequest {
         tools: &tools,
@@ -120,8 +134,12 @@ pub fn build_prompt(
         small: request.budget.small,
     });
     let most = slots.len().to_string();
+    let planner = match request.budget.small {
+        true => &PLANNER_SMALL,
+        false => &PLANNER,
+    };
     let system =
-        prompts.fill_prompt(&PLANNER, &[("tools", text.trim_end()), ("maxSteps", &most)])?;
+        prompts.fill_prompt(planner, &[("tools", text.trim_end()), ("maxSteps", &most)])?;
     let user = request.user_message(&slots, prompts)?;
     let messages = vec![
         Message::system(system.trim_end()),
@@ -152,15 +170,34 @@ impl PromptRequest<'_> {
         }
     }
 
+    /// What every plan may need to know.
+    fn facts_section(&self) -> String {
+        if self.budget.small {
+            return String::new();
+        }
+        let root = self.snapshot.and_then(|found| found.root.as_deref());
+        self.facts.write_section(root)
+    }
+
     fn user_message(
         &self,
         slots: &[StepSlot],
         prompts: &Prompts,
     ) -> Result<String, FillPromptError> {
+        let servers = self
+            .snapshot
+            .filter(|_| !self.budget.small)
+            .map(|found| found.write_servers(self.budget.snapshot / 3))
+            .unwrap_or_default();
+        let left = self
+            .budget
+            .snapshot
+            .saturating_sub(estimate_tokens(&servers) + 1);
         let workspace = self
             .snapshot
-            .map(|found| found.write_section(self.budget.snapshot))
+            .map(|found| found.write_section(left, self.goal))
             .unwrap_or_default();
+        let workspace = format!("{}{workspace}{servers}", self.facts_section());
         let context = self.context_section();
         let goal = fence_text(self.goal, usize::MAX);
         let mut values: Vec<(&str, &str)> = vec![

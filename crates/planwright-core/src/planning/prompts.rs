@@ -25,6 +25,14 @@ pub(super) const PLANNER: PromptTemplate = PromptTemplate {
     required: &["tools"],
 };
 
+/// The same for models that read little and can do little.
+pub(super) const PLANNER_SMALL: PromptTemplate = PromptTemplate {
+    name: "planner-small",
+    text: include_str!("prompts/planner-small.md"),
+    places: &["tools", "maxSteps"],
+    required: &["tools"],
+};
+
 pub(super) const CREATE: PromptTemplate = PromptTemplate {
     name: "create",
     text: include_str!("prompts/create.md"),
@@ -86,8 +94,17 @@ pub const CHAT: PromptTemplate = PromptTemplate {
 };
 
 /// The prompts that can be replaced.
-pub const PROMPTS: [PromptTemplate; 9] = [
-    PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK, EXECUTOR, CHAT,
+pub const PROMPTS: [PromptTemplate; 10] = [
+    PLANNER,
+    PLANNER_SMALL,
+    CREATE,
+    REGENERATE,
+    REPLAN,
+    REPAIR,
+    REFLECT,
+    CHECK,
+    EXECUTOR,
+    CHAT,
 ];
 
 /// The prompts that the user replaced, by name.

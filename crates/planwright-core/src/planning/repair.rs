@@ -13,15 +13,25 @@ use crate::plan::Finding;
 pub enum AnswerFault {
     /// It is no plan at all, in words.
     NoPlan(String),
+    /// The model will not write it, in its words. It is not asked again.
+    Refused(String),
     /// It is a plan that cannot be accepted.
     Findings(Vec<Finding>),
 }
 
 impl AnswerFault {
+    /// The findings about a plan that cannot be accepted.
+    pub fn findings(&self) -> &[Finding] {
+        match self {
+            Self::NoPlan(_) | Self::Refused(_) => &[],
+            Self::Findings(findings) => findings,
+        }
+    }
+
     /// In one line each.
     pub fn describe(&self) -> Vec<String> {
         match self {
-            Self::NoPlan(reason) => vec![reason.clone()],
+            Self::NoPlan(reason) | Self::Refused(reason) => vec![reason.clone()],
             Self::Findings(findings) => findings
                 .iter()
                 .filter(|finding| finding.is_error())
@@ -43,11 +53,13 @@ fn finding_line(finding: &Finding) -> String {
 const MAX_LINES: usize = 20;
 const MAX_LINE: usize = 400;
 
-/// The conversation of the next round.
+/// The conversation of the next round. `tools` is what has to be known about tools that were called
+/// wrongly.
 pub fn repair_messages(
     request: &[Message],
     answer: &str,
     fault: &AnswerFault,
+    tools: &str,
     budget: usize,
     prompts: &Prompts,
 ) -> Result<Vec<Message>, FillPromptError> {
@@ -59,6 +71,9 @@ pub fn repair_messages(
         {
             findings.push_str(&line);
         }
+    }
+    if estimate_tokens(&findings) + estimate_tokens(tools) <= budget / 2 {
+        findings.push_str(tools);
     }
     let told = prompts.fill_prompt(&REPAIR, &[("findings", findings.trim_end())])?;
     let mut messages = request.to_vec();

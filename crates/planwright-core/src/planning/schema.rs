@@ -1,10 +1,11 @@
 //! The schema of a planner's answer.
 //!
-//! Each slot of the list of steps has a schema of its own: its id is given, and it can only
+//! Most models get a short one that offers everything a step can have: what does not fit is found by
+//! validation and repaired. For models that can do little, each slot of the list of steps has a schema of its own: its id is given, and it can only
 //! depend on the ones before it. A model that is held to it cannot write a cycle, however small it
 //! is.
 
-use super::tool_schema::{SimplifyOptions, ValueLimits, reference_schema, simplify_arguments};
+use super::tool_schema::{SimplifyOptions, ValueLimits, simplify_arguments};
 use crate::model::AnswerSchema;
 use crate::tool::KnownTool;
 use serde_json::{Map, Value, json};
@@ -13,6 +14,8 @@ use std::sync::Arc;
 /// The amount of detail a schema has about calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaDetail {
+    /// Everything a step can have, said once, without the tools.
+    Lean,
     /// Every tool with its own arguments, at every slot; a value may be taken from the steps
     /// before it.
     Full,
@@ -25,8 +28,8 @@ pub enum SchemaDetail {
 }
 
 impl SchemaDetail {
-    /// The most detailed first.
-    const ALL: [Self; 3] = [Self::Full, Self::Shared, Self::Compact];
+    /// Those with a schema for each slot, the most detailed first.
+    const BY_SLOT: [Self; 3] = [Self::Full, Self::Shared, Self::Compact];
 }
 
 /// One place in the list of steps.
@@ -69,7 +72,6 @@ pub struct StepsSchemaRequest<'a> {
 }
 
 const MAX_TITLE: usize = 100;
-const MAX_LINE: usize = 200;
 const MAX_LINES: usize = 8;
 /// The arguments of a small model: what has no end is never finished.
 const SMALL: ValueLimits = ValueLimits {
@@ -79,7 +81,14 @@ const SMALL: ValueLimits = ValueLimits {
 
 /// The schema of the whole answer: the one that says most within its size.
 pub fn steps_schema(wanted: &StepsSchemaRequest<'_>) -> (AnswerSchema, SchemaDetail) {
-    let fitting = SchemaDetail::ALL.into_iter().find_map(|shape| {
+    if !wanted.small {
+        let schema = AnswerSchema {
+            name: "plan".to_owned(),
+            schema: wanted.lean_schema(),
+        };
+        return (schema, SchemaDetail::Lean);
+    }
+    let fitting = SchemaDetail::BY_SLOT.into_iter().find_map(|shape| {
         let schema = wanted.build(shape)?;
         let fits = shape == SchemaDetail::Compact || schema.to_string().len() <= wanted.max_bytes;
         fits.then_some((schema, shape))
@@ -103,7 +112,7 @@ impl StepsSchemaRequest<'_> {
         let calls = match shape {
             SchemaDetail::Full => self.tools.len() * self.slots.len(),
             SchemaDetail::Shared => self.tools.len(),
-            SchemaDetail::Compact => 0,
+            SchemaDetail::Compact | SchemaDetail::Lean => 0,
         };
         if calls * 80 > self.max_bytes {
             return None;
@@ -111,12 +120,9 @@ impl StepsSchemaRequest<'_> {
         let mut definitions = Map::new();
         let mut left = self.max_bytes;
         match shape {
-            SchemaDetail::Full => {}
+            SchemaDetail::Full | SchemaDetail::Lean => {}
             SchemaDetail::Shared => {
-                let all: Vec<String> = self.slots.iter().map(|slot| slot.id.clone()).collect();
-                let reference =
-                    self.define_reference("reference".to_owned(), &all, &mut definitions);
-                let choices = self.action_schemas(reference.as_ref(), &mut left)?;
+                let choices = self.action_schemas(&mut left)?;
                 let choices = choices.into_iter().map(object_schema).collect();
                 definitions.insert("call".to_owned(), any_of(choices));
             }
@@ -134,17 +140,13 @@ impl StepsSchemaRequest<'_> {
         }
         for slot in self.slots {
             let choices = match shape {
-                SchemaDetail::Full => {
-                    let name = format!("before_{}", slot.id);
-                    let reference = self.define_reference(name, &slot.earlier, &mut definitions);
-                    self.action_schemas(reference.as_ref(), &mut left)?
-                }
+                SchemaDetail::Full | SchemaDetail::Lean => self.action_schemas(&mut left)?,
                 SchemaDetail::Shared => vec![vec![("call", json!({ "$ref": "#/$defs/call" }))]],
                 SchemaDetail::Compact => self.compact_action_schemas(),
             };
             let choices = choices
                 .into_iter()
-                .map(|action| self.with_place(slot, action))
+                .map(|action| Self::with_place(slot, action))
                 .collect();
             definitions.insert(format!("step_{}", slot.id), any_of(choices));
         }
@@ -155,12 +157,6 @@ impl StepsSchemaRequest<'_> {
         let mut properties = Map::new();
         properties.insert("title".to_owned(), text_schema(1, MAX_TITLE));
         properties.insert("steps".to_owned(), self.steps_list_schema());
-        if !self.small {
-            properties.insert("successCriteria".to_owned(), lines_schema());
-            properties.insert("risks".to_owned(), lines_schema());
-            let seconds = json!({ "type": "integer", "minimum": 0, "maximum": 1_000_000 });
-            properties.insert("estimatedDuration".to_owned(), seconds);
-        }
         json!({
             "type": "object",
             "properties": properties,
@@ -183,26 +179,11 @@ impl StepsSchemaRequest<'_> {
         any_of(lists.collect())
     }
 
-    /// Says once what a reference to these steps looks like. A small model takes one for a value to
-    /// make up, so it is not told.
-    fn define_reference(
-        &self,
-        name: String,
-        earlier: &[String],
-        definitions: &mut Map<String, Value>,
-    ) -> Option<Value> {
-        let schema = reference_schema(earlier).filter(|_| !self.small)?;
-        let reference = json!({ "$ref": format!("#/$defs/{name}") });
-        definitions.insert(name, schema);
-        Some(reference)
-    }
-
-    /// A call of every tool, whose arguments may be such references, and what is no call. Nothing
-    /// once they have more than the bytes that are left.
-    fn action_schemas(&self, reference: Option<&Value>, left: &mut usize) -> Option<Vec<Action>> {
+    /// A call of every tool. Nothing once they have more than the bytes that are left.
+    fn action_schemas(&self, left: &mut usize) -> Option<Vec<Action>> {
         let mut actions = Vec::with_capacity(self.tools.len());
         for tool in self.tools {
-            let call = self.call_schema(tool, reference);
+            let call = call_schema(tool);
             let bytes: usize = call
                 .iter()
                 .map(|(_, schema)| schema.to_string().len())
@@ -210,7 +191,7 @@ impl StepsSchemaRequest<'_> {
             *left = left.checked_sub(bytes)?;
             actions.push(call);
         }
-        actions.extend(self.actions_without_tool());
+        actions.extend(self.action_without_tool());
         Some(actions)
     }
 
@@ -226,58 +207,67 @@ impl StepsSchemaRequest<'_> {
         };
         calls
             .into_iter()
-            .chain(self.actions_without_tool())
+            .chain(self.action_without_tool())
             .collect()
     }
 
-    /// Asking a model, asking a person. A small model would do nothing else.
-    fn actions_without_tool(&self) -> Vec<Action> {
-        let think = vec![(
-            "think",
-            object_schema(vec![("prompt", text_schema(1, 1_000))]),
-        )];
-        if self.small {
-            return if self.tools.is_empty() {
-                vec![think]
-            } else {
-                Vec::new()
-            };
-        }
-        let field = json!({ "type": "string", "enum": ["string", "number", "boolean"] });
-        let answer = object_schema(vec![("type", field)]);
-        let input = vec![(
-            "input",
-            object_schema(vec![
-                ("message", text_schema(1, MAX_LINE)),
-                ("schema", answer),
-            ]),
-        )];
-        vec![think, input]
+    /// Asking a model, where there is no tool: a small model would do nothing else.
+    fn action_without_tool(&self) -> Option<Action> {
+        let prompt = object_schema(vec![("prompt", text_schema(1, 1_000))]);
+        self.tools.is_empty().then(|| vec![("think", prompt)])
     }
 
-    fn call_schema(&self, tool: &KnownTool, reference: Option<&Value>) -> Action {
-        let options = SimplifyOptions {
-            descriptions: false,
-            limits: self.small.then_some(SMALL),
-            reference,
+    /// Everything a step can have. The tools and their arguments are in the prompt.
+    fn lean_schema(&self) -> Value {
+        let text = json!({ "type": "string" });
+        let object = json!({ "type": "object" });
+        let lines = json!({ "type": "array", "items": text });
+        let needs = |required: &[&str], properties: Value| json!({ "type": "object", "properties": properties, "required": required });
+        let ids: Vec<&String> = self.slots.iter().map(|slot| &slot.id).collect();
+        let id = match self.all {
+            true => json!({ "type": "string", "enum": ids }),
+            false => text.clone(),
         };
-        let name = json!({ "type": "string", "enum": [tool.name.to_string()] });
-        vec![
-            ("tool", name),
-            (
-                "args",
-                simplify_arguments(&tool.definition.input_schema, options),
-            ),
-        ]
+        let step = needs(
+            &["id", "title"],
+            json!({
+                "id": id,
+                "title": text,
+                "tool": text,
+                "args": object,
+                "think": needs(&["prompt"], json!({ "prompt": text, "schema": object })),
+                "input": needs(&["message", "schema"], json!({ "message": text, "schema": object })),
+                "agent": needs(&["instruction"], json!({ "instruction": text, "maxCalls": { "type": "integer" } })),
+                "plan": needs(&["id"], json!({ "id": text, "inputs": object })),
+                "dependsOn": lines,
+                "forEach": text,
+                "maxParallel": { "type": "integer" },
+                "when": text,
+                "expect": text,
+                "retry": needs(&["max"], json!({ "max": { "type": "integer" } })),
+                "timeoutSeconds": { "type": "number" },
+                "approvalRequired": { "type": "boolean" },
+                "optional": { "type": "boolean" },
+                "undo": needs(&["tool", "args"], json!({ "tool": text, "args": object })),
+            }),
+        );
+        let steps = json!({
+            "type": "array", "items": step,
+            "minItems": if self.all { self.slots.len() } else { 1 }, "maxItems": self.slots.len(),
+        });
+        needs(
+            &["title", "steps"],
+            json!({
+                "title": text, "steps": steps, "outputs": object,
+                "successCriteria": lines, "risks": lines, "estimatedDuration": { "type": "integer" },
+            }),
+        )
     }
 
     /// The step around its action: who it is, and what it comes after.
-    fn with_place(&self, slot: &StepSlot, action: Action) -> Value {
+    fn with_place(slot: &StepSlot, action: Action) -> Value {
         let id = json!({ "type": "string", "enum": [slot.id] });
         let mut fields = vec![("id", id)];
-        if !self.small {
-            fields.push(("title", text_schema(1, MAX_TITLE)));
-        }
         fields.extend(action);
         if !slot.earlier.is_empty() {
             fields.push((
@@ -291,6 +281,16 @@ impl StepsSchemaRequest<'_> {
         }
         object_schema(fields)
     }
+}
+
+fn call_schema(tool: &KnownTool) -> Action {
+    let options = SimplifyOptions {
+        descriptions: false,
+        limits: Some(SMALL),
+    };
+    let name = json!({ "type": "string", "enum": [tool.name.to_string()] });
+    let args = simplify_arguments(&tool.definition.input_schema, options);
+    vec![("tool", name), ("args", args)]
 }
 
 fn any_of(mut choices: Vec<Value>) -> Value {
@@ -313,8 +313,4 @@ fn object_schema(fields: Action) -> Value {
 
 fn text_schema(least: usize, most: usize) -> Value {
     json!({ "type": "string", "minLength": least, "maxLength": most })
-}
-
-fn lines_schema() -> Value {
-    json!({ "type": "array", "items": text_schema(1, MAX_LINE), "maxItems": MAX_LINES })
 }

@@ -18,13 +18,11 @@ const MAX_ENUM: usize = 40;
 
 /// The audience of a simplified schema.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SimplifyOptions<'a> {
+pub(super) struct SimplifyOptions {
     /// Descriptions are for prompts; a grammar has no use for them.
     pub(super) descriptions: bool,
     /// Limits on values where the tool sets no tighter one.
     pub(super) limits: Option<ValueLimits>,
-    /// The schema of a reference to an earlier result, if a value may be one.
-    pub(super) reference: Option<&'a Value>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -42,13 +40,12 @@ pub fn simplify_schema(schema: &Value) -> Value {
         SimplifyOptions {
             descriptions: true,
             limits: None,
-            reference: None,
         },
     )
 }
 
 /// The schema of a tool's arguments: always one of an object.
-pub(super) fn simplify_arguments(schema: &Value, options: SimplifyOptions<'_>) -> Value {
+pub(super) fn simplify_arguments(schema: &Value, options: SimplifyOptions) -> Value {
     let mut shown = Simplifier {
         root: schema,
         options,
@@ -64,32 +61,20 @@ pub(super) fn simplify_arguments(schema: &Value, options: SimplifyOptions<'_>) -
 
 struct Simplifier<'a> {
     root: &'a Value,
-    options: SimplifyOptions<'a>,
+    options: SimplifyOptions,
     /// Schemas that may still be shown.
     left: usize,
 }
 
 impl Simplifier<'_> {
-    /// A value that stands somewhere in the arguments: itself, or a reference to an earlier result.
+    /// A value that stands somewhere in the arguments.
     fn simplify_value(&mut self, schema: &Value, depth: usize) -> Value {
-        let plain = match (self.simplify(schema, depth), self.options.limits) {
+        match (self.simplify(schema, depth), self.options.limits) {
             // What may be anything has no end for a model that is held to limits: a text will do.
             (Value::Object(any), Some(limits)) if any.is_empty() => {
                 json!({ "type": "string", "maxLength": limits.text })
             }
             (plain, _) => plain,
-        };
-        // Any text may be a reference already.
-        let takes_any_text = plain.get("enum").is_none()
-            && plain
-                .get("maxLength")
-                .is_none_or(|_| self.options.limits.is_some())
-            && matches!(plain.get("type"), None | Some(Value::String(_)))
-            && plain.get("type").is_none_or(|kind| kind == "string")
-            && plain.get("anyOf").is_none();
-        match self.options.reference.filter(|_| !takes_any_text) {
-            Some(reference) => json!({ "anyOf": [plain, reference] }),
-            None => plain,
         }
     }
 
@@ -306,16 +291,4 @@ fn type_only(object: &Map<String, Value>) -> Value {
         Some("array") => json!({ "type": "array", "items": { "type": "string" } }),
         Some(_) | None => json!({}),
     }
-}
-
-/// The schema of a whole reference to one of these steps; nothing if there is none.
-pub(super) fn reference_schema(earlier: &[String]) -> Option<Value> {
-    if earlier.is_empty() {
-        return None;
-    }
-    let pattern = format!(
-        r"^\$\{{({})(\.[A-Za-z0-9_]{{1,40}}){{0,3}}\}}$",
-        earlier.join("|")
-    );
-    Some(json!({ "type": "string", "pattern": pattern }))
 }

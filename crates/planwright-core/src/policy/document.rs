@@ -19,6 +19,9 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every verdict, the mildest first.
+    pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
+
     /// Returns the verdict's word in policies.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,6 +45,9 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Every mode, the mildest first.
+    pub const ALL: [Self; 3] = [Self::Observe, Self::Warn, Self::Enforce];
+
     /// Returns the mode's word in policies.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -69,7 +75,7 @@ pub struct PolicyDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_bound: Option<LateChoice>,
     /// Tools that only a person's approval lets through, even if a rule allows them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", alias = "guardedTools")]
     pub guarded_tools: Vec<String>,
     /// Calls per run, by tool pattern.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -133,12 +139,23 @@ pub struct RuleDocument {
     pub condition: Option<String>,
     /// The verdict on calls that match.
     pub then: Verdict,
+    /// The assurance that approvals of the tools it names need. The other conditions of the rule do not limit it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assurance: Option<NeededAssurance>,
     /// The reason shown with the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Mode of this rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+}
+
+/// How sure approvals have to be of the person who gives them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NeededAssurance {
+    /// The person has just used a passkey of their own.
+    Passkey,
 }
 
 /// One pattern or several.
@@ -186,6 +203,9 @@ pub struct ApprovalRules {
     /// never through a client that says that its person agreed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_person: Vec<String>,
+    /// Tools whose plans and calls a person approves on the page, after using a passkey of their own there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub passkey: Vec<String>,
 }
 
 /// The effect of open comments on an approval.

@@ -74,14 +74,11 @@ impl Roles {
             | (PrincipalKind::Person, _) => {}
         }
         // The name is what approvals show: nothing in it may be hidden or pass for another one.
-        let length = to.name.chars().count();
-        if !(1..=MAX_PRINCIPAL_NAME).contains(&length)
-            || sanitize_line(&to.name) != to.name
-            || to.name.trim() != to.name
-        {
-            return Err(GrantRefusal::Name(to.name.clone()));
+        if is_good_name(&to.name) {
+            Ok(())
+        } else {
+            Err(GrantRefusal::Name(to.name.clone()))
         }
-        Ok(())
     }
 
     /// Returns whether `by` may take access away.
@@ -91,6 +88,13 @@ impl Roles {
         }
         Err(GrantRefusal::MayNot { by: by.clone() })
     }
+}
+
+/// Returns whether a name can be shown as it is.
+pub(super) fn is_good_name(name: &str) -> bool {
+    (1..=MAX_PRINCIPAL_NAME).contains(&name.chars().count())
+        && sanitize_line(name) == name
+        && name.trim() == name
 }
 
 #[cfg(test)]

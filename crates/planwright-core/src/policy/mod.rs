@@ -16,13 +16,14 @@ mod plan;
 mod read;
 mod refusal_kind;
 mod roles;
+mod sign_in;
 mod time_span;
 
 pub use always::AlwaysRule;
 pub use client_call::{AgentClient, ClientTool, ClientVerdict, ParseClientToolError};
 pub use document::{
-    AdjustmentConsent, ApprovalRules, Mode, OpenComments, Patterns, PolicyDocument, RolesTable,
-    RuleDocument, Verdict,
+    AdjustmentConsent, ApprovalRules, Mode, NeededAssurance, OpenComments, Patterns,
+    PolicyDocument, RolesTable, RuleDocument, Verdict,
 };
 pub use grant::{GrantRefusal, MAX_PRINCIPAL_NAME};
 pub use judge::{Judgement, Subject, UnenforcedRule};
@@ -31,4 +32,5 @@ pub use pattern::{ParsePatternError, ToolPattern};
 pub use plan::{JudgedPlan, JudgedStep, PolicyDenial};
 pub use read::{Cap, Policy, ReadPolicyError};
 pub use roles::{ParsePrincipalError, ParseRoleError, Permission, Role, Roles};
+pub use sign_in::{SignInRefusal, SignInRules};
 pub use time_span::{ParseTimeSpanError, TimeSpan};

@@ -4,7 +4,7 @@ use super::late::unknown_arguments;
 use super::{Judgement, LateChoice, Mode, Policy, Subject, Verdict, late_arguments};
 use crate::id::StepId;
 use crate::plan::{Action, Plan, StepIx, is_type_name, known_args};
-use crate::tool::{Catalog, EffectClass};
+use crate::tool::{Catalog, EffectClass, KnownTool};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,18 +139,14 @@ impl Policy {
             );
         }
         for name in plan.document().agent_tools() {
-            let tool = catalog.resolve(name).ok();
-            let args = Value::Object(serde_json::Map::new());
-            let subject = Subject {
-                tool: tool.map(|tool| &**tool),
-                args: &args,
-                unknown: &BTreeSet::new(),
-                step,
-                step_id: plan.step_id(ix).as_str(),
-                plan: plan.id().as_str(),
-                chosen_by_model: true,
+            let found = catalog.scoped_tools(name);
+            let asks = match found.as_slice() {
+                [] => self.asks_about_tool(plan, ix, None),
+                found => found
+                    .iter()
+                    .any(|tool| self.asks_about_tool(plan, ix, Some(tool))),
             };
-            if self.looks_at_args() || self.judge_call(&subject).verdict != Verdict::Allow {
+            if asks {
                 return judge_without_rule(
                     Verdict::Ask,
                     &format!("the executor may call `{name}`"),
@@ -161,6 +157,22 @@ impl Policy {
             Verdict::Allow,
             "everything the executor may call is allowed",
         )
+    }
+
+    /// Returns whether some call of the tool by the step's executor needs a person. Nothing is
+    /// known about a tool that is not there.
+    fn asks_about_tool(&self, plan: &Plan, ix: StepIx, tool: Option<&KnownTool>) -> bool {
+        let args = Value::Object(serde_json::Map::new());
+        let subject = Subject {
+            tool,
+            args: &args,
+            unknown: &BTreeSet::new(),
+            step: plan.step(ix),
+            step_id: plan.step_id(ix).as_str(),
+            plan: plan.id().as_str(),
+            chosen_by_model: true,
+        };
+        self.looks_at_args() || self.judge_call(&subject).verdict != Verdict::Allow
     }
 
     /// A step that runs another plan is as harmless as that plan is.
@@ -285,6 +297,17 @@ impl JudgedPlan {
     /// Returns whether policy alone may approve it.
     pub fn is_allowed(&self) -> bool {
         self.asked_steps().next().is_none()
+    }
+
+    /// Returns what the plan as a whole comes to.
+    pub fn verdict(&self) -> Verdict {
+        if self.denial().is_some() {
+            Verdict::Deny
+        } else if self.is_allowed() {
+            Verdict::Allow
+        } else {
+            Verdict::Ask
+        }
     }
 
     /// Returns the choice for every late-bound step: the approver's, else the policy's default.

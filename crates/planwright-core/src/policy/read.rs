@@ -2,13 +2,13 @@
 
 use super::pattern::ServerPattern;
 use super::{
-    AdjustmentConsent, ApprovalRules, LateChoice, Mode, PolicyDocument, Roles, RuleDocument,
-    ToolPattern, Verdict,
+    AdjustmentConsent, ApprovalRules, LateChoice, Mode, NeededAssurance, PolicyDocument, Roles,
+    RuleDocument, ToolPattern, Verdict,
 };
 use crate::digest::Digest;
 use crate::plan::Condition;
 use crate::principal::{Assurance, Principal, PrincipalKind};
-use crate::tool::{EffectClass, FoldedName, KnownTool, ToolName};
+use crate::tool::{EffectClass, FoldedName, KnownTool, ToolName, is_pattern};
 
 /// The operator's policy. See [`Policy::read`]; the default is the built-in policy.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Policy {
     pub(super) guarded: Vec<ToolPattern>,
     /// Tools that are approved in person.
     pub(super) in_person: Vec<ToolPattern>,
+    /// Tools that are approved with a passkey.
+    passkey: Vec<ToolPattern>,
     caps: Vec<Cap>,
     /// Rules for approvals of plans.
     pub approval: ApprovalRules,
@@ -105,6 +107,7 @@ impl Default for Policy {
             rules: Vec::new(),
             guarded: Vec::new(),
             in_person: Vec::new(),
+            passkey: Vec::new(),
             caps: Vec::new(),
             approval: ApprovalRules::default(),
             late_bound: LateChoice::Any,
@@ -133,6 +136,7 @@ impl Policy {
             .collect();
         let guarded = mistakes.parse_patterns("guarded_tools", &document.guarded_tools);
         let in_person = mistakes.parse_patterns("approval.in_person", &document.approval.in_person);
+        let passkey = mistakes.parse_passkeys(document, mode);
         let caps = document.caps.iter().filter_map(|(pattern, &limit)| {
             let pattern = mistakes.parse_pattern(&format!("caps.\"{pattern}\""), pattern)?;
             Some(Cap { pattern, limit })
@@ -165,6 +169,7 @@ impl Policy {
             rules,
             guarded,
             in_person,
+            passkey,
             caps,
             approval: document.approval.clone(),
             late_bound: document.late_bound.clone().unwrap_or(LateChoice::Any),
@@ -216,15 +221,21 @@ impl Policy {
         if assurance != Assurance::HostMediated || self.in_person.is_empty() {
             return None;
         }
-        tools.find(|tool| {
-            // What is no name of a tool is none that was excepted.
-            let name = ToolName::try_from((*tool).to_owned()).map(|name| FoldedName::new(&name));
-            name.map_or(true, |name| {
-                self.in_person
-                    .iter()
-                    .any(|pattern| pattern.matches_alike(&name))
-            })
-        })
+        tools.find(|tool| is_excepted(&self.in_person, tool))
+    }
+
+    /// Refuses an approval without a passkey where a tool is approved with one. Returns the tool. What a rule lets
+    /// through by itself is no approval of a person.
+    pub fn wants_passkey<'a>(
+        &self,
+        assurance: Assurance,
+        mut tools: impl Iterator<Item = &'a str>,
+    ) -> Option<&'a str> {
+        let enough = matches!(assurance, Assurance::Passkey | Assurance::Policy);
+        if enough || self.passkey.is_empty() {
+            return None;
+        }
+        tools.find(|tool| is_excepted(&self.passkey, tool))
     }
 
     /// The caps that a tool falls under. A look-alike falls under them too.
@@ -235,6 +246,17 @@ impl Policy {
             .cloned()
             .collect()
     }
+}
+
+/// Returns whether one of these patterns covers a tool, or may.
+fn is_excepted(patterns: &[ToolPattern], tool: &str) -> bool {
+    // What is no name of a tool is none that was excepted.
+    let name = ToolName::try_from(tool.to_owned()).map(|name| FoldedName::new(&name));
+    // A pattern of a scope could cover what was.
+    is_pattern(tool)
+        || name.map_or(true, |name| {
+            patterns.iter().any(|pattern| pattern.matches_alike(&name))
+        })
 }
 
 /// Collects what is wrong.
@@ -312,6 +334,32 @@ impl Mistakes {
         })
     }
 
+    /// The tools that are approved with a passkey, by the rules and by their list.
+    fn parse_passkeys(&mut self, document: &PolicyDocument, mode: Mode) -> Vec<ToolPattern> {
+        let mut patterns = self.parse_patterns("approval.passkey", &document.approval.passkey);
+        for (index, rule) in document.rules.iter().take(MAX_RULES).enumerate() {
+            let Some(NeededAssurance::Passkey) = rule.assurance else {
+                continue;
+            };
+            let place = format!("rule {}", index + 1);
+            match &rule.tool {
+                None => self.0.push(format!(
+                    "{place}: `assurance` needs `tool`, which says of what"
+                )),
+                Some(_) if rule.then != Verdict::Ask => self.0.push(format!(
+                    "{place}: `assurance` is about approvals, which only `then = \"ask\"` wants"
+                )),
+                Some(tools) if rule.mode.unwrap_or(mode) == Mode::Enforce => {
+                    // Mistakes in them are told with the rule itself.
+                    let read = tools.all().iter();
+                    patterns.extend(read.filter_map(|tool| ToolPattern::parse(tool).ok()));
+                }
+                Some(_) => {}
+            }
+        }
+        patterns
+    }
+
     /// A predicate about a name that does not exist would be an error at every call.
     fn check_names(&mut self, place: &str, condition: &Condition) {
         let known = super::judge::NAMES;
@@ -338,5 +386,72 @@ impl Mistakes {
             self.0
                 .push("approval.uses: more than one use needs `expires_after`".to_owned());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(document: serde_json::Value) -> Result<Policy, ReadPolicyError> {
+        Policy::read(&serde_json::from_value(document).unwrap())
+    }
+
+    #[test]
+    fn tools_are_approved_with_a_passkey_by_their_list_or_by_a_rule() {
+        for policy in [
+            json!({ "approval": { "passkey": ["bank.*"] } }),
+            json!({ "rules": [{ "tool": "bank.*", "then": "ask", "assurance": "passkey" }] }),
+        ] {
+            let policy = read(policy).unwrap();
+            let wants = |assurance, tools: &[&'static str]| {
+                policy.wants_passkey(assurance, tools.iter().copied())
+            };
+            let both = ["files.read", "bank.pay"];
+            for assurance in [
+                Assurance::Terminal,
+                Assurance::CommandLine,
+                Assurance::Program,
+                Assurance::Token,
+                Assurance::WebSignIn,
+                Assurance::SingleSignOn,
+                Assurance::HostMediated,
+            ] {
+                assert_eq!(wants(assurance, &both), Some("bank.pay"), "{assurance:?}");
+                assert_eq!(wants(assurance, &["files.read"]), None);
+                // What a scope covers may be one of them, and so may a name that looks alike.
+                assert_eq!(wants(assurance, &["b*"]), Some("b*"));
+                assert_eq!(wants(assurance, &["BANK.pay"]), Some("BANK.pay"));
+            }
+            for enough in [Assurance::Passkey, Assurance::Policy] {
+                assert_eq!(wants(enough, &both), None);
+            }
+        }
+        let none = Policy::default();
+        assert_eq!(
+            none.wants_passkey(Assurance::Token, ["bank.pay"].into_iter()),
+            None
+        );
+    }
+
+    #[test]
+    fn a_rule_wants_a_passkey_for_tools_that_it_names_and_asks_about() {
+        let with = |rule: serde_json::Value| read(json!({ "rules": [rule] }));
+        let nameless = with(json!({ "server": "bank", "then": "ask", "assurance": "passkey" }));
+        assert!(nameless.unwrap_err().to_string().contains("`tool`"));
+        let allowed = with(json!({ "tool": "bank.*", "then": "allow", "assurance": "passkey" }));
+        assert!(allowed.unwrap_err().to_string().contains("ask"));
+        let only_told =
+            json!({ "tool": "bank.*", "then": "ask", "assurance": "passkey", "mode": "observe" });
+        let policy = with(only_told).unwrap();
+        assert_eq!(
+            policy.wants_passkey(Assurance::Token, ["bank.pay"].into_iter()),
+            None
+        );
+        let known: Result<PolicyDocument, _> = serde_json::from_value(
+            json!({ "rules": [{ "tool": "a", "then": "ask", "assurance": "retina" }] }),
+        );
+        assert!(known.is_err());
     }
 }

@@ -29,6 +29,7 @@ impl Review {
         let mut review = Self {
             id,
             seq: 0,
+            settled_seq: 0,
             versions: Vec::new(),
             current: None,
             earlier: std::collections::VecDeque::new(),
@@ -64,6 +65,9 @@ impl Review {
             });
         }
         self.seq = entry.seq;
+        if !entry.event.is_about_comments() {
+            self.settled_seq = entry.seq;
+        }
         self.updated_at = entry.at;
         Ok(())
     }
@@ -79,13 +83,13 @@ impl Review {
                 reason,
                 restored_from,
                 draft,
-                trace: _,
+                trace,
                 planning,
             } => self.note_version(Version {
                 summary: VersionSummary {
                     number: *version,
                     seq: self.seq + 1,
-                    title: document.title.clone(),
+                    title: document.heading(),
                     steps: document.steps.len(),
                     digest: *digest,
                     by: by.clone(),
@@ -93,6 +97,7 @@ impl Review {
                     reason: reason.clone(),
                     restored_from: *restored_from,
                     draft: *draft,
+                    trace: *trace,
                     planning: planning.clone(),
                 },
                 document: document.clone(),

@@ -177,6 +177,14 @@ pub enum ReviewEvent {
 }
 
 impl ReviewEvent {
+    /// Returns whether it says something about the plan and changes nothing of it.
+    pub(super) const fn is_about_comments(&self) -> bool {
+        matches!(
+            self,
+            Self::CommentAdded { .. } | Self::CommentResolved { .. } | Self::CommentReopened { .. }
+        )
+    }
+
     /// Returns the name under which the journal knows it.
     pub(super) const fn name(&self) -> &'static str {
         match self {

@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub struct Review {
     pub(super) id: PlanId,
     pub(super) seq: u64,
+    /// The last entry that is not about comments.
+    pub(super) settled_seq: u64,
     pub(super) versions: Vec<VersionSummary>,
     /// The last of them, with its content.
     pub(super) current: Option<Arc<Version>>,
@@ -48,6 +50,12 @@ impl Review {
     /// The number of the last entry applied.
     pub fn seq(&self) -> u64 {
         self.seq
+    }
+
+    /// The number of the last entry that is about more than comments: those change neither what the plan
+    /// does nor where it stands.
+    pub fn settled_seq(&self) -> u64 {
+        self.settled_seq
     }
 
     /// The state of the plan in its review.

@@ -2,6 +2,7 @@
 
 use crate::json::is_default;
 use crate::model::{Cost, ModelUse, TokenUsage};
+use crate::planning::Explored;
 use serde::{Deserialize, Serialize};
 
 /// What is remembered about planning a version: who was asked, how often, and what it cost.
@@ -17,6 +18,9 @@ pub struct PlanningRecord {
     /// What every round used, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub used: Vec<ModelUse>,
+    /// What the model looked at before it answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explored: Option<Explored>,
     /// No model wrote it: it was put together from the words of its goal, for a person to finish.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fallback: bool,

@@ -4,7 +4,7 @@
 use super::approval::{are_enough, first_of_each};
 use super::{Approval, ApprovalState, BuildsOn, Review};
 use crate::id::StepId;
-use crate::plan::{Plan, StepIx, executable_step, known_args};
+use crate::plan::{Context, Plan, StepIx, executable_step, known_args};
 use crate::policy::JudgedPlan;
 use crate::time::Timestamp;
 use serde_json::Value;
@@ -51,7 +51,7 @@ pub fn steps_already_approved(
         };
         executable(before, was) == executable(after, *ix)
             && known_args(before, was) == known_args(after, *ix)
-            && executor_goal(before, was) == executor_goal(after, *ix)
+            && executor_words(before, was) == executor_words(after, *ix)
             && executor_tools(after, *ix).is_subset(&executor_tools(before, was))
             && verdict(judged_before, was) == verdict(judged_after, *ix)
     };
@@ -63,9 +63,13 @@ pub fn steps_already_approved(
 }
 
 /// What an executor of the step is told beyond the step itself.
-fn executor_goal(plan: &Plan, ix: StepIx) -> Option<&str> {
+fn executor_words(plan: &Plan, ix: StepIx) -> Option<(Option<&str>, Option<&Context>)> {
     plan.step(ix).agent.as_ref()?;
-    plan.document().goal_for_executors()
+    let document = plan.document();
+    Some((
+        document.goal_for_executors(),
+        document.context_for_executors(),
+    ))
 }
 
 /// What an executor of the step may call. Steps that are added can bring tools into the scope of

@@ -82,12 +82,15 @@ pub enum ReviewRefusal {
         "plans with `{0}` are approved at a terminal or signed in to the service, not through a client"
     )]
     InPerson(String),
+    /// The person has not just used a passkey, and that is wanted for this tool.
+    #[error("plans with `{0}` are approved with a passkey")]
+    Passkey(String),
     /// Rejected too often: a person has to change or approve it.
     #[error("the plan was rejected three times: a person has to change it or approve it")]
     NeedsPerson,
-    /// The version alone does not say which sub-plans were looked at.
+    /// The version alone does not say which sub-plans, tools and policy were looked at.
     #[error(
-        "it runs other plans, and its version does not say what they do: name the digest that was shown"
+        "its version does not say what its sub-plans, tools and policy are now: name the digest that was shown"
     )]
     DigestNeeded,
     /// The approval lacks a choice for arguments that are only known later: the run would be wider

@@ -69,6 +69,9 @@ pub struct Offer {
     /// It is about what changed since a run, so it is good for the run that goes on from that one,
     /// and for no other.
     pub only_to_go_on: bool,
+    /// The digest without the inputs that came with this order, where any came: what the version
+    /// says by itself.
+    pub without_inputs: Option<Digest>,
 }
 
 impl Terms {

@@ -42,6 +42,8 @@ pub struct VersionSummary {
     pub restored_from: Option<u32>,
     /// It was written as a draft, and not put forward at once.
     pub draft: bool,
+    /// The trace of the order that brought it, if it came with one.
+    pub trace: Option<TraceId>,
     /// The record of its planning, if a model or a rule of thumb wrote it.
     pub planning: Option<Box<PlanningRecord>>,
 }

@@ -89,7 +89,7 @@ impl Run {
             loops: Loops::default(),
             answered: BTreeMap::new(),
             approved_calls: std::collections::BTreeMap::new(),
-            scope: super::scope::Scope::of(plan.document()),
+            scope: plan.document().required_scope(),
             looked_at: None,
             replanned: false,
             given_up: None,
@@ -297,6 +297,7 @@ impl Run {
                 step,
                 attempt,
                 asked,
+                held: false,
             } => self.note(
                 entry,
                 step,
@@ -306,6 +307,15 @@ impl Run {
                     at,
                 },
             ),
+            E::InputRequested {
+                step,
+                attempt,
+                asked,
+                held: true,
+            } => {
+                let attempt = attempt.unwrap_or_default();
+                self.note(entry, step, &S::QuestionHeld { attempt, asked, at })
+            }
             E::InputGiven {
                 step,
                 attempt,
@@ -518,11 +528,7 @@ impl Run {
                 None => self.note(entry, step, &StepEvent::InputDeclined { reason: declined }),
             };
         };
-        let asked = if let StepState::AwaitingInput { asked, .. } = self.step(ix) {
-            Some((**asked).clone())
-        } else {
-            None
-        };
+        let asked = self.step(ix).question().cloned();
         self.note(entry, step, &StepEvent::QuestionAnswered { attempt })?;
         if let Some(asked) = asked {
             self.answered.entry(ix).or_default().push(Answered {
@@ -755,6 +761,7 @@ pub(super) fn event_name(event: &StepEvent<'_>) -> &'static str {
         StepEvent::LoopOpened { .. } => "loop_opened",
         StepEvent::LoopClosed { .. } => "loop_closed",
         StepEvent::InputRequested { .. } => "input_requested",
+        StepEvent::QuestionHeld { .. } => "input_requested",
         StepEvent::QuestionAnswered { .. } => "input_given",
         StepEvent::InputGiven { .. } => "input_given",
         StepEvent::InputDeclined { .. } => "input_given",

@@ -246,6 +246,9 @@ pub enum RunEvent {
         attempt: Option<AttemptNo>,
         /// The questions.
         asked: Box<Asked>,
+        /// The call goes on and waits for the answer; otherwise the attempt is over.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        held: bool,
     },
     /// A person answered.
     InputGiven {

@@ -40,7 +40,7 @@ pub enum GuardBlock {
         limit: u64,
     },
     /// The plan lets the tool be called no more.
-    #[error("`{tool}` may be called {limit} times in this run, and has been")]
+    #[error("`{tool}` has reached its limit of {limit} per run")]
     PerTool {
         /// The tool that is called.
         tool: String,

@@ -22,8 +22,13 @@ impl Run {
                     index.unasked.remove(&ix);
                 }
             }
-            StepState::Running { deadline, .. } => {
+            StepState::Running {
+                deadline, question, ..
+            } => {
                 index.running.remove(&ix);
+                if question.is_some() {
+                    index.waiting.remove(&ix);
+                }
                 if let Some(at) = deadline {
                     index.timers.remove(&(*at, ix));
                 }
@@ -73,8 +78,13 @@ impl Run {
                     index.ready.insert(key);
                 }
             }
-            StepState::Running { deadline, .. } => {
+            StepState::Running {
+                deadline, question, ..
+            } => {
                 index.running.insert(ix);
+                if question.is_some() {
+                    index.waiting.insert(ix);
+                }
                 if let Some(at) = deadline {
                     index.timers.insert((*at, ix));
                 }

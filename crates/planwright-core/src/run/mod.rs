@@ -12,6 +12,7 @@ mod error_code;
 mod event;
 mod fork;
 mod guard;
+mod history;
 mod idempotency;
 mod index;
 mod instances;
@@ -24,8 +25,8 @@ mod refusal;
 mod refusal_kind;
 mod report;
 mod schedule;
-mod scope;
 mod state;
+mod step_event;
 mod step_state;
 mod undo;
 mod value;
@@ -42,6 +43,7 @@ pub use error_code::StepErrorCode;
 pub use event::{CallEffect, Fork, Parent, Resolution, RunEvent, StepError};
 pub use fork::{ReusedResult, continued, reusable_results};
 pub use guard::GuardBlock;
+pub use history::{AttemptHistory, AttemptOutcome, StepHistories, StepHistory};
 pub use idempotency::idempotency_key;
 pub use instances::{Instance, Loop};
 pub use look::{Look, LookedAt, RunReflection};
@@ -52,7 +54,8 @@ pub use refusal::{Corrupt, Refusal, Shown};
 pub use report::{ItemReport, RunReport, StepReport};
 pub use schedule::RunSchedule;
 pub use state::RunState;
-pub use step_state::{StepEvent, StepState, Tally};
+pub use step_event::StepEvent;
+pub use step_state::{HeldQuestion, StepState, Tally};
 pub use undo::{Kept, PlanUndoError, UndoPlan, plan_undo, undo_step_id, undone_by};
 pub use value::StoredValue;
 
@@ -103,7 +106,7 @@ pub struct Run {
     /// The one call of a step that a person agreed to. Kept beside the states, because it outlives
     /// retries.
     approved_calls: BTreeMap<StepIx, Digest>,
-    scope: scope::Scope,
+    scope: crate::tool::ToolScope,
     /// The result of looking at the run before its end.
     looked_at: Option<LookedAt>,
     /// The run was adjusted by planning its remaining steps anew.
@@ -210,7 +213,7 @@ struct Index {
 }
 
 impl Run {
-    /// Returns true if a rule paused it, and only a person lets it go on.
+    /// Returns true if a rule holds it: it does not go on, and can only be ended.
     pub fn is_held(&self) -> bool {
         self.held
     }

@@ -16,7 +16,7 @@ impl Policy {
             step, assurance, ..
         } = command
         {
-            self.check_in_person(run, step, *assurance)?;
+            self.check_assurance(run, step, *assurance)?;
         }
         let (by, action) = match command {
             Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Permission::Approve),
@@ -70,9 +70,9 @@ impl Policy {
         }
     }
 
-    /// Checks that the word of a client is enough for the step that waits. What a gate stands before
+    /// Checks that it is sure enough who approves the step that waits. What a gate stands before
     /// is what the step calls.
-    fn check_in_person(&self, run: &Run, step: &str, assurance: Assurance) -> Result<(), Refusal> {
+    fn check_assurance(&self, run: &Run, step: &str, assurance: Assurance) -> Result<(), Refusal> {
         let Some(ix) = run.find(step) else {
             return Ok(());
         };
@@ -81,8 +81,21 @@ impl Policy {
         let may_call = scope
             .into_iter()
             .filter(|_| run.definition(ix).tool.is_none());
-        match self.wants_in_person(assurance, called.chain(may_call)) {
-            Some(tool) => Err(Refusal::InPerson(tool.to_owned())),
+        let tools: Vec<&str> = called.chain(may_call).collect();
+        self.check_approver_of_tools(assurance, &tools)
+    }
+
+    /// Checks that it is sure enough who agrees to calls of these tools.
+    pub fn check_approver_of_tools(
+        &self,
+        assurance: Assurance,
+        tools: &[&str],
+    ) -> Result<(), Refusal> {
+        if let Some(tool) = self.wants_in_person(assurance, tools.iter().copied()) {
+            return Err(Refusal::InPerson(tool.to_owned()));
+        }
+        match self.wants_passkey(assurance, tools.iter().copied()) {
+            Some(tool) => Err(Refusal::Passkey(tool.to_owned())),
             None => Ok(()),
         }
     }

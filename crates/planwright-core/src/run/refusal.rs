@@ -140,6 +140,11 @@ pub enum Refusal {
         /// The principal who wanted to.
         by: Principal,
     },
+    /// A rule holds the run for good.
+    #[error(
+        "the run came with a store from elsewhere, and what was agreed to there is no consent here"
+    )]
+    HeldRun,
     /// Only people lift the pause of a person.
     #[error("{paused_by} paused the run, and {by} may not resume it: a person has to")]
     PausedByPerson {
@@ -164,6 +169,9 @@ pub enum Refusal {
         "calls of `{0}` are approved at a terminal or signed in to the service, not through a client"
     )]
     InPerson(String),
+    /// The person has not just used a passkey, and that is wanted for this tool.
+    #[error("calls of `{0}` are approved with a passkey")]
+    Passkey(String),
     /// The run is not at a point where a reflection decides anything.
     #[error("the run is {status}, and no outcome of it is in question")]
     NothingToReflectOn {

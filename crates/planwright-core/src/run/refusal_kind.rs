@@ -28,10 +28,12 @@ impl ClassifiedError for Refusal {
             Self::AlreadyUndone { .. } => Conflict.with_code("already_undone"),
             Self::MayNotApprove(_) => Forbidden.with_code("may_not_approve"),
             Self::MayNotSkip { .. } => Forbidden.with_code("may_not_skip"),
+            Self::HeldRun => Forbidden.with_code("run_from_elsewhere"),
             Self::PausedByPerson { .. } => Forbidden.with_code("paused_by_person"),
             Self::MayNot { .. } => Forbidden.with_code("not_permitted"),
             Self::FourEyes(_) => Forbidden.with_code("four_eyes"),
             Self::InPerson(_) => Forbidden.with_code("in_person"),
+            Self::Passkey(_) => Forbidden.with_code("passkey_needed"),
             Self::NothingToReflectOn { .. } => Conflict.with_code("nothing_to_reflect_on"),
             Self::ApprovalExpired { .. } => Conflict.with_code("step_approval_expired"),
         }
@@ -40,7 +42,9 @@ impl ClassifiedError for Refusal {
     fn hint(&self) -> Option<Hint> {
         match self {
             Self::MayNotApprove(_) => Some(Hint::AskPerson),
+            Self::Passkey(_) => Some(Hint::UsePasskey),
             Self::MayNotSkip { .. } => Some(Hint::AskApproverToSkip),
+            Self::HeldRun => Some(Hint::EndHeldRun),
             Self::PausedByPerson { .. } => Some(Hint::AskPersonToResume),
             Self::RunEnded { .. }
             | Self::NotExecuting

@@ -91,6 +91,25 @@ impl RunReport {
     }
 }
 
+impl Run {
+    /// Returns every value that the run keeps: those of its steps and their elements, and the
+    /// arguments that approvers are asked about.
+    pub fn stored_values(&self) -> impl Iterator<Item = &StoredValue> + '_ {
+        self.indices().flat_map(|ix| {
+            let state = self.step(ix);
+            let asked = if let StepState::AwaitingApproval {
+                call: Some(call), ..
+            } = state
+            {
+                Some(&call.args)
+            } else {
+                None
+            };
+            state.value().into_iter().chain(asked)
+        })
+    }
+}
+
 impl StepReport {
     /// Reports what a step of the run came to by now.
     pub fn new(run: &Run, ix: StepIx, now: Timestamp) -> Self {

@@ -25,6 +25,15 @@ impl Durations {
         self.total = self.total.saturating_add(duration);
     }
 
+    /// Adds the durations of another set.
+    pub fn merge(&mut self, other: &Self) {
+        for (&bucket, &count) in &other.counts {
+            *self.counts.entry(bucket).or_default() += count;
+        }
+        self.count += other.count;
+        self.total = self.total.saturating_add(other.total);
+    }
+
     /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.count

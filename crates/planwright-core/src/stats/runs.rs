@@ -1,8 +1,9 @@
 //! Counts one run for the statistics.
 
 use super::ModelCosts;
-use crate::id::{AttemptNo, StepId};
+use crate::id::StepId;
 use crate::journal::Entry;
+use crate::model::Cost;
 use crate::run::{CallFate, RunEvent};
 use crate::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +18,8 @@ pub struct RunTally {
     pub(super) completed: bool,
     /// The time in which nothing was in flight because a person was asked, or had paused it.
     pub(super) waited: Duration,
-    /// Answers to calls: the tool, how long it took, whether it succeeded.
-    pub(super) calls: Vec<(String, Duration, bool)>,
+    /// Answers to calls.
+    pub(super) calls: Vec<EndedCall>,
     pub(super) approvals: u64,
     pub(super) denials: u64,
     /// Calls that an executor or a client wanted and that were not made.
@@ -31,11 +32,28 @@ pub struct RunTally {
     pub(super) reflections: u64,
     /// Its plan was adjusted.
     pub(super) adjusted: bool,
-    /// Calls in flight: their attempt, tool and start.
-    in_flight: BTreeMap<StepId, (AttemptNo, String, Timestamp)>,
+    in_flight: BTreeMap<StepId, CallInFlight>,
+    /// What models were paid for steps that have no answer yet, over all their attempts.
+    costs: BTreeMap<StepId, Cost>,
     asked: BTreeSet<StepId>,
     stopped: bool,
     last_at: Option<Timestamp>,
+}
+
+/// A call that was answered.
+#[derive(Debug, Clone)]
+pub(super) struct EndedCall {
+    pub(super) tool: String,
+    pub(super) took: Duration,
+    pub(super) succeeded: bool,
+    /// What models were paid for it, as far as their prices are known.
+    pub(super) cost: Option<Cost>,
+}
+
+#[derive(Debug, Clone)]
+struct CallInFlight {
+    tool: String,
+    started_at: Timestamp,
 }
 
 impl RunTally {
@@ -52,20 +70,23 @@ impl RunTally {
         use RunEvent as E;
         self.advance_to(entry.at);
         match &entry.event {
-            E::ModelUsed { used, .. } => self.models.record(used),
+            E::ModelUsed { step, used } => {
+                self.models.record(used);
+                if let (Some(step), Some(cost)) = (step, used.cost) {
+                    *self.costs.entry(step.clone()).or_default() += cost;
+                }
+            }
             E::RunReflected { .. } => self.reflections += 1,
             E::CriteriaChecked { used, .. } => {
                 used.iter().for_each(|used| self.models.record(used));
             }
             E::RunStarted { .. } => self.started_at = Some(entry.at),
-            E::AttemptStarted {
-                step,
-                attempt,
-                tool,
-                ..
-            } => {
-                self.in_flight
-                    .insert(step.clone(), (*attempt, tool.to_string(), entry.at));
+            E::AttemptStarted { step, tool, .. } => {
+                let call = CallInFlight {
+                    tool: tool.to_string(),
+                    started_at: entry.at,
+                };
+                self.in_flight.insert(step.clone(), call);
             }
             E::AttemptSucceeded { step, .. } => self.end_call(step, entry.at, Some(true)),
             E::AttemptFailed { step, .. } => {
@@ -79,8 +100,10 @@ impl RunTally {
                 self.end_call(step, entry.at, None);
                 self.asked.insert(step.clone());
             }
-            E::InputRequested { step, .. } => {
-                self.end_call(step, entry.at, None);
+            E::InputRequested { step, held, .. } => {
+                if !held {
+                    self.end_call(step, entry.at, None);
+                }
                 self.asked.insert(step.clone());
             }
             E::ApprovalRequested { step, .. } => {
@@ -132,6 +155,11 @@ impl RunTally {
         }
     }
 
+    /// Returns whether the run has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.ended_at.is_some()
+    }
+
     /// Returns the duration of the run without the time in which it waited for people.
     pub(super) fn active_duration(&self) -> Option<Duration> {
         let took = self.ended_at?.since(self.started_at?);
@@ -147,11 +175,16 @@ impl RunTally {
     }
 
     fn end_call(&mut self, step: &StepId, at: Timestamp, succeeded: Option<bool>) {
-        let Some((_, tool, started_at)) = self.in_flight.remove(step) else {
+        let Some(call) = self.in_flight.remove(step) else {
             return;
         };
         if let Some(succeeded) = succeeded {
-            self.calls.push((tool, at.since(started_at), succeeded));
+            self.calls.push(EndedCall {
+                tool: call.tool,
+                took: at.since(call.started_at),
+                succeeded,
+                cost: self.costs.remove(step),
+            });
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The statistics over everything that was read.
 
 use super::{Durations, ModelCosts, ReviewTally, RunTally};
+use crate::model::Cost;
 use crate::plan::Plan;
 use crate::run::estimates_by_tool;
 use crate::status::{CachedStatus, PlanStatus};
 use std::collections::BTreeMap;
+use std::mem::take;
 use std::time::Duration;
 
 /// Tools with figures of their own; the calls of any others are counted together.
@@ -51,6 +53,10 @@ pub struct ToolStats {
     pub failures: u64,
     /// Durations of the calls.
     pub latency: Durations,
+    /// What models were paid for the calls whose price is known.
+    pub cost: Cost,
+    /// Number of those calls.
+    pub priced: u64,
 }
 
 /// Decisions of people, counted.
@@ -115,17 +121,78 @@ impl Statistics {
         *self.plans.entry(status.as_str().to_owned()).or_default() += 1;
     }
 
+    /// Takes over what was counted of a plan so far.
+    pub(super) fn take_review(&mut self, tally: &mut ReviewTally) {
+        let figures = &mut self.reviews;
+        figures.versions += take(&mut tally.versions);
+        figures.approvals += take(&mut tally.approvals);
+        figures.by_policy += take(&mut tally.by_policy);
+        figures.rejections += take(&mut tally.rejections);
+        figures.change_requests += take(&mut tally.change_requests);
+        figures.comments += take(&mut tally.comments);
+        figures.expiries += take(&mut tally.expiries);
+        for time in tally.times_to_approval.drain(..) {
+            figures.time_to_approval.record(time);
+        }
+        self.models.merge(&take(&mut tally.models));
+    }
+
+    /// Takes over what was counted of a run so far.
+    pub(super) fn take_run(&mut self, tally: &mut RunTally) {
+        self.add_calls(tally);
+        self.models.merge(&take(&mut tally.models));
+        self.reviews.step_approvals += take(&mut tally.approvals);
+        self.reviews.step_denials += take(&mut tally.denials);
+        self.refused += take(&mut tally.refused);
+        self.let_through += take(&mut tally.let_through);
+        self.reflections += take(&mut tally.reflections);
+        self.adjustments += u64::from(take(&mut tally.adjusted));
+    }
+
+    /// Adds everything that another set has counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (tool, counted) in &other.tools {
+            let known = self.tools.contains_key(tool) || self.tools.len() < MAX_TOOLS;
+            let name = if known { tool } else { OTHERS };
+            let figures = self.tools.entry(name.to_owned()).or_default();
+            figures.calls += counted.calls;
+            figures.failures += counted.failures;
+            figures.latency.merge(&counted.latency);
+            figures.cost += counted.cost;
+            figures.priced += counted.priced;
+        }
+        self.reviews.merge(&other.reviews);
+        self.predictions.merge(&other.predictions);
+        for (status, count) in &other.plans {
+            *self.plans.entry(status.clone()).or_default() += count;
+        }
+        for (status, count) in &other.runs {
+            *self.runs.entry(status.clone()).or_default() += count;
+        }
+        for (tool, plans) in &other.gaps {
+            self.add_gaps(tool, *plans);
+        }
+        self.models.merge(&other.models);
+        self.refused += other.refused;
+        self.let_through += other.let_through;
+        self.reflections += other.reflections;
+        self.adjustments += other.adjustments;
+        self.unreadable += other.unreadable;
+    }
+
     /// Adds a portion of the calls of a run.
     pub fn add_calls(&mut self, tally: &mut RunTally) {
-        for (tool, took, succeeded) in tally.calls.drain(..) {
-            let known = self.tools.contains_key(&tool) || self.tools.len() < MAX_TOOLS;
-            let figures = self
-                .tools
-                .entry(if known { tool } else { OTHERS.to_owned() })
-                .or_default();
+        for call in tally.calls.drain(..) {
+            let known = self.tools.contains_key(&call.tool) || self.tools.len() < MAX_TOOLS;
+            let name = if known { call.tool } else { OTHERS.to_owned() };
+            let figures = self.tools.entry(name).or_default();
             figures.calls += 1;
-            figures.failures += u64::from(!succeeded);
-            figures.latency.record(took);
+            figures.failures += u64::from(!call.succeeded);
+            figures.latency.record(call.took);
+            if let Some(cost) = call.cost {
+                figures.cost += cost;
+                figures.priced += 1;
+            }
         }
     }
 
@@ -151,9 +218,23 @@ impl Statistics {
             .max()
     }
 
-    /// Journals name tools in full; plans may name them without their server.
+    /// Predicts what models are paid for in a run, from what such steps cost so far. `None` if no
+    /// step is known to have cost anything.
+    pub fn predict_cost(&self, plan: &Plan) -> Option<Cost> {
+        let costs = plan.indices().filter_map(|ix| {
+            let figures = self.find_figures(plan.step(ix).action_label())?;
+            figures.cost.0.checked_div(figures.priced)
+        });
+        costs.reduce(u64::saturating_add).map(Cost)
+    }
+
     fn mean_latency(&self, label: &str) -> Option<Duration> {
-        let figures = self.tools.get(label).or_else(|| {
+        self.find_figures(label)?.latency.mean()
+    }
+
+    /// Journals name tools in full; plans may name them without their server.
+    fn find_figures(&self, label: &str) -> Option<&ToolStats> {
+        self.tools.get(label).or_else(|| {
             let mut named = self.tools.iter().filter(|(name, _)| {
                 name.strip_suffix(label)
                     .is_some_and(|server| server.ends_with('.'))
@@ -162,8 +243,7 @@ impl Statistics {
                 .next()
                 .map(|(_, figures)| figures)
                 .filter(|_| named.next().is_none())
-        });
-        figures.and_then(|figures| figures.latency.mean())
+        })
     }
 
     /// Adds a run that is one call of an executor: its call and what people said about it count,
@@ -177,15 +257,19 @@ impl Statistics {
 
     /// Adds a run whose journal was read to its end.
     pub fn add_run(&mut self, tally: RunTally, status: &CachedStatus, predicted: Option<Duration>) {
-        let completed = tally.completed;
-        let actual = tally.active_duration();
+        self.add_prediction(&tally, predicted);
         self.refused += tally.refused;
         self.let_through += tally.let_through;
         self.reflections += tally.reflections;
         self.adjustments += u64::from(tally.adjusted);
         self.add_call_run(tally);
         *self.runs.entry(status.as_str().to_owned()).or_default() += 1;
-        if let (true, Some(predicted), Some(actual)) = (completed, predicted, actual) {
+    }
+
+    /// Adds how long a run took against how long it was expected to take.
+    pub(super) fn add_prediction(&mut self, tally: &RunTally, predicted: Option<Duration>) {
+        let actual = tally.active_duration().filter(|_| tally.completed);
+        if let (Some(predicted), Some(actual)) = (predicted, actual) {
             let figures = &mut self.predictions;
             figures.runs += 1;
             figures.predicted = figures.predicted.saturating_add(predicted);
@@ -196,10 +280,129 @@ impl Statistics {
 
     /// Adds a plan that asks for a tool no server offers.
     pub fn add_gap(&mut self, tool: &str) {
+        self.add_gaps(tool, 1);
+    }
+
+    /// Adds so many plans that ask for a tool no server offers.
+    pub fn add_gaps(&mut self, tool: &str, plans: u64) {
         let known = self.gaps.contains_key(tool) || self.gaps.len() < MAX_TOOLS;
         *self
             .gaps
             .entry(if known { tool } else { OTHERS }.to_owned())
-            .or_default() += 1;
+            .or_default() += plans;
+    }
+}
+
+impl ReviewStats {
+    fn merge(&mut self, other: &Self) {
+        self.plans += other.plans;
+        self.versions += other.versions;
+        self.approvals += other.approvals;
+        self.by_policy += other.by_policy;
+        self.step_approvals += other.step_approvals;
+        self.step_denials += other.step_denials;
+        self.rejections += other.rejections;
+        self.most_rejections = self.most_rejections.max(other.most_rejections);
+        self.change_requests += other.change_requests;
+        self.comments += other.comments;
+        self.expiries += other.expiries;
+        self.time_to_approval.merge(&other.time_to_approval);
+    }
+}
+
+impl PredictionStats {
+    fn merge(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.predicted = self.predicted.saturating_add(other.predicted);
+        self.actual = self.actual.saturating_add(other.actual);
+        self.off = self.off.saturating_add(other.off);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Cause, Entry};
+    use crate::plan::{Bounds, Document, validate};
+    use crate::run::RunEvent;
+    use crate::time::Timestamp;
+    use crate::tool::Catalog;
+    use serde_json::{Value, json};
+
+    fn record(tally: &mut RunTally, event: Value) {
+        tally.record(&Entry {
+            seq: 1,
+            at: Timestamp::from_millis(0),
+            epoch: 1,
+            cause: Cause::Command,
+            event: serde_json::from_value::<RunEvent>(event).unwrap(),
+        });
+    }
+
+    fn ask(tally: &mut RunTally, attempt: u32, cost: Option<u64>) {
+        let call = format!("sha256:{}", "0".repeat(64));
+        record(
+            tally,
+            json!({ "attempt_started": { "step": "s", "attempt": attempt, "tool": "planwright.agent",
+                "class": "keyed", "call": call } }),
+        );
+        let usage = json!({ "input": 1, "output": 1 });
+        let used = json!({ "role": "executor", "model": "m/m", "usage": usage, "cost": cost });
+        record(
+            tally,
+            json!({ "model_used": { "step": "s", "used": used } }),
+        );
+    }
+
+    fn plan(steps: Value) -> Plan {
+        let text = json!({ "id": "p", "title": "P", "steps": steps }).to_string();
+        let document = Document::read(text.as_bytes(), &Bounds::default()).unwrap();
+        validate(document, &Catalog::default(), &Bounds::default())
+            .plan
+            .unwrap()
+    }
+
+    #[test]
+    fn a_run_is_expected_to_cost_what_such_steps_cost_with_all_their_attempts() {
+        let agent =
+            |id: &str| json!({ "id": id, "title": id, "agent": { "instruction": "Do it." } });
+        let asks = plan(json!([agent("a"), agent("b")]));
+        let asks_nothing = plan(json!([{ "id": "a", "title": "A", "tool": "x.y" }]));
+        let mut figures = Statistics::default();
+        assert_eq!(figures.predict_cost(&asks), None);
+        for parked_cost in [200, 400] {
+            let mut tally = RunTally::default();
+            ask(&mut tally, 1, Some(parked_cost));
+            let run = "run_7niek65rxqpm";
+            record(
+                &mut tally,
+                json!({ "child_parked": { "step": "s", "attempt": 1, "run": run } }),
+            );
+            ask(&mut tally, 2, Some(100));
+            let value = json!({ "inline": "done" });
+            record(
+                &mut tally,
+                json!({ "attempt_succeeded": { "step": "s", "attempt": 2, "value": value } }),
+            );
+            figures.add_calls(&mut tally);
+        }
+        // Twice the mean of 300 and 500.
+        assert_eq!(figures.predict_cost(&asks), Some(Cost(800)));
+        assert_eq!(figures.predict_cost(&asks_nothing), None);
+    }
+
+    #[test]
+    fn what_has_no_price_is_not_expected_to_be_free() {
+        let mut figures = Statistics::default();
+        let mut tally = RunTally::default();
+        ask(&mut tally, 1, None);
+        let value = json!({ "inline": "done" });
+        record(
+            &mut tally,
+            json!({ "attempt_succeeded": { "step": "s", "attempt": 1, "value": value } }),
+        );
+        figures.add_calls(&mut tally);
+        let asks = plan(json!([{ "id": "a", "title": "A", "agent": { "instruction": "Do it." } }]));
+        assert_eq!(figures.predict_cost(&asks), None);
     }
 }

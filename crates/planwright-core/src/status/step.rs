@@ -41,3 +41,28 @@ status_words! {
         Undone = "undone",
     }
 }
+
+impl StepStatus {
+    /// Returns whether nothing more happens to the step in its run.
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Completed
+            | Self::Failed
+            | Self::Denied
+            | Self::Skipped
+            | Self::Blocked
+            | Self::Cancelled
+            | Self::Undone => true,
+            Self::Queued
+            | Self::Pending
+            | Self::Ready
+            | Self::AwaitingApproval
+            | Self::Approved
+            | Self::AwaitingInput
+            | Self::AwaitingPlan
+            | Self::Running
+            | Self::RetryDue
+            | Self::OutcomeUnknown => false,
+        }
+    }
+}

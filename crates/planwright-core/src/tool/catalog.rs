@@ -1,12 +1,13 @@
 //! All tools known at one moment, and which name means which of them.
 
-use super::{EffectClass, ToolDefinition, ToolName};
+use super::{EffectClass, Keywords, SeenShape, ToolDefinition, ToolName, score_relevance};
 use crate::digest::Digest;
 use crate::json::CompiledSchema;
 use crate::tool::FoldedName;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// A tool that can be called, with what the operator decided about it.
 pub struct KnownTool {
@@ -24,6 +25,11 @@ pub struct KnownTool {
     pub key_argument: Option<String>,
     /// Why its server's word about it is not taken, although that of its other tools is.
     pub doubt: Option<String>,
+    /// True if this program makes it of something else that the protocol offers: the server itself
+    /// has no such tool.
+    pub made_here: bool,
+    /// What its results looked like so far. It is learnt while the tool is used.
+    seen: RwLock<Option<Arc<SeenShape>>>,
     input_validator: OnceLock<Result<CompiledSchema, String>>,
     output_validator: OnceLock<Result<CompiledSchema, String>>,
     folded: OnceLock<FoldedName>,
@@ -48,6 +54,8 @@ impl KnownTool {
             trusted: true,
             key_argument: None,
             doubt: None,
+            made_here: false,
+            seen: RwLock::default(),
             input_validator: OnceLock::new(),
             output_validator: OnceLock::new(),
             folded: OnceLock::new(),
@@ -75,6 +83,20 @@ impl KnownTool {
         }
     }
 
+    /// What its results looked like in earlier calls, if its server does not say what they are.
+    pub fn seen(&self) -> Option<Arc<SeenShape>> {
+        if self.definition.output_schema.is_some() {
+            return None;
+        }
+        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
+        seen.clone()
+    }
+
+    /// Takes note of what its results looked like.
+    pub fn note_seen(&self, shape: Arc<SeenShape>) {
+        *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Some(shape);
+    }
+
     /// Returns whether a trusted server says that the tool only reads.
     pub fn is_read_only(&self) -> bool {
         self.trusted && self.definition.annotations.is_read_only()
@@ -93,7 +115,7 @@ impl KnownTool {
     /// The compiled input schema, or why it cannot be compiled. Compiled once.
     pub fn input_validator(&self) -> Result<&CompiledSchema, &str> {
         self.input_validator
-            .get_or_init(|| crate::json::compile_schema(&self.definition.input_schema))
+            .get_or_init(|| crate::json::compile_tool_schema(&self.definition.input_schema))
             .as_ref()
             .map_err(String::as_str)
     }
@@ -105,7 +127,7 @@ impl KnownTool {
             return Ok(None);
         };
         self.output_validator
-            .get_or_init(|| crate::json::compile_schema(schema))
+            .get_or_init(|| crate::json::compile_tool_schema(schema))
             .as_ref()
             .map(Some)
             .map_err(String::as_str)
@@ -182,6 +204,22 @@ impl Catalog {
             server: server.to_owned(),
             tool: tool.to_owned(),
         })
+    }
+
+    /// Returns up to three tools that seem to do what a name says which no tool has, by the words of
+    /// their names, titles and descriptions.
+    pub fn related_tools(&self, name: &str) -> Vec<String> {
+        let wanted = Keywords::of(name);
+        let mut ranked: Vec<(Reverse<usize>, &ToolName)> = Vec::new();
+        for tool in self.iter() {
+            let score = score_relevance(&wanted, &tool.definition);
+            if score > 0 {
+                ranked.push((Reverse(score), &tool.name));
+            }
+        }
+        ranked.sort_unstable();
+        let best = ranked.iter().take(3);
+        best.map(|(_, name)| name.to_string()).collect()
     }
 
     /// Up to three names a person may have meant.

@@ -54,6 +54,19 @@ pub enum EffectClass {
 }
 
 impl EffectClass {
+    /// Every class.
+    pub const ALL: [Self; 3] = [Self::Safe, Self::Keyed, Self::Unsafe];
+
+    /// Returns the word that people are shown. `safe` beside a tool that deletes would mislead: it
+    /// only says that the call may be repeated.
+    pub fn as_shown(self) -> &'static str {
+        match self {
+            Self::Safe => "repeatable",
+            Self::Keyed => "keyed",
+            Self::Unsafe => "once",
+        }
+    }
+
     /// Returns the class's word in configuration files and journals.
     pub fn as_str(self) -> &'static str {
         match self {

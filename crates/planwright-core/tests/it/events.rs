@@ -2,9 +2,7 @@
 
 use crate::run_files;
 use planwright_core::digest::Digest;
-use planwright_core::event::{
-    CloudEvent, EventName, PlanEvent, PlanEvents, trace_of_plan, trace_of_run,
-};
+use planwright_core::event::{CloudEvent, EventName, PlanEvent, PlanEvents, trace_of_plan};
 use planwright_core::id::PlanId;
 use planwright_core::journal::{Cause, Head, Record, StreamName, encode};
 use planwright_core::plan::{Bounds, Document};
@@ -260,8 +258,7 @@ fn the_payload_of_a_step_is_the_promised_one() {
 }
 
 #[test]
-fn a_run_without_a_trace_always_has_the_same_one() {
-    let run = "run_golden".parse().unwrap();
+fn a_run_without_a_trace_has_that_of_its_plan() {
     let events = events_of("chain");
     let of_run: Vec<_> = events
         .iter()
@@ -270,8 +267,30 @@ fn a_run_without_a_trace_always_has_the_same_one() {
     assert!(
         of_run
             .iter()
-            .all(|event| event.trace_id == trace_of_run(&run))
+            .all(|event| event.trace_id == trace_of_plan(&event.plan_id))
     );
+}
+
+#[test]
+fn events_carry_the_names_that_earlier_systems_have_for_them() {
+    let events = events_of("chain");
+    let named = |alias: &str| {
+        let found = events.iter().filter(|event| event.alias == Some(alias));
+        found.map(|event| event.event).collect::<Vec<_>>()
+    };
+    assert_eq!(named("plan_execution_start"), [EventName::RunStarted]);
+    assert_eq!(named("plan_execution_complete"), [EventName::RunCompleted]);
+    assert!(!named("plan_step_ready").is_empty());
+    assert_eq!(
+        named("plan_step_ready").len(),
+        named("plan_step_complete").len()
+    );
+    let queued = StepStatus::Queued;
+    assert_eq!(EventName::PlanStep.alias(Some(queued)), None);
+    let adjusted = EventName::PlanAdjusted.alias(None);
+    assert_eq!(adjusted, Some("adjustment_applied"));
+    let looked = EventName::PlanReflected.alias(None);
+    assert_eq!(looked, Some("reflection_complete"));
 }
 
 #[test]

@@ -5,13 +5,14 @@ use planwright_core::id::StepId;
 use planwright_core::model::Message;
 use planwright_core::plan::{Bounds, Code, Document, Plan, validate};
 use planwright_core::planning::{
-    AnswerFault, ContextText, PlanOrigin, PlannerTask, Prompt, PromptBudget, PromptRequest,
-    Prompts, ReadAnswerError, SchemaDetail, SnapshotFile, StepFate, StepOutcome, StepSlot,
-    StepsSchemaRequest, WorkspaceSnapshot, build_prompt, estimate_tokens, merge_remaining,
-    merge_steps, read_answer, repair_messages, steps_schema,
+    AnswerFault, ContextText, PlanOrigin, PlannerFacts, PlannerTask, Prompt, PromptBudget,
+    PromptRequest, Prompts, ReadAnswerError, SavedTemplate, SchemaDetail, SnapshotFile, StepFate,
+    StepOutcome, StepSlot, StepsSchemaRequest, WorkspaceSnapshot, build_prompt,
+    describe_failed_tools, estimate_tokens, merge_remaining, merge_steps, rank_templates,
+    read_answer, repair_messages, steps_schema,
 };
 use planwright_core::status::StepStatus;
-use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
+use planwright_core::tool::{Catalog, EffectClass, KnownTool, SeenShape, ToolDefinition};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -217,14 +218,74 @@ fn the_schema_is_one_and_knows_nothing_that_grammars_do_not() {
 #[test]
 fn the_schema_says_as_much_as_fits() {
     let twenty = StepSlot::numbered(20);
-    assert_eq!(schema_of(&twenty, false, 1 << 20).1, SchemaDetail::Full);
-    assert_eq!(schema_of(&twenty, false, 24 << 10).1, SchemaDetail::Shared);
-    assert_eq!(schema_of(&twenty, false, 1 << 10).1, SchemaDetail::Compact);
-    let (compact, _) = schema_of(&twenty, false, 1 << 10);
+    assert_eq!(schema_of(&twenty, true, 1 << 20).1, SchemaDetail::Full);
+    assert_eq!(schema_of(&twenty, true, 16 << 10).1, SchemaDetail::Shared);
+    assert_eq!(schema_of(&twenty, true, 1 << 10).1, SchemaDetail::Compact);
+    let (compact, _) = schema_of(&twenty, true, 1 << 10);
     assert_eq!(
         compact.pointer("/$defs/tool_name/enum/0"),
         Some(&json!("files.read"))
     );
+}
+
+#[test]
+fn the_short_schema_offers_everything_a_step_can_have() {
+    let (schema, shape) = schema_of(&StepSlot::numbered(20), false, 1 << 20);
+    assert_eq!(shape, SchemaDetail::Lean);
+    assert!(schema.to_string().len() <= 3 << 10, "{schema}");
+    let validator = jsonschema::options().offline().build(&schema).unwrap();
+    let answer = json!({ "title": "All of it", "steps": [
+        { "id": "s1", "title": "Ask", "input": { "message": "Which?", "schema": { "type": "object" } } },
+        { "id": "s2", "title": "Think", "think": { "prompt": "${s1}", "schema": { "type": "array" } } },
+        { "id": "s3", "title": "Read each", "forEach": "${s2}", "maxParallel": 2, "tool": "files.read",
+          "args": { "path": "${item}" }, "when": "item != ''", "expect": "size(result) > 0",
+          "retry": { "max": 2 }, "timeoutSeconds": 30, "approvalRequired": true, "optional": true,
+          "undo": { "tool": "web.ping", "args": {} }, "dependsOn": ["s1"] },
+        { "id": "s4", "title": "Work", "agent": { "instruction": "Mend ${s3}", "maxCalls": 3 } },
+        { "id": "s5", "title": "Publish", "plan": { "id": "publish", "inputs": { "what": "${s4}" } } },
+    ], "successCriteria": ["It is published"], "risks": ["It is read"], "estimatedDuration": 5 });
+    assert!(validator.is_valid(&answer));
+    let document = read(&answer.to_string()).unwrap();
+    assert!(Plan::compile(document, &Bounds::default()).is_ok());
+}
+
+/// The prompt and the schema say the same.
+#[test]
+fn everything_the_short_schema_offers_is_explained() {
+    let prompt = prompt(&tools(), PlannerTask::Create);
+    let Message::System { text } = &prompt.messages[0] else {
+        panic!("a system message")
+    };
+    let properties = prompt
+        .schema
+        .schema
+        .pointer("/properties/steps/items/properties")
+        .and_then(Value::as_object)
+        .unwrap();
+    for name in properties
+        .keys()
+        .filter(|name| *name != "optional" && *name != "maxParallel")
+    {
+        assert!(
+            text.contains(&format!("\"{name}\"")),
+            "{name} is not explained"
+        );
+    }
+}
+
+#[test]
+fn a_model_that_refuses_is_not_asked_again() {
+    for (text, refused) in [
+        ("I can't help with that.", true),
+        (" I\u{2019}m sorry, but this deletes a database.", true),
+        ("Here is the plan: read, then write.", false),
+        ("", false),
+    ] {
+        let error = read(text).unwrap_err();
+        let is_refusal = matches!(error, ReadAnswerError::Refused(_));
+        assert_eq!(is_refusal, refused, "{text}: {error}");
+    }
+    assert!(read("Sorry for the delay. {\"steps\": [{\"tool\": \"web.ping\"}]}").is_ok());
 }
 
 fn structural_errors(document: Document) -> Vec<Code> {
@@ -245,12 +306,11 @@ proptest! {
     fn every_plan_the_schema_admits_is_acyclic(
         thrown in proptest::collection::vec(0..10_000_u32, 200),
         steps in 1..8_usize,
-        small: bool,
         shared: bool,
     ) {
         // In the shared shape, validation sees to the references; the edges are the schema's all
         // the same.
-        let (schema, shape) = schema_of(&StepSlot::numbered(steps), small || shared, if shared { 3_000 } else { 1 << 20 });
+        let (schema, shape) = schema_of(&StepSlot::numbered(steps), true, if shared { 3_000 } else { 1 << 20 });
         let answer = instance(&schema, &schema, &mut Draws(thrown.into_iter()));
         let validator = jsonschema::options().offline().build(&schema).unwrap();
         prop_assert!(validator.is_valid(&answer), "{shape:?} {answer}");
@@ -280,7 +340,9 @@ proptest! {
         let plan = Plan::compile(old.clone(), &Bounds::default()).unwrap();
         let chosen: Vec<StepId> = chosen.into_iter().map(|n| name(n).parse().unwrap()).collect();
         let review = review(&old);
-        let prompt = prompt(&tools(), PlannerTask::Regenerate { review: &review, plan: &plan, steps: &chosen, feedback: None });
+        let task = PlannerTask::Regenerate { review: &review, plan: &plan, steps: &chosen, feedback: None };
+        let budget = PromptBudget { small: true, ..PromptBudget::default() };
+        let prompt = prompt_within(&tools(), task, budget);
         let schema = &prompt.schema.schema;
         let answer = instance(schema, schema, &mut Draws(thrown.into_iter()));
         let merged = merge_steps(&old, &chosen, read(&answer.to_string()).unwrap()).unwrap();
@@ -306,13 +368,16 @@ proptest! {
         }).collect();
         let budget = PromptBudget::of(context_tokens);
         let snapshot = WorkspaceSnapshot {
+            root: None,
             files: (0..files).map(|n| SnapshotFile { path: format!("dir/ünï{n}.txt"), bytes: 10 }).collect(),
             more: files > 300,
             readme: Some(("README.md".to_owned(), "ö".repeat(length * 3))),
+            guide: Some(("AGENTS.md".to_owned(), "ä".repeat(length))),
+            servers: vec![("s".to_owned(), "ü".repeat(length * 3))],
         };
         let context = [ContextText { name: "notes".to_owned(), text: "é`".repeat(length * 4) }];
         let request = PromptRequest {
-            goal: "do it", tools: &tools, snapshot: Some(&snapshot), context: &context, task: PlannerTask::Create,
+            goal: "do it", tools: &tools, snapshot: Some(&snapshot), facts: &facts(), context: &context, task: PlannerTask::Create,
             max_steps: 5, budget,
         };
         let prompt = build_prompt(&request, &Prompts::default()).unwrap();
@@ -329,6 +394,13 @@ proptest! {
         prop_assert!(prompt.schema.schema.to_string().len() <= budget.schema_bytes || prompt.shape == SchemaDetail::Compact);
         prop_assert!(user.ends_with("```\ndo it\n```"));
         prop_assert_eq!(prompt, build_prompt(&request, &Prompts::default()).unwrap());
+    }
+}
+
+fn facts() -> PlannerFacts {
+    PlannerFacts {
+        today: Some("2026-03-01".to_owned()),
+        ..PlannerFacts::default()
     }
 }
 
@@ -350,14 +422,19 @@ fn review(document: &Document) -> planwright_core::review::Review {
 }
 
 fn prompt(tools: &[Arc<KnownTool>], task: PlannerTask<'_>) -> Prompt {
+    prompt_within(tools, task, PromptBudget::default())
+}
+
+fn prompt_within(tools: &[Arc<KnownTool>], task: PlannerTask<'_>, budget: PromptBudget) -> Prompt {
     let request = PromptRequest {
         goal: "the goal",
         tools,
         snapshot: None,
+        facts: &PlannerFacts::default(),
         context: &[],
         task,
         max_steps: 6,
-        budget: PromptBudget::default(),
+        budget,
     };
     build_prompt(&request, &Prompts::default()).unwrap()
 }
@@ -384,6 +461,7 @@ fn when_tools_do_not_fit_the_most_relevant_come_first() {
         goal: "Summarise all invoices of May",
         tools: &tools,
         snapshot: None,
+        facts: &PlannerFacts::default(),
         context: &[],
         task: PlannerTask::Create,
         max_steps: 5,
@@ -398,10 +476,107 @@ fn when_tools_do_not_fit_the_most_relevant_come_first() {
     };
     let listed = text.split("## Tools\n\n").nth(1).unwrap();
     assert!(
-        listed.starts_with("- \"zzz.summarise_invoices\""),
+        listed.contains("- \"zzz.summarise_invoices\" (): \"Summarises invoices.\"\n"),
         "{listed}"
     );
     assert!(prompt.left_out > 200 && listed.contains("more tools do not fit"));
+}
+
+#[test]
+fn of_many_tools_the_relevant_are_told_in_full_and_the_others_in_a_line() {
+    let schema = json!({ "type": "object", "required": ["path"], "properties": {
+        "path": { "type": "string", "description": "A path below the workspace. ".repeat(3) },
+        "mode": { "enum": ["append", "replace"] } } });
+    let description = "Does something with many words that nobody reads to the end. ".repeat(6);
+    let mut tools: Vec<_> = (0..499)
+        .map(|n| {
+            known(
+                &format!("server{}", n % 20),
+                &format!("operation_{n}"),
+                &description,
+                schema.clone(),
+            )
+        })
+        .collect();
+    tools.push(known(
+        "sheets",
+        "write_cells",
+        &description,
+        json!({ "type": "object", "properties": { "cells": { "type": "array", "items": { "type": "string" } } } }),
+    ));
+    for (count, most) in [(100, 12_000), (500, 20_000)] {
+        let some = &tools[500 - count..];
+        let request = PromptRequest {
+            goal: "Write the cells of the sheet",
+            tools: some,
+            snapshot: None,
+            facts: &facts(),
+            context: &[],
+            task: PlannerTask::Create,
+            max_steps: 20,
+            budget: PromptBudget::default(),
+        };
+        let prompt = build_prompt(&request, &Prompts::default()).unwrap();
+        assert_eq!(prompt.left_out, 0, "{count} tools");
+        // The workspace may take 2,000 more.
+        assert!(
+            prompt.tokens() + 2_000 <= most,
+            "{} for {count}",
+            prompt.tokens()
+        );
+        let Message::System { text } = &prompt.messages[0] else {
+            panic!("a system message")
+        };
+        assert!(text.contains("- \"sheets.write_cells\" (cells?: string[])"));
+        assert!(text.contains("(path, mode?)") || text.contains("(path: string, mode?: string)"));
+    }
+}
+
+#[test]
+fn a_tool_that_was_called_wrongly_is_told_again() {
+    let tool = known(
+        "sheets",
+        "write_cells",
+        "Writes.",
+        json!({ "type": "object", "required": ["cells"], "properties": { "cells": { "type": "array", "items": { "type": "string" } } } }),
+    );
+    let catalog: Catalog = [tool].into_iter().collect();
+    let document = plans::document(json!({ "id": "p", "steps": [
+        { "id": "s1", "tool": "sheets.write_cells", "args": { "cells": "a" } }] }));
+    let findings = validate(document.clone(), &catalog, &Bounds::default()).findings;
+    let told = describe_failed_tools(&findings, &document, &catalog);
+    assert!(told.contains("(cells: string[])"), "{told}");
+    let fault = AnswerFault::Findings(findings);
+    let request = [Message::system("rules"), Message::user("goal")];
+    let prompts = Prompts::default();
+    let messages = repair_messages(&request, "{}", &fault, &told, 2_000, &prompts).unwrap();
+    let Some(Message::User { text }) = messages.last() else {
+        panic!("the findings")
+    };
+    assert!(
+        text.contains("E0122") && text.contains("(cells: string[])"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_answered_with_related_ones() {
+    let tools = [
+        known(
+            "vision",
+            "read_text",
+            "OCR: recognises the text of an image.",
+            json!({}),
+        ),
+        known("mail", "send", "Delivers a letter.", json!({})),
+    ];
+    let catalog: Catalog = tools.into_iter().collect();
+    let document = plans::document(json!({ "id": "p", "steps": [{ "id": "s1", "tool": "OCR" }] }));
+    let findings = validate(document, &catalog, &Bounds::default()).findings;
+    assert_eq!(
+        findings[0].suggestion.as_deref(),
+        Some("related tools: `vision.read_text`")
+    );
 }
 
 #[test]
@@ -414,17 +589,21 @@ fn what_servers_and_files_say_cannot_leave_its_place() {
         json!({ "type": "object", "properties": { "a": { "type": "string", "description": evil } } }),
     )];
     let snapshot = WorkspaceSnapshot {
+        root: Some(evil.to_owned()),
         files: vec![SnapshotFile {
             path: evil.to_owned(),
             bytes: 1,
         }],
         more: false,
         readme: Some(("README".to_owned(), evil.to_owned())),
+        guide: Some(("AGENTS.md".to_owned(), evil.to_owned())),
+        servers: vec![("s".to_owned(), evil.to_owned())],
     };
     let request = PromptRequest {
         goal: "the goal",
         tools: &tools,
         snapshot: Some(&snapshot),
+        facts: &facts(),
         context: &[ContextText {
             name: evil.to_owned(),
             text: evil.to_owned(),
@@ -497,7 +676,7 @@ fn what_is_no_plan_is_said_to_be_none() {
         Err(ReadAnswerError::Cut),
         "also if it could be read"
     );
-    assert_eq!(read("I am sorry"), Err(ReadAnswerError::NoJson));
+    assert_eq!(read("Let me see."), Err(ReadAnswerError::NoJson));
     assert_eq!(
         read(r#"{"title":"T","steps":[]}"#),
         Err(ReadAnswerError::NoSteps)
@@ -520,6 +699,7 @@ fn a_repair_keeps_the_request_and_forgets_earlier_rounds() {
         &request,
         &"x".repeat(100_000),
         &fault,
+        "",
         100,
         &Prompts::default(),
     )
@@ -556,11 +736,15 @@ fn what_has_run_stays_and_the_rest_is_the_planners() {
             },
         },
     ];
-    let prompt = prompt(
+    let prompt = prompt_within(
         &tools(),
         PlannerTask::Replan {
             document: &old,
             outcomes: &outcomes,
+        },
+        PromptBudget {
+            small: true,
+            ..PromptBudget::default()
         },
     );
     let first = prompt.schema.schema.pointer("/$defs/step_s3").unwrap();
@@ -583,4 +767,56 @@ fn what_has_run_stays_and_the_rest_is_the_planners() {
     assert_eq!(merged.steps[1].id.as_ref().unwrap().as_str(), "s3");
     assert_eq!(merged.steps.len(), 2);
     assert_eq!(merged.id, old.id);
+}
+
+#[test]
+fn a_planner_is_told_of_saved_plans_that_fit_and_of_what_results_looked_like() {
+    let template = |id: &str, title: &str| SavedTemplate {
+        id: id.parse().unwrap(),
+        version: 1,
+        document: Arc::new(crate::plans::document(json!({ "id": id, "title": title,
+            "inputs": { "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] },
+            "steps": [{ "id": "a", "tool": "t.read", "args": { "path": "${path}" } }] }))),
+    };
+    let goal = "Summarise all invoices of May";
+    let saved = vec![
+        template("tidy", "Tidy up a folder"),
+        template("invoices", "Summarise invoices of a month"),
+    ];
+    let templates = rank_templates(goal, saved);
+    assert_eq!(templates.len(), 1);
+    let tools = [known("t", "read", "Reads.", json!({}))];
+    let seen = SeenShape::of(&json!({ "rows": [{ "total": 1 }] }), &|_| true);
+    tools[0].note_seen(Arc::new(seen));
+    let facts = PlannerFacts {
+        templates,
+        ..facts()
+    };
+    let request = PromptRequest {
+        goal,
+        tools: &tools,
+        snapshot: None,
+        facts: &facts,
+        context: &[],
+        task: PlannerTask::Create,
+        max_steps: 5,
+        budget: PromptBudget::default(),
+    };
+    let prompt = build_prompt(&request, &Prompts::default()).unwrap();
+    let [
+        Message::System { text: system },
+        Message::User { text: user },
+    ] = &prompt.messages[..]
+    else {
+        panic!("two messages")
+    };
+    assert!(
+        system.contains("-> (as seen) {rows: {total: number}[]}"),
+        "{system}"
+    );
+    assert!(
+        user.contains("- invoices (path: string): \"Summarise invoices of a month\""),
+        "{user}"
+    );
+    assert!(!user.contains("tidy"), "{user}");
 }

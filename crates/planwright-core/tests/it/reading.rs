@@ -328,3 +328,24 @@ fn what_has_named_fields_is_never_a_list() {
         assert_eq!(error.pointer, at, "{text}: {error}");
     }
 }
+
+#[test]
+fn counts_are_whole_numbers_however_they_are_written_and_arguments_stay_as_they_are() {
+    let plan = json!({
+        "title": "P",
+        "limits": { "maxCycles": 2.0, "budget": { "calls": 5.0, "perTool": { "a.b": 1.0 } } },
+        "steps": [
+            { "id": "a", "tool": "a.b", "args": { "n": 1.0 }, "retry": { "max": 3.0 } },
+            { "id": "b", "agent": { "instruction": "Do it.", "maxTurns": 4.0 } },
+        ],
+    });
+    let read = Document::read(plan.to_string().as_bytes(), &Bounds::default()).unwrap();
+    assert_eq!(read.limits.max_cycles, Some(2));
+    assert_eq!(read.limits.budget.calls, Some(5));
+    assert_eq!(read.limits.budget.per_tool["a.b"], 1);
+    assert_eq!(read.steps[0].retry.as_ref().map(|retry| retry.max), Some(3));
+    assert_eq!(read.steps[1].agent.as_ref().unwrap().max_turns, Some(4));
+    assert!(read.steps[0].args["n"].is_f64());
+    let half = json!({ "title": "P", "limits": { "maxCycles": 2.5 }, "steps": [] });
+    refused_at(half, "/limits/maxCycles");
+}

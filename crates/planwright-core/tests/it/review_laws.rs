@@ -398,11 +398,20 @@ fn a_rejection_takes_back_an_approval_that_was_not_used() {
     // tools.
     life.approve(0, &ada(), Shown::Version(4));
     life.reject(&ada(), Shown::Version(4));
-    life.approve(1, &ada(), Shown::Version(4));
+    life.approve(1, &ada(), Shown::Digest(digest(3, 1)));
     life.open(0);
     assert_eq!(life.runs, 0, "what was rejected came back to life");
     life.open(1);
     assert_eq!(life.runs, 1);
+}
+
+#[test]
+fn a_version_does_not_say_that_its_tools_are_others_now() {
+    let mut life = Life::begin();
+    life.approve(1, &ada(), Shown::Version(1));
+    assert!(life.granted.is_empty(), "no approver was shown these tools");
+    life.approve(1, &ada(), Shown::Digest(digest(0, 1)));
+    assert_eq!(life.granted, [digest(0, 1)]);
 }
 
 #[test]

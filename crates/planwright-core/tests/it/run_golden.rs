@@ -447,6 +447,7 @@ fn write_planned_review() -> (Vec<Record>, Review) {
         model: Some("some/model".to_owned()),
         rounds: 2,
         used: vec![used(900, Some(Cost(1_200))), used(1_000, None)],
+        explored: None,
         fallback: false,
     };
     let first = Review::draft_first(document("guess"), Digest::of_bytes(b"guess"), agent.clone());

@@ -3,11 +3,22 @@
 
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Cause, Entry, Journaled as _};
-use planwright_core::plan::{Plan, StepIx};
+use planwright_core::plan::{OnFailure, Plan, StepIx};
 use planwright_core::run::{CallEffect, Resolution, Run, RunEvent, RunState, StepState};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::EffectClass;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Returns whether a step failed that the run cannot do without.
+fn has_failed(run: &Run) -> bool {
+    let goes_on = run.plan().document().limits.on_failure == Some(OnFailure::Continue);
+    let mut steps = run.indices();
+    !goes_on
+        && steps.any(|ix| {
+            matches!(run.step(ix), StepState::Failed { .. })
+                && run.definition(ix).critical != Some(false)
+        })
+}
 
 /// The index sets say exactly what a look at every step says.
 pub(crate) fn check_index(run: &Run, now: Timestamp) {
@@ -25,7 +36,12 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
         let own = ix.index() < plan.len();
         open += usize::from(own && !state.is_terminal());
         let timer = match state {
-            StepState::Running { deadline, .. } => {
+            StepState::Running {
+                deadline, question, ..
+            } => {
+                if question.is_some() {
+                    waiting.push(ix);
+                }
                 running.push(ix);
                 *deadline
             }
@@ -87,8 +103,9 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
     assert_eq!(run.schedule().next_timer(now), next_timer);
 
     let free = match run.state() {
-        // Nothing starts beside a call that is made alone.
-        RunState::Running if run.isolated().is_some() => 0,
+        // Nothing starts beside a call that is made alone, or after a failure that a denial has to
+        // wait for.
+        RunState::Running if run.isolated().is_some() || has_failed(run) => 0,
         RunState::Running => (run.start().max_concurrency as usize).saturating_sub(running.len()),
         _ => 0,
     };
@@ -490,7 +507,12 @@ impl<'a> Reader<'a> {
                 assert_eq!(list.as_array().map(Vec::len), Some(count as usize));
                 self.end_step(step, true);
             }
-            RunEvent::InputRequested { step, attempt, .. } => {
+            RunEvent::InputRequested {
+                step,
+                attempt,
+                held,
+                ..
+            } => {
                 let (ix, seen) = self.step(step);
                 assert!(!seen.asked && !seen.ended);
                 assert_eq!(
@@ -498,7 +520,7 @@ impl<'a> Reader<'a> {
                     attempt.is_some(),
                     "only a call in flight can ask"
                 );
-                (seen.in_flight, seen.asked) = (false, true);
+                (seen.in_flight, seen.asked) = (*held, true);
                 let approved = seen.approved || !self.plan.step(ix).approval_required;
                 assert!(approved, "`{step}` asked without approval");
                 self.check_dependencies(step, ix);

@@ -320,6 +320,11 @@ proptest! {
             RunEvent::LoopClosed { step: step.instance(3), value: stored() },
             RunEvent::InputRequested {
                 step: step.clone(), attempt: Some(2), asked: Box::new(asked(&text, &value)),
+                held: false,
+            },
+            RunEvent::InputRequested {
+                step: step.clone(), attempt: Some(2), asked: Box::new(asked(&text, &value)),
+                held: true,
             },
             RunEvent::InputGiven {
                 step, attempt: None, by,

@@ -725,6 +725,14 @@ fn describe(entry: &Entry<RunEvent>) -> String {
         RunEvent::InputRequested {
             step,
             attempt: Some(attempt),
+            held: true,
+            ..
+        } => {
+            format!("{step}: attempt {attempt} asks a person and waits")
+        }
+        RunEvent::InputRequested {
+            step,
+            attempt: Some(attempt),
             ..
         } => {
             format!("{step}: attempt {attempt} asks a person")

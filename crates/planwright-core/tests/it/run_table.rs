@@ -11,8 +11,8 @@ use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{
-    Asked, AskedCall, CallReport, Command, Corrupt, Refusal, Reply, Resolution, RunEvent, RunState,
-    Shown, StepError, StepErrorCode, StepEvent, StepState, StoredValue, Tally,
+    Asked, AskedCall, CallReport, Command, Corrupt, HeldQuestion, Refusal, Reply, Resolution,
+    RunEvent, RunState, Shown, StepError, StepErrorCode, StepEvent, StepState, StoredValue, Tally,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
@@ -57,6 +57,7 @@ fn states() -> Vec<(&'static str, StepState)> {
         class,
         started_at: BEGIN,
         deadline: Some(LATER),
+        question: None,
     };
     vec![
         ("pending(1)", StepState::Pending { waits_for: 1 }),
@@ -107,6 +108,19 @@ fn states() -> Vec<(&'static str, StepState)> {
         ("running, safe", running(EffectClass::Safe)),
         ("running, keyed", running(EffectClass::Keyed)),
         ("running, unsafe", running(EffectClass::Unsafe)),
+        (
+            "running, and asks",
+            StepState::Running {
+                tally,
+                class: EffectClass::Unsafe,
+                started_at: BEGIN,
+                deadline: Some(LATER),
+                question: Some(Box::new(HeldQuestion {
+                    asked: asked(),
+                    asked_at: BEGIN,
+                })),
+            },
+        ),
         (
             "retry_due",
             StepState::RetryDue {
@@ -359,6 +373,22 @@ fn events<'a>(
             },
         ),
         (
+            "attempt 2 asks and waits",
+            StepEvent::QuestionHeld {
+                attempt: 2,
+                asked,
+                at: LATER,
+            },
+        ),
+        (
+            "attempt 1 asks and waits",
+            StepEvent::QuestionHeld {
+                attempt: 1,
+                asked,
+                at: LATER,
+            },
+        ),
+        (
             "attempt 2 is answered",
             StepEvent::QuestionAnswered { attempt: 2 },
         ),
@@ -579,6 +609,8 @@ fn all_commands(step: StepIx) -> Vec<Command> {
         report(CallReport::NotMade),
         report(CallReport::Lost { reason: "x".into() }),
         report(CallReport::Asked(Box::new(asked()))),
+        report(CallReport::Holds(Box::new(asked()))),
+        report(CallReport::AskedMidway(Box::new(asked()))),
         Command::OpenLoop {
             step,
             items: value(),
@@ -739,11 +771,19 @@ fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
             step: step.clone(),
             attempt: None,
             asked: Box::new(asked()),
+            held: false,
         },
         RunEvent::InputRequested {
             step: step.clone(),
             attempt: Some(attempt),
             asked: Box::new(asked()),
+            held: false,
+        },
+        RunEvent::InputRequested {
+            step: step.clone(),
+            attempt: Some(attempt),
+            asked: Box::new(asked()),
+            held: true,
         },
         RunEvent::InputGiven {
             step: step.clone(),
@@ -838,7 +878,7 @@ fn entries_must_follow_each_other_and_name_steps_the_plan_has() {
             "{event:?}: {applied:?}"
         );
     }
-    assert_eq!(named, 25, "every event about a step was tried");
+    assert_eq!(named, 26, "every event about a step was tried");
     let entry = |seq| Entry {
         seq,
         at: BEGIN,

@@ -34,6 +34,7 @@ pub(crate) async fn delegate(
             "tool": order.definition.agent.as_deref().and_then(|agent| agent.tool.clone()),
             "operation": order.definition.agent.as_deref().and_then(|agent| agent.operation.clone()),
             "target": order.assignment.target,
+            "context": order.assignment.context,
             "results": results,
         }),
         scope: order.tools.clone(),

@@ -3,8 +3,10 @@
 
 mod client;
 mod external;
-mod messages;
+pub(crate) mod messages;
+pub(crate) mod plan_tool;
 mod tool_calls;
+mod tool_offer;
 mod worker;
 
 pub(crate) use client::serve_client;

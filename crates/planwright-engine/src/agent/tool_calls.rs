@@ -1,10 +1,11 @@
 //! What an executor wants becomes an entry of the run first, and a run of its own then: judged,
 //! pinned, guarded, approved, resumed and undone like any other call.
 
+use super::plan_tool::PlanTool;
 use super::{AgentOrder, wait_until_unwanted};
 use crate::context::Request;
 use crate::context::crash;
-use crate::dispatch::call_digest;
+use crate::journal::call_digest::call_digest;
 use crate::journal::stored_value::{read_value, store_value};
 use crate::review::pins::since_pinned;
 use crate::run::child::{ChildCommand, ChildOrder, WANTED_STEP, WantedTerms};
@@ -162,7 +163,10 @@ impl ToolCalls {
 
     /// A wanted call with everything that decides about it.
     async fn considered(&self, call: WantedCall) -> Result<Wanted, CallReport> {
-        let WantedCall { id, name, args } = call;
+        let WantedCall { id, name, mut args } = call;
+        if let (Some(_), Value::Object(args)) = (PlanTool::from_name(&name), &mut args) {
+            PlanTool::rename_arguments(args);
+        }
         let id = shortened(id);
         let name = shortened(name);
         let known = self.known(&name, &args).await;

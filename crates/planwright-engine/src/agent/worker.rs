@@ -1,8 +1,9 @@
 //! The built-in executor: a model with the plan's tools. Everything it said is in the journal, so
 //! that after a crash it goes on where it was, and nothing is called twice.
 
-use super::messages::{data, failure, offer_tools, refusal};
+use super::messages::{data, failure, refusal, tools_in_scope};
 use super::tool_calls::{CallOutcome, ToolCalls};
+use super::tool_offer::{FIND_TOOLS, ToolOffer};
 use super::wait_until_unwanted;
 use crate::port::{ModelAnswer, ModelError, ModelRequest};
 use crate::run::child::ChildAnswer;
@@ -17,6 +18,9 @@ use tokio_util::sync::CancellationToken;
 /// What is shown of a text that a person is asked about, in bytes.
 const MAX_SHOWN: usize = 48 << 10;
 
+/// Searches for tools in a row.
+const MAX_SEARCHES: usize = 8;
+
 /// One attempt of the built-in executor.
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -26,6 +30,10 @@ pub(crate) struct Worker {
     heard: usize,
     /// What answers took that cannot be used, and so are no turns.
     wasted: Vec<ModelUse>,
+    offer: ToolOffer,
+    /// Searches for tools since the last turn, and what they took.
+    searches: usize,
+    searched: Option<ModelUse>,
 }
 
 impl Worker {
@@ -35,6 +43,9 @@ impl Worker {
             messages: Vec::new(),
             heard: 0,
             wasted: Vec::new(),
+            offer: ToolOffer::default(),
+            searches: 0,
+            searched: None,
         }
     }
 
@@ -50,6 +61,7 @@ impl Worker {
             Err(answer) => Err(answer),
         };
         let answer = over.unwrap_or_else(|answer| answer);
+        self.wasted.extend(self.searched.take());
         let large = match &answer {
             CallReport::Succeeded(stored @ StoredValue::Artifact(_)) => {
                 self.calls.value(stored).await.ok()
@@ -83,7 +95,10 @@ impl Worker {
             }
         }
         loop {
-            let answer = self.ask(agent.converse).await?;
+            let mut answer = self.ask(agent.converse).await?;
+            if self.search(&mut answer)? {
+                continue;
+            }
             let turn = self
                 .calls
                 .take_turn(&answer.text, answer.calls, Some(answer.used))
@@ -107,7 +122,9 @@ impl Worker {
         };
         let mut request = ModelRequest::new(role, self.messages.clone());
         request.model = order.model.clone();
-        request.tools = offer_tools(&runs.context.catalog(), &order.tools);
+        let catalog = runs.context.catalog();
+        let tools = tools_in_scope(&catalog, &order.tools);
+        request.tools = self.offer.offer(&tools, &latest_words(&self.messages));
         request.told = order.said.clone();
         let cancelled = CancellationToken::new();
         request.cancelled = cancelled.clone();
@@ -132,6 +149,54 @@ impl Worker {
         Err(CallReport::Failed(
             StepError::new(StepErrorCode::NoAnswer, complaint).retryable(true),
         ))
+    }
+
+    /// Answers searches for tools. Nothing happens by them, so they are no turns; what they took is
+    /// part of the next. Returns whether the model has to be asked again.
+    fn search(&mut self, answer: &mut ModelAnswer) -> Result<bool, CallReport> {
+        let calls = std::mem::take(&mut answer.calls);
+        let (searches, others): (Vec<WantedCall>, Vec<WantedCall>) =
+            calls.into_iter().partition(|call| call.name == FIND_TOOLS);
+        let catalog = self.calls.runs.context.catalog();
+        let tools = tools_in_scope(&catalog, &self.calls.order.tools);
+        let mut told = Vec::new();
+        for call in &searches {
+            let query = call.args.get("query").and_then(Value::as_str);
+            let found = self.offer.find(&tools, query.unwrap_or_default());
+            told.push(Message::Tool {
+                call: call.id.clone(),
+                name: call.name.clone(),
+                text: data("Tools", &found),
+            });
+        }
+        let is_only_search = others.is_empty() && !searches.is_empty();
+        if !is_only_search {
+            // What was found is offered with the next question.
+            answer.calls = others;
+            self.searches = 0;
+            if let Some(searched) = self.searched.take() {
+                add_use(&mut answer.used, &searched);
+            }
+            return Ok(false);
+        }
+        self.searches += 1;
+        match &mut self.searched {
+            Some(searched) => add_use(searched, &answer.used),
+            None => self.searched = Some(answer.used.clone()),
+        }
+        if self.searches > MAX_SEARCHES {
+            let message = format!("tools were looked for {MAX_SEARCHES} times in a row");
+            return Err(CallReport::Failed(StepError::new(
+                StepErrorCode::TooManyCalls,
+                message,
+            )));
+        }
+        self.messages.push(Message::Assistant {
+            text: std::mem::take(&mut answer.text),
+            calls: searches,
+        });
+        self.messages.extend(told);
+        Ok(true)
     }
 
     /// Does what a turn says. Returns the text of the step if it is over.
@@ -174,6 +239,9 @@ impl Worker {
         // One after the other, in the order they were wanted: a later one may count on an earlier
         // one.
         for call in &turn.calls {
+            if let Some(name) = &call.name {
+                self.offer.open(&name.to_string());
+            }
             let made = self.calls.make(call, self.calls.order.linger).await?;
             let told = match made {
                 CallOutcome::Value(value) => data(&format!("Result of {}", call.tool), &value),
@@ -210,6 +278,26 @@ impl Worker {
             Some(Reply::Decline) | None => Ok(Some(text)),
         }
     }
+}
+
+/// What the model was last asked to do: the task of a step, or what a person said.
+fn latest_words(messages: &[Message]) -> String {
+    let said = messages.iter().rev().find_map(|message| match message {
+        Message::User { text } => Some(text.as_str()),
+        Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. } => None,
+    });
+    said.unwrap_or_default().to_owned()
+}
+
+fn add_use(used: &mut ModelUse, more: &ModelUse) {
+    used.usage += more.usage;
+    used.cost = match (used.cost, more.cost) {
+        (Some(mut cost), Some(more)) => {
+            cost += more;
+            Some(cost)
+        }
+        (cost, more) => cost.or(more),
+    };
 }
 
 /// The name of what a person says in a conversation.

@@ -37,6 +37,7 @@ impl Engine {
                 clients: Clients::default(),
                 families: RunFamilies::default(),
                 reviews: RecentReviews::default(),
+                overview: tokio::sync::Mutex::default(),
             }),
         }
     }

@@ -11,7 +11,7 @@ mod spending;
 mod tools;
 mod unfinished;
 
-pub use crate::run::conversation::{
+pub use crate::journal::conversation::{
     CHAT_LABEL, SESSION_LABEL, is_conversation, is_listed, is_session, listens,
 };
 pub use chat_model::ChatModel;

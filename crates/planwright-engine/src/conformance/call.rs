@@ -25,5 +25,7 @@ pub fn first(tool: &str, args: Value) -> Call {
         trace: None,
         answer: AnswerSink::default(),
         client: None,
+        person: None,
+        files: Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! The laws every [`Store`](crate::port::Store) must pass, one module per group of laws.
 //!
 //! A law takes a fresh, empty store and panics where it is broken. An adapter's tests call
-//! [`store_laws!`] with a function that makes such a store and something that keeps it alive (a
+//! [`store_laws!`](crate::store_laws) with a function that makes such a store and something that keeps it alive (a
 //! temporary directory, say):
 //!
 //! ```ignore
@@ -31,6 +31,8 @@ pub mod lease;
 pub mod list;
 pub mod message;
 pub mod outbox;
+pub mod pass;
+pub mod passkey;
 pub mod retention;
 pub mod token;
 

@@ -1,4 +1,4 @@
-//! The laws of [`Outbox`](crate::port::Outbox).
+//! The laws of [`Outbox`].
 
 use crate::port::{DeliveryState, Outbox, Position, Settled};
 use planwright_core::time::Timestamp;

@@ -1,4 +1,4 @@
-//! The laws of [`RetentionStore`](crate::port::RetentionStore): where a journal is changes nothing
+//! The laws of [`RetentionStore`]: where a journal is changes nothing
 //! for those who read it.
 
 use super::fixture::Chain;

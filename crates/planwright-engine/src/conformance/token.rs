@@ -1,4 +1,4 @@
-//! The laws of [`Tokens`](crate::port::Tokens).
+//! The laws of [`Tokens`].
 
 use crate::port::{Token, TokenId, Tokens};
 use planwright_core::digest::Digest;

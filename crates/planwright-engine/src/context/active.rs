@@ -1,7 +1,7 @@
 //! The runs that this process executes, and the requests that reach them.
 
+use super::claimed::current_claim;
 use super::observer::{Observer, Observers};
-use crate::claimed::current_claim;
 use crate::port::{MessageId, RequestClaim, SealCursor};
 use planwright_core::id::RunId;
 use planwright_core::run::{Command, Refusal, RunEvent};
@@ -74,6 +74,8 @@ pub(crate) struct ActiveRuns {
     /// How far the last pass of retention has looked.
     pub(crate) seal_cursor: Mutex<Option<SealCursor>>,
     draining: watch::Sender<bool>,
+    /// A person may be there who answers while a call waits.
+    pub(crate) holds_questions: AtomicBool,
 }
 
 impl fmt::Debug for ActiveRuns {

@@ -4,10 +4,12 @@
 //! type that the context holds therefore lives here and not beside the code that obeys it.
 
 mod active;
+mod claimed;
 mod clients;
 pub mod crash;
 mod families;
 mod isolation;
+mod kept_overview;
 mod limiter;
 mod observer;
 mod pauses;
@@ -19,9 +21,13 @@ mod step_claims;
 mod tenure;
 
 pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
+pub use claimed::for_request;
+pub(crate) use claimed::{current_claim, for_same_request};
 pub(crate) use clients::{ClientCalls, ClientEars, ClientOutcome, ClientWork, Clients};
 pub(crate) use families::{RunFamilies, RunFamily};
 pub(crate) use isolation::{Presence, Waiting, isolation_span};
+pub use kept_overview::PlanSummary;
+pub(crate) use kept_overview::{KeptOverview, SeenRun};
 pub use limiter::ConcurrencyLimits;
 pub(crate) use limiter::{Demand, Limiter, Permit};
 pub(crate) use observer::Observers;

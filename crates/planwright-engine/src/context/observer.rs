@@ -1,6 +1,6 @@
 //! Watching a run. An observer sees what is already durable and can change nothing.
 
-use crate::port::{Progress, ProgressSink, TextSink};
+use crate::port::{LoggedLine, Progress, ProgressSink, TextSink};
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::id::{RunId, StepId};
 use planwright_core::journal::Entry;
@@ -38,6 +38,15 @@ pub trait Observer: Send + Sync {
     /// The same, for those who watch more than one run.
     fn progress_of(&self, _run: &RunId, step: &StepId, progress: &Progress) {
         self.progress(step, progress);
+    }
+
+    /// A line that the server of a step's call logs: untrusted, not journaled, and kept by nothing
+    /// here.
+    fn log(&self, _step: &StepId, _line: &LoggedLine) {}
+
+    /// The same, for those who watch more than one run.
+    fn log_of(&self, _run: &RunId, step: &StepId, line: &LoggedLine) {
+        self.log(step, line);
     }
 
     /// A piece of what the model of a step says, as it comes: untrusted, not journaled, and whole
@@ -101,18 +110,20 @@ impl fmt::Debug for Observers {
 }
 
 impl Observers {
-    /// Takes the progress of one step's call to all observers.
+    /// Takes the progress and the log of one step's call to all observers.
     pub(crate) fn sink(&self, run: &RunId, step: &StepId) -> ProgressSink {
         if self.0.is_empty() {
             return ProgressSink::default();
         }
-        let observers = self.clone();
-        let run = run.clone();
-        let step = step.clone();
+        let told = Arc::new((self.clone(), run.clone(), step.clone()));
+        let logged = Arc::clone(&told);
         ProgressSink::new(move |progress| {
-            observers.each(&run, |observer| {
-                observer.progress_of(&run, &step, &progress);
-            });
+            let (observers, run, step) = &*told;
+            observers.each(run, |observer| observer.progress_of(run, step, &progress));
+        })
+        .with_log(move |line| {
+            let (observers, run, step) = &*logged;
+            observers.each(run, |observer| observer.log_of(run, step, &line));
         })
     }
 

@@ -6,11 +6,14 @@ use planwright_core::review::Review;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of the documents that are kept, as they are written.
+/// Bytes that the plans may take, about.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a plan without a document would take.
+/// What a version takes without its document.
 const LEAST_BYTES: usize = 4 << 10;
+
+/// A document that was read takes about so many times the bytes of its text.
+const TIMES_ITS_TEXT: usize = 8;
 
 /// Folded plans, those that were asked for lately.
 #[derive(Debug, Default)]
@@ -46,7 +49,7 @@ impl RecentReviews {
     pub(crate) fn keep(&self, review: &Review, head: Head) {
         let document = &review.current().document;
         let length = serde_json::to_vec(&**document).map_or(MAX_BYTES, |text| text.len());
-        let bytes = length + LEAST_BYTES * review.versions().len();
+        let bytes = length.saturating_mul(TIMES_ITS_TEXT) + LEAST_BYTES * review.versions().len();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.remove(review.id());
         if bytes > MAX_BYTES {

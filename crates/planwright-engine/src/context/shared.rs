@@ -1,6 +1,8 @@
 //! The one value that every facade points to.
 
-use super::{ActiveRuns, Clients, Limiter, Ports, RecentReviews, RunFamilies, Settings};
+use super::{
+    ActiveRuns, Clients, KeptOverview, Limiter, Ports, RecentReviews, RunFamilies, Settings,
+};
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::tool::Catalog;
 use std::sync::Arc;
@@ -21,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) families: RunFamilies,
     /// Plans that were folded lately.
     pub(crate) reviews: RecentReviews,
+    /// All plans at a glance.
+    pub(crate) overview: tokio::sync::Mutex<KeptOverview>,
 }
 
 impl Context {

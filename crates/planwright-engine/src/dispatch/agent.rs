@@ -2,10 +2,10 @@
 
 use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
-use super::schedule::call_digest;
 use super::subplan::{Child, check_expectation};
 use crate::agent::{AgentOrder, Assignment, ToolCalls, Worker, delegate, serve_client};
 use crate::context::crash;
+use crate::journal::call_digest::call_digest;
 use crate::run::child::ChildCommand;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::Cause;
@@ -145,6 +145,7 @@ impl RunLoop {
             goal: document.goal_for_executors().map(str::to_owned),
             instruction: plan.resolve_prompt(own, &values).map_err(unresolved)?,
             target: plan.resolve_target(own, &values).map_err(unresolved)?,
+            context: document.context_for_executors().cloned(),
             results: self.results_before(own),
         };
         let model = agent

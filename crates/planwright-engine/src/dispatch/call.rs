@@ -192,5 +192,6 @@ async fn answer(keeping: &Keeping, outcome: Outcome) -> (CallReport, Option<Arc<
         Err(CallError::Cancelled) => (CallReport::NotMade, None),
         Err(CallError::Lost(reason)) => (CallReport::Lost { reason }, None),
         Err(CallError::InputRequired(asked)) => (CallReport::Asked(asked), None),
+        Err(CallError::AskedMidway(asked)) => (CallReport::AskedMidway(asked), None),
     }
 }

@@ -1,7 +1,7 @@
 //! What decides about steps without calling anything: conditions, loops, and questions to people.
 
 use super::run_loop::{RunError, RunLoop};
-use super::values::{RunValues, load_stored};
+use crate::journal::run_values::{RunValues, load_stored};
 use crate::journal::stored_value::store_value;
 use planwright_core::journal::Cause;
 use planwright_core::plan::{ResolveError, StepIx};

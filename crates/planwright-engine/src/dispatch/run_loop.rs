@@ -7,18 +7,19 @@
 
 use super::agent::PreparedAgent;
 use super::call::{self, Finished};
+use super::held::HeldQuestions;
 use super::inline_budget::InlineBudget;
 use super::isolation::Isolation;
 use super::run_time::RunTime;
 use super::schedule::Prepared;
 use super::subplan::{Child, PreparedChild};
 use super::think::PreparedThought;
-use super::values::LargeValues;
-use crate::claimed::current_claim;
 use crate::context::Context;
 use crate::context::Pauses;
 use crate::context::crash;
+use crate::context::current_claim;
 use crate::context::{Decided, Observers, Reply, Request, RunFamily, StepClaims, Tenure, Verdict};
+use crate::journal::run_values::LargeValues;
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{
     Append, AppendError, BoxFuture, LeaseRule, RequestClaim, StillRunning, StoreError,
@@ -164,6 +165,9 @@ pub(crate) struct RunLoop {
     pub(super) children: BTreeMap<StepIx, Child>,
     finished: Vec<Finished>,
     in_flight: BTreeMap<StepIx, Flight>,
+    /// A person may be there who answers while a call waits.
+    pub(super) holds_questions: bool,
+    pub(super) questions: HeldQuestions,
     /// The time of the latest decision about timers: those after it are waited for.
     decided_at: Timestamp,
     /// The order to go on with which this process took the run over.
@@ -202,6 +206,7 @@ pub(crate) struct Setup {
     pub(crate) observers: Observers,
     pub(crate) inbox: mpsc::Receiver<Request>,
     pub(crate) original: Option<OriginalJournal>,
+    pub(crate) holds_questions: bool,
 }
 
 impl RunLoop {
@@ -216,6 +221,7 @@ impl RunLoop {
             observers,
             inbox,
             original,
+            holds_questions,
         } = setup;
         let context = Arc::clone(&runs.context);
         let stream = StreamName::Run(run.id().clone());
@@ -252,6 +258,8 @@ impl RunLoop {
             children: BTreeMap::new(),
             finished: Vec::new(),
             in_flight: BTreeMap::new(),
+            holds_questions,
+            questions: HeldQuestions::default(),
         }
     }
 
@@ -289,6 +297,9 @@ impl RunLoop {
         loop {
             self.keep_lease().await?;
             let draining = *self.draining.borrow();
+            if draining {
+                self.questions.let_go();
+            }
             self.tend_isolation(draining)?;
             self.decided_at = self.now();
             self.execute(&Command::Tick, Cause::Timer)?;
@@ -492,6 +503,7 @@ impl RunLoop {
             drop(reply.send(decided));
         }
         self.stop_calls(&entries);
+        self.answer_calls(&entries);
         self.end_isolation(&entries);
         self.tell_children(&entries);
         if starts_something {
@@ -678,6 +690,7 @@ impl RunLoop {
                 reason = failed_for_good(&mut self.store_failure) => return Err(AppendError::from(StoreError::Lost(reason)).into()),
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
                 Some(request) = self.inbox.recv() => self.accept(request)?,
+                held = self.questions.next() => self.hold(held)?,
                 looked = Looking::answer(&mut self.looking) => self.record_look(looked)?,
                 () = async { clock.sleep(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
@@ -723,6 +736,7 @@ impl RunLoop {
             .is_some_and(|flight| flight.attempt == attempt)
         {
             self.in_flight.remove(&step);
+            self.questions.forget(step);
         }
         // The values of a loop's elements are read again when they are gathered: there may be many.
         if let (Some(value), CallReport::Succeeded(StoredValue::Artifact(artifact))) =

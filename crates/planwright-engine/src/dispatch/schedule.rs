@@ -1,16 +1,17 @@
 //! Which ready steps start now, and with exactly which arguments.
 
 use super::run_loop::{RunError, RunLoop};
-use super::sealed::SecretValues;
 use crate::context::{ClientEars, Demand, Permit};
-use crate::port::Call;
-use planwright_core::digest::{Digest, canonical_json};
+use crate::journal::call_digest::call_digest;
+use crate::journal::secret_values::SecretValues;
+use crate::port::{ArtifactFile, Call};
+use planwright_core::digest::Digest;
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::run::{
     CallFacts, Command, RunEvent, StepError, StepErrorCode, idempotency_key,
 };
-use planwright_core::tool::{EffectClass, KnownTool, ResolveToolError, ToolName};
+use planwright_core::tool::{EffectClass, KnownTool, ResolveToolError};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,8 @@ struct Considered {
     facts: CallFacts,
     /// The arguments with their secrets, if they have any.
     sealed: Option<Map<String, Value>>,
+    /// The files of artifacts that they name.
+    files: Vec<ArtifactFile>,
     expectation: Option<Expectation>,
 }
 
@@ -189,10 +192,17 @@ impl RunLoop {
             Ok(facts) => facts,
             Err(error) => return self.fail(step, error),
         };
-        let sealed = match self.sealed_arguments(step, &tool).await {
+        let mut sealed = match self.sealed_arguments(step, &tool).await {
             Ok(sealed) => sealed,
             Err(error) => return self.fail(step, error),
         };
+        let mut files = Vec::new();
+        if self.takes_artifacts(step) {
+            match self.with_artifacts(step, &tool, &args, sealed).await {
+                Ok((args, held)) => (sealed, files) = (Some(args), held),
+                Err(error) => return self.fail(step, error),
+            }
+        }
         self.start(
             step,
             &tool,
@@ -200,6 +210,7 @@ impl RunLoop {
                 call,
                 facts,
                 sealed,
+                files,
                 expectation,
             },
             permit,
@@ -230,8 +241,8 @@ impl RunLoop {
         self.load(step).await?;
         let names = self.run.plan().secrets(self.run.plan_step(step));
         let args = self.resolved(step, tool, &SecretValues::placeholders(&names))?;
-        // With secrets in them they are checked as they are sent.
-        if names.is_empty() {
+        // With secrets or artifacts in them they are checked as they are sent.
+        if names.is_empty() && !self.takes_artifacts(step) {
             check_args(tool, args, ErrorDetail::WithValues)
         } else {
             Ok(args)
@@ -253,7 +264,26 @@ impl RunLoop {
         let shown = Value::Object(shown);
         let secrets = context.unseal(&names, &tool.name, &shown).await?;
         let args = self.resolved(step, tool, &secrets)?;
+        if self.takes_artifacts(step) {
+            return Ok(Some(args));
+        }
         check_args(tool, args, ErrorDetail::Redacted).map(Some)
+    }
+
+    /// The arguments with their artifacts, checked as they are sent.
+    async fn with_artifacts(
+        &mut self,
+        step: StepIx,
+        tool: &KnownTool,
+        shown: &Value,
+        sealed: Option<Map<String, Value>>,
+    ) -> Result<(Map<String, Value>, Vec<ArtifactFile>), StepError> {
+        let args = sealed.or_else(|| shown.as_object().cloned());
+        let (args, files) = self
+            .place_artifacts(step, tool, args.unwrap_or_default())
+            .await?;
+        let args = check_args(tool, args, ErrorDetail::Redacted)?;
+        Ok((args, files))
     }
 
     fn resolved(
@@ -299,6 +329,7 @@ impl RunLoop {
             call,
             facts,
             sealed,
+            files,
             expectation,
         } = what;
         let args = Arc::clone(&facts.args);
@@ -338,6 +369,10 @@ impl RunLoop {
             trace: None,
             answer: ears.answer,
             client: ears.client,
+            // What can be called again waits for its answer without holding anything.
+            person: (self.holds_questions && class == EffectClass::Unsafe)
+                .then(|| self.questions.line(step, attempt)),
+            files,
         };
         self.met.remove(&step);
         self.batch.calls.push(Prepared {
@@ -348,11 +383,6 @@ impl RunLoop {
         });
         Ok(())
     }
-}
-
-/// The digest of exactly what is sent, with references in place of secrets.
-pub(crate) fn call_digest(tool: &ToolName, args: &Value) -> Digest {
-    Digest::of_parts(&[tool.to_string().as_bytes(), &canonical_json(args)])
 }
 
 /// Whether a message may repeat the values it is about. Some are secrets.
@@ -366,15 +396,11 @@ fn check_args(
     args: Map<String, Value>,
     detail: ErrorDetail,
 ) -> Result<Map<String, Value>, StepError> {
-    let validator = tool.input_validator().map_err(|error| {
-        StepError::new(
-            StepErrorCode::InvalidSchema,
-            format!(
-                "the input schema of `{}` cannot be used: {error}",
-                tool.name
-            ),
-        )
-    })?;
+    // A schema that cannot be used is no reason not to call: validation has warned, and the server
+    // checks what it is sent.
+    let Ok(validator) = tool.input_validator() else {
+        return Ok(args);
+    };
     let args = Value::Object(args);
     let validator = validator.for_value(&args).map_err(|problem| {
         let message = format!("`{}` does not take these arguments: {problem}", tool.name);

@@ -2,8 +2,8 @@
 
 use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
-use super::schedule::call_digest;
 use crate::context::crash;
+use crate::journal::call_digest::call_digest;
 use crate::review::pins::child_tool;
 use crate::run::child::{ChildAnswer, ChildCommand, ChildOrder};
 use planwright_core::digest::Digest;
@@ -246,6 +246,8 @@ pub(super) fn check_expectation(
         CallReport::Succeeded(StoredValue::Artifact(_)) => large.as_ref(),
         CallReport::Failed(_)
         | CallReport::Asked(_)
+        | CallReport::Holds(_)
+        | CallReport::AskedMidway(_)
         | CallReport::NotMade
         | CallReport::Parked { .. }
         | CallReport::Lost { .. } => None,

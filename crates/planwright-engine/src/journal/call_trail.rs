@@ -5,16 +5,17 @@
 //! Secrets stand there by name, as they do in the digest.
 
 use crate::context::Context;
-use crate::dispatch::call_digest;
-use crate::dispatch::{LargeValues, RunValues, SecretValues};
+use crate::journal::call_digest::call_digest;
 use crate::journal::journals::Journals;
 use crate::journal::load::{LoadError, RunFolder, load_run_document};
+use crate::journal::run_values::{LargeValues, RunValues};
+use crate::journal::secret_values::SecretValues;
 use crate::port::is_last_page;
 use planwright_core::id::{RunId, StepId};
 use planwright_core::journal::{Record, StreamName, decode};
 use planwright_core::plan::StepIx;
 use planwright_core::review::Review;
-use planwright_core::run::{Run, RunEvent, idempotency_key};
+use planwright_core::run::{Run, RunEvent, StepHistories, idempotency_key};
 use planwright_core::tool::ToolName;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -29,6 +30,17 @@ pub struct CallTrail {
     large: LargeValues,
     /// A journal that cannot be folded is read on without it.
     is_broken: bool,
+    /// What happened to each step so far.
+    histories: StepHistories,
+}
+
+/// The calls of a run.
+#[derive(Debug, Default)]
+pub struct SentCalls {
+    /// What the latest call of each step was sent, as far as that can be proved.
+    pub arguments: BTreeMap<StepId, Value>,
+    /// What happened to each step, and when.
+    pub histories: StepHistories,
 }
 
 impl Journals {
@@ -41,17 +53,18 @@ impl Journals {
             folder: RunFolder::new(run.clone(), bounds),
             large: LargeValues::default(),
             is_broken: false,
+            histories: StepHistories::default(),
         }
     }
 
-    /// Reads what the latest call of each step was sent, as far as that can be proved. Arguments of more
-    /// than `max_bytes` are left out.
-    pub async fn sent_arguments(
+    /// Reads what the latest call of each step was sent, as far as that can be proved, and what
+    /// happened to the steps. Arguments of more than `max_bytes` are left out.
+    pub async fn sent_calls(
         &self,
         run: &RunId,
         review: Review,
         max_bytes: usize,
-    ) -> Result<BTreeMap<StepId, Value>, LoadError> {
+    ) -> Result<SentCalls, LoadError> {
         const PAGE: usize = 1000;
         let stream = StreamName::Run(run.clone());
         let mut trail = self.follow_calls(run, review);
@@ -70,9 +83,24 @@ impl Journals {
                 }
             }
             if is_last_page(&page, PAGE) {
-                return Ok(sent);
+                return Ok(SentCalls {
+                    arguments: sent,
+                    histories: trail.histories,
+                });
             }
         }
+    }
+
+    /// Reads what happened to the steps of a run, and when.
+    pub async fn step_histories(&self, run: &RunId) -> Result<StepHistories, LoadError> {
+        let stream = StreamName::Run(run.clone());
+        let mut histories = StepHistories::default();
+        self.read_entries::<RunEvent>(&stream, |_, entry| {
+            histories.record(&entry);
+            Ok(())
+        })
+        .await?;
+        Ok(histories)
     }
 
     /// Reads what the latest call of one step was sent, as far as that can be proved.
@@ -149,6 +177,7 @@ impl CallTrail {
             },
             _ => None,
         };
+        self.histories.record(&entry);
         self.folder.apply(&entry)?;
         Ok(sent)
     }

@@ -12,7 +12,6 @@ use planwright_core::run::RunEvent;
 use planwright_core::stats::{ReviewTally, RunTally, Statistics};
 use planwright_core::status::PlanStatus;
 use planwright_core::time::Timestamp;
-use planwright_core::tool::ResolveToolError;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -134,8 +133,7 @@ impl Journals {
             .iter()
             .filter_map(|step| step.tool.as_deref());
         let all = named.chain(document.tools_required.iter().map(String::as_str));
-        let missing = all
-            .filter(|name| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. })));
+        let missing = all.filter(|name| catalog.lacks(name));
         missing.map(str::to_owned).collect()
     }
 }

@@ -6,7 +6,7 @@
 //! the store. Secrets it should look for have to be known before: see
 //! [`learn_secrets`](crate::redaction::learning::learn_secrets).
 
-use crate::claimed::current_claim;
+use crate::context::current_claim;
 use crate::port::{Append, LeaseRule, MessageId, RequestClaim, StreamStatus};
 use crate::redaction::entry_text::EntryText;
 use crate::redaction::known_secrets::Redaction;

@@ -29,6 +29,21 @@ impl MemoryArtifacts {
 }
 
 impl Artifacts for MemoryArtifacts {
+    fn get_named(
+        &self,
+        digest: Digest,
+        max_bytes: u64,
+    ) -> BoxFuture<'_, Result<Vec<u8>, ArtifactError>> {
+        let found = self.map().get(&digest).cloned();
+        Box::pin(async move {
+            let bytes = found.ok_or(ArtifactError::Missing(digest))?;
+            if bytes.len() as u64 > max_bytes {
+                return Err(ArtifactError::too_large(&digest, max_bytes));
+            }
+            Ok(bytes)
+        })
+    }
+
     fn put(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<ArtifactRef, ArtifactError>> {
         let digest = Digest::of_bytes(&bytes);
         let artifact = ArtifactRef {

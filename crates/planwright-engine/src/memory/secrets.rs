@@ -25,4 +25,8 @@ impl Secrets for MemorySecrets {
             self.0.get(name).cloned().ok_or_else(missing),
         ))
     }
+
+    fn names(&self) -> Vec<SecretName> {
+        self.0.keys().cloned().collect()
+    }
 }

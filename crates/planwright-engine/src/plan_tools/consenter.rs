@@ -10,12 +10,21 @@ use planwright_core::trace::TraceId;
 use std::fmt;
 use tokio_util::sync::CancellationToken;
 
+/// The plan that a model wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanWish {
+    /// What is to be achieved.
+    pub goal: String,
+    /// What its conversation has found out, in its words: data, like everything a model writes.
+    pub context: Option<String>,
+}
+
 /// Makes a proposed plan of a goal, with all that its face knows of the workspace.
 pub trait PlanMaker: Send + Sync + fmt::Debug {
     /// The plan, stored as proposed by `by`; or why there is none, in words for the model.
     fn make(
         &self,
-        goal: String,
+        wish: PlanWish,
         by: Principal,
         trace: TraceId,
         cancelled: CancellationToken,
@@ -50,9 +59,9 @@ pub enum Consented {
 
 /// No person is there: what needs a person waits for one.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NobodyToAsk;
+pub struct NoPersonToAsk;
 
-impl Consenter for NobodyToAsk {
+impl Consenter for NoPersonToAsk {
     fn agree<'a>(&'a self, _: &'a Review, _: &'a Candidate) -> BoxFuture<'a, Consented> {
         Box::pin(std::future::ready(Consented::NotAsked))
     }

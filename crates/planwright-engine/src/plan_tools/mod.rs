@@ -5,13 +5,12 @@
 //! comes back as pending. A result is always a JSON object; every error is in it.
 
 mod consenter;
-mod definition;
 mod execute;
 mod found;
 mod outcome;
 
-pub use consenter::{Consented, Consenter, NobodyToAsk, PlanMaker};
-pub use definition::{PLAN_TOOLS_SERVER, PlanTool};
+pub use crate::agent::plan_tool::{PLAN_TOOLS_SERVER, PlanTool};
+pub use consenter::{Consented, Consenter, NoPersonToAsk, PlanMaker, PlanWish};
 pub(crate) use found::{plans_by_trace, trace_of_call, trace_of_run};
 
 use crate::context::{Observer, Observers};
@@ -27,6 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The most bytes of a goal.
 const MAX_GOAL: usize = 16 << 10;
+/// The most bytes of what a model passes on of its conversation.
+const MAX_CONTEXT: usize = 64 << 10;
 
 /// One call of a plan tool.
 #[derive(Debug, Clone)]
@@ -80,7 +81,7 @@ impl PlanTools {
         Self {
             engine,
             maker,
-            consenter: Arc::new(NobodyToAsk),
+            consenter: Arc::new(NoPersonToAsk),
             by,
             observers: Observers::default(),
         }
@@ -131,12 +132,13 @@ impl PlanTools {
         {
             return Ok(review);
         }
-        let making = self.maker.make(
-            goal.to_owned(),
-            self.by.clone(),
-            call.trace(),
-            call.cancelled.clone(),
-        );
+        let wish = PlanWish {
+            goal: goal.to_owned(),
+            context: context(call)?,
+        };
+        let making = self
+            .maker
+            .make(wish, self.by.clone(), call.trace(), call.cancelled.clone());
         tokio::select! {
             made = making => made.map_err(Problem::new),
             () = call.cancelled.cancelled() => Err(Problem::new("cancelled")),
@@ -169,6 +171,18 @@ impl PlanTools {
     async fn create_and_execute(&self, call: &PlanToolCall) -> Result<Value, Problem> {
         let review = self.create(call).await?;
         Box::pin(self.execute(call, review, Map::new())).await
+    }
+}
+
+/// What the model passes on of its conversation.
+fn context(call: &PlanToolCall) -> Result<Option<String>, Problem> {
+    match call.args.get("context") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.len() > MAX_CONTEXT => Err(Problem::new(format!(
+            "`context` has more than {MAX_CONTEXT} bytes"
+        ))),
+        Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.trim().is_empty())),
+        Some(_) => Err(Problem::new("`context` must be text")),
     }
 }
 

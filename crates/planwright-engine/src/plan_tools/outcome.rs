@@ -3,6 +3,7 @@
 use super::Problem;
 use crate::context::Context;
 use crate::journal::stored_value::read_value;
+use crate::run::read_outputs;
 use planwright_core::digest::Digest;
 use planwright_core::review::Review;
 use planwright_core::run::{Run, RunReport, StoredValue};
@@ -78,6 +79,13 @@ pub(super) async fn executed_value(context: &Context, run: &Run) -> Value {
         "stepsTotal": report.steps.len(),
         "results": results(context, run).await,
     });
+    if let Ok(Some(outputs)) = read_outputs(run, &*context.ports.artifacts, MAX_VALUES).await {
+        let problems: Vec<String> = outputs.problems.iter().map(ToString::to_string).collect();
+        result["outputs"] = Value::Object(outputs.values);
+        if !problems.is_empty() {
+            result["outputProblems"] = json!(problems);
+        }
+    }
     if let Some(error) = why(&report) {
         result["error"] = json!(error);
     }

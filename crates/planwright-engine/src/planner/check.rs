@@ -6,12 +6,15 @@ use crate::planner::error::CreateError;
 use crate::review::plans::ReviewError;
 use planwright_core::model::ModelRole;
 use planwright_core::plan::{Code, Document, Finding, Step, validate_with};
-use planwright_core::planning::{AnswerFault, PromptBudget};
+use planwright_core::planning::{AnswerFault, PlannerFacts, PromptBudget};
 use planwright_core::policy::{Subject, Verdict};
 use planwright_core::tool::KnownTool;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// The server whose tools only show how plans run.
+const DEMO_SERVER: &str = "demo";
 
 impl Planner {
     /// Checks the plan that a model wrote: every error is a fault, also those that more knowledge
@@ -65,8 +68,11 @@ impl Planner {
     /// and none that the policy denies regardless of its arguments.
     pub(crate) fn offered_tools(&self, servers: &[String]) -> Vec<Arc<KnownTool>> {
         let catalog = self.context.catalog();
-        let named =
-            |tool: &&Arc<KnownTool>| servers.is_empty() || servers.contains(&tool.name.server);
+        // The tools for trying things out are no tools for work.
+        let named = |tool: &&Arc<KnownTool>| {
+            let server = &tool.name.server;
+            servers.contains(server) || servers.is_empty() && server != DEMO_SERVER
+        };
         catalog
             .iter()
             .filter(named)
@@ -88,7 +94,7 @@ impl Planner {
         let resolved = document
             .tools_required
             .iter()
-            .filter_map(|name| catalog.resolve(name).ok());
+            .flat_map(|entry| catalog.scoped_tools(entry));
         let resolved: BTreeSet<String> = resolved.map(|tool| tool.name.to_string()).collect();
         let mut offered = self.offered_tools(servers);
         offered.retain(|tool| {
@@ -98,7 +104,28 @@ impl Planner {
         offered
     }
 
+    /// What a planner is told beside the tools and the workspace.
+    pub(super) fn facts(&self) -> PlannerFacts {
+        let now = self.context.ports.clock.now().to_string();
+        let catalog = self.context.catalog();
+        let asks = catalog
+            .iter()
+            .filter(|tool| self.judge_unknown(tool, false) == Verdict::Ask);
+        let secrets = self.context.ports.secrets.names();
+        PlannerFacts {
+            today: Some(now.chars().take(10).collect()),
+            asks: asks.map(|tool| tool.name.to_string()).collect(),
+            secrets: secrets.iter().map(ToString::to_string).collect(),
+            templates: Vec::new(),
+        }
+    }
+
     fn is_denied(&self, tool: &KnownTool) -> bool {
+        self.judge_unknown(tool, false) == Verdict::Deny
+    }
+
+    /// Judges a call of the tool whose arguments are not known.
+    pub(super) fn judge_unknown(&self, tool: &KnownTool, chosen_by_model: bool) -> Verdict {
         let properties = tool
             .definition
             .input_schema
@@ -120,9 +147,9 @@ impl Planner {
             step: &step,
             step_id: "",
             plan: "",
-            chosen_by_model: false,
+            chosen_by_model,
         };
-        self.context.settings.policy.judge_call(&subject).verdict == Verdict::Deny
+        self.context.settings.policy.judge_call(&subject).verdict
     }
 
     /// Returns how much the planner that would be asked can be told.

@@ -4,19 +4,23 @@ use super::error::CreateError;
 use super::options::PlannerOptions;
 use super::rounds::Request;
 use crate::context::Context;
-use crate::journal::load::LoadError;
+use crate::overview::{Overview, PlanQuery};
 use crate::review::plans::{Plans, StoreOptions};
 use planwright_core::id::PlanId;
 use planwright_core::plan::Finding;
 use planwright_core::planning::{
-    PlannerTask, Prompt, PromptRequest, SavedTemplate, WorkspaceSnapshot, build_prompt,
-    fallback_draft,
+    PlannerFacts, PlannerTask, Prompt, PromptRequest, SavedTemplate, WorkspaceSnapshot,
+    build_prompt, fallback_draft, rank_templates,
 };
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{PlanningRecord, Review, ReviewState};
+use planwright_core::tool::Keywords;
 use planwright_core::trace::TraceId;
 use std::sync::Arc;
+
+/// Templates that are looked at, the latest first.
+const MAX_TEMPLATES: usize = 1_000;
 
 /// A goal that the principal `by` wants a plan for.
 #[derive(Debug, Clone)]
@@ -123,7 +127,8 @@ impl Planner {
     pub async fn planner_prompt(&self, order: &CreateOrder) -> Result<Prompt, CreateError> {
         order.check()?;
         let snapshot = self.surroundings(&order.options).await;
-        self.create_prompt(order, &snapshot)
+        let templates = self.fitting_templates(&order.goal).await?;
+        self.create_prompt(order, &snapshot, templates)
     }
 
     /// Has a plan written, and stores it as proposed or as a draft.
@@ -131,7 +136,8 @@ impl Planner {
         order.check()?;
         self.plans().permit(&order.by, Permission::Propose)?;
         let snapshot = self.surroundings(&order.options).await;
-        let prompt = self.create_prompt(&order, &snapshot)?;
+        let templates = self.fitting_templates(&order.goal).await?;
+        let prompt = self.create_prompt(&order, &snapshot, templates)?;
         let budget = self.prompt_budget(order.options.model.as_deref());
         let request = Request {
             goal: &order.goal,
@@ -144,7 +150,8 @@ impl Planner {
             options: &order.options,
             complete: &Ok,
         };
-        let (mut document, planning) = self.write_plan(request).await?;
+        let exploration = self.exploration(&order.goal, &order.by, &order.options);
+        let (mut document, planning) = Box::pin(self.write_plan(request, exploration)).await?;
         // The same goal twice is two plans.
         document.id = Some(PlanId::mint(self.context.ports.ids.entropy()));
         let options = StoreOptions {
@@ -169,7 +176,11 @@ impl Planner {
         order.check()?;
         self.plans().permit(&order.by, Permission::Propose)?;
         let tools = self.offered_tools(&order.options.servers);
-        let mut document = fallback_draft(&order.goal, &self.saved_templates().await?, &tools);
+        let mut document = fallback_draft(
+            &order.goal,
+            &self.saved_templates(&order.goal).await?,
+            &tools,
+        );
         document.id = Some(PlanId::mint(self.context.ports.ids.entropy()));
         let planning = PlanningRecord::fallback();
         let options = StoreOptions {
@@ -192,13 +203,19 @@ impl Planner {
         &self,
         order: &CreateOrder,
         snapshot: &WorkspaceSnapshot,
+        templates: Vec<SavedTemplate>,
     ) -> Result<Prompt, CreateError> {
+        let facts = PlannerFacts {
+            templates,
+            ..self.facts()
+        };
         let options = &order.options;
         let budget = self.prompt_budget(options.model.as_deref());
         let request = PromptRequest {
             goal: &order.goal,
             tools: &self.offered_tools(&options.servers),
             snapshot: Some(snapshot),
+            facts: &facts,
             context: &options.context,
             task: PlannerTask::Create,
             max_steps: options.max_steps.unwrap_or_else(|| budget.default_steps()),
@@ -209,25 +226,38 @@ impl Planner {
 
     /// What is told about the workspace.
     pub(super) async fn surroundings(&self, options: &PlannerOptions) -> WorkspaceSnapshot {
-        if options.snapshot {
+        let mut snapshot = if options.snapshot {
             self.context.ports.surroundings.look().await
         } else {
             WorkspaceSnapshot::default()
-        }
+        };
+        snapshot.servers = self.context.ports.tools.instructions();
+        snapshot
     }
 
-    async fn saved_templates(&self) -> Result<Vec<SavedTemplate>, CreateError> {
+    /// The templates that a planner is told of: a plan that was agreed to before is better than a
+    /// new one.
+    async fn fitting_templates(&self, goal: &str) -> Result<Vec<SavedTemplate>, CreateError> {
+        Ok(rank_templates(goal, self.saved_templates(goal).await?))
+    }
+
+    /// The templates that have words in common with a goal, as far as their lists show it.
+    async fn saved_templates(&self, goal: &str) -> Result<Vec<SavedTemplate>, CreateError> {
+        let query = PlanQuery {
+            templates: true,
+            archived: Some(false),
+            limit: MAX_TEMPLATES,
+            ..PlanQuery::default()
+        };
+        let found = Overview::new(&self.context).find_plans(&query).await?;
+        let words = Keywords::of(goal);
         let mut templates = Vec::new();
-        for info in self
-            .context
-            .ports
-            .store
-            .plans()
-            .await
-            .map_err(LoadError::from)?
-        {
+        for summary in found.plans {
+            if words.common(&Keywords::of(&summary.text)) == 0 {
+                continue;
+            }
             // One damaged plan does not stand in the way of the others.
-            let Ok((review, _)) = self.plans().load_review(&info.status.plan).await else {
+            let Ok((review, _)) = self.plans().load_review(&summary.id).await else {
                 continue;
             };
             let document = &review.current().document;

@@ -7,6 +7,7 @@
 mod check;
 mod create;
 mod error;
+mod explore;
 mod options;
 mod regenerate;
 mod replan;

@@ -2,6 +2,7 @@
 
 use planwright_core::model::ModelUse;
 use planwright_core::planning::ContextText;
+use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,8 @@ pub struct PlannerOptions {
     pub context: Vec<ContextText>,
     /// Whether the planner is told about the workspace.
     pub snapshot: bool,
+    /// Whether the planner may look around before it answers, with tools that only read.
+    pub explore: bool,
     /// Told how it goes.
     pub told: PlannerSink,
     /// Cancelled when the caller no longer wants the plan. Dropping the future does the same.
@@ -43,6 +46,7 @@ impl Default for PlannerOptions {
             servers: Vec::new(),
             context: Vec::new(),
             snapshot: true,
+            explore: true,
             told: PlannerSink::default(),
             cancelled: CancellationToken::new(),
         }
@@ -65,6 +69,13 @@ pub enum PlannerEvent {
     Heard {
         /// Bytes since the last event.
         bytes: usize,
+    },
+    /// It looked around with a call.
+    Looked {
+        /// Full name of the tool.
+        tool: String,
+        /// Its arguments.
+        args: Value,
     },
     /// It answered.
     Answered {

@@ -93,6 +93,7 @@ impl Planner {
                 goal: &goal,
                 tools: &tools,
                 snapshot: Some(&snapshot),
+                facts: &self.facts(),
                 context: &options.context,
                 task: PlannerTask::Regenerate {
                     review: &review,
@@ -124,7 +125,7 @@ impl Planner {
             options,
             complete: &complete,
         };
-        let (document, planning) = self.write_plan(request).await?;
+        let (document, planning) = Box::pin(self.write_plan(request, None)).await?;
         let diff = PlanDiff::between(&old, &document);
         let based_on = review.current().number;
         let editing = Editing {

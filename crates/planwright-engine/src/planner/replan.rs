@@ -45,6 +45,7 @@ impl Planner {
                 goal: &goal,
                 tools: &self.tools_in_scope(&options.servers, old),
                 snapshot: Some(&snapshot),
+                facts: &self.facts(),
                 context: &options.context,
                 task: PlannerTask::Replan {
                     document: old,
@@ -65,7 +66,7 @@ impl Planner {
             options,
             complete: &complete,
         };
-        let (document, planning) = self.write_plan(request).await?;
+        let (document, planning) = Box::pin(self.write_plan(request, None)).await?;
         Ok(Replanned { document, planning })
     }
 

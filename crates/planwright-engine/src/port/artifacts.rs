@@ -2,7 +2,10 @@
 
 use super::BoxFuture;
 use planwright_core::digest::Digest;
+use std::any::Any;
 use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 pub use planwright_core::artifact::ArtifactRef;
 
@@ -33,4 +36,55 @@ pub trait Artifacts: Send + Sync + fmt::Debug {
         &'a self,
         artifact: &'a ArtifactRef,
     ) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>>;
+
+    /// Reads bytes of which only the digest is known, up to this many.
+    fn get_named(
+        &self,
+        digest: Digest,
+        _max_bytes: u64,
+    ) -> BoxFuture<'_, Result<Vec<u8>, ArtifactError>> {
+        Box::pin(async move { Err(ArtifactError::Missing(digest)) })
+    }
+
+    /// Writes bytes to a file of their own that other programs can read. It is there for as long as
+    /// it is held.
+    fn as_file(
+        &self,
+        _bytes: Vec<u8>,
+        _name: String,
+    ) -> BoxFuture<'_, Result<ArtifactFile, ArtifactError>> {
+        let error = ArtifactError::Io("there are no files here".into());
+        Box::pin(async { Err(error) })
+    }
+}
+
+/// A file with the bytes of an artifact. Dropping the last copy of it removes it.
+#[derive(Clone)]
+pub struct ArtifactFile {
+    /// Where it is.
+    pub path: PathBuf,
+    _keep: Arc<dyn Any + Send + Sync>,
+}
+
+impl ArtifactFile {
+    /// A file that is there until `keep` is dropped.
+    pub fn new(path: PathBuf, keep: impl Any + Send + Sync) -> Self {
+        Self {
+            path,
+            _keep: Arc::new(keep),
+        }
+    }
+}
+
+impl ArtifactError {
+    /// The value has more bytes than are wanted.
+    pub fn too_large(digest: &Digest, max_bytes: u64) -> Self {
+        Self::Io(format!("{digest} has more than {max_bytes} bytes"))
+    }
+}
+
+impl fmt::Debug for ArtifactFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ArtifactFile").field(&self.path).finish()
+    }
 }

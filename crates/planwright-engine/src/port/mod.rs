@@ -5,12 +5,18 @@ mod answers;
 mod artifacts;
 mod call_client;
 mod clock;
+mod error_chain;
 mod error_kind;
 mod executor;
+mod identity_provider;
 mod leftovers;
 mod model;
 mod outbox;
+mod passes;
+mod passkeys;
+mod person_line;
 mod plan_files;
+mod progress;
 mod retention_store;
 mod secrets;
 mod servers;
@@ -22,14 +28,23 @@ mod tools;
 pub use answers::{
     ANSWER_LIFE, Answers, Asking, Claim, MAX_ANSWERS, MAX_DECISIONS, RequestClaim, says_more,
 };
-pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
+pub use artifacts::{ArtifactError, ArtifactFile, ArtifactRef, Artifacts};
 pub use call_client::CallClient;
 pub use clock::{Clock, Ids};
+pub use error_chain::with_causes;
 pub use executor::{DelegateError, Delegated, Delegation, Executors, Gateway, GatewayTool};
+pub use identity_provider::{IdentityError, IdentityProvider, ProviderVisit};
 pub use leftovers::{Leftovers, StillRunning};
 pub use model::{KeyState, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
+pub use passes::{Pass, PassKind, Passes};
+pub use passkeys::{
+    Assertion, Ceremony, MadePasskey, Passkey, PasskeyFault, PasskeyVerifier, Passkeys,
+    Registration,
+};
+pub use person_line::PersonLine;
 pub use plan_files::PlanFiles;
+pub use progress::{LogLevel, LoggedLine, Progress, ProgressSink};
 pub use retention_store::{
     Removed, RetainError, RetentionStore, RetentionTurn, SealCursor, SealedJournal,
 };
@@ -44,7 +59,7 @@ pub use store::{
 };
 pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenId, Tokens};
-pub use tools::{AnswerSink, Call, CallError, Outcome, Progress, ProgressSink, Tools};
+pub use tools::{AnswerSink, Call, CallError, Outcome, Tools};
 
 /// A boxed future, so that ports can be used as `dyn`.
 pub type BoxFuture<'a, T> = futures::future::BoxFuture<'a, T>;

@@ -44,6 +44,11 @@ pub trait Secrets: Send + Sync + fmt::Debug {
         true
     }
 
+    /// Lists the names that are known, for a planner to use.
+    fn names(&self) -> Vec<SecretName> {
+        Vec::new()
+    }
+
     /// Returns the hosts to which the operator lets the secret go; `None` for every host.
     fn hosts(&self, _name: &SecretName) -> Option<Vec<String>> {
         None

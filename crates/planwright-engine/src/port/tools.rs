@@ -1,6 +1,6 @@
 //! Calling tools.
 
-use super::{BoxFuture, CallClient};
+use super::{ArtifactFile, BoxFuture, CallClient, PersonLine, ProgressSink};
 use planwright_core::digest::Digest;
 use planwright_core::id::{AttemptNo, PlanId, RunId, StepId};
 use planwright_core::run::{Answered, Asked, CallEffect, StepErrorCode};
@@ -38,7 +38,7 @@ pub struct Call {
     pub cancelled: CancellationToken,
     /// What a person answered to the questions of earlier attempts, oldest first.
     pub answered: Vec<Answered>,
-    /// Told how far the call is. It never waits.
+    /// Told how far the call is, and what its server logs. It never waits.
     pub progress: ProgressSink,
     /// Its place in a trace, for servers that go on below it.
     pub trace: Option<TraceParent>,
@@ -46,6 +46,10 @@ pub struct Call {
     pub answer: AnswerSink,
     /// The client that made the call through the gateway, if one did.
     pub client: Option<Arc<dyn CallClient>>,
+    /// The person who can be asked while the call waits, if one may be there.
+    pub person: Option<PersonLine>,
+    /// The files of artifacts that its arguments name. They are gone with the call.
+    pub files: Vec<ArtifactFile>,
 }
 
 /// The values of the arguments may be secrets: only their names are shown.
@@ -58,42 +62,6 @@ impl fmt::Debug for Call {
             .field("step", &self.step)
             .field("attempt", &self.attempt)
             .finish_non_exhaustive()
-    }
-}
-
-/// How far a call is, as its tool says.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    /// Work done so far, in the unit of the tool.
-    pub done: f64,
-    /// All of the work in the same unit, if the tool knows it.
-    pub total: Option<f64>,
-    /// The tool's own words.
-    pub message: Option<String>,
-}
-
-/// Takes the progress of one call.
-#[derive(Clone)]
-pub struct ProgressSink(Arc<dyn Fn(Progress) + Send + Sync>);
-
-impl ProgressSink {
-    /// Makes a sink of a function that returns at once.
-    pub fn new(sink: impl Fn(Progress) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(sink))
-    }
-
-    /// A sink that tells both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self::new(move |progress| {
-            self.report(progress.clone());
-            other.report(progress);
-        })
-    }
-
-    /// Passes on the progress.
-    pub fn report(&self, progress: Progress) {
-        (self.0)(progress);
     }
 }
 
@@ -126,18 +94,6 @@ impl fmt::Debug for AnswerSink {
     }
 }
 
-impl Default for ProgressSink {
-    fn default() -> Self {
-        Self::new(|_| {})
-    }
-}
-
-impl fmt::Debug for ProgressSink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ProgressSink")
-    }
-}
-
 /// Why a call gave no value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallError {
@@ -166,6 +122,10 @@ pub enum CallError {
     /// one is made with the answers.
     #[error("the tool asks a person for values")]
     InputRequired(Box<Asked>),
+    /// The tool asked a person in the middle of its work, and got no answer. This attempt is over;
+    /// what it did before it asked is unknown.
+    #[error("the tool asked a person in the middle of its work")]
+    AskedMidway(Box<Asked>),
 }
 
 impl CallError {
@@ -230,6 +190,11 @@ pub trait Tools: Send + Sync + fmt::Debug {
     /// Returns whether calls of this server's tools that are not read-only run one at a time.
     fn serial_writes(&self, _server: &str) -> bool {
         true
+    }
+
+    /// What servers say about their use, by their names. Untrusted text.
+    fn instructions(&self) -> Vec<(String, String)> {
+        Vec::new()
     }
 
     /// Lets go of everything that was kept for the calls of one [`Call::top_run`]: it is not

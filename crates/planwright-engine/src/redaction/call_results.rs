@@ -1,6 +1,6 @@
 //! Masks what calls give back, before it is stored or shown.
 
-use crate::port::{CallError, Outcome, Progress, ProgressSink};
+use crate::port::{CallError, LoggedLine, Outcome, Progress, ProgressSink};
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::run::{Asked, Question};
 use planwright_core::secret::Redactor;
@@ -46,10 +46,13 @@ fn mask_error(redactor: &Redactor, error: CallError) -> CallError {
         CallError::InputRequired(asked) => {
             CallError::InputRequired(Box::new(mask_questions(redactor, *asked)))
         }
+        CallError::AskedMidway(asked) => {
+            CallError::AskedMidway(Box::new(mask_questions(redactor, *asked)))
+        }
     }
 }
 
-pub(super) fn mask_questions(redactor: &Redactor, asked: Asked) -> Asked {
+pub(crate) fn mask_questions(redactor: &Redactor, asked: Asked) -> Asked {
     let text = |text: String| redactor.text(&text).into_owned();
     let question = |Question {
                         key,
@@ -71,9 +74,11 @@ pub(super) fn mask_questions(redactor: &Redactor, asked: Asked) -> Asked {
     }
 }
 
-/// Progress is shown at once, so it is masked on its way.
+/// Progress and lines of logs are shown at once, so they are masked on their way.
 pub(crate) fn mask_progress(redaction: &Redaction, sink: ProgressSink) -> ProgressSink {
     let redaction = redaction.clone();
+    let of_log = redaction.clone();
+    let log = sink.clone();
     ProgressSink::new(move |progress: Progress| {
         let redactor = redaction.redactor();
         let message = progress
@@ -82,6 +87,16 @@ pub(crate) fn mask_progress(redaction: &Redaction, sink: ProgressSink) -> Progre
         sink.report(Progress {
             message,
             ..progress
+        });
+    })
+    .with_log(move |line: LoggedLine| {
+        let redactor = of_log.redactor();
+        log.report_log(LoggedLine {
+            logger: line
+                .logger
+                .map(|logger| redactor.text(&logger).into_owned()),
+            text: redactor.text(&line.text).into_owned(),
+            ..line
         });
     })
 }

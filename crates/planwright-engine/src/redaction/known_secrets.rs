@@ -1,7 +1,8 @@
 //! What this process knows to be secret, shared by everything that keeps or shows what comes from
 //! outside.
 
-use crate::port::{ArtifactError, ArtifactRef, Artifacts, BoxFuture};
+use crate::port::{ArtifactError, ArtifactFile, ArtifactRef, Artifacts, BoxFuture};
+use planwright_core::digest::Digest;
 use planwright_core::secret::{Redactor, SecretName, SecretText};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -107,5 +108,21 @@ impl Artifacts for RedactedArtifacts {
         artifact: &'a ArtifactRef,
     ) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>> {
         self.inner.get(artifact)
+    }
+
+    fn get_named(
+        &self,
+        digest: Digest,
+        max_bytes: u64,
+    ) -> BoxFuture<'_, Result<Vec<u8>, ArtifactError>> {
+        self.inner.get_named(digest, max_bytes)
+    }
+
+    fn as_file(
+        &self,
+        bytes: Vec<u8>,
+        name: String,
+    ) -> BoxFuture<'_, Result<ArtifactFile, ArtifactError>> {
+        self.inner.as_file(bytes, name)
     }
 }

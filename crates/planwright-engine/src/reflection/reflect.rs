@@ -42,6 +42,7 @@ impl Runs {
             instructions,
             earlier: self.earlier_reflections(&run).await,
             remaining: remaining(&run),
+            snapshot: self.context.ports.surroundings.look().await,
             tools,
         };
         let mut messages = reflection_messages(&run, &request);

@@ -33,6 +33,26 @@ impl Plans {
             .await
     }
 
+    /// Says what every step of a plan does to the world, without looking at the files of this
+    /// machine.
+    pub fn brief_effects(&self, review: &Review, candidate: &Candidate) -> Briefing {
+        let facts = BriefingFacts {
+            version: review.current().number,
+            digest: candidate.digest,
+            author: None,
+            files: BTreeMap::new(),
+            default_model: None,
+            default_timeout: Some(self.context.settings.call_timeout),
+        };
+        let catalog = self.context.catalog();
+        brief_plan(
+            &candidate.plan,
+            &catalog,
+            &self.context.settings.policy,
+            &facts,
+        )
+    }
+
     /// Says what a plan that is not stored would do.
     pub async fn brief_candidate(
         &self,

@@ -42,6 +42,7 @@ impl Plans {
             plan,
             digest,
             findings,
+            ..
         } = self.compile(document).await?;
         let creation = Creation {
             document: Arc::clone(plan.document()),

@@ -136,6 +136,7 @@ impl Plans {
             plan,
             digest,
             findings,
+            ..
         } = self.compile(document).await?;
         let document = Arc::clone(plan.document());
         let revision = Revision {

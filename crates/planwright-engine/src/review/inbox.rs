@@ -35,7 +35,7 @@ pub struct AwaitingPeople {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Inbox {
-    context: Arc<Context>,
+    pub(super) context: Arc<Context>,
 }
 
 impl Inbox {

@@ -92,7 +92,7 @@ impl Plans {
     pub fn missing_executor_findings(&self, plan: &Plan) -> Vec<Finding> {
         let missing = |ix: StepIx| {
             let message = self.step_missing_executor(plan, ix)?.to_string();
-            let hint = "configure one before it runs: see docs/agents.md".to_owned();
+            let hint = "configure one before it runs: see planwright explain agents".to_owned();
             let finding = Finding::new(
                 Code::MissingExecutor,
                 format!("/steps/{}", ix.index()),

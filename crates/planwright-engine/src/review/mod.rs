@@ -14,3 +14,5 @@ pub(crate) mod plans;
 pub(crate) mod policy_approval;
 pub(crate) mod revocation;
 pub(crate) mod stored_context;
+pub(crate) mod trial;
+pub(crate) mod waits;

@@ -2,12 +2,14 @@
 
 use crate::port::{ArtifactError, Artifacts};
 use crate::review::plans::Plans;
-use planwright_core::digest::canonical_json;
+use planwright_core::artifact::ArtifactRef;
+use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::id::PlanId;
 use planwright_core::plan::Plan;
 use planwright_core::review::Pin;
 use planwright_core::tool::{Catalog, KnownTool, ToolDefinition, ToolName, describe_change};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// What is kept of a definition. A larger one is pinned by its digest alone, so its change is not
 /// explained.
@@ -17,6 +19,16 @@ impl Plans {
     /// Pins every tool the plan uses and keeps the definitions, so that a change can be shown
     /// later.
     pub(crate) async fn pins(&self, plan: &Plan) -> Result<BTreeMap<String, Pin>, ArtifactError> {
+        let (pins, definitions) = self.build_pins(plan);
+        for bytes in definitions {
+            self.context.ports.artifacts.put(bytes).await?;
+        }
+        Ok(pins)
+    }
+
+    /// Builds the pins of every tool the plan uses, and the definitions that are to be kept.
+    pub(crate) fn build_pins(&self, plan: &Plan) -> (BTreeMap<String, Pin>, Vec<Vec<u8>>) {
+        let mut definitions = Vec::new();
         let catalog = self.context.catalog();
         let mut pins = BTreeMap::new();
         let children = plan.all_subplans();
@@ -34,31 +46,15 @@ impl Plans {
         }
         let below = children.values().flat_map(|child| child.plan.tool_names());
         for name in plan.tool_names().into_iter().chain(below) {
-            // An optional tool may be missing. If it turns up later, no approver agreed to it.
-            let Ok(tool) = catalog.resolve(name) else {
-                continue;
-            };
-            let full_name = tool.name.to_string();
-            if pins.contains_key(&full_name) {
-                continue;
+            // An optional tool may be missing, and a server may get new ones. What turns up later
+            // no approver agreed to.
+            for tool in catalog.scoped_tools(name) {
+                if let Entry::Vacant(place) = pins.entry(tool.name.to_string()) {
+                    place.insert(pin_tool(tool, &mut definitions));
+                }
             }
-            let definition =
-                serde_json::to_value(&tool.definition).expect("definitions have only string keys");
-            let bytes = canonical_json(&definition);
-            let definition = if bytes.len() as u64 <= MAX_DEFINITION {
-                Some(self.context.ports.artifacts.put(bytes).await?)
-            } else {
-                None
-            };
-            pins.insert(
-                full_name,
-                Pin {
-                    digest: tool.digest,
-                    definition,
-                },
-            );
         }
-        Ok(pins)
+        (pins, definitions)
     }
 
     /// Which of the pinned tools are not what they were, in words. Empty when all are.
@@ -78,6 +74,25 @@ impl Plans {
             changes.push(format!("`{name}`: {words}"));
         }
         changes.join("; ")
+    }
+}
+
+/// Pins a tool as it is, and adds its definition to those that are to be kept.
+fn pin_tool(tool: &KnownTool, definitions: &mut Vec<Vec<u8>>) -> Pin {
+    let definition =
+        serde_json::to_value(&tool.definition).expect("definitions have only string keys");
+    let bytes = canonical_json(&definition);
+    let reference = ArtifactRef {
+        digest: Digest::of_bytes(&bytes),
+        bytes: bytes.len() as u64,
+    };
+    let definition = (reference.bytes <= MAX_DEFINITION).then_some(reference);
+    if definition.is_some() {
+        definitions.push(bytes);
+    }
+    Pin {
+        digest: tool.digest,
+        definition,
     }
 }
 

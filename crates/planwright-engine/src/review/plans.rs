@@ -12,10 +12,10 @@ use planwright_core::plan::{
     Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, PlanDiff, Subplans,
     ValidationReport, validate_with,
 };
-use planwright_core::policy::{JudgedPlan, JudgedStep, Permission, PolicyDenial};
+use planwright_core::policy::{JudgedPlan, JudgedStep, LateChoice, Permission, PolicyDenial};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Offer, PlanningRecord, Review, ReviewCommand, ReviewEvent, ReviewRefusal, ReviewStage,
+    Offer, Pin, PlanningRecord, Review, ReviewCommand, ReviewEvent, ReviewRefusal, ReviewStage,
     ReviewState, Version,
 };
 use planwright_core::run::Shown;
@@ -101,6 +101,8 @@ pub struct Candidate {
     pub plan: Arc<Plan>,
     /// The digest that an approval of it is bound to.
     pub digest: Digest,
+    /// The digest without the inputs, where any were given: what the version says by itself.
+    pub without_inputs: Option<Digest>,
     /// Warnings, and errors that the caller has decided to tolerate.
     pub findings: Vec<Finding>,
 }
@@ -181,6 +183,7 @@ impl Plans {
             plan,
             digest,
             findings,
+            ..
         } = self.compile(document).await?;
         let document = Arc::clone(plan.document());
         let by = by.clone();
@@ -219,8 +222,8 @@ impl Plans {
         Ok((review, findings))
     }
 
-    /// Agrees to what was shown. Tools the plan needs must be there: a plan that cannot run cannot
-    /// be approved.
+    /// Agrees to what was shown. Tools the plan needs must be there, and it must have no errors: a
+    /// plan that cannot run cannot be approved.
     pub async fn approve(
         &self,
         id: &PlanId,
@@ -298,10 +301,7 @@ impl Plans {
             judged,
         } = shown_plan;
         let (review, head) = self.without_lost_approvals(review, head).await?;
-        let missing = candidate.plan.missing_tools(&self.context.catalog());
-        if !missing.is_empty() {
-            return Err(ReviewError::MissingTools(missing));
-        }
+        self.check_sound(&candidate)?;
         let command = self
             .build_approval(&candidate, &judged, given, None)
             .await?;
@@ -313,6 +313,21 @@ impl Plans {
     pub(crate) async fn build_approval(
         &self,
         candidate: &Candidate,
+        judged: &JudgedPlan,
+        given: &GivenApproval,
+        agreed: Option<&BTreeSet<String>>,
+    ) -> Result<ReviewCommand, ReviewError> {
+        if let Some(denied) = judged.denial() {
+            return Err(denied.into());
+        }
+        let pins = self.pins(&candidate.plan).await?;
+        self.approval_command((candidate, pins), judged, given, agreed)
+    }
+
+    /// Builds the command that records an approval of a plan with these pins.
+    pub(crate) fn approval_command(
+        &self,
+        (candidate, pins): (&Candidate, BTreeMap<String, Pin>),
         judged: &JudgedPlan,
         given: &GivenApproval,
         agreed: Option<&BTreeSet<String>>,
@@ -332,10 +347,11 @@ impl Plans {
                 .asked_steps()
                 .find(is_new)
                 .map(|step| step.step.to_string()),
-            pins: self.pins(&candidate.plan).await?,
+            pins,
             late: judged.late_choices(&given.late, &policy.late_bound),
             // Policy agrees to the change alone; a run of everything is another matter.
             only_to_go_on: agreed.is_some() && given.by.kind == PrincipalKind::Policy,
+            without_inputs: candidate.without_inputs,
         };
         let GivenApproval {
             shown,
@@ -358,6 +374,14 @@ impl Plans {
             .settings
             .policy
             .judge_plan(plan, &self.context.catalog())
+    }
+
+    /// Returns what holds for late arguments when an approver agrees without a choice of their own:
+    /// what an executor wants and what cannot be repeated is asked about once it is known.
+    pub fn careful_choices(&self, candidate: &Candidate) -> BTreeMap<String, LateChoice> {
+        let judged = self.judge(&candidate.plan);
+        let default = &self.context.settings.policy.late_bound;
+        judged.careful_choices(&candidate.plan, &self.context.catalog(), default)
     }
 
     /// Refuses what the policy does not let this principal do.
@@ -426,8 +450,16 @@ impl Plans {
         review: &Review,
         variables: &Map<String, Value>,
     ) -> Result<Candidate, ReviewError> {
-        self.compile(review.current().document.with_variables(variables))
-            .await
+        let written = &review.current().document;
+        let candidate = self.compile(written.with_variables(variables)).await?;
+        if variables.is_empty() {
+            return Ok(candidate);
+        }
+        let without_inputs = self.compile(Document::clone(written)).await?.digest;
+        Ok(Candidate {
+            without_inputs: Some(without_inputs),
+            ..candidate
+        })
     }
 
     /// Compiles and checks a document against today's tools and the plans it runs as they are
@@ -445,6 +477,7 @@ impl Plans {
                 Ok(Candidate {
                     plan: Arc::new(plan),
                     digest,
+                    without_inputs: None,
                     findings,
                 })
             }

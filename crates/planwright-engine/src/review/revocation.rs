@@ -94,7 +94,7 @@ impl Sweep {
     }
 }
 
-/// The rule that holds what came with a store from elsewhere until a person lets it go on.
+/// The rule that holds what came with a store from elsewhere until a person ends it.
 pub fn adoption_rule() -> Principal {
     rule("adoption")
 }

@@ -5,9 +5,10 @@
 use crate::context::Tenure;
 use crate::dispatch::First;
 use crate::journal::stored_value::{read_value, store_value};
-use crate::port::{AcquireError, BoxFuture};
+use crate::port::{AcquireError, ArtifactError, BoxFuture};
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
+use crate::run::read_outputs;
 use crate::run::remote_command::RunCommand;
 use crate::run::runs::Runs;
 use crate::run::start::StartRunError;
@@ -337,10 +338,48 @@ impl Runs {
         }
     }
 
-    /// The values of a child's steps, by result name, else by step id.
+    /// What the plan of a child comes to: its outputs, or the values of all its steps.
     async fn results(&self, run: &Run) -> Result<ChildAnswer, StepError> {
+        let limit = self.context.settings.bounds.max_resolved_bytes;
+        let outputs = read_outputs(run, &*self.context.ports.artifacts, limit).await;
+        let damaged = |error: ArtifactError| {
+            StepError::new(StepErrorCode::ArtifactDamaged, error.to_string())
+        };
+        let values = match outputs.map_err(damaged)? {
+            Some(outputs) => match outputs.problems.into_iter().next() {
+                None => outputs.values,
+                Some(problem) => {
+                    let message = format!("plan `{}`: {problem}", run.plan().id());
+                    return Err(StepError::new(StepErrorCode::UnresolvedReference, message));
+                }
+            },
+            None => self.step_values(run, limit as u64).await?,
+        };
+        let value = Value::Object(values);
+        if !StoredValue::can_keep(&value) {
+            return Err(StepError::new(
+                StepErrorCode::ValueTooDeep,
+                "the values of the sub-plan nest too deep",
+            ));
+        }
+        // The child has its values safe, so a failure to store them again costs nothing.
+        match store_value(&*self.context.ports.artifacts, value).await {
+            Ok((stored @ StoredValue::Artifact(_), value)) => {
+                Ok((CallReport::Succeeded(stored), Some(value)))
+            }
+            Ok((stored @ StoredValue::Inline(_), _)) => Ok((CallReport::Succeeded(stored), None)),
+            Err(error) => Ok((
+                CallReport::Lost {
+                    reason: format!("the result could not be stored: {error}"),
+                },
+                None,
+            )),
+        }
+    }
+
+    /// The values of a child's steps, by result name, else by step id.
+    async fn step_values(&self, run: &Run, limit: u64) -> Result<Map<String, Value>, StepError> {
         let plan = run.plan();
-        let limit = self.context.settings.bounds.max_resolved_bytes as u64;
         let mut bytes = 0;
         let mut results = Map::new();
         for &ix in plan.graph().order() {
@@ -368,26 +407,7 @@ impl Runs {
                 .unwrap_or_else(|| plan.step_id(ix).to_string());
             results.insert(name, value);
         }
-        let value = Value::Object(results);
-        if !StoredValue::can_keep(&value) {
-            return Err(StepError::new(
-                StepErrorCode::ValueTooDeep,
-                "the values of the sub-plan nest too deep",
-            ));
-        }
-        // The child has its values safe, so a failure to store them again costs nothing.
-        match store_value(&*self.context.ports.artifacts, value).await {
-            Ok((stored @ StoredValue::Artifact(_), value)) => {
-                Ok((CallReport::Succeeded(stored), Some(value)))
-            }
-            Ok((stored @ StoredValue::Inline(_), _)) => Ok((CallReport::Succeeded(stored), None)),
-            Err(error) => Ok((
-                CallReport::Lost {
-                    reason: format!("the result could not be stored: {error}"),
-                },
-                None,
-            )),
-        }
+        Ok(results)
     }
 
     /// Cancels the child runs of a run that ended before them: no process will go on with those.

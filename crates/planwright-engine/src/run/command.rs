@@ -1,9 +1,9 @@
 //! Commands to runs, wherever they are executed: here, in another process, or nowhere at the
 //! moment.
 
-use crate::claimed::current_claim;
 use crate::context::Context;
 use crate::context::Request;
+use crate::context::current_claim;
 use crate::journal::load::{LoadError, load_review, plan_of_run};
 use crate::journal::stored_value::store_value;
 use crate::journal::writer::{JournalWriter, WriteError};

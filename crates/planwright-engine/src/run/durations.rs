@@ -1,16 +1,51 @@
 //! How long tools took before: the estimate behind the order in which ready steps start.
 
 use crate::journal::load::read_entries;
-use crate::port::Journal;
-use planwright_core::id::RunId;
+use crate::port::{Journal, Store};
+use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
 use planwright_core::run::RunEvent;
 use planwright_core::time::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Longer runs are not read again only to guess better.
 const MAX_ENTRIES: u64 = 10_000;
+
+/// How many of the latest plans are asked about tools that a plan's own runs say nothing of.
+const MAX_PLANS: usize = 20;
+
+/// The times of these tools in the latest runs of other plans. An estimate only, as
+/// [`tool_times`] is.
+pub(crate) async fn times_in_other_plans(
+    store: &dyn Store,
+    plan: &PlanId,
+    mut unknown: BTreeSet<String>,
+) -> BTreeMap<String, Duration> {
+    let mut found = BTreeMap::new();
+    if unknown.is_empty() {
+        return found;
+    }
+    let latest = store
+        .plans_by_age(None, MAX_PLANS)
+        .await
+        .unwrap_or_default();
+    for other in latest.iter().filter(|info| info.status.plan != *plan) {
+        if unknown.is_empty() {
+            break;
+        }
+        let runs = store.runs(&other.status.plan).await.unwrap_or_default();
+        let Some(StreamName::Run(run)) = runs.last().map(|info| &info.stream) else {
+            continue;
+        };
+        for (tool, time) in tool_times(store, run).await {
+            if unknown.remove(&tool) {
+                found.insert(tool, time);
+            }
+        }
+    }
+    found
+}
 
 /// The mean time of each tool's calls in an earlier run. An estimate only: after any error,
 /// nothing is known.

@@ -34,7 +34,8 @@ pub struct RunOptions {
     /// What has to hold for arguments that are only known later, by step. The order is refused
     /// unless exactly that was agreed to: an approval without it would let the run be wider.
     pub late: BTreeMap<String, LateChoice>,
-    /// The trace of the order, so that what follows from it can be found again.
+    /// The trace of the order, so that what follows from it can be found again. The plan's own when
+    /// absent: what an order for a plan led to is one story.
     pub trace: Option<TraceId>,
     /// The run is looked at before it ends, within these bounds. The plan's own wish when absent.
     pub reflection: Option<Reflection>,

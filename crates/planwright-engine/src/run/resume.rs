@@ -2,9 +2,9 @@
 
 use crate::context::{Request, Tenure, Verdict};
 use crate::dispatch::First;
+use crate::journal::conversation::is_conversation;
 use crate::journal::load::{LoadError, load_review, load_run};
 use crate::port::AcquireError;
-use crate::run::conversation::is_conversation;
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::runs::Runs;
@@ -87,10 +87,6 @@ impl Runs {
         // What was agreed to when it began stays as it is.
         let consent = run.start().consent.as_deref().cloned().unwrap_or_default();
         check_narrow_enough(review.id(), &consent, &options)?;
-        // A rule holds it, and only a person speaks for people.
-        if run.is_held() {
-            self.plans().permit(&options.by, Permission::Resolve)?;
-        }
         run.check_may_lift_pause(&options.by)
             .map_err(ReviewRefusal::from)?;
         let Taken {

@@ -23,14 +23,15 @@ use planwright_core::policy::{Permission, PolicyDenial};
 use planwright_core::principal::Assurance;
 use planwright_core::review::{Review, ReviewCommand, ReviewRefusal};
 use planwright_core::run::{
-    Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, estimates_by_tool,
-    priorities, reusable_results,
+    Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, continued,
+    estimates_by_tool, priorities, reusable_results,
 };
 use planwright_core::status::RunStatus;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
@@ -253,7 +254,7 @@ impl Runs {
     }
 
     /// Begins a run that takes over the results of another one, except those of `from` and all that
-    /// follow from them.
+    /// follow from them. Without any it goes on where the other one ended.
     pub async fn fork(
         &self,
         source: &RunId,
@@ -278,17 +279,23 @@ impl Runs {
                 found.ok_or_else(|| StartRunError::UnknownStep(step.to_string()))
             })
             .collect::<Result<_, _>>()?;
-        let reused = reusable_results(&source_run, &candidate.plan, &first);
-        let taken_over = reused.into_iter().map(|ReusedResult { step, value }| {
-            let step = candidate.plan.step_id(step).clone();
-            RunEvent::ResultReused { step, value }
-        });
+        let taken_over = match first.as_slice() {
+            // Also what was skipped, so that nothing that was done after it is done again.
+            [] => continued(&source_run, &candidate.plan),
+            first => reusable_results(&source_run, &candidate.plan, first)
+                .into_iter()
+                .map(|ReusedResult { step, value }| {
+                    let step = candidate.plan.step_id(step).clone();
+                    RunEvent::ResultReused { step, value }
+                })
+                .collect(),
+        };
         let origin = Origin {
             fork: Fork {
                 run: source.clone(),
                 from: from.to_vec(),
             },
-            taken_over: taken_over.collect(),
+            taken_over,
             reflection: None,
             agreed: BTreeSet::new(),
             late: BTreeMap::new(),
@@ -304,13 +311,7 @@ impl Runs {
         variables: &Map<String, Value>,
     ) -> Result<Candidate, StartRunError> {
         let candidate = self.plans().candidate(review, variables).await?;
-        let missing = candidate.plan.missing_tools(&self.context.catalog());
-        if !missing.is_empty() {
-            return Err(StartRunError::MissingTools(missing));
-        }
-        if candidate.findings.iter().any(Finding::is_error) {
-            return Err(StartRunError::Invalid(candidate.findings));
-        }
+        self.plans().check_sound(&candidate)?;
         let unsupported: Vec<String> = candidate
             .plan
             .unsupported_features()
@@ -450,7 +451,10 @@ impl Runs {
             undoes: None,
             parent: None,
             document: None,
-            trace: options.trace.map(Box::new),
+            trace: options
+                .trace
+                .or_else(|| review.current().trace)
+                .map(Box::new),
             reflection: reflection.map(Box::new),
             call_timeout_ms: Some(self.context.call_timeout_ms()),
             stepwise: options.stepwise.is_some(),
@@ -560,12 +564,46 @@ impl Runs {
         }
     }
 
+    /// The order in which ready steps start, from the times of the plan's previous run, and where
+    /// that says nothing of a tool, from the latest runs of other plans.
     async fn priority(&self, plan: &Plan, previous: Option<&RunId>) -> Arc<[u64]> {
-        let times = match previous {
-            Some(run) => durations::tool_times(&*self.context.ports.store, run).await,
+        let store = &*self.context.ports.store;
+        let mut times = match previous {
+            Some(run) => durations::tool_times(store, run).await,
             None => BTreeMap::new(),
         };
+        let tools = self.tools_by_written_name(plan);
+        // A plan whose steps can all start at once has no order to choose.
+        let limit = plan.document().limits.max_concurrency();
+        if plan.len() > usize::try_from(limit).unwrap_or(usize::MAX) {
+            let unknown = tools
+                .values()
+                .filter(|tool| !times.contains_key(*tool))
+                .cloned()
+                .collect();
+            times.extend(durations::times_in_other_plans(store, plan.id(), unknown).await);
+        }
+        // Journals have the full names of tools, plans may have written others.
+        for (written, full) in tools {
+            if let Some(&time) = times.get(&full) {
+                times.insert(written, time);
+            }
+        }
         priorities(plan, estimates_by_tool(plan, &times))
+    }
+
+    /// The full names of the tools that the steps call, by the names they are written with.
+    fn tools_by_written_name(&self, plan: &Plan) -> BTreeMap<String, String> {
+        let catalog = self.context.catalog();
+        let steps = plan.document().steps.iter();
+        let written = steps.filter_map(|step| step.tool.as_deref());
+        let known = written.collect::<BTreeSet<_>>().into_iter();
+        known
+            .filter_map(|name| {
+                let tool = catalog.resolve(name).ok()?;
+                Some((name.to_owned(), tool.name.to_string()))
+            })
+            .collect()
     }
 
     fn first_entries(
@@ -621,6 +659,7 @@ impl Runs {
             observers: observers.clone(),
             inbox,
             original,
+            holds_questions: self.context.active.holds_questions.load(Ordering::Relaxed),
         });
         let runs = self.clone();
         let id = run_id.clone();

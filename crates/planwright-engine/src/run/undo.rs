@@ -4,11 +4,11 @@
 //! is noted in the journal of the original in the same commit, so that the two never disagree.
 
 use crate::context::Context;
-use crate::dispatch::{LargeValues, LoadValueError, RunValues};
 use crate::journal::load::{LoadError, load_review, load_run, plan_of_run};
+use crate::journal::run_values::{LargeValues, LoadValueError, RunValues};
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{Append, LeaseRule};
-use crate::review::plans::{Candidate, ReviewError};
+use crate::review::plans::Candidate;
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::runs::Runs;
@@ -16,7 +16,7 @@ use crate::run::start::{StartRunError, check_narrow_enough};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName};
 use planwright_core::plan::StepIx;
-use planwright_core::plan::{Finding, Template};
+use planwright_core::plan::Template;
 use planwright_core::run::{
     Command, Consent, Corrupt, Kept, PlanUndoError, Refusal, Resolution, Run, RunEvent, UndoPlan,
     plan_undo, undone_by,
@@ -170,8 +170,10 @@ impl Runs {
             .pins(&plan)
             .await
             .map_err(StartRunError::from)?;
-        let consent =
-            Consent::to_shown_calls(approval.by.clone(), pins, &self.context.settings.policy);
+        let policy = &self.context.settings.policy;
+        let tools: Vec<&str> = pins.keys().map(String::as_str).collect();
+        policy.check_approver_of_tools(approval.assurance, &tools)?;
+        let consent = Consent::to_shown_calls(approval.by.clone(), pins, policy);
         check_narrow_enough(plan.id(), &consent, &options)?;
         let undo_id = RunId::mint(self.context.ports.ids.entropy());
         let mut journal = OriginalJournal::new(&self.context, original, head);
@@ -208,7 +210,10 @@ impl Runs {
             undoes: Some(journal.original.id().clone()),
             parent: None,
             document: Some(Arc::clone(plan.document())),
-            trace: options.trace.map(Box::new),
+            trace: options
+                .trace
+                .or_else(|| journal.original.start().trace)
+                .map(Box::new),
             reflection: None,
             call_timeout_ms: Some(self.context.call_timeout_ms()),
             stepwise: false,
@@ -226,13 +231,7 @@ impl Runs {
 
     /// A candidate that may run, or every reason why it may not.
     fn check_findings(&self, candidate: Candidate) -> Result<Candidate, StartRunError> {
-        let missing = candidate.plan.missing_tools(&self.context.catalog());
-        if !missing.is_empty() {
-            return Err(ReviewError::MissingTools(missing).into());
-        }
-        if candidate.findings.iter().any(Finding::is_error) {
-            return Err(StartRunError::Invalid(candidate.findings));
-        }
+        self.plans().check_sound(&candidate)?;
         Ok(candidate)
     }
 }

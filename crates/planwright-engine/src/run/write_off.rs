@@ -65,7 +65,7 @@ impl Runs {
                 error @ (LoadError::Damaged { .. }
                 | LoadError::Plan(_)
                 | LoadError::Store(StoreError::Damaged { .. })),
-            ) => crate::error_chain::with_causes(&error),
+            ) => crate::port::with_causes(&error),
             Err(error) => return Err(ReviewError::from(error).into()),
         };
         Ok(DamagedRun {

@@ -1,6 +1,6 @@
 //! The plan of a session.
 
-use crate::run::conversation::SESSION_LABEL;
+use crate::journal::conversation::SESSION_LABEL;
 use planwright_core::plan::{Agent, Budget, Document};
 use serde_json::json;
 

@@ -3,7 +3,6 @@
 use super::open_call::{ClientAnswer, ReceivedAnswer};
 use super::sessions::Sessions;
 use crate::context::{Observer, StepClaims, StepEnd};
-use crate::engine::Engine;
 use crate::port::ProgressSink;
 use crate::review::plans::Candidate;
 use crate::run::handle::RunHandle;
@@ -33,7 +32,7 @@ const LOOKED_AT: [PlanStatus; 5] = [
 /// A run whose calls a client makes. It is paused when this is closed.
 #[derive(Debug)]
 pub struct FollowedRun {
-    engine: Engine,
+    sessions: Sessions,
     plan: PlanId,
     agent: Principal,
     handle: RunHandle,
@@ -69,18 +68,17 @@ impl Sessions {
         tool: &ToolName,
         args: &Map<String, Value>,
     ) -> Option<PlanId> {
-        let engine = self.engine();
-        let inbox = engine.inbox();
+        let inbox = self.inbox();
         let mut found = Vec::new();
         for status in LOOKED_AT {
             // A store that cannot be read makes no call.
             found.extend(inbox.plans_with_status(status).await.ok()?);
         }
         found.sort_by_key(|info| std::cmp::Reverse(info.updated_at));
-        let catalog = engine.catalog();
+        let catalog = self.context.catalog();
         for info in found.into_iter().take(MAX_LOOKED_AT) {
             let plan = &info.status.plan;
-            let Ok((review, _)) = engine.plans().load_review(plan).await else {
+            let Ok((review, _)) = self.plans().load_review(plan).await else {
                 continue;
             };
             if self.can_follow(&review, &catalog, tool, args).await {
@@ -105,7 +103,7 @@ impl Sessions {
             return false;
         }
         if let Some(opened) = review.runs().last() {
-            let loaded = self.engine().runs().load_run(&opened.run, review).await;
+            let loaded = self.runs().load_run(&opened.run, review).await;
             let Ok((run, _)) = loaded else {
                 return false;
             };
@@ -114,7 +112,7 @@ impl Sessions {
                 return run.start().stepwise && !run.is_paused_by_person();
             }
         }
-        let candidate = self.engine().plans().candidate(review, &Map::new()).await;
+        let candidate = self.plans().candidate(review, &Map::new()).await;
         candidate.is_ok_and(|candidate| begins_with(&candidate, catalog, tool, args))
     }
 
@@ -124,21 +122,20 @@ impl Sessions {
         plan: &PlanId,
         agent: &Principal,
     ) -> Result<FollowedRun, StartRunError> {
-        let engine = self.engine();
         let claims = Arc::<StepClaims>::default();
         let mut options = RunOptions::new(agent.clone());
         options.linger = true;
         options.observers = vec![Arc::clone(&claims) as Arc<dyn Observer>];
         options.stepwise = Some(Arc::clone(&claims));
-        let runs = engine.runs();
-        let (review, _) = engine.plans().load_review(plan).await?;
+        let runs = self.runs();
+        let (review, _) = self.plans().load_review(plan).await?;
         let handle = if runs.check_startable(&review).await.is_ok() {
             Box::pin(runs.start(plan, options)).await?
         } else {
             Box::pin(runs.resume(plan, options)).await?
         };
         Ok(FollowedRun {
-            engine: engine.clone(),
+            sessions: self.clone(),
             plan: plan.clone(),
             agent: agent.clone(),
             handle,
@@ -215,14 +212,14 @@ impl FollowedRun {
             StepEnd::Waits(step) => return Some(StepAnswer { step, answer: None }),
             StepEnd::Failed(step, error) => (step, Err(error)),
             StepEnd::Completed(step, value) => {
-                let read = self.engine.journals().read_value(&value).await;
+                let read = self.sessions.journals().read_value(&value).await;
                 let unread = |error: crate::port::ArtifactError| {
                     StepError::new(StepErrorCode::PlanUnavailable, error.to_string())
                 };
                 (step, read.map_err(unread))
             }
         };
-        let answer = received.take(&self.engine);
+        let answer = received.take(&self.sessions.context);
         let answer = Some(ClientAnswer { outcome, answer });
         Some(StepAnswer { step, answer })
     }
@@ -233,14 +230,14 @@ impl FollowedRun {
         tool: &ToolName,
         args: &Map<String, Value>,
     ) -> Option<StepId> {
-        let engine = &self.engine;
-        let (review, _) = engine.plans().load_review(&self.plan).await.ok()?;
-        let (run, _) = engine.runs().load_run(self.run(), &review).await.ok()?;
-        let catalog = engine.catalog();
+        let sessions = &self.sessions;
+        let (review, _) = sessions.plans().load_review(&self.plan).await.ok()?;
+        let (run, _) = sessions.runs().load_run(self.run(), &review).await.ok()?;
+        let catalog = sessions.context.catalog();
         for ix in run.waiting() {
             if calls(&catalog, run.definition(ix).action_label(), tool)
                 && let Some(Value::Object(known)) =
-                    engine.journals().known_arguments(&run, ix).await
+                    sessions.journals().known_arguments(&run, ix).await
                 && known == *args
             {
                 return Some(run.step_id(ix).clone());

@@ -1,7 +1,6 @@
 //! One call of a client, until it ends.
 
-use crate::context::{ClientEars, ClientOutcome, ClientWork};
-use crate::engine::Engine;
+use crate::context::{ClientEars, ClientOutcome, ClientWork, Context};
 use crate::journal::load::LoadError;
 use crate::port::{AnswerSink, CallClient, ProgressSink};
 use crate::run::undo::load_any_run;
@@ -49,7 +48,7 @@ pub enum CallEvent {
 
 /// A call that a session agreed to make.
 pub struct OpenCall {
-    engine: Engine,
+    context: Arc<Context>,
     work: Arc<ClientWork>,
     call: AgentCall,
     run: RunId,
@@ -75,11 +74,11 @@ impl ReceivedAnswer {
     }
 
     /// Takes the answer, without secrets.
-    pub(super) fn take(&self, engine: &Engine) -> Option<Value> {
+    pub(super) fn take(&self, context: &Context) -> Option<Value> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // What nests too deep to be searched for secrets is not passed on.
         let mut answer = kept.take().filter(StoredValue::can_keep)?;
-        engine.redaction().redactor().value(&mut answer);
+        context.redaction.redactor().value(&mut answer);
         Some(answer)
     }
 }
@@ -94,7 +93,7 @@ impl fmt::Debug for OpenCall {
 
 impl OpenCall {
     pub(super) async fn begin(
-        engine: &Engine,
+        context: &Arc<Context>,
         work: &Arc<ClientWork>,
         wanted: WantedByClient,
         terms: ClientTerms,
@@ -117,9 +116,9 @@ impl OpenCall {
             client: wanted.client,
             ..answer.ears(wanted.progress)
         };
-        engine.context.clients.listen(&run, ears);
+        context.clients.listen(&run, ears);
         Ok(Self {
-            engine: engine.clone(),
+            context: Arc::clone(context),
             work: Arc::clone(work),
             call,
             run,
@@ -140,7 +139,7 @@ impl OpenCall {
     /// Goes on until the call ends or waits for a person.
     pub async fn advance(&self) -> CallEvent {
         let outcome = match self.work.calls.make(self.call.clone()).await {
-            ClientOutcome::Parked(run) => match load_any_run(&self.engine.context, &run).await {
+            ClientOutcome::Parked(run) => match load_any_run(&self.context, &run).await {
                 Ok((run, _)) => return CallEvent::Asks(Box::new(run)),
                 Err(error) => Err(unreadable(&error)),
             },
@@ -148,14 +147,14 @@ impl OpenCall {
         };
         CallEvent::Ended(ClientAnswer {
             outcome,
-            answer: self.answer.take(&self.engine),
+            answer: self.answer.take(&self.context),
         })
     }
 }
 
 impl Drop for OpenCall {
     fn drop(&mut self) {
-        self.engine.context.clients.stop_listening(&self.run);
+        self.context.clients.stop_listening(&self.run);
     }
 }
 

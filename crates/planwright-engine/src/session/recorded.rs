@@ -2,10 +2,10 @@
 
 use super::document::STEP;
 use super::sessions::Sessions;
+use crate::journal::conversation::is_session;
 use crate::journal::load::LoadError;
 use crate::journal::stored_value::read_value;
 use crate::run::child::WANTED_STEP;
-use crate::run::conversation::is_session;
 use crate::run::undo::load_any_run;
 use planwright_core::id::PlanId;
 use planwright_core::plan::RecordedCall;
@@ -29,14 +29,13 @@ impl Sessions {
         &self,
         session: &PlanId,
     ) -> Result<Vec<RecordedCall>, ReadSessionError> {
-        let engine = self.engine();
-        let (review, _) = engine.plans().load_review(session).await?;
+        let (review, _) = self.plans().load_review(session).await?;
         if !is_session(&review.current().document) {
             return Err(ReadSessionError::NotASession(session.clone()));
         }
         let mut recorded = Vec::new();
         for opened in review.runs() {
-            let (run, _) = load_any_run(&engine.context, &opened.run).await?;
+            let (run, _) = load_any_run(&self.context, &opened.run).await?;
             let work = run.find(STEP).and_then(|ix| run.agent_work(ix));
             let turns = work.map(|work| work.turns().to_vec()).unwrap_or_default();
             for call in turns.iter().flat_map(|turn| &turn.calls) {
@@ -51,7 +50,7 @@ impl Sessions {
         let (CallFate::Run(child), Some(name)) = (&call.fate, &call.name) else {
             return Ok(None);
         };
-        let context = &self.engine().context;
+        let context = &self.context;
         let run = match load_any_run(context, child).await {
             Ok((run, _)) => run,
             // It was agreed to, and the process ended before it began.

@@ -2,12 +2,14 @@
 
 use super::document::session_document;
 use super::open_call::{OpenCall, WantedByClient};
-use crate::context::ClientWork;
-use crate::engine::Engine;
+use crate::context::{ClientWork, Context};
+use crate::journal::journals::Journals;
 use crate::review::given_approval::GivenApproval;
-use crate::review::plans::{Candidate, ReviewError};
+use crate::review::inbox::Inbox;
+use crate::review::plans::{Candidate, Plans, ReviewError};
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
+use crate::run::runs::Runs;
 use crate::run::start::StartRunError;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::plan::Budget;
@@ -22,7 +24,7 @@ use std::sync::Arc;
 /// The sessions of clients of the gateway.
 #[derive(Debug, Clone)]
 pub struct Sessions {
-    engine: Engine,
+    pub(super) context: Arc<Context>,
 }
 
 /// What a session is begun with.
@@ -63,29 +65,41 @@ pub enum OpenSessionError {
 }
 
 impl Sessions {
-    pub(crate) fn new(engine: &Engine) -> Self {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
         Self {
-            engine: engine.clone(),
+            context: Arc::clone(context),
         }
     }
 
-    pub(super) fn engine(&self) -> &Engine {
-        &self.engine
+    pub(super) fn plans(&self) -> Plans {
+        Plans::new(&self.context)
+    }
+
+    pub(super) fn runs(&self) -> Runs {
+        Runs::new(&self.context)
+    }
+
+    pub(super) fn inbox(&self) -> Inbox {
+        Inbox::new(&self.context)
+    }
+
+    pub(super) fn journals(&self) -> Journals {
+        Journals::new(&self.context)
     }
 
     /// Begins a session with the tools there are now.
     pub async fn open(&self, terms: SessionTerms) -> Result<Session, OpenSessionError> {
-        let context = &self.engine.context;
-        let id = format!("session-{:016x}", self.engine.entropy());
+        let context = &self.context;
+        let id = format!("session-{:016x}", context.ports.ids.entropy());
         let all = context.catalog();
         let tools = all
             .iter()
             .filter(|tool| terms.servers.contains(&tool.name.server));
         let tools: Vec<String> = tools.map(|tool| tool.name.to_string()).collect();
         let document = session_document(&id, &terms.client, &tools, &terms.budget)?;
-        let plans = self.engine.plans();
+        let plans = self.plans();
         let (review, _) = plans.propose(document, &terms.agent).await?;
-        let runs = self.engine.runs();
+        let runs = self.runs();
         let candidate = runs.check_runnable(&review, &Map::new()).await?;
         let options = RunOptions {
             approval: Some(self.agree(&review, &candidate, &terms)?),
@@ -99,7 +113,7 @@ impl Sessions {
         })?;
         let work = expected.await.map_err(|_| OpenSessionError::Ended)?;
         Ok(Session {
-            engine: self.engine.clone(),
+            context: Arc::clone(context),
             plan: review.id().clone(),
             run: handle.run_id().clone(),
             mode: terms.mode,
@@ -118,7 +132,7 @@ impl Sessions {
         terms: &SessionTerms,
     ) -> Result<GivenApproval, OpenSessionError> {
         if terms.mode == Mode::Enforce {
-            let agreed = self.engine.plans().consent_of_policy(review, candidate);
+            let agreed = self.plans().consent_of_policy(review, candidate);
             return agreed.ok_or(OpenSessionError::NotAgreed);
         }
         let shown = Shown::Digest(candidate.digest);
@@ -133,7 +147,7 @@ impl Sessions {
 /// The session of one client. It ends when it is closed or dropped.
 #[derive(Debug)]
 pub struct Session {
-    engine: Engine,
+    context: Arc<Context>,
     plan: PlanId,
     run: RunId,
     mode: Mode,
@@ -169,7 +183,7 @@ impl Session {
             mode: self.mode,
             attended: wanted.attended,
         };
-        OpenCall::begin(&self.engine, &self.work, wanted, terms).await
+        OpenCall::begin(&self.context, &self.work, wanted, terms).await
     }
 
     /// Ends the session, and waits until that is journaled. Calls under way are brought to an end.

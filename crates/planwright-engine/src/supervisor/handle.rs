@@ -3,8 +3,8 @@
 use super::files::DueFiles;
 use super::scheduler::{RunScheduler, SchedulerCommand};
 use super::{follow, keep};
-use crate::claimed::{current_claim, for_same_request};
 use crate::context::Verdict;
+use crate::context::{current_claim, for_same_request};
 use crate::engine::Engine;
 use crate::port::PlanFiles;
 use crate::run::command::CommandError;

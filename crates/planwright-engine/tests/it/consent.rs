@@ -149,7 +149,7 @@ async fn a_guard_says_why_and_the_call_is_not_made() {
         ),
         (
             json!({"perTool": {"r.read": 1}}),
-            "Guard blocked: `r.read` may be called 1 times in this run, and has been",
+            "Guard blocked: `r.read` has reached its limit of 1 per run",
         ),
         (
             json!({"seconds": 0.05}),

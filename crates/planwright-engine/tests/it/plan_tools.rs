@@ -10,7 +10,7 @@ use planwright_engine::memory::NoModel;
 use planwright_engine::port::BoxFuture;
 use planwright_engine::{
     Candidate, ConcurrencyLimits, Consented, Consenter, Engine, GivenApproval, PlanMaker, PlanTool,
-    PlanToolCall, PlanTools, StoreOptions,
+    PlanToolCall, PlanTools, PlanWish, StoreOptions,
 };
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,17 +23,19 @@ struct Maker {
     engine: Engine,
     plan: Result<Value, String>,
     asked: AtomicUsize,
+    wish: Mutex<Option<PlanWish>>,
 }
 
 impl PlanMaker for Maker {
     fn make(
         &self,
-        _: String,
+        wish: PlanWish,
         by: Principal,
         trace: TraceId,
         _: CancellationToken,
     ) -> BoxFuture<'static, Result<Review, String>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
+        *self.wish.lock().unwrap() = Some(wish);
         let engine = self.engine.clone();
         let plan = self.plan.clone();
         Box::pin(async move {
@@ -90,6 +92,7 @@ fn tools(engine: &Engine, plan: Result<Value, String>) -> (PlanTools, Arc<Maker>
         engine: engine.clone(),
         plan,
         asked: AtomicUsize::default(),
+        wish: Mutex::default(),
     });
     let made: Arc<dyn PlanMaker> = Arc::<Maker>::clone(&maker);
     (
@@ -113,6 +116,24 @@ async fn call(tools: &PlanTools, tool: PlanTool, given: Value) -> Value {
     tools
         .call(&PlanToolCall::new(tool, args(given), "key-1"))
         .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_conversation_found_out_reaches_the_planner() {
+    let world = World::new();
+    let (plans, maker) = tools(&world.engine("one"), Ok(plan("r.read")));
+    let said = json!({"goal": "Summarise it", "context": "the report is in notes/may.md"});
+    let made = call(&plans, PlanTool::Create, said).await;
+    assert_eq!(made["success"], true, "{made}");
+    let wish = maker.wish.lock().unwrap().clone().unwrap();
+    assert_eq!(wish.goal, "Summarise it");
+    assert_eq!(
+        wish.context.as_deref(),
+        Some("the report is in notes/may.md")
+    );
+    let long = json!({"goal": "g", "context": "x".repeat(70_000)});
+    let refused = call(&plans, PlanTool::Create, long).await;
+    assert_eq!(refused["success"], false, "{refused}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,13 +8,15 @@ use crate::world::{
 use planwright_core::adjust::Assessment;
 use planwright_core::id::RunId;
 use planwright_core::journal::StreamName;
+use planwright_core::model::Message;
+use planwright_core::planning::{SnapshotFile, WorkspaceSnapshot};
 use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{ReviewRefusal, ReviewStage, ReviewState};
 use planwright_core::run::{Reflection, Run, RunEvent, RunReport, RunState, Shown};
 use planwright_core::status::PlanStatus;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
-use planwright_engine::port::{ModelError, OwnerId, StreamIndex as _};
+use planwright_engine::port::{BoxFuture, ModelError, OwnerId, StreamIndex as _, Surroundings};
 use planwright_engine::{
     CheckCriteriaError, Editing, Engine, EngineBuilder, GivenApproval, RunOptions, StartRunError,
     Supervisor, SupervisorOptions,
@@ -202,6 +204,37 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
         (1, Some(run.id()))
     );
     assert_eq!((carried.spent.calls, carried.spent.tokens), (2, 15));
+}
+
+/// A workspace with one file.
+#[derive(Debug)]
+struct OneFile;
+
+impl Surroundings for OneFile {
+    fn look(&self) -> BoxFuture<'static, WorkspaceSnapshot> {
+        let file = SnapshotFile {
+            path: "notes/reach.md".to_owned(),
+            bytes: 12,
+        };
+        Box::pin(std::future::ready(WorkspaceSnapshot {
+            files: vec![file],
+            ..WorkspaceSnapshot::default()
+        }))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_reflector_is_told_which_files_there_are() {
+    let world = World::new();
+    let model = ScriptedModel::default().says(says("complete", json!([])));
+    let builder = world.builder("one").model(Arc::new(model.clone()));
+    let engine = engine_of(&world, builder.surroundings(Arc::new(OneFile)));
+    start(&engine, failing("w.write"), reflecting(1)).await;
+    let asked = model.requests();
+    let Message::User { text } = &asked[0].messages[1] else {
+        panic!("{asked:?}")
+    };
+    assert!(text.contains("notes/reach.md"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

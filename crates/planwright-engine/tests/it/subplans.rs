@@ -567,3 +567,36 @@ async fn what_a_child_returns_must_be_what_the_plan_expects() {
         "expect_failed"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_value_of_a_plan_that_names_its_outputs_is_those() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let mut named = child();
+    named["outputs"] = json!({"said": "${two}", "of": {"word": "${word}"}});
+    propose(&engine, named).await;
+    let mut plan = parent(&json!({"word": "x"}));
+    plan["steps"][2]["args"]["value"] = json!("${got.said}");
+    let run = run(&engine, plan).await;
+    assert_eq!(run.status().as_str(), "completed");
+    let Some(StoredValue::Inline(value)) = report_of(&run, "sub").value else {
+        panic!("a small value")
+    };
+    assert_eq!(*value, json!({"said": "x!", "of": {"word": "x"}}));
+    assert_eq!(world.made().last().unwrap().args["value"], json!("x!"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_output_without_a_value_fails_the_step_that_runs_the_plan() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let mut named = child();
+    named["outputs"] = json!({"said": "${two.part}"});
+    propose(&engine, named).await;
+    let mut plan = parent(&json!({"word": "x"}));
+    plan["steps"][2]["args"]["value"] = json!("${got.said}");
+    let run = run(&engine, plan).await;
+    let error = report_of(&run, "sub").error.unwrap();
+    assert_eq!(error.code.as_str(), "unresolved_reference");
+    assert!(error.message.contains("`said`"), "{}", error.message);
+}

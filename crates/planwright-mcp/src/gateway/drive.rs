@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "messages of servers are passed on in both eras")]
 
 use super::link::{ClientAsks, Heard, LogWish, ask_by_requests, read_requests};
-use super::pending::{OpenQuestion, PendingCall};
+use super::pending::{OpenQuestion, PendingCall, Waiting};
 use super::server::GatewayServer;
 use crate::answer::Problem;
 use crate::caller::Caller;
@@ -12,7 +12,7 @@ use crate::run_question::{RunQuestion, find_questions};
 use planwright_core::principal::Principal;
 use planwright_core::run::{Run, StepError, StepState};
 use planwright_core::tool::ToolName;
-use planwright_engine::port::ClientInput;
+use planwright_engine::port::{ClientInput, ProgressSink};
 use planwright_engine::{CallEvent, ClientAnswer, OpenCall, RunCommand};
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -139,7 +139,7 @@ impl ClientRequest {
     }
 
     /// The answers of a modern client in the order of the forms, if it gave all of them.
-    fn answers(&self, question: &RunQuestion) -> Option<Vec<ElicitResult>> {
+    pub(super) fn answers(&self, question: &RunQuestion) -> Option<Vec<ElicitResult>> {
         let given = self.responses.as_ref()?;
         let answers = question.forms().into_iter().map(|(key, _)| {
             let answer = given.get(&key)?;
@@ -255,7 +255,8 @@ impl GatewayServer {
                 }
                 Ok(Advanced::Told(result)) => return Ok((*result).into()),
                 Ok(Advanced::Asks(question, forms)) => {
-                    return Ok(self.ask_as_result(call, question, forms, request));
+                    let waiting = Waiting::Call(call, question);
+                    return Ok(self.ask_as_result(waiting, forms, request));
                 }
                 Err(refused) => {
                     self.stop(&call.call, &request.caller.principal).await;
@@ -319,13 +320,27 @@ impl GatewayServer {
         }
     }
 
-    /// Takes up a call that was asked about, with the answers that came with the second request.
+    /// Takes up what was asked about, with the answers that came with the second request.
     pub(super) async fn take_up(
         &self,
         pending: PendingCall,
         request: &ClientRequest,
+        progress: &ProgressSink,
     ) -> Result<CallToolResponse, ErrorData> {
-        let PendingCall { call, question, .. } = pending;
+        match pending.waiting {
+            Waiting::Call(call, question) => self.take_up_call(call, question, request).await,
+            Waiting::Step(run, question) => {
+                self.take_up_step(&run, &question, request, progress).await
+            }
+        }
+    }
+
+    async fn take_up_call(
+        &self,
+        call: AttendedCall,
+        question: OpenQuestion,
+        request: &ClientRequest,
+    ) -> Result<CallToolResponse, ErrorData> {
         let run = match question {
             OpenQuestion::Client(asks) => {
                 let given = request.responses.as_ref();
@@ -336,8 +351,8 @@ impl GatewayServer {
                     .collect();
                 let Some(answers) = answers else {
                     let forms = asks.requests.clone();
-                    let question = OpenQuestion::Client(asks);
-                    return Ok(self.ask_as_result(call, question, forms, request));
+                    let waiting = Waiting::Call(call, OpenQuestion::Client(asks));
+                    return Ok(self.ask_as_result(waiting, forms, request));
                 };
                 drop(asks.answers.send(answers));
                 return self.drive(call, request).await;
@@ -354,7 +369,8 @@ impl GatewayServer {
             // A server gets its answer or waits; what we ask is a no without one.
             if question.is_of_tool() {
                 let forms = as_requests(&question);
-                return Ok(self.ask_as_result(call, OpenQuestion::Run(run), forms, request));
+                let waiting = Waiting::Call(call, OpenQuestion::Run(run));
+                return Ok(self.ask_as_result(waiting, forms, request));
             }
             self.stop(&call.call, &request.caller.principal).await;
             return Ok(problem("denied", "the question was not answered", NEXT_PLAN).into());
@@ -366,16 +382,15 @@ impl GatewayServer {
         self.drive(call, request).await
     }
 
-    fn ask_as_result(
+    /// Makes the question the result of the request, and keeps what waits for its answer.
+    pub(super) fn ask_as_result(
         &self,
-        call: AttendedCall,
-        question: OpenQuestion,
+        waiting: Waiting,
         forms: InputRequests,
         request: &ClientRequest,
     ) -> CallToolResponse {
         let pending = PendingCall {
-            call,
-            question,
+            waiting,
             tool: request.tool.clone(),
             args: request.args.clone(),
             key: request.caller.key.clone(),
@@ -386,7 +401,7 @@ impl GatewayServer {
         }
     }
 
-    async fn decide(
+    pub(super) async fn decide(
         &self,
         question: &RunQuestion,
         answers: &[ElicitResult],
@@ -447,7 +462,7 @@ impl GatewayServer {
 }
 
 /// Questions to a person as a modern client gets them.
-fn as_requests(question: &RunQuestion) -> InputRequests {
+pub(super) fn as_requests(question: &RunQuestion) -> InputRequests {
     let forms = question.forms().into_iter();
     forms
         .map(|(key, form)| (key, InputRequest::Elicitation(ElicitRequest::new(form))))

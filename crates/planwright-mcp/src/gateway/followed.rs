@@ -1,9 +1,10 @@
 //! Plans that a client carries out itself, call by call.
 
-use super::drive::{ClientRequest, problem};
+use super::drive::{ClientRequest, as_requests, problem};
+use super::pending::Waiting;
 use super::server::GatewayServer;
 use crate::question::{Channel, PATIENCE};
-use crate::run_question::find_question;
+use crate::run_question::{RunQuestion, find_questions};
 use planwright_core::id::PlanId;
 use planwright_engine::port::ProgressSink;
 use planwright_engine::{FollowedRun, StepAnswer};
@@ -113,7 +114,7 @@ impl GatewayServer {
     /// What a client is told of a step. What a person is asked first is asked where the client is.
     async fn describe_step(
         &self,
-        run: &FollowedRun,
+        run: &Arc<FollowedRun>,
         answer: StepAnswer,
         request: &ClientRequest,
         progress: &ProgressSink,
@@ -123,8 +124,10 @@ impl GatewayServer {
             if let Some(answer) = answer.answer {
                 return self.result(answer, None);
             }
-            if !self.ask_about_step(run, request).await {
-                break;
+            match self.ask_about_step(run, request).await {
+                Asked::Decided => {}
+                Asked::AsResult(question) => return Ok(*question),
+                Asked::No => break,
             }
             let again = run
                 .call(&request.tool, &request.args, progress.clone())
@@ -144,27 +147,76 @@ impl GatewayServer {
         Ok(problem("needs_person", &why, next).into())
     }
 
-    /// Has the client ask what the step waits for. Returns whether that was decided.
-    async fn ask_about_step(&self, run: &FollowedRun, request: &ClientRequest) -> bool {
-        let (Channel::Request(peer), Some(person)) = (&request.channel, &request.caller.person)
-        else {
-            return false;
+    /// Has the client ask what the step waits for.
+    async fn ask_about_step(&self, run: &Arc<FollowedRun>, request: &ClientRequest) -> Asked {
+        let Some(question) = self.question_of_step(run, request).await else {
+            return Asked::No;
         };
-        let engine = &self.host.engine;
-        let Ok((review, _)) = engine.plans().load_review(run.plan()).await else {
-            return false;
+        let peer = match &request.channel {
+            Channel::Request(peer) => peer,
+            Channel::Result { .. } => {
+                let forms = as_requests(&question);
+                let waiting = Waiting::Step(Arc::clone(run), Box::new(question));
+                let question = self.ask_as_result(waiting, forms, request);
+                return Asked::AsResult(Box::new(question));
+            }
+            Channel::None => return Asked::No,
         };
-        let Ok((state, _)) = engine.runs().load_run(run.run(), &review).await else {
-            return false;
-        };
-        let Some(question) = find_question(engine, &state, &request.caller.principal).await else {
-            return false;
-        };
-        let asking = peer.create_elicitation_with_timeout(question.form.clone(), Some(PATIENCE));
-        let Ok(answer) = asking.await else {
-            return false;
-        };
-        let command = question.command(&answer, person);
-        engine.runs().command(&question.run, command).await.is_ok()
+        let mut answers = Vec::new();
+        for (_, form) in question.forms() {
+            let asking = peer.create_elicitation_with_timeout(form, Some(PATIENCE));
+            let Ok(answer) = asking.await else {
+                return Asked::No;
+            };
+            answers.push(answer);
+        }
+        match self.decide(&question, &answers, request).await {
+            Ok(()) => Asked::Decided,
+            Err(_) => Asked::No,
+        }
     }
+
+    async fn question_of_step(
+        &self,
+        run: &FollowedRun,
+        request: &ClientRequest,
+    ) -> Option<RunQuestion> {
+        let engine = &self.host.engine;
+        let (review, _) = engine.plans().load_review(run.plan()).await.ok()?;
+        let (state, _) = engine.runs().load_run(run.run(), &review).await.ok()?;
+        find_questions(engine, &state, &request.caller.principal).await
+    }
+
+    /// Goes on with a step that a modern client was asked about. Without an answer the step waits
+    /// on: the plan was approved, and only a clear word ends it.
+    pub(super) async fn take_up_step(
+        &self,
+        run: &Arc<FollowedRun>,
+        question: &RunQuestion,
+        request: &ClientRequest,
+        progress: &ProgressSink,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(answers) = request.answers(question)
+            && let Err(refused) = self.decide(question, &answers, request).await
+        {
+            return Ok((*refused).into());
+        }
+        let again = run.call(&request.tool, &request.args, progress.clone());
+        match again.await {
+            Some(answer) => self.describe_step(run, answer, request, progress).await,
+            None => {
+                let next = "plan_status says how the plan stands";
+                Ok(problem("denied", "the step is not waiting any more", next).into())
+            }
+        }
+    }
+}
+
+/// What came of asking about a step.
+enum Asked {
+    Decided,
+    /// The question is the result of the request.
+    AsResult(Box<CallToolResponse>),
+    /// There is no person here, or they gave no answer.
+    No,
 }

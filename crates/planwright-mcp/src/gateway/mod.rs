@@ -18,5 +18,5 @@ mod templates;
 mod watches;
 
 pub use names::NameStyle;
-pub(crate) use names::prefixed;
+pub(crate) use names::with_prefix;
 pub use server::{GatewayServer, GatewaySettings};

@@ -23,7 +23,7 @@ pub enum NameStyle {
 
 /// The name of a tool or prompt with that of its server. No name of a plan tool has the separator in
 /// it, so no server takes one.
-pub(crate) fn prefixed(server: &str, name: &str) -> String {
+pub(crate) fn with_prefix(server: &str, name: &str) -> String {
     format!("{server}{SEPARATOR}{name}")
 }
 
@@ -50,7 +50,7 @@ fn name_all<'a, T>(
         .iter()
         .map(|(server, name, _)| match is_plain(name) {
             true => (*name).to_owned(),
-            false => prefixed(server, name),
+            false => with_prefix(server, name),
         })
         .collect();
     let mut offered = BTreeMap::<String, Option<T>>::new();

@@ -3,11 +3,13 @@
 use super::drive::{AttendedCall, ClientRequest};
 use super::link::ClientAsks;
 use crate::question::PATIENCE;
+use crate::run_question::RunQuestion;
 use planwright_core::run::Run;
 use planwright_core::tool::ToolName;
+use planwright_engine::FollowedRun;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// The most calls that wait for an answer.
@@ -24,15 +26,23 @@ pub(super) fn is_ours(state: &str) -> bool {
 /// A call that waits for what a person says.
 #[derive(Debug)]
 pub(super) struct PendingCall {
-    pub(super) call: AttendedCall,
-    pub(super) question: OpenQuestion,
+    pub(super) waiting: Waiting,
     pub(super) tool: ToolName,
     pub(super) args: Map<String, Value>,
     /// The caller that was asked.
     pub(super) key: String,
 }
 
-/// What the client was asked.
+/// What goes on with the answer.
+#[derive(Debug)]
+pub(super) enum Waiting {
+    /// A call of its own.
+    Call(AttendedCall, OpenQuestion),
+    /// A step of a plan that the client carries out.
+    Step(Arc<FollowedRun>, Box<RunQuestion>),
+}
+
+/// What the client was asked about a call.
 #[derive(Debug)]
 pub(super) enum OpenQuestion {
     /// The run of the call waits for a person.

@@ -148,7 +148,9 @@ impl GatewayServer {
         let all = self.host.engine.catalog();
         let of_servers = all
             .iter()
-            .filter(|tool| self.settings.servers.contains(&tool.name.server));
+            .filter(|tool| self.settings.servers.contains(&tool.name.server))
+            // Clients read resources as resources.
+            .filter(|tool| !tool.made_here);
         of_servers.cloned().collect()
     }
 
@@ -217,21 +219,22 @@ impl GatewayServer {
             channel,
             cancelled: context.ct.clone(),
         };
+        let progress = progress_sink(context);
         if let Some(state) = request.state.as_deref().filter(|state| is_ours(state)) {
             let unknown = || {
                 let words = "the requestState belongs to no call that waits for an answer: make the \
                     call again without it";
                 ErrorData::invalid_params(words, None)
             };
-            let pending = self.pending.take(state, &request);
-            return self.take_up(pending.ok_or_else(unknown)?, &request).await;
+            let pending = self.pending.take(state, &request).ok_or_else(unknown)?;
+            return self.take_up(pending, &request, &progress).await;
         }
         // What a server is told again is no step of a plan.
-        if request.state.is_none() && request.responses.is_none() {
-            let progress = progress_sink(context);
-            if let Some(answer) = self.call_as_step(&request, &progress).await {
-                return answer;
-            }
+        if request.state.is_none()
+            && request.responses.is_none()
+            && let Some(answer) = self.call_as_step(&request, &progress).await
+        {
+            return answer;
         }
         // A server that asked the client for something gets its answer with a call of its own.
         let input = ClientInput {

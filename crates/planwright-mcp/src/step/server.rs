@@ -1,7 +1,7 @@
 //! What the agent is told, and how its calls reach the gateway of the step.
 
 use crate::answer::Problem;
-use crate::gateway::prefixed;
+use crate::gateway::with_prefix;
 use planwright_core::run::StepError;
 use planwright_engine::port::{BoxFuture, GatewayTool};
 use rmcp::ErrorData;
@@ -52,7 +52,7 @@ impl StepServer {
                 continue;
             };
             offered
-                .entry(prefixed(server, name))
+                .entry(with_prefix(server, name))
                 .and_modify(|taken| *taken = None)
                 .or_insert(Some(tool));
         }

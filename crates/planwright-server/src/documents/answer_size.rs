@@ -31,6 +31,8 @@ const PREVIEW: usize = 500;
 #[derive(Debug)]
 pub struct AnswerSize {
     left: usize,
+    /// Bytes of one value.
+    max_value: usize,
     briefed_left: usize,
     previewed_left: u64,
 }
@@ -39,6 +41,7 @@ impl Default for AnswerSize {
     fn default() -> Self {
         Self {
             left: MAX_ANSWER,
+            max_value: MAX_VALUE,
             briefed_left: MAX_BRIEFED,
             previewed_left: MAX_PREVIEWED,
         }
@@ -46,6 +49,26 @@ impl Default for AnswerSize {
 }
 
 impl AnswerSize {
+    /// The room of an answer in which no value has more bytes than this.
+    pub(super) fn with_values_of(max_value: usize) -> Self {
+        Self {
+            max_value: max_value.min(MAX_VALUE),
+            ..Self::default()
+        }
+    }
+
+    /// What a step adds to the answer at most, besides its elements.
+    pub(super) fn most_of_step(
+        &self,
+        value: Option<&StoredValue>,
+        asked: Option<&AskedCall>,
+    ) -> usize {
+        let value = value.map_or(0, stored_length);
+        let asked = asked.map_or(0, |asked| stored_length(&asked.args));
+        let fits = |bytes: usize, most: usize| if bytes <= most { bytes } else { 0 };
+        fits(value, self.max_value) + fits(asked, MAX_ASKED)
+    }
+
     /// Returns whether so many bytes would fit.
     pub(super) fn fits(&self, bytes: usize) -> bool {
         bytes <= self.left
@@ -91,12 +114,13 @@ impl AnswerSize {
         artifacts: &dyn Artifacts,
     ) -> Result<(Option<Value>, Option<LargeValue>), ArtifactError> {
         let bytes = stored_length(stored);
-        if bytes <= MAX_VALUE && self.fits(bytes) {
+        if bytes <= self.max_value && self.fits(bytes) {
             self.take(bytes);
             return Ok((Some(read_value(artifacts, stored).await?), None));
         }
         let large = LargeValue {
             bytes: bytes as u64,
+            digest: digest_of(stored),
             preview: self.preview(stored, artifacts).await?,
             href: href(),
         };
@@ -119,6 +143,7 @@ impl AnswerSize {
         }
         let large = LargeValue {
             bytes: bytes as u64,
+            digest: digest_of(&asked.args),
             preview: self.preview(&asked.args, artifacts).await?,
             href: href(),
         };
@@ -145,12 +170,12 @@ impl AnswerSize {
     }
 }
 
-/// What a step adds to an answer at most, besides its elements.
-pub(super) fn most_of_step(value: Option<&StoredValue>, asked: Option<&AskedCall>) -> usize {
-    let value = value.map_or(0, stored_length);
-    let asked = asked.map_or(0, |asked| stored_length(&asked.args));
-    let fits = |bytes: usize, most: usize| if bytes <= most { bytes } else { 0 };
-    fits(value, MAX_VALUE) + fits(asked, MAX_ASKED)
+/// The name of a value that is kept beside the journal.
+fn digest_of(stored: &StoredValue) -> Option<String> {
+    match stored {
+        StoredValue::Inline(_) => None,
+        StoredValue::Artifact(artifact) => Some(artifact.digest.to_string()),
+    }
 }
 
 fn stored_length(stored: &StoredValue) -> usize {

@@ -1,13 +1,15 @@
 //! Documents of `planwright-api` that need the engine: what they say is read from its stores.
 
 mod answer_size;
+mod markdown;
 mod plan;
 mod run;
 mod threads;
 mod token;
 
 pub use answer_size::{AnswerSize, step_href};
-pub use plan::{History, ListedRun, load_plan_details, load_plan_runs, load_run_lines};
+pub use markdown::write_markdown;
+pub use plan::{History, ListedRun, Reader, load_plan_details, load_plan_runs, load_run_lines};
 pub use run::{StepPage, read_asked_call, read_run_page, read_run_result};
 pub(crate) use threads::{newest_part, thread_within};
 pub use token::{new_token, token_line};

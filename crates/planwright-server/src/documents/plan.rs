@@ -2,16 +2,19 @@
 
 use super::threads::newest_threads;
 use planwright_api::{
-    ApprovalLine, ChangesSince, LeftOut, ModelCostLine, PlanDetails, PlanningLine, RunLine,
-    StepVerdict, ThreadLine,
+    ApprovalLine, ApprovalStanding, ChangesSince, LeftOut, ModelCostLine, PlanDetails, PlanGraph,
+    PlanningLine, RunLine, StepFacts, StepVerdict, ThreadLine,
 };
+use planwright_core::error::ClassifiedError as _;
 use planwright_core::id::RunId;
 use planwright_core::journal::{StreamName, decode};
+use planwright_core::policy::JudgedPlan;
+use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{OpenedRun, Review};
 use planwright_core::run::RunEvent;
 use planwright_core::status::CachedStatus;
 use planwright_engine::port::{StoreError, StreamInfo};
-use planwright_engine::{Candidate, Engine, LoadError, Reapproval, ReviewError};
+use planwright_engine::{Candidate, Engine, LoadError, Reapproval, ReviewError, with_causes};
 use std::collections::{BTreeMap, HashMap};
 
 /// Lists the runs of a plan, oldest first, then those that belong to other runs.
@@ -93,6 +96,15 @@ async fn load_lines(engine: &Engine, runs: &[ListedRun<'_>]) -> Result<Vec<RunLi
     Ok(lines)
 }
 
+/// The principal who reads a document, for what it says about their own decision.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    pub principal: Principal,
+    pub assurance: Assurance,
+    /// Why they may approve nothing at all, as of how they came here.
+    pub refusal: Option<String>,
+}
+
 /// How much of its history the document of a plan has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum History {
@@ -141,6 +153,7 @@ pub async fn load_plan_details<'a>(
     review: &'a Review,
     candidate: &Candidate,
     status: &'a str,
+    reader: &Reader,
     history: History,
 ) -> Result<PlanDetails<'a>, ReviewError> {
     let judged = engine.plans().judge(&candidate.plan);
@@ -157,14 +170,27 @@ pub async fn load_plan_details<'a>(
             (runs.len().saturating_sub(MAX_RUNS), comments, left_out)
         }
     };
+    let current = review.current();
+    let briefing = engine.plans().brief_effects(review, candidate);
     Ok(PlanDetails {
-        document: &review.current().document,
+        document: &current.document,
+        created_at: review.created_at().to_string(),
+        created_by: author(review).clone(),
+        updated_at: review.updated_at().to_string(),
+        proposed_by: current.by.clone(),
+        graph: PlanGraph::new(&candidate.plan),
+        facts: StepFacts::all(&candidate.plan, &briefing, &engine.catalog()),
+        risk: briefing.risk().as_str(),
+        approval: approval_standing(engine, review, candidate, &judged, reader),
+        predicted_ms: None,
+        predicted_cost_usd: None,
         status,
-        version: review.current().number,
+        version: current.number,
         digest: candidate.digest,
         runs: load_lines(engine, runs.get(first_run..).unwrap_or_default())
             .await
             .map_err(LoadError::from)?,
+        findings: candidate.findings.clone(),
         policy: StepVerdict::of(&judged, &late),
         approvals: review
             .approvals()
@@ -181,6 +207,36 @@ pub async fn load_plan_details<'a>(
         planning: review.current().planning.as_deref().map(PlanningLine::from),
         models: ModelCostLine::all(&engine.journals().model_costs(review).await?),
     })
+}
+
+/// Returns the principal who brought the first version.
+fn author(review: &Review) -> &Principal {
+    let first = review.versions().first();
+    first.map_or(&review.current().by, |version| &version.by)
+}
+
+/// Describes how far the approval of what would run now has come.
+fn approval_standing(
+    engine: &Engine,
+    review: &Review,
+    candidate: &Candidate,
+    judged: &JudgedPlan,
+    reader: &Reader,
+) -> ApprovalStanding {
+    let given = review.given_approvals(&candidate.digest, engine.now());
+    let refusal = reader.refusal.clone().map(|words| (words, None));
+    let refusal = refusal.or_else(|| {
+        let by = (&reader.principal, reader.assurance);
+        let checked = engine.plans().check_approval(review, candidate, judged, by);
+        checked
+            .err()
+            .map(|error| (with_causes(&error), Some(error.code())))
+    });
+    ApprovalStanding::new(
+        engine.policy().approval.required(),
+        given.iter().map(|approval| approval.by.clone()).collect(),
+        refusal,
+    )
 }
 
 fn changes_since(reapproval: Reapproval) -> ChangesSince {

@@ -1,12 +1,12 @@
 //! Results of runs, with the values that the run keeps as artifacts read back.
 
-use super::answer_size::{AnswerSize, most_of_step, step_href};
+use super::answer_size::{AnswerSize, step_href};
 use planwright_api::{AskedCallWire, ItemResult, RunResult, StepResult};
 use planwright_core::plan::StepIx;
 use planwright_core::run::{AskedCall, Run, RunReport, StepReport, StepState, StoredValue};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ArtifactError, Artifacts};
-use planwright_engine::read_value;
+use planwright_engine::{read_outputs, read_value};
 use serde_json::Value;
 
 /// Reads the result of a run.
@@ -28,14 +28,23 @@ pub async fn read_run_result(
         }
         results.push(result);
     }
-    Ok(RunResult::new(run, &report, results))
+    let mut result = RunResult::new(run, &report, results);
+    result.add_outputs(read_outputs(run, artifacts, MAX_OUTPUTS).await?);
+    Ok(result)
 }
+
+/// Bytes of outputs that the result of a run has. Larger values are read from their steps.
+const MAX_OUTPUTS: usize = 4 << 20;
+/// Bytes of outputs in one answer over HTTP.
+const MAX_PAGE_OUTPUTS: usize = 256 << 10;
 
 /// Which steps of a run: so many from the one with this number on.
 #[derive(Debug, Clone, Copy)]
 pub struct StepPage {
     pub first: usize,
     pub limit: usize,
+    /// Bytes of one value that is in the answer; as many as there is room for when absent.
+    pub inline: Option<usize>,
 }
 
 /// Bytes that every element of a loop takes in an answer.
@@ -44,19 +53,23 @@ const ITEM_BYTES: usize = 200;
 /// Reads some steps of a run, as many as one answer has room for. Large values are linked.
 pub async fn read_run_page(
     run: &Run,
-    StepPage { first, limit }: StepPage,
+    StepPage {
+        first,
+        limit,
+        inline,
+    }: StepPage,
     artifacts: &dyn Artifacts,
     now: Timestamp,
 ) -> Result<RunResult, ArtifactError> {
     let mut report = RunReport::new(run, now);
     let steps = std::mem::take(&mut report.steps);
-    let mut size = AnswerSize::default();
+    let mut size = inline.map_or_else(AnswerSize::default, AnswerSize::with_values_of);
     let mut results: Vec<StepResult> = Vec::new();
     let mut more = false;
     for (step, ix) in steps.into_iter().zip(run.plan().indices()).skip(first) {
         let asked = asked_call(run, ix);
         let items = step.items.as_ref().map_or(0, Vec::len) * ITEM_BYTES;
-        let most = most_of_step(step.value.as_ref(), asked) + items;
+        let most = size.most_of_step(step.value.as_ref(), asked) + items;
         if results.len() >= limit || !results.is_empty() && !size.fits(most) {
             more = true;
             break;
@@ -67,6 +80,11 @@ pub async fn read_run_page(
     let last = results.last().map(|step| step.id.clone());
     let mut page = RunResult::page(run, &report, (first, results));
     page.next_cursor = last.filter(|_| more);
+    page.add_outputs(read_outputs(run, artifacts, MAX_PAGE_OUTPUTS).await?);
+    if inline.is_some() {
+        // A value that is asked for by its size is not sent a second time under its name.
+        page.variables.clone_from(&run.plan().document().variables);
+    }
     Ok(page)
 }
 

@@ -2,13 +2,18 @@
 
 use super::open_streams::{self, OpenStreams};
 use super::options::EventsOptions;
+use super::progress::{Latest, StepOfRun};
 use super::topic::{PAGE, Shared, Topic};
 use crate::http::Caller;
+use planwright_core::event::trace_of_plan;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Entry, StreamName, decode};
 use planwright_core::plan::Bounds;
 use planwright_core::run::{Run, RunEvent};
-use planwright_engine::port::{FeedOf, Placed, Position, Progress, StoreError, is_last_feed_page};
+use planwright_core::trace::TraceId;
+use planwright_engine::port::{
+    FeedOf, LoggedLine, Placed, Position, Progress, StoreError, is_last_feed_page,
+};
 use planwright_engine::{Engine, Journals, Observer};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,8 +40,8 @@ pub struct Hub {
     pub(super) stop: CancellationToken,
     pub(super) open_streams: Arc<OpenStreams>,
     topics: Mutex<HashMap<PlanId, Shared>>,
-    /// Runs that are executed here, for their progress.
-    executed: Mutex<HashMap<RunId, PlanId>>,
+    /// Runs that are executed here with their plans and traces, for their progress.
+    executed: Mutex<HashMap<RunId, (PlanId, TraceId)>>,
 }
 
 impl std::ops::Deref for Events {
@@ -112,7 +117,7 @@ impl Hub {
         self.topics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn executed(&self) -> MutexGuard<'_, HashMap<RunId, PlanId>> {
+    fn executed(&self) -> MutexGuard<'_, HashMap<RunId, (PlanId, TraceId)>> {
         self.executed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -246,8 +251,9 @@ impl Observer for ProgressOf {
 
     fn executing(&self, run: &Run) {
         if let Some(hub) = self.0.upgrade() {
-            hub.executed()
-                .insert(run.id().clone(), run.plan().id().clone());
+            let plan = run.plan().id().clone();
+            let trace = run.start().trace.unwrap_or_else(|| trace_of_plan(&plan));
+            hub.executed().insert(run.id().clone(), (plan, trace));
         }
     }
 
@@ -258,13 +264,30 @@ impl Observer for ProgressOf {
     }
 
     fn progress_of(&self, run: &RunId, step: &StepId, progress: &Progress) {
+        self.tell(run, step, |latest, of| latest.report(of, progress));
+    }
+
+    fn log_of(&self, run: &RunId, step: &StepId, line: &LoggedLine) {
+        self.tell(run, step, |latest, of| latest.report_log(of, line));
+    }
+}
+
+impl ProgressOf {
+    /// Tells those who listen to the plan of a run, if any do.
+    fn tell(&self, run: &RunId, step: &StepId, tell: impl FnOnce(&Latest, StepOfRun<'_>)) {
         let Some(hub) = self.0.upgrade() else { return };
-        let Some(plan) = hub.executed().get(run).cloned() else {
+        let Some((plan, trace)) = hub.executed().get(run).cloned() else {
             return;
         };
         let topic = hub.topics().get(&plan).cloned();
         if let Some(topic) = topic {
-            topic.progress.report(&plan, run, step, progress);
+            let of = StepOfRun {
+                plan: &plan,
+                run,
+                step,
+                trace,
+            };
+            tell(&topic.progress, of);
         }
     }
 }

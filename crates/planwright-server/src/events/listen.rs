@@ -7,14 +7,18 @@
 use super::frame::{self, Format};
 use super::global::GlobalStream;
 use super::hub::Events;
+use super::inbox_watch::InboxWatch;
 use super::open_streams::StreamPermit;
 use super::plan_stream::{Broken, PlanStream};
 use super::reset::Reason;
 use super::response::stream_response;
 use super::wire::Types;
+use crate::http::planning_jobs::Told;
 use axum::body::Bytes;
 use axum::response::Response;
+use planwright_api::InboxCount;
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -129,7 +133,7 @@ async fn send_plan(
             let mut text = String::new();
             for frame in frames
                 .iter()
-                .filter(|frame| manner.types.include(frame.event.event.as_str()))
+                .filter(|frame| manner.types.include_event(&frame.event))
             {
                 frame.write(&mut text, frame.seq(), manner.format);
             }
@@ -147,9 +151,12 @@ async fn send_plan(
                 changed.map_err(|_| Gone)?;
                 let (news, seen) = plan.topic.progress.after(progress_seen);
                 progress_seen = seen;
-                if manner.types.include("plan.progress") {
-                    let mut text = String::new();
-                    news.iter().for_each(|data| frame::write(&mut text, None, "plan.progress", data));
+                let wanted = news
+                    .iter()
+                    .filter(|told| manner.types.include_passing(told.name, told.run.as_str()));
+                let mut text = String::new();
+                wanted.for_each(|told| frame::write(&mut text, None, told.name, &told.data));
+                if !text.is_empty() {
                     sender.send(text).await?;
                 }
                 // What comes meanwhile is told together.
@@ -175,6 +182,89 @@ async fn tell_broken(sender: &Sender, plan: &PlanStream, broken: Broken) -> Resu
             let mut text = String::new();
             frame::write(&mut text, None, "error", &data.to_string());
             sender.send(text).await
+        }
+    }
+}
+
+/// Progress of an order is told at most this often.
+const JOB_PAUSE: Duration = Duration::from_millis(100);
+
+/// Streams how far a plan is that is being written.
+pub(crate) fn job_stream(events: &Events, permit: StreamPermit, told: Arc<Told>) -> Response {
+    let (response, sender) = stream(events, permit);
+    tokio::spawn(async move {
+        let _: Result<(), Gone> = send_job(&sender, &told).await;
+    });
+    response
+}
+
+async fn send_job(sender: &Sender, told: &Told) -> Result<(), Gone> {
+    sender.greet().await?;
+    let mut changes = told.changes();
+    loop {
+        changes.mark_unchanged();
+        let is_running = told.is_running();
+        let data = serde_json::to_string(&told.document()).map_err(|_| Gone)?;
+        let mut text = String::new();
+        frame::write(&mut text, None, "planning", &data);
+        sender.send(text).await?;
+        if !is_running {
+            return Ok(());
+        }
+        loop {
+            tokio::select! {
+                changed = changes.changed() => {
+                    changed.map_err(|_| Gone)?;
+                    tokio::time::sleep(JOB_PAUSE).await;
+                    break;
+                }
+                () = tokio::time::sleep(sender.events.options.keep_alive) => sender.keep_alive().await?,
+                () = sender.stopped() => return Ok(()),
+                () = sender.queue.closed() => return Ok(()),
+            }
+        }
+    }
+}
+
+/// Changes of the inbox are told at most this often.
+const INBOX_PAUSE: Duration = Duration::from_millis(500);
+
+/// Streams how much waits for people.
+pub(crate) fn inbox_stream(events: &Events, permit: StreamPermit, watch: InboxWatch) -> Response {
+    let (response, sender) = stream(events, permit);
+    tokio::spawn(async move {
+        let _: Result<(), Gone> = send_inbox(&sender, &watch).await;
+    });
+    response
+}
+
+async fn send_inbox(sender: &Sender, watch: &InboxWatch) -> Result<(), Gone> {
+    sender.greet().await?;
+    let mut changes = sender.events.journals.changes();
+    let mut told: Option<InboxCount> = None;
+    loop {
+        changes.mark_unchanged();
+        let counted = watch.count(&sender.events.engine).await;
+        let count = counted.map_err(|error| {
+            tracing::warn!(%error, "a stream of the inbox ends early");
+            Gone
+        })?;
+        if told.as_ref() != Some(&count) {
+            let mut text = String::new();
+            let data = serde_json::to_string(&count).map_err(|_| Gone)?;
+            frame::write(&mut text, None, "inbox", &data);
+            sender.send(text).await?;
+            told = Some(count);
+        }
+        tokio::select! {
+            changed = changes.changed() => {
+                changed.map_err(|_| Gone)?;
+                // What comes meanwhile is counted together, after the count that others share is old.
+                tokio::time::sleep(INBOX_PAUSE).await;
+            }
+            () = tokio::time::sleep(sender.events.options.keep_alive) => sender.keep_alive().await?,
+            () = sender.stopped() => return Ok(()),
+            () = sender.queue.closed() => return Ok(()),
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod fuzzing;
 mod global;
 mod global_id;
 mod hub;
+mod inbox_watch;
 mod listen;
 mod open_streams;
 mod options;
@@ -24,6 +25,8 @@ mod topic;
 mod wire;
 
 pub use hub::Events;
+pub(crate) use inbox_watch::InboxWatch;
+pub(crate) use listen::{inbox_stream, job_stream};
 pub(crate) use open_streams::StreamPermit;
 pub use options::EventsOptions;
 pub(crate) use response::stream_response;

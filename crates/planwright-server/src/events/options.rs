@@ -32,8 +32,8 @@ impl Default for EventsOptions {
     fn default() -> Self {
         Self {
             max_streams: 1_000,
-            max_streams_each: 500,
-            max_global_streams: 32,
+            max_streams_each: 200,
+            max_global_streams: 128,
             max_global_streams_each: 8,
             kept_events: 2_048,
             kept_bytes: 2 << 20,

@@ -10,7 +10,7 @@ use super::reset::{Reason, snapshot};
 use super::wire::{EventList, GlobalQuery, MAX_LIMIT, PlanQuery, Types, Wanted, negotiate_format};
 use crate::http::body::{Params, PathId};
 use crate::http::router::Routes;
-use crate::http::{Caller, Http, HttpResult, Problem};
+use crate::http::{Caller, Http, HttpResult, Problem, ProblemCode};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -31,10 +31,12 @@ pub(crate) fn routes() -> Routes {
 /// With `Accept: text/event-stream` the events so far are replayed and what follows is streamed; the stream ends when
 /// the run is over. Otherwise they are one list.
 #[utoipa::path(get, path = "/plan/{id}/events", operation_id = "planEvents", tag = "events",
-    params(("id" = String, Path), PlanQuery,
+    params(("id" = String, Path, description = "The plan."), PlanQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The number of the last event that was received.")),
     responses(
-        (status = 200, content((EventList = "application/json"), (String = "text/event-stream"))),
+        (status = 200, description = "The events so far, as a list or as a stream that goes on.",
+            content((EventList = "application/json"), (String = "text/event-stream"))),
+        (status = 204, description = "The run is over, and the client that came back has all events."),
         (status = 404, description = "There is no such plan."),
         (status = 406, description = "Neither JSON nor an event stream is accepted.")),
     extensions(("x-planwright-action" = json!("read"))))]
@@ -55,7 +57,7 @@ async fn plan_events(
     if mark.last == 0 && !mark.damaged {
         return Err(LoadError::NoSuchPlan(id).into());
     }
-    let types = Types::parse(query.types.as_deref());
+    let types = Types::parse(query.types.as_deref()).of_run(query.run);
     let format = query.format.unwrap_or_default();
     if form == Wanted::List {
         let named = last_event_id(&headers).and_then(|text| text.parse().ok());
@@ -68,6 +70,18 @@ async fn plan_events(
             frame.value(format)
         })
         .await;
+    }
+    let follow = query.follow.unwrap_or_default();
+    let came_back = last_event_id(&headers).and_then(|text| text.parse().ok());
+    if let Some(after) = came_back
+        && !follow
+        && has_told_everything(
+            PlanStream::new(events.clone(), topic.clone(), after),
+            &types,
+        )
+        .await
+    {
+        return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let place = events.enter(&caller).ok_or_else(full)?;
     let (after, reason) = match last_event_id(&headers).map(|text| text.parse().ok()) {
@@ -82,10 +96,27 @@ async fn plan_events(
     let manner = Manner {
         format,
         types,
-        follow: query.follow.unwrap_or_default(),
+        follow,
     };
     let stream = PlanStream::new(events.clone(), topic, after);
     Ok(listen::plan(events, place, stream, manner, reset))
+}
+
+/// Returns whether a client that came back has everything there will ever be. A browser comes back to a
+/// stream that has ended, again and again, unless it is told that there is no more.
+async fn has_told_everything(mut stream: PlanStream, types: &Types) -> bool {
+    loop {
+        let Ok(frames) = stream.next().await else {
+            return false;
+        };
+        if frames.is_empty() {
+            return stream.is_over();
+        }
+        let mut told = frames.iter().map(|frame| frame.event.event.as_str());
+        if told.any(|event| types.include(event)) {
+            return false;
+        }
+    }
 }
 
 /// Returns where a stream begins, and why not where it was asked to.
@@ -113,7 +144,7 @@ async fn list(
         }
         for frame in frames
             .iter()
-            .filter(|frame| types.include(frame.event.event.as_str()))
+            .filter(|frame| types.include_event(&frame.event))
         {
             if events.len() == limit {
                 next = Some((frame.seq() - 1).to_string());
@@ -132,7 +163,8 @@ async fn list(
     params(GlobalQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was received.")),
     responses(
-        (status = 200, content((EventList = "application/json"), (String = "text/event-stream"))),
+        (status = 200, description = "The events so far, as a list or as a stream that goes on.",
+            content((EventList = "application/json"), (String = "text/event-stream"))),
         (status = 406, description = "Neither JSON nor an event stream is accepted.")),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn all_events(
@@ -150,7 +182,8 @@ async fn all_events(
         .as_deref()
         .map(str::parse::<GlobalId>)
         .transpose();
-    let asked = asked.map_err(|error| Problem::bad_request(format!("`after`: {error}")))?;
+    let asked = asked
+        .map_err(|error| Problem::of(ProblemCode::BadParameter, format!("`after`: {error}")))?;
     if form == Wanted::List {
         let begin = asked.unwrap_or_else(|| GlobalId::after(Position(0)));
         let stream = GlobalStream::new(events.clone(), begin);
@@ -227,9 +260,10 @@ pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
 fn limit(asked: Option<usize>) -> HttpResult<usize> {
     match asked.unwrap_or(MAX_LIMIT) {
         limit @ 1..=MAX_LIMIT => Ok(limit),
-        _ => Err(Problem::bad_request(format!(
-            "`limit` is a number from 1 to {MAX_LIMIT}"
-        ))),
+        _ => Err(Problem::of(
+            ProblemCode::BadParameter,
+            format!("`limit` is a number from 1 to {MAX_LIMIT}"),
+        )),
     }
 }
 
@@ -237,34 +271,26 @@ fn problem(broken: Broken) -> Problem {
     match broken {
         Broken::Store(error) => LoadError::from(error).into(),
         Broken::Damaged => damaged(),
-        Broken::Slow => Problem::later(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "more happens than can be listed",
-            1,
-        ),
+        Broken::Slow => Problem::later(ProblemCode::TooBusy, "more happens than can be listed", 1),
     }
 }
 
 fn damaged() -> Problem {
-    Problem::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
+    Problem::of(
+        ProblemCode::JournalDamaged,
         "the journal of the plan is damaged",
     )
     .hint("other plans are not affected; planwright verify lists everything that is damaged")
 }
 
 pub(crate) fn full() -> Problem {
-    Problem::later(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "too many streams are open",
-        5,
-    )
-    .hint("close one, or ask for a list with Accept: application/json")
+    Problem::later(ProblemCode::TooManyStreams, "too many streams are open", 5)
+        .hint("close one, or ask for a list with Accept: application/json")
 }
 
 fn not_acceptable() -> Problem {
-    Problem::new(
-        StatusCode::NOT_ACCEPTABLE,
+    Problem::of(
+        ProblemCode::NotAcceptable,
         "events come as text/event-stream or application/json",
     )
 }

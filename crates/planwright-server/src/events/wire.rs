@@ -3,6 +3,7 @@
 use super::frame::Format;
 use http::HeaderMap;
 use http::header::ACCEPT;
+use planwright_core::event::PlanEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -39,6 +40,9 @@ pub(super) struct PlanQuery {
     pub(super) format: Option<Format>,
     /// Only events of these names, separated by commas. `run.*` stands for all that begin so.
     pub(super) types: Option<String>,
+    /// Only events of this run.
+    #[param(max_length = 64)]
+    pub(super) run: Option<String>,
     /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for
     /// one use.
     ticket: Option<String>,
@@ -66,9 +70,12 @@ pub(super) struct GlobalQuery {
     ticket: Option<String>,
 }
 
-/// Names of events that are wanted; all if none is named.
+/// Names of events that are wanted, all if none is named, and the run they have to be of.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Types(Vec<String>);
+pub(super) struct Types {
+    names: Vec<String>,
+    run: Option<String>,
+}
 
 impl Types {
     pub(super) fn parse(text: Option<&str>) -> Self {
@@ -77,7 +84,29 @@ impl Types {
             .split(',')
             .map(str::trim)
             .filter(|name| !name.is_empty());
-        Self(names.map(str::to_owned).collect())
+        Self {
+            names: names.map(str::to_owned).collect(),
+            run: None,
+        }
+    }
+
+    /// Only those of this run, if one is named.
+    pub(super) fn of_run(self, run: Option<String>) -> Self {
+        Self { run, ..self }
+    }
+
+    /// Returns whether an event is wanted.
+    pub(super) fn include_event(&self, event: &PlanEvent) -> bool {
+        let is_of_run = |run: &String| {
+            let of = event.run_id.as_ref();
+            of.is_some_and(|of| of.as_str() == run)
+        };
+        self.run.as_ref().is_none_or(is_of_run) && self.include(event.event.as_str())
+    }
+
+    /// Returns whether what is told of this run in passing is wanted.
+    pub(super) fn include_passing(&self, name: &str, run: &str) -> bool {
+        self.run.as_ref().is_none_or(|wanted| wanted == run) && self.include(name)
     }
 
     pub(super) fn include(&self, name: &str) -> bool {
@@ -85,7 +114,7 @@ impl Types {
             Some(begin) => name.starts_with(begin),
             None => wanted == name,
         };
-        self.0.is_empty() || self.0.iter().any(fits)
+        self.names.is_empty() || self.names.iter().any(fits)
     }
 }
 

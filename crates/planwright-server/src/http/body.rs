@@ -2,14 +2,14 @@
 //! what is wrong.
 
 use super::auth::Caller;
-use super::problem::Problem;
+use super::problem::{Problem, ProblemCode};
 use super::state::Http;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Path, Query, Request};
+use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use http::{HeaderMap, StatusCode};
-use planwright_core::json::parse_strict;
+use planwright_core::json::{INTEGER_TOO_LARGE, parse_strict, with_whole_numbers};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -55,14 +55,14 @@ async fn read_within(request: Request, limit: usize, time: Duration) -> Result<B
     match tokio::time::timeout(time, reading).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) => Err(match too_large(&error) {
-            true => Problem::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
+            true => Problem::of(
+                ProblemCode::BodyTooLarge,
                 format!("the body is larger than the {limit} bytes that are read here"),
             ),
-            false => Problem::bad_request("the body did not arrive whole"),
+            false => Problem::of(ProblemCode::BadBody, "the body did not arrive whole"),
         }),
-        Err(_) => Err(Problem::new(
-            StatusCode::REQUEST_TIMEOUT,
+        Err(_) => Err(Problem::of(
+            ProblemCode::BodyTooSlow,
             "the body did not arrive in time",
         )),
     }
@@ -98,8 +98,8 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
 }
 
 pub(crate) fn unsupported_type(wanted: &str) -> Problem {
-    Problem::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    Problem::of(
+        ProblemCode::UnsupportedType,
         format!("the body has to be {wanted}"),
     )
     .hint(format!("send the header Content-Type: {wanted}"))
@@ -142,20 +142,42 @@ impl<T: DeserializeOwned + Default> FromRequest<Http> for OptionalBody<T> {
 /// The value, if it is JSON without doubled keys. The parser bounds how deep it goes.
 pub(crate) fn json(bytes: &[u8]) -> Result<Value, Problem> {
     parse_strict(bytes).map_err(|error| {
-        Problem::bad_request(format!(
-            "the body is no JSON: {} at line {}, column {}",
-            error.message, error.line, error.column
-        ))
+        let code = if error.message == INTEGER_TOO_LARGE {
+            ProblemCode::NumberTooLarge
+        } else {
+            ProblemCode::BadJson
+        };
+        Problem::of(
+            code,
+            format!(
+                "the body is no JSON: {} at line {}, column {}",
+                error.message, error.line, error.column
+            ),
+        )
     })
 }
 
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = json(bytes)?;
     if !value.is_object() {
-        return Err(Problem::bad_request("the body has to be a JSON object"));
+        return Err(Problem::of(
+            ProblemCode::BadBody,
+            "the body has to be a JSON object",
+        ));
     }
-    serde_json::from_value(value)
-        .map_err(|error| Problem::bad_request(format!("the body does not fit: {error}")))
+    read_value(value).map_err(|error| {
+        Problem::of(
+            ProblemCode::BadBody,
+            format!("the body does not fit: {error}"),
+        )
+    })
+}
+
+/// Reads a part of a body. A whole number may be written as `5.0`: for JSON Schema that is an integer
+/// too.
+pub(crate) fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, serde_json::Error> {
+    serde_json::from_value(value.clone())
+        .or_else(|_| serde_json::from_value(with_whole_numbers(value)))
 }
 
 /// One id in the path.
@@ -195,12 +217,16 @@ where
 }
 
 fn bad_path() -> Problem {
-    Problem::bad_request("the path is not valid UTF-8")
+    Problem::of(ProblemCode::BadId, "the path is not valid UTF-8")
 }
 
 pub(crate) fn id<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Problem> {
-    text.parse()
-        .map_err(|error| Problem::bad_request(format!("the id in the path cannot be one: {error}")))
+    text.parse().map_err(|error| {
+        Problem::of(
+            ProblemCode::BadId,
+            format!("the id in the path cannot be one: {error}"),
+        )
+    })
 }
 
 /// The query of this shape and nothing besides.
@@ -213,7 +239,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(query)) => Ok(Self(query)),
-            Err(error) => Err(Problem::bad_request(error.body_text())),
+            Err(error) => Err(Problem::of(ProblemCode::BadParameter, error.body_text())),
         }
     }
 }

@@ -5,7 +5,8 @@
 
 use super::auth::{Caller, is_always_admitted};
 use super::body;
-use super::problem::Problem;
+use super::problem::{Problem, ProblemCode};
+use super::routes::answers_secret;
 use super::state::Http;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -58,9 +59,9 @@ pub(super) async fn layer(State(http): State<Http>, request: Request, next: Next
     }
 }
 
-/// The key of a request that has one and changes something.
+/// The key of a request that has one and changes something. An answer that holds a secret is never kept.
 fn key(request: &Request) -> Result<Option<String>, Problem> {
-    if request.method() != Method::POST {
+    if request.method() != Method::POST || answers_secret(request) {
         return Ok(None);
     }
     let mut given = request.headers().get_all(&KEY).iter();
@@ -73,9 +74,10 @@ fn key(request: &Request) -> Result<Option<String>, Problem> {
             && text.bytes().all(|byte| byte.is_ascii_graphic())
     });
     let bad = || {
-        Problem::bad_request(format!(
-            "an Idempotency-Key has 1 to {MAX_KEY} visible characters"
-        ))
+        Problem::of(
+            ProblemCode::BadKey,
+            format!("an Idempotency-Key has 1 to {MAX_KEY} visible characters"),
+        )
     };
     text.map(|text| Some(text.to_owned())).ok_or_else(bad)
 }
@@ -120,20 +122,21 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
         Claim::InFlight => return Err(being_done()),
         Claim::Changed(stream) => return Err(already_done(http, stream).await),
         Claim::Interrupted => {
-            return Err(
-                Problem::conflict("the request with this Idempotency-Key was interrupted")
-                    .hint("look whether it was done; if not, repeat it with another key"),
-            );
+            return Err(Problem::of(
+                ProblemCode::RequestInterrupted,
+                "the request with this Idempotency-Key was interrupted",
+            )
+            .hint("look whether it was done; if not, repeat it with another key"));
         }
         Claim::OtherRequest => {
-            return Err(Problem::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
+            return Err(Problem::of(
+                ProblemCode::KeyReused,
                 "this Idempotency-Key was used for another request",
             ));
         }
         Claim::TooMany => {
             let words = "too many Idempotency-Keys of this principal are kept";
-            return Err(Problem::later(StatusCode::TOO_MANY_REQUESTS, words, 60)
+            return Err(Problem::later(ProblemCode::TooManyKeys, words, 60)
                 .hint("repeat it without a key, or when some of them are a day old"));
         }
     }
@@ -154,21 +157,30 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
 }
 
 fn being_done() -> Problem {
-    Problem::conflict("the request with this Idempotency-Key is being done")
-        .hint("ask again in a moment")
+    Problem::of(
+        ProblemCode::RequestInProgress,
+        "the request with this Idempotency-Key is being done",
+    )
+    .hint("ask again in a moment")
 }
 
 /// The request changed something and its answer was lost: what it changed is there to look at.
 async fn already_done(http: &Http, stream: StreamName) -> Problem {
     let words = "the request with this Idempotency-Key was done, but the service stopped before it could answer";
     match stream {
-        StreamName::Plan(plan) => Problem::conflict(format!("{words}: it changed plan `{plan}`"))
-            .hint(format!("GET /plan/{plan} shows what came of it"))
-            .done(Some(plan.to_string()), None),
+        StreamName::Plan(plan) => Problem::of(
+            ProblemCode::AnswerLost,
+            format!("{words}: it changed plan `{plan}`"),
+        )
+        .hint(format!("GET /plan/{plan} shows what came of it"))
+        .done(Some(plan.to_string()), None),
         StreamName::Run(run) => {
             // A plan that cannot be found is no reason to keep the run back.
             let plan = http.service.engine.journals().plan_of_run(&run).await.ok();
-            let problem = Problem::conflict(format!("{words}: it changed run `{run}`"));
+            let problem = Problem::of(
+                ProblemCode::AnswerLost,
+                format!("{words}: it changed run `{run}`"),
+            );
             let problem = match &plan {
                 Some(plan) => {
                     problem.hint(format!("GET /plan/{plan}/runs/{run} shows what came of it"))

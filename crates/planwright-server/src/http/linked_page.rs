@@ -1,6 +1,6 @@
 //! Pages of lists that are plain arrays: the header `Link` of a page leads to the next one.
 
-use super::problem::{HttpResult, Problem};
+use super::problem::{HttpResult, Problem, ProblemCode};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
@@ -47,9 +47,10 @@ impl LinkedPage {
     pub(crate) fn open(path: String, params: LinkedParams) -> HttpResult<(Self, Option<String>)> {
         let limit = params.limit.unwrap_or(MAX_LIMIT);
         if limit == 0 || limit > MAX_LIMIT {
-            return Err(Problem::bad_request(format!(
-                "`limit` is between 1 and {MAX_LIMIT}"
-            )));
+            return Err(Problem::of(
+                ProblemCode::BadParameter,
+                format!("`limit` is between 1 and {MAX_LIMIT}"),
+            ));
         }
         let after = params.cursor.as_deref().map(|text| {
             let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok();
@@ -146,5 +147,8 @@ pub(crate) fn after<'a, T>(
 
 /// The answer to a cursor that was made up.
 pub(crate) fn unknown_cursor() -> Problem {
-    Problem::bad_request("`cursor` is not one that this service gave")
+    Problem::of(
+        ProblemCode::BadCursor,
+        "`cursor` is not one that this service gave",
+    )
 }

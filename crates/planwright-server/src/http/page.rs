@@ -1,7 +1,7 @@
 //! Pages of lists: a cursor names the last thing that was seen, so that nothing is left out when
 //! others come or go.
 
-use super::problem::Problem;
+use super::problem::{Problem, ProblemCode};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use planwright_api::Page;
@@ -23,13 +23,14 @@ pub(crate) struct PageParams {
     pub(crate) cursor: Option<String>,
 }
 
-/// The last thing of a page: when it came to be, and its name.
+/// The last thing of a page: when its plan came to be, the plan, and which of the plan's things it is if others of
+/// them follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cursor(Timestamp, PlanId);
+pub(crate) struct Cursor(Timestamp, PlanId, Option<String>);
 
 impl Cursor {
     pub(crate) fn of(info: &StreamInfo) -> Self {
-        Self(info.created_at, info.status.plan.clone())
+        Self(info.created_at, info.status.plan.clone(), None)
     }
 
     /// Returns where a store goes on.
@@ -37,17 +38,29 @@ impl Cursor {
         (self.0, &self.1)
     }
 
-    fn encode(&self) -> String {
-        BASE64_URL_SAFE_NO_PAD.encode(format!("{} {}", self.0.as_millis(), self.1))
+    /// Names the last thing of a page.
+    pub(crate) fn new(at: Timestamp, plan: PlanId) -> Self {
+        Self(at, plan, None)
+    }
+
+    pub(crate) fn encode(&self) -> String {
+        let thing = self.2.as_ref().map(|thing| format!(" {thing}"));
+        let thing = thing.unwrap_or_default();
+        BASE64_URL_SAFE_NO_PAD.encode(format!("{} {}{thing}", self.0.as_millis(), self.1))
     }
 
     fn decode(text: &str) -> Option<Self> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
         let text = String::from_utf8(bytes).ok()?;
-        let (at, id) = text.split_once(' ')?;
+        let (at, rest) = text.split_once(' ')?;
+        let (id, thing) = match rest.split_once(' ') {
+            Some((id, thing)) => (id, Some(thing.to_owned())),
+            None => (rest, None),
+        };
         Some(Self(
             Timestamp::from_millis(at.parse().ok()?),
             id.parse().ok()?,
+            thing,
         ))
     }
 }
@@ -58,6 +71,8 @@ pub(crate) struct PageBuilder<T> {
     limit: usize,
     items: Vec<T>,
     last: Option<Cursor>,
+    /// The last thing of the page before, if it was not the last one of its plan.
+    after: Option<(PlanId, String)>,
     more: bool,
 }
 
@@ -66,11 +81,17 @@ impl<T> PageBuilder<T> {
     pub(crate) fn open(params: &PageParams) -> Result<(Self, Option<Cursor>), Problem> {
         let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
         if limit == 0 || limit > MAX_LIMIT {
-            return Err(Problem::bad_request(format!(
-                "`limit` is between 1 and {MAX_LIMIT}"
-            )));
+            return Err(Problem::of(
+                ProblemCode::BadParameter,
+                format!("`limit` is between 1 and {MAX_LIMIT}"),
+            ));
         }
-        let bad = || Problem::bad_request("`cursor` is not one that this service gave");
+        let bad = || {
+            Problem::of(
+                ProblemCode::BadCursor,
+                "`cursor` is not one that this service gave",
+            )
+        };
         let after = params
             .cursor
             .as_deref()
@@ -81,6 +102,7 @@ impl<T> PageBuilder<T> {
                 limit,
                 items: Vec::new(),
                 last: None,
+                after: None,
                 more: false,
             },
             after,
@@ -94,13 +116,20 @@ impl<T> PageBuilder<T> {
     ) -> Result<(Self, Vec<StreamInfo>), Problem> {
         let (page, after) = Self::open(params)?;
         plans.sort_by_cached_key(|info| (Reverse(info.created_at), info.status.plan.to_string()));
-        if let Some(Cursor(at, id)) = &after {
+        if let Some(Cursor(at, id, thing)) = &after {
             plans.retain(|info| {
-                info.created_at < *at
-                    || info.created_at == *at && info.status.plan.as_str() > id.as_str()
+                let plan = &info.status.plan;
+                let follows = info.created_at == *at && plan.as_str() > id.as_str();
+                info.created_at < *at || follows || thing.is_some() && plan == id
             });
         }
-        Ok((page, plans))
+        let after = after.and_then(|Cursor(_, plan, thing)| Some((plan, thing?)));
+        Ok((Self { after, ..page }, plans))
+    }
+
+    /// Returns how many things there may be on it.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
     }
 
     /// Returns whether nothing is on the page yet.
@@ -127,11 +156,46 @@ impl<T> PageBuilder<T> {
         true
     }
 
+    /// Returns which of the things of this plan come next, given the names of all of them. If the last one that was
+    /// seen is not there any more, all of them: better twice than never.
+    pub(crate) fn first_of(&self, plan: &PlanId, names: &[String]) -> usize {
+        let seen = self.after.as_ref().filter(|(of, _)| of == plan);
+        let seen = seen.and_then(|(_, last)| names.iter().position(|name| name == last));
+        seen.map_or(0, |last| last + 1)
+    }
+
+    /// Returns whether the page has as many things as were asked for.
+    pub(crate) fn is_full(&self) -> bool {
+        self.items.len() >= self.limit
+    }
+
+    /// Puts one of several things of a plan on the page, by its name.
+    pub(crate) fn put_one(&mut self, info: &StreamInfo, name: String, item: T) {
+        self.items.push(item);
+        self.last = Some(Cursor(
+            info.created_at,
+            info.status.plan.clone(),
+            Some(name),
+        ));
+    }
+
+    /// Notes that nothing of this plan is left.
+    pub(crate) fn pass(&mut self, info: &StreamInfo) {
+        if self
+            .last
+            .as_ref()
+            .is_some_and(|last| last.1 == info.status.plan)
+        {
+            self.last = Some(Cursor::of(info));
+        }
+    }
+
     pub(crate) fn finish(self) -> Page<T> {
         let next_cursor = self.last.filter(|_| self.more).map(|last| last.encode());
         Page {
             items: self.items,
             next_cursor,
+            total: None,
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Changes to a JSON document: RFC 6902 (operations) and RFC 7396 (merge).
 
-use super::problem::Problem;
-use http::StatusCode;
+use super::problem::{Problem, ProblemCode};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -27,12 +26,17 @@ pub(crate) fn json_patch(
     patch: Value,
     max_bytes: usize,
 ) -> Result<(), Problem> {
-    let operations: Vec<Operation> = serde_json::from_value(patch)
-        .map_err(|error| Problem::bad_request(format!("this is no JSON Patch: {error}")))?;
+    let operations: Vec<Operation> = serde_json::from_value(patch).map_err(|error| {
+        Problem::of(
+            ProblemCode::BadPatch,
+            format!("this is no JSON Patch: {error}"),
+        )
+    })?;
     if operations.len() > MAX_OPERATIONS {
-        return Err(Problem::bad_request(format!(
-            "a patch has at most {MAX_OPERATIONS} operations"
-        )));
+        return Err(Problem::of(
+            ProblemCode::BadPatch,
+            format!("a patch has at most {MAX_OPERATIONS} operations"),
+        ));
     }
     let mut budget = Budget(max_bytes.saturating_mul(4));
     for (index, operation) in operations.into_iter().enumerate() {
@@ -84,26 +88,29 @@ enum Wrong {
 
 impl Wrong {
     fn problem(self, index: usize) -> Problem {
-        let (status, words) = match self {
+        let (code, words) = match self {
             Self::Pointer(path) => (
-                StatusCode::BAD_REQUEST,
+                ProblemCode::BadPatch,
                 format!("`{path}` is no JSON pointer"),
             ),
             Self::Missing(path) => (
-                StatusCode::UNPROCESSABLE_ENTITY,
+                ProblemCode::PatchPathMissing,
                 format!("there is no `{path}`"),
             ),
-            Self::Test(path) => (StatusCode::CONFLICT, format!("`{path}` has another value")),
+            Self::Test(path) => (
+                ProblemCode::PatchTestFailed,
+                format!("`{path}` has another value"),
+            ),
             Self::Inside => (
-                StatusCode::UNPROCESSABLE_ENTITY,
+                ProblemCode::PatchInside,
                 "a value cannot be moved into itself".to_owned(),
             ),
             Self::TooLarge => (
-                StatusCode::PAYLOAD_TOO_LARGE,
+                ProblemCode::BodyTooLarge,
                 "the patch makes the plan too large".to_owned(),
             ),
         };
-        Problem::new(status, format!("operation {index}: {words}"))
+        Problem::of(code, format!("operation {index}: {words}"))
     }
 }
 

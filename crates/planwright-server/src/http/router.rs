@@ -2,7 +2,10 @@
 
 use super::openapi::Document;
 use super::state::Http;
-use super::{auth, headers, idempotency, limits, problem, routes, web};
+use super::{
+    auth, base_path, cors, gzip, headers, idempotency, limits, problem, query, routes, same_answer,
+    web,
+};
 use crate::observe;
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -27,15 +30,26 @@ pub fn app(http: &Http) -> Router {
     // The first router decides; a second one of the same service has the same routes.
     let _: &Document = http.openapi.get_or_init(|| document);
     let router = router
+        .route_layer(from_fn_with_state(http.clone(), query::refuse_unknown))
+        .route_layer(from_fn(same_answer::layer))
         .route_layer(from_fn_with_state(http.clone(), idempotency::layer))
         .route_layer(from_fn_with_state(http.clone(), limits::limit_rate))
         .route_layer(from_fn_with_state(http.clone(), limits::limit_in_flight))
+        // What is held in memory was counted before it is packed.
+        .route_layer(from_fn(gzip::layer))
         .route_layer(from_fn_with_state(http.clone(), auth::authenticate_request))
         .route_layer(from_fn_with_state(http.clone(), limits::refuse_on_reserve))
         .fallback(routes::nothing_here)
+        .layer(from_fn_with_state(http.clone(), cors::layer))
         .layer(from_fn_with_state(http.clone(), auth::check_host))
         .layer(from_fn(problem::layer));
-    observe::layer(router, &http.service.engine)
+    let scheme = if http.settings.encrypted {
+        "https"
+    } else {
+        "http"
+    };
+    let router = observe::layer(router, &http.service.engine, scheme)
         .layer(from_fn(headers::layer))
-        .with_state(http.clone())
+        .with_state(http.clone());
+    base_path::below(&http.settings.base_path, router)
 }

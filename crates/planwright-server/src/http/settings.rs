@@ -1,6 +1,8 @@
 //! What the operator decided about the service itself.
 
-use super::auth::AllowedHost;
+use super::auth::{AllowedHost, SingleSignOn};
+use super::base_path::BasePath;
+use super::operator::OperatorView;
 use super::routes::mcp::McpDoor;
 use crate::events::EventsOptions;
 use planwright_engine::SupervisorOptions;
@@ -16,6 +18,14 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// The service's own pages are loaded over TLS.
     pub https: bool,
+    /// Browsers reach the service over TLS, its own or that of a proxy in front of it.
+    pub encrypted: bool,
+    /// The path under which a proxy shows the service.
+    pub base_path: BasePath,
+    /// The identity provider that people may sign in with.
+    pub single_sign_on: Option<Arc<SingleSignOn>>,
+    /// What those who administer the service can look at.
+    pub operator: Option<Arc<dyn OperatorView>>,
     /// The figures are shown without a token: a scraper inside the operator's network has none.
     pub metrics_public: bool,
     pub max_connections: usize,
@@ -37,6 +47,8 @@ pub struct Settings {
     pub max_body_bytes: usize,
     /// A client that sends or reads nothing for this long is cut off.
     pub stall_timeout: Duration,
+    /// How long the service goes on answering once it said that it is not ready any more.
+    pub drain: Duration,
     /// How long requests and calls in flight may take once the service is told to stop.
     pub grace: Duration,
     pub events: EventsOptions,
@@ -50,6 +62,10 @@ impl Default for Settings {
             hosts: Vec::new(),
             origins: Vec::new(),
             https: false,
+            encrypted: false,
+            base_path: BasePath::default(),
+            single_sign_on: None,
+            operator: None,
             metrics_public: false,
             max_connections: 1_024,
             max_idle_per_address: 64,
@@ -61,6 +77,7 @@ impl Default for Settings {
             burst: 1_000,
             max_body_bytes: 1 << 20,
             stall_timeout: Duration::from_secs(30),
+            drain: Duration::ZERO,
             grace: Duration::from_secs(10),
             events: EventsOptions::default(),
             mcp: None,

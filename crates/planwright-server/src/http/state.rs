@@ -1,12 +1,12 @@
 //! What every route is given.
 
-use super::auth::SignIn;
-use super::auth::Tickets;
+use super::auth::{Confirmations, SignIn, Tickets, Visits};
 use super::idempotency::WorkingOn;
 use super::limits::{Limits, Strangers};
+use super::planning_jobs::PlanningJobs;
 use super::settings::Settings;
 use crate::Service;
-use crate::events::Events;
+use crate::events::{Events, InboxWatch};
 use crate::observe::{Health, Metrics};
 use planwright_engine::{Supervisor, SupervisorOptions};
 use std::ops::Deref;
@@ -23,7 +23,13 @@ pub struct Parts {
     pub settings: Settings,
     pub sign_in: SignIn,
     pub events: Events,
+    /// How much waits for people.
+    pub(crate) inbox_watch: InboxWatch,
     pub tickets: Tickets,
+    /// Plans that are being written in the background.
+    pub(super) planning_jobs: PlanningJobs,
+    pub(super) visits: Visits,
+    pub(super) confirmations: Confirmations,
     pub(super) limits: Limits,
     pub(super) strangers: Strangers,
     /// The keys of the requests that are being done.
@@ -31,6 +37,8 @@ pub struct Parts {
     /// Executes runs while no caller waits for them.
     pub supervisor: Supervisor,
     pub health: Health,
+    /// Cancelled when the service will stop: probes are told, and callers go elsewhere.
+    draining: CancellationToken,
     /// Cancelled when the service stops: streams end, nothing new begins.
     pub stop: CancellationToken,
     /// Cancelled when it has to stop at once, regardless of what is in flight.
@@ -46,9 +54,11 @@ impl Http {
         figures.watch(&service.engine);
         let stop = CancellationToken::new();
         let health = Health::new(service.engine.clone(), figures);
-        let stopping = stop.clone();
+        let draining = CancellationToken::new();
+        let stopping = draining.clone();
+        let stopped = stop.clone();
         health.require("service", move || {
-            if stopping.is_cancelled() {
+            if stopping.is_cancelled() || stopped.is_cancelled() {
                 Err("it is shutting down".to_owned())
             } else {
                 Ok(())
@@ -60,7 +70,11 @@ impl Http {
         };
         Self(Arc::new(Parts {
             sign_in: SignIn::default(),
+            inbox_watch: InboxWatch::default(),
             tickets: Tickets::default(),
+            planning_jobs: PlanningJobs::default(),
+            visits: Visits::new(),
+            confirmations: Confirmations::default(),
             limits: Limits::new(&settings),
             strangers: Strangers::default(),
             working_on: WorkingOn::default(),
@@ -71,12 +85,22 @@ impl Http {
                 settings.events.clone(),
                 stop.clone(),
             ),
+            draining,
             stop,
             stop_now: CancellationToken::new(),
             openapi: OnceLock::new(),
             service,
             settings,
         }))
+    }
+}
+
+impl Http {
+    /// Says that the service is not ready any more, and stops it a little later.
+    pub async fn stop_after_drain(&self) {
+        self.draining.cancel();
+        tokio::time::sleep(self.settings.drain).await;
+        self.stop.cancel();
     }
 }
 

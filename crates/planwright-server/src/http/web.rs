@@ -5,10 +5,11 @@
 //! person in front of it. The document of the API does not describe them.
 
 use super::auth::RouteAccess;
+use super::base_path::BasePath;
 use super::problem::{HttpResult, Problem};
 use super::state::Http;
 use axum::Router;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::response::{Html, IntoResponse as _, Response};
 use axum::routing::get;
 use http::header::{
@@ -25,7 +26,7 @@ const INDEX: &str = "index.html";
 const ROUTES: [&str; 3] = ["/", "/ui", "/ui/{*path}"];
 
 /// Only what is served here may be loaded or asked, and no text can become a script.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
      connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
      require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -36,7 +37,7 @@ const NOT_BUILT: &str = "<!doctype html>
 <p>Build it, which needs Node 20.19 or newer, and then the program again:</p>
 <pre>npm --prefix web ci &amp;&amp; npm --prefix web run build
 cargo build --release</pre>
-<p>The service works without it: <a href=\"/docs\">its API</a>, and the command line.</p>
+<p>The service works without it: <a href=\"docs\">its API</a>, and the command line.</p>
 </html>
 ";
 
@@ -59,16 +60,24 @@ pub(super) fn access() -> impl Iterator<Item = ((Method, String), RouteAccess)> 
         .map(|path| ((Method::GET, path.to_owned()), RouteAccess::Public))
 }
 
-async fn answer_index(headers: HeaderMap) -> HttpResult<Response> {
-    find_answer(FILES, INDEX, &headers)
+async fn answer_index(State(http): State<Http>, headers: HeaderMap) -> HttpResult<Response> {
+    find_answer(FILES, (&http.settings.base_path, INDEX), &headers)
 }
 
-async fn answer_file(Path(path): Path<String>, headers: HeaderMap) -> HttpResult<Response> {
-    find_answer(FILES, &path, &headers)
+async fn answer_file(
+    State(http): State<Http>,
+    Path(path): Path<String>,
+    headers: HeaderMap,
+) -> HttpResult<Response> {
+    find_answer(FILES, (&http.settings.base_path, &path), &headers)
 }
 
 /// Finds what a path below `/ui` is answered with: a file, or the page, which reads the path itself.
-fn find_answer(files: &[PageFile], path: &str, headers: &HeaderMap) -> HttpResult<Response> {
+fn find_answer(
+    files: &[PageFile],
+    (base, path): (&BasePath, &str),
+    headers: &HeaderMap,
+) -> HttpResult<Response> {
     let find = |name: &str| files.iter().find(|(known, _)| *known == name);
     let is_asset = path.starts_with("assets/");
     let Some((name, bytes)) = find(path).or_else(|| find(INDEX).filter(|_| !is_asset)) else {
@@ -79,8 +88,12 @@ fn find_answer(files: &[PageFile], path: &str, headers: &HeaderMap) -> HttpResul
         let policy = [(CONTENT_SECURITY_POLICY, POLICY)];
         return Ok((policy, Html(NOT_BUILT)).into_response());
     };
-    let packed = find(&format!("{name}.gz")).filter(|_| takes_gzip(headers));
-    let mut response = packed.map_or(*bytes, |(_, packed)| packed).into_response();
+    let below = (*name == INDEX && !base.is_root()).then(|| page_below(base, bytes));
+    let packed = find(&format!("{name}.gz")).filter(|_| takes_gzip(headers) && below.is_none());
+    let mut response = match below {
+        Some(page) => page.into_response(),
+        None => packed.map_or(*bytes, |(_, packed)| packed).into_response(),
+    };
     let mut set = |header: HeaderName, value: &'static str| {
         let value = HeaderValue::from_static(value);
         response.headers_mut().insert(header, value);
@@ -101,9 +114,14 @@ fn find_answer(files: &[PageFile], path: &str, headers: &HeaderMap) -> HttpResul
     Ok(response)
 }
 
+/// The page with the addresses of its files below a base. Its scripts find out by their own address.
+fn page_below(base: &BasePath, page: &[u8]) -> String {
+    String::from_utf8_lossy(page).replace("\"/ui/", &format!("\"{base}/ui/"))
+}
+
 /// Returns whether a client takes gzip. One that weighs encodings gets the plain file, which is
 /// always right.
-fn takes_gzip(headers: &HeaderMap) -> bool {
+pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
     let accepted = headers.get(ACCEPT_ENCODING);
     accepted
         .and_then(|accepted| accepted.to_str().ok())
@@ -141,7 +159,8 @@ mod tests {
 
     #[test]
     fn files_are_kept_for_good_and_the_page_is_asked_for_again() {
-        let answer = |path| find_answer(BUILT, path, &HeaderMap::new()).unwrap();
+        let answer =
+            |path| find_answer(BUILT, (&BasePath::default(), path), &HeaderMap::new()).unwrap();
         let script = answer("assets/index-abc.js");
         assert_eq!(
             header(&script, CACHE_CONTROL),
@@ -166,7 +185,7 @@ mod tests {
     fn packed_files_go_to_those_who_take_them() {
         let mut headers = HeaderMap::new();
         let encoding = |headers: &HeaderMap, path| {
-            let answer = find_answer(BUILT, path, headers).unwrap();
+            let answer = find_answer(BUILT, (&BasePath::default(), path), headers).unwrap();
             header(&answer, CONTENT_ENCODING).map(str::to_owned)
         };
         assert_eq!(encoding(&headers, "assets/index-abc.js"), None);
@@ -181,14 +200,38 @@ mod tests {
     }
 
     #[test]
+    fn the_page_below_a_base_asks_for_its_files_there() {
+        let page = br#"<script src="/ui/assets/index-abc.js"></script>"#;
+        let base = "/pw".parse().unwrap();
+        assert_eq!(
+            page_below(&base, page),
+            r#"<script src="/pw/ui/assets/index-abc.js"></script>"#
+        );
+    }
+
+    #[test]
     fn a_file_of_another_version_is_not_the_page() {
-        assert!(find_answer(BUILT, "assets/index-old.js", &HeaderMap::new()).is_err());
-        assert!(find_answer(&[], "assets/index-old.js", &HeaderMap::new()).is_err());
+        assert!(
+            find_answer(
+                BUILT,
+                (&BasePath::default(), "assets/index-old.js"),
+                &HeaderMap::new()
+            )
+            .is_err()
+        );
+        assert!(
+            find_answer(
+                &[],
+                (&BasePath::default(), "assets/index-old.js"),
+                &HeaderMap::new()
+            )
+            .is_err()
+        );
     }
 
     #[test]
     fn a_program_without_the_page_says_how_to_build_it() {
-        let answer = find_answer(&[], INDEX, &HeaderMap::new()).unwrap();
+        let answer = find_answer(&[], (&BasePath::default(), INDEX), &HeaderMap::new()).unwrap();
         assert_eq!(header(&answer, CONTENT_SECURITY_POLICY), Some(POLICY));
         assert!(NOT_BUILT.contains("npm --prefix web ci"));
     }

@@ -3,8 +3,8 @@
 
 use super::prometheus::name;
 use planwright_core::status::CachedStatus;
-use planwright_engine::Engine;
 use planwright_engine::port::StreamCounts;
+use planwright_engine::{Engine, WaitKind};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -32,10 +32,6 @@ impl Counts {
         else {
             return;
         };
-        // The review of a plan that was opened says no more than that it was proposed.
-        if let Some(opened) = plans.remove(&CachedStatus::Opened) {
-            *plans.entry(CachedStatus::Proposed).or_default() += opened;
-        }
         if let Some((_, shown_plans, shown_runs)) = known.take() {
             keep_shown(&mut plans, shown_plans);
             keep_shown(&mut runs, shown_runs);
@@ -46,8 +42,22 @@ impl Counts {
         for (status, count) in &runs {
             metrics::gauge!(name::RUNS, "status" => status.to_string()).set(as_float(*count));
         }
+        note_waiting(engine).await;
         *known = Some((Instant::now(), plans, runs));
     }
+}
+
+/// Brings up to date how much waits for people, and how long.
+async fn note_waiting(engine: &Engine) {
+    let Ok(counts) = engine.inbox().count().await else {
+        return;
+    };
+    for kind in WaitKind::ALL {
+        let waiting = as_float(counts.of_kind(kind));
+        metrics::gauge!(name::WAITING, "kind" => kind.as_str()).set(waiting);
+    }
+    let longest = counts.oldest.map(|oldest| engine.now().since(oldest));
+    metrics::gauge!(name::WAITING_LONGEST).set(longest.unwrap_or_default().as_secs_f64());
 }
 
 fn keep_shown(counts: &mut ByStatus, shown: ByStatus) {

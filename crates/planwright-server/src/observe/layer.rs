@@ -2,6 +2,7 @@
 
 use super::TraceId;
 use super::prometheus::{GaugeGuard, name};
+use crate::http::ProblemCode;
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -21,11 +22,22 @@ const TRACE_HEADER: &str = "x-trace-id";
 /// Puts every route of this router into a span, counts it, and gives its answer the id of its
 /// trace. Handlers find [`TraceId`] and the [`TraceParent`] of their request among its extensions.
 /// It goes on last, around everything else.
-pub fn layer<S: Clone + Send + Sync + 'static>(router: Router<S>, engine: &Engine) -> Router<S> {
-    router.layer(middleware::from_fn_with_state(engine.clone(), observe))
+pub fn layer<S: Clone + Send + Sync + 'static>(
+    router: Router<S>,
+    engine: &Engine,
+    scheme: &'static str,
+) -> Router<S> {
+    router.layer(middleware::from_fn_with_state(
+        (engine.clone(), scheme),
+        observe,
+    ))
 }
 
-async fn observe(State(engine): State<Engine>, mut request: Request, next: Next) -> Response {
+async fn observe(
+    State((engine, scheme)): State<(Engine, &'static str)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let started = Instant::now();
     let open = GaugeGuard::one(name::REQUESTS_OPEN);
     // Only the template of a path is a label: paths themselves are endless.
@@ -35,7 +47,7 @@ async fn observe(State(engine): State<Engine>, mut request: Request, next: Next)
         .map_or("unmatched", MatchedPath::as_str)
         .to_owned();
     let method = known_method(request.method());
-    let (span, place) = request_span(&engine, method, &route, request.headers());
+    let (span, place) = request_span(&engine, (method, &route), (scheme, &request));
     request.extensions_mut().insert(place.trace);
     request.extensions_mut().insert(place);
     let answered = AssertUnwindSafe(next.run(request))
@@ -51,16 +63,19 @@ async fn observe(State(engine): State<Engine>, mut request: Request, next: Next)
     response
 }
 
+/// The place in a trace that a caller tells of.
+pub(crate) fn told_place(headers: &HeaderMap) -> Option<TraceParent> {
+    let value = headers.get("traceparent")?;
+    value.to_str().ok()?.parse().ok()
+}
+
 /// The span of a request, and its place in a trace: the caller's, if it told of one.
 fn request_span(
     engine: &Engine,
-    method: &'static str,
-    route: &str,
-    headers: &HeaderMap,
+    (method, route): (&'static str, &str),
+    (scheme, request): (&'static str, &Request),
 ) -> (Span, TraceParent) {
-    let told = headers
-        .get("traceparent")
-        .and_then(|value| value.to_str().ok()?.parse::<TraceParent>().ok());
+    let told = told_place(request.headers());
     let span = tracing::info_span!(
         parent: None,
         "request",
@@ -69,6 +84,8 @@ fn request_span(
         otel.status_code = Empty,
         http.request.method = method,
         http.route = route,
+        url.scheme = scheme,
+        url.path = request.uri().path(),
         http.response.status_code = Empty,
         trace_id = Empty,
     );
@@ -82,7 +99,8 @@ fn request_span(
 }
 
 fn note(span: &Span, (method, route): (&'static str, &str), status: StatusCode, took: Duration) {
-    span.record("http.response.status_code", status.as_u16());
+    // A signed number: others are exported as texts.
+    span.record("http.response.status_code", i64::from(status.as_u16()));
     if status.is_server_error() {
         span.record("otel.status_code", "ERROR");
     }
@@ -117,8 +135,10 @@ fn known_method(method: &Method) -> &'static str {
 
 /// The panic itself was told by the hook, masked. The caller learns only where to look.
 fn panicked(trace: TraceId) -> Response {
+    let code = ProblemCode::Internal.as_str();
     let problem = json!({
-        "type": "about:blank",
+        "type": format!("urn:planwright:problem:{code}"),
+        "code": code,
         "title": "The service failed while it answered this request",
         "status": 500,
         "traceId": trace.to_string(),

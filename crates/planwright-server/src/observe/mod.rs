@@ -11,6 +11,7 @@ mod run_metrics;
 
 pub use health::{Health, Readiness};
 pub use layer::layer;
+pub(crate) use layer::told_place;
 pub use planwright_core::trace::TraceId;
 pub(crate) use prometheus::GaugeGuard;
 pub use prometheus::{Metrics, WebhookMetrics};

@@ -21,6 +21,8 @@ pub(super) mod name {
     pub(crate) const COMMITS: &str = "planwright_store_commit_duration_seconds";
     pub(crate) const PLANS: &str = "planwright_plans";
     pub(crate) const RUNS: &str = "planwright_runs";
+    pub(crate) const WAITING: &str = "planwright_waiting";
+    pub(crate) const WAITING_LONGEST: &str = "planwright_waiting_longest_seconds";
     pub(crate) const NOTICES: &str = "planwright_webhook_attempts_total";
     pub(crate) const SUPERVISED: &str = "planwright_supervised_runs";
     pub(crate) const STREAMS: &str = "planwright_sse_clients";
@@ -136,7 +138,16 @@ fn describe() {
     );
     describe_gauge!(
         name::PLANS,
-        "Plans in the store, by the state of their review."
+        "Plans in the store, by the state of their review: `opened` once a run has used their approval up."
+    );
+    describe_gauge!(
+        name::WAITING,
+        "What waits for people: plans and steps to approve, questions, calls whose outcome is unknown."
+    );
+    describe_gauge!(
+        name::WAITING_LONGEST,
+        Unit::Seconds,
+        "How long nothing was said about the plan that waits longest."
     );
     describe_gauge!(
         name::RUNS,

@@ -109,8 +109,13 @@ impl Observer for RunMetrics {
                 ended(step, *attempt, "lost");
                 StepStatus::OutcomeUnknown.as_str()
             }
-            E::InputRequested { step, attempt, .. } => {
-                if let Some(attempt) = attempt {
+            E::InputRequested {
+                step,
+                attempt,
+                held,
+                ..
+            } => {
+                if let Some(attempt) = attempt.as_ref().filter(|_| !held) {
                     ended(step, *attempt, "asked");
                 }
                 StepStatus::AwaitingInput.as_str()

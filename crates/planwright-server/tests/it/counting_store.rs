@@ -75,6 +75,13 @@ impl CountingStore {
         });
     }
 
+    /// Counts the reads of a journal.
+    pub(crate) fn reads_of(&self, read: &StreamName) -> usize {
+        let accesses = self.accesses.lock().unwrap();
+        let is_read = |access: &&Access| !access.is_write && access.stream == *read;
+        accesses.iter().filter(is_read).count()
+    }
+
     /// Counts the reads of a journal by the task that wrote last to `written`.
     pub(crate) fn reads_by_last_writer(&self, written: &StreamName, read: &StreamName) -> usize {
         let accesses = self.accesses.lock().unwrap();

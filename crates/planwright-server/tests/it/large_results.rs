@@ -120,3 +120,22 @@ fn an_approver_is_told_when_arguments_are_too_large_and_where_they_are() {
     service.wait_for("p", "completed");
     assert_eq!(service.files.read("a").len(), 5 * (300 << 10));
 }
+
+#[test]
+fn values_are_linked_from_the_size_on_that_is_asked_for_and_sent_once() {
+    let service = Service::new();
+    let mut first = echo("a", "x".repeat(20 << 10), &[]);
+    first["result"] = json!("text");
+    service.plan("p", json!([first, echo("b", "short", &[])]));
+    let run = service.run("p");
+    service.wait_for("p", "completed");
+    let path = format!("/plan/p/runs/{run}");
+    let whole = service.get(&path).ends(200).json();
+    assert!(whole["variables"]["text"].is_string());
+    let small = service.get(&format!("{path}?inline=16384")).ends(200);
+    assert!(small.body.len() < 8 << 10, "{}", small.body.len());
+    let small = small.json();
+    assert_eq!(step(&small, "a")["largeValue"]["bytes"], (20 << 10) + 2);
+    assert_eq!(step(&small, "b")["value"], "short");
+    assert_eq!(small["variables"], json!({}));
+}

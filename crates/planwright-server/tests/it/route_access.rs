@@ -8,14 +8,24 @@ use std::collections::BTreeMap;
 /// What each route is for, written down a second time and on purpose not read from the document.
 const ROUTES: &[(&str, &str)] = &[
     ("GET /approvals", "read"),
+    ("GET /approvals/count", "read"),
+    ("POST /approvals/decide", "approve"),
+    ("GET /approvals/events", "read"),
     ("POST /chat", "propose"),
     ("GET /docs", "public"),
     ("GET /docs/docs.css", "public"),
     ("GET /docs/docs.js", "public"),
     ("GET /events", "read"),
+    ("POST /expressions/check", "read"),
     ("GET /healthz", "public"),
+    ("POST /invitations", "administer"),
     ("GET /metrics", "read"),
     ("GET /openapi.json", "public"),
+    ("GET /passkeys", "read"),
+    ("POST /passkeys", "read"),
+    ("POST /passkeys/challenge", "read"),
+    ("POST /passkeys/confirm", "read"),
+    ("DELETE /passkeys/{passkey}", "read"),
     ("GET /plan", "read"),
     ("POST /plan", "propose"),
     ("GET /plan/{id}", "read"),
@@ -31,9 +41,13 @@ const ROUTES: &[(&str, &str)] = &[
     ("POST /plan/{id}/comments/{comment}/reopen", "comment"),
     ("POST /plan/{id}/comments/{comment}/resolve", "comment"),
     ("GET /plan/{id}/diff", "read"),
+    ("POST /plan/{id}/dry-run", "read"),
+    ("POST /plan/{id}/edits/preview", "read"),
     ("GET /plan/{id}/events", "read"),
+    ("GET /plan/{id}/export", "read"),
     ("POST /plan/{id}/fail", "cancel"),
     ("POST /plan/{id}/fork", "run"),
+    ("GET /plan/{id}/journal", "read"),
     ("POST /plan/{id}/pause", "run"),
     ("POST /plan/{id}/propose", "propose"),
     ("POST /plan/{id}/regenerate", "propose"),
@@ -45,6 +59,9 @@ const ROUTES: &[(&str, &str)] = &[
     ("POST /plan/{id}/run", "run"),
     ("GET /plan/{id}/runs", "read"),
     ("GET /plan/{id}/runs/{run}", "read"),
+    ("GET /plan/{id}/runs/{run}/artifacts/{digest}", "read"),
+    ("GET /plan/{id}/runs/{run}/journal", "read"),
+    ("GET /plan/{id}/runs/{run}/steps/{step}", "read"),
     ("GET /plan/{id}/runs/{run}/steps/{step}/arguments", "read"),
     ("GET /plan/{id}/runs/{run}/steps/{step}/briefing", "read"),
     ("GET /plan/{id}/runs/{run}/steps/{step}/value", "read"),
@@ -55,12 +72,31 @@ const ROUTES: &[(&str, &str)] = &[
     ("POST /plan/{id}/steps/{step}/retry", "run"),
     ("POST /plan/{id}/steps/{step}/skip", "resolve"),
     ("POST /plan/{id}/undo", "run approve"),
+    ("GET /plan/{id}/verify", "read"),
     ("GET /plan/{id}/versions", "read"),
+    ("GET /plan/{id}/versions/{version}", "read"),
+    ("POST /planning", "propose"),
+    ("GET /planning/{order}", "read"),
+    ("DELETE /planning/{order}", "propose"),
+    ("GET /planning/{order}/events", "read"),
+    ("POST /policy/check", "read"),
+    ("POST /policy/explain", "read"),
     ("GET /readyz", "public"),
+    ("DELETE /session", "read"),
+    ("POST /session/renew", "read"),
+    ("GET /settings", "read"),
+    ("GET /settings/operator", "administer"),
+    ("GET /sign-in", "public"),
     ("POST /sign-in", "public"),
+    ("GET /sign-in/oidc", "public"),
+    ("GET /sign-in/oidc/callback", "public"),
     ("GET /stats", "read"),
+    ("GET /templates", "read"),
+    ("GET /templates/{id}", "read"),
+    ("POST /templates/{id}/use", "propose"),
     ("POST /tickets", "read"),
     ("GET /tools", "read"),
+    ("POST /validate", "read"),
     ("GET /whoami", "read"),
 ];
 
@@ -112,6 +148,9 @@ fn request(service: &Service, method: &str, path: &str) -> HttpRequest {
         .replace("{id}", "nosuch")
         .replace("{step}", "s")
         .replace("{run}", "run_x")
+        .replace("{version}", "1")
+        .replace("{order}", "pln-x")
+        .replace("{digest}", "sha256:0")
         .replace("{comment}", "c-x");
     let request = service.bare(method, &path);
     if method == "GET" {

@@ -11,9 +11,13 @@ use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_engine::Engine;
 use planwright_engine::access::{Grant, mint};
 use planwright_engine::memory::{
-    ManualClock, MemoryArtifacts, MemoryStore, MemoryTokens, NoModel, SystemClock,
+    ManualClock, MemoryArtifacts, MemoryPasses, MemoryPasskeys, MemoryStore, MemoryTokens, NoModel,
+    SystemClock,
 };
-use planwright_engine::port::{BoxFuture, Clock, Model, PlanFiles, TokenId, Tokens as _};
+use planwright_engine::port::{
+    Assertion, BoxFuture, Ceremony, Clock, MadePasskey, Model, Passkey, PasskeyFault,
+    PasskeyVerifier, PlanFiles, Registration, TokenId, Tokens as _,
+};
 use planwright_server::Service as Parts;
 use planwright_server::http::{AllowedHost, Http, ServeError, Settings, listen, serve};
 use planwright_testing::service::ServiceClient;
@@ -33,6 +37,8 @@ pub(crate) struct Setup {
     pub(crate) roles: Value,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Sessions, for two services that are one after a restart.
+    pub(crate) passes: Arc<MemoryPasses>,
     /// Bytes that one principal may bring into the store.
     pub(crate) stored_bytes: u64,
 }
@@ -45,6 +51,7 @@ impl Default for Setup {
             roles: Value::Null,
             model: Arc::new(NoModel),
             clock: Arc::new(SystemClock::new()),
+            passes: Arc::default(),
             stored_bytes: Engine::DEFAULT_STORED_BYTES,
         }
     }
@@ -68,6 +75,46 @@ impl std::ops::Deref for Service {
 
     fn deref(&self) -> &ServiceClient {
         &self.client
+    }
+}
+
+/// Believes devices that repeat the challenge and the origin, and takes what they made as an id.
+#[derive(Debug)]
+struct Repeating;
+
+impl Repeating {
+    fn check(ceremony: Ceremony<'_>, said: &[u8]) -> Result<(), PasskeyFault> {
+        let expected = [ceremony.challenge, ceremony.origin.as_bytes()].concat();
+        if said == expected {
+            Ok(())
+        } else {
+            Err(PasskeyFault::OtherQuestion)
+        }
+    }
+}
+
+impl PasskeyVerifier for Repeating {
+    fn check_registration(
+        &self,
+        ceremony: Ceremony<'_>,
+        said: &Registration,
+    ) -> Result<MadePasskey, PasskeyFault> {
+        Self::check(ceremony, &said.client_data)?;
+        Ok(MadePasskey {
+            id: said.attestation.clone(),
+            key: Vec::new(),
+            counter: 0,
+        })
+    }
+
+    fn check_assertion(
+        &self,
+        ceremony: Ceremony<'_>,
+        passkey: &Passkey,
+        said: &Assertion,
+    ) -> Result<u32, PasskeyFault> {
+        Self::check(ceremony, &said.client_data)?;
+        Ok(passkey.counter + 1)
     }
 }
 
@@ -133,6 +180,9 @@ impl Service {
         let parts = Parts {
             engine,
             tokens: Arc::<MemoryTokens>::clone(&tokens),
+            passes: setup.passes,
+            passkeys: Arc::new(MemoryPasskeys::new()),
+            passkey_verifier: Arc::new(Repeating),
             files: Arc::<ProjectedPlans>::clone(&projected),
             answers: store.answers(),
         };
@@ -159,6 +209,11 @@ impl Service {
 
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.as_ref().unwrap().block_on(future)
+    }
+
+    /// Does something beside the service.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.as_ref().unwrap().spawn(work);
     }
 
     /// Waits until the service has ended by itself.

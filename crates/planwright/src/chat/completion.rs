@@ -4,12 +4,22 @@ use reedline::{Completer, CompletionResult, Span, Suggestion};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The slash commands, in the order in which they are listed.
-pub(super) const COMMANDS: [&str; 19] = [
+pub(super) const COMMANDS: [&str; 29] = [
     "/plan create",
     "/plan list",
     "/plan show",
     "/plan run",
     "/plan resume",
+    "/plan fork",
+    "/plan input",
+    "/plan resolve",
+    "/plan pause",
+    "/plan cancel",
+    "/plan undo",
+    "/plan edit",
+    "/plan regenerate",
+    "/plan diff",
+    "/plan comment",
     "/plan approve",
     "/plan reject",
     "/plan delete",
@@ -56,8 +66,10 @@ impl NameCompleter {
         let names: Option<&[String]> = match command {
             "/tools" => Some(&known.tools),
             "/model" => Some(&known.models),
-            "/plan show" | "/plan run" | "/plan resume" | "/plan approve" | "/plan reject"
-            | "/plan delete" => Some(&known.plans),
+            "/plan create" | "/plan list" => None,
+            of_plan if of_plan.strip_prefix("/plan ").is_some_and(is_one_word) => {
+                Some(&known.plans)
+            }
             _ => None,
         };
         if let Some(names) = names {
@@ -71,6 +83,10 @@ impl NameCompleter {
         let fitting = COMMANDS.iter().filter(|command| command.starts_with(line));
         (0, fitting.map(|&command| command.to_owned()).collect())
     }
+}
+
+fn is_one_word(text: &str) -> bool {
+    !text.is_empty() && !text.contains(char::is_whitespace)
 }
 
 impl Completer for NameCompleter {

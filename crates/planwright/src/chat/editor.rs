@@ -7,10 +7,11 @@
 use super::completion::NameCompleter;
 use super::history;
 use reedline::{
-    ColumnarMenu, DefaultPrompt, DefaultPromptSegment, Emacs, FileBackedHistory, KeyCode,
-    KeyModifiers, MenuBuilder as _, Reedline, ReedlineEvent, ReedlineMenu, Signal,
+    ColumnarMenu, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder as _, Prompt,
+    PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal,
     ValidationResult, Validator, default_emacs_keybindings,
 };
+use std::borrow::Cow;
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::sync::mpsc;
 use tokio::sync::oneshot;
@@ -106,9 +107,7 @@ impl Reader {
 }
 
 fn read_live(editor: &mut Reedline) -> TypedInput {
-    let sign = DefaultPromptSegment::Basic("›".to_owned());
-    let prompt = DefaultPrompt::new(sign, DefaultPromptSegment::Empty);
-    match editor.read_line(&prompt) {
+    match editor.read_line(&ChatPrompt) {
         Ok(Signal::Success(text)) if text.len() > MAX_MESSAGE => TypedInput::TooLong,
         Ok(Signal::Success(text)) => {
             // What cannot be kept is typed again next time.
@@ -117,6 +116,34 @@ fn read_live(editor: &mut Reedline) -> TypedInput {
         }
         Ok(Signal::CtrlC) => TypedInput::Nothing,
         Ok(_) | Err(_) => TypedInput::End,
+    }
+}
+
+/// The sign before what is typed.
+const SIGN: &str = "› ";
+
+/// The prompt of the line editor: the sign, and nothing of the editor's own.
+struct ChatPrompt;
+
+impl Prompt for ChatPrompt {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        Cow::Borrowed(SIGN)
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        Cow::Borrowed("  ")
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        Cow::Owned(format!("search: {} ", search.term))
     }
 }
 
@@ -144,7 +171,7 @@ fn read_plain(prompts: bool) -> TypedInput {
         if prompts {
             let mut err = io::stderr().lock();
             // A prompt that cannot be written is no reason to stop.
-            drop(write!(err, "› ").and_then(|()| err.flush()));
+            drop(write!(err, "{SIGN}").and_then(|()| err.flush()));
         }
         let mut line = Vec::new();
         // Read before it is examined: the lock on stdin must be free for the next reader.

@@ -1,11 +1,12 @@
 //! Plans that the model of a conversation has made.
 
+use planwright_core::planning::ContextText;
 use planwright_core::principal::Principal;
 use planwright_core::review::Review;
 use planwright_core::trace::TraceId;
 use planwright_engine::port::BoxFuture;
 use planwright_engine::with_causes;
-use planwright_engine::{CreateOrder, Engine, PlanMaker};
+use planwright_engine::{CreateOrder, Engine, PlanMaker, PlanWish};
 use tokio_util::sync::CancellationToken;
 
 /// Asks the planner, with what is known about the workspace.
@@ -25,13 +26,19 @@ impl Planner {
 impl PlanMaker for Planner {
     fn make(
         &self,
-        goal: String,
+        wish: PlanWish,
         by: Principal,
         trace: TraceId,
         cancelled: CancellationToken,
     ) -> BoxFuture<'static, Result<Review, String>> {
         let engine = self.engine.clone();
+        let PlanWish { goal, context } = wish;
         let mut order = CreateOrder::new(goal, by);
+        let context = context.map(|text| ContextText {
+            name: "What the conversation has found out".to_owned(),
+            text,
+        });
+        order.options.context.extend(context);
         order.trace = Some(trace);
         order.options.servers = self.servers.clone();
         order.options.cancelled = cancelled;

@@ -1,16 +1,21 @@
 //! Commands inside the chat. They are those of the command line: the same arguments, the same
 //! functions.
 
+use super::completion::COMMANDS;
 use super::session::Session;
 use super::words::split;
 use crate::command::audit::stats;
-use crate::command::execution::{resume, run as run_plan};
-use crate::command::plan::{create, delete, list, show};
-use crate::command::review::{approve, reject};
+use crate::command::execution::{
+    cancel, fork, input, pause, resolve, resume, run as run_plan, undo,
+};
+use crate::command::plan::{create, delete, diff, edit, list, regenerate, show};
+use crate::command::review::{approve, comment, reject};
 use crate::command::setup::{servers, tools};
 use crate::exit::{Exit, Failure};
 use crate::terminal::counts::count_of;
 use crate::terminal::printer::line;
+use crate::workspace::app::CommandContext;
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use planwright_core::model::Cost;
 use serde_json::{Value, json};
@@ -44,7 +49,7 @@ struct Slash {
 enum SlashCommand {
     /// Make, look at, decide about and run plans.
     #[command(subcommand)]
-    Plan(PlanCommand),
+    Plan(Box<PlanCommand>),
     /// List the plans.
     Plans(list::Args),
     /// Show figures of plans, tools and approvals.
@@ -76,8 +81,28 @@ enum PlanCommand {
     Show(show::Args),
     /// Run a plan; with --dry-run only show what it would do.
     Run(run_plan::Args),
-    /// Continue a run.
+    /// Continue a run; after a failure, run what is left.
     Resume(resume::Args),
+    /// Run again from a step, with the results before it.
+    Fork(fork::Args),
+    /// Answer the question of a step, or list what is asked.
+    Input(input::Args),
+    /// Say what became of a call whose outcome is unknown.
+    Resolve(resolve::Args),
+    /// Pause a run.
+    Pause(pause::Args),
+    /// Cancel a run.
+    Cancel(cancel::Args),
+    /// Undo a run.
+    Undo(undo::Args),
+    /// Change a plan.
+    Edit(edit::Args),
+    /// Have a model write a plan, or some of its steps, again.
+    Regenerate(regenerate::Args),
+    /// Show the differences between versions.
+    Diff(diff::Args),
+    /// Comment on a plan or a step.
+    Comment(comment::Args),
     /// Approve a plan or a step.
     Approve(approve::Args),
     /// Reject a plan or a step.
@@ -105,27 +130,35 @@ pub(super) async fn run(session: &mut Session, text: &str) -> Result<ChatFlow, F
             ended(servers::run(&context, &servers::ServersCommand::List).await)
         }
         SlashCommand::Tools { filter } => tools_of(session, filter.as_deref()),
-        SlashCommand::Plans(args) | SlashCommand::Plan(PlanCommand::List(args)) => {
-            ended(list::run(&context, &args).await)
-        }
+        SlashCommand::Plans(args) => ended(list::run(&context, &args).await),
         SlashCommand::PlanStats(args) => ended(stats::run(&context, &args).await),
-        SlashCommand::Plan(PlanCommand::Create(args)) => {
-            ended(Box::pin(create::run(&context, &args)).await)
-        }
-        SlashCommand::Plan(PlanCommand::Show(args)) => ended(show::run(&context, &args).await),
-        SlashCommand::Plan(PlanCommand::Run(args)) => {
-            ended(Box::pin(run_plan::run(&context, &args)).await)
-        }
-        SlashCommand::Plan(PlanCommand::Resume(args)) => {
-            ended(Box::pin(resume::run(&context, &args)).await)
-        }
-        SlashCommand::Plan(PlanCommand::Approve(args)) => {
-            ended(approve::run(&context, &args).await)
-        }
-        SlashCommand::Plan(PlanCommand::Reject(args)) => ended(reject::run(&context, &args).await),
-        SlashCommand::Plan(PlanCommand::Delete(args)) => ended(delete::run(&context, &args).await),
+        SlashCommand::Plan(command) => ended(Box::pin(run_plan_command(&context, *command)).await),
     };
     done.map(|()| ChatFlow::Continue)
+}
+
+/// Does what the command of that name does on the command line.
+async fn run_plan_command(context: &CommandContext, command: PlanCommand) -> Result<Exit, Failure> {
+    match command {
+        PlanCommand::List(args) => list::run(context, &args).await,
+        PlanCommand::Create(args) => Box::pin(create::run(context, &args)).await,
+        PlanCommand::Show(args) => show::run(context, &args).await,
+        PlanCommand::Run(args) => Box::pin(run_plan::run(context, &args)).await,
+        PlanCommand::Resume(args) => Box::pin(resume::run(context, &args)).await,
+        PlanCommand::Fork(args) => Box::pin(fork::run(context, &args)).await,
+        PlanCommand::Input(args) => Box::pin(input::run(context, &args)).await,
+        PlanCommand::Resolve(args) => Box::pin(resolve::run(context, &args)).await,
+        PlanCommand::Pause(args) => pause::run(context, &args).await,
+        PlanCommand::Cancel(args) => cancel::run(context, &args).await,
+        PlanCommand::Undo(args) => Box::pin(undo::run(context, &args)).await,
+        PlanCommand::Edit(args) => edit::run(context, &args).await,
+        PlanCommand::Regenerate(args) => Box::pin(regenerate::run(context, &args)).await,
+        PlanCommand::Diff(args) => diff::run(context, &args).await,
+        PlanCommand::Comment(args) => comment::run(context, &args).await,
+        PlanCommand::Approve(args) => approve::run(context, &args).await,
+        PlanCommand::Reject(args) => reject::run(context, &args).await,
+        PlanCommand::Delete(args) => delete::run(context, &args).await,
+    }
 }
 
 /// How a command ended has been said; the chat goes on.
@@ -134,23 +167,37 @@ fn ended(done: Result<Exit, Failure>) -> Result<(), Failure> {
 }
 
 fn unreadable(error: &clap::Error) -> Failure {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let names: Vec<&str> = COMMANDS
+            .iter()
+            .filter_map(|command| command.strip_prefix("/plan "))
+            .collect();
+        return Failure::usage("say what to do, for example /plan list")
+            .hint(format!("/plan {}", names.join("|")));
+    }
     let text = error.render().to_string();
+    // What is missing stands in lines of its own, and what follows is about the command line.
     let words: Vec<&str> = text
         .lines()
         .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
         .filter(|line| !line.is_empty())
         .collect();
-    let message = words
-        .first()
-        .map(|first| first.trim_start_matches("error: "))
-        .unwrap_or("no such command");
+    let message = words.join(" ");
+    let message = message.trim_start_matches("error: ");
+    let message = if message.is_empty() {
+        "there is no such command"
+    } else {
+        message
+    };
     Failure::usage(line(message)).hint("/help lists the commands")
 }
 
 fn help(session: &Session) -> Result<(), Failure> {
     const TEXT: &str = "\
 /plan create GOAL              make a plan of a goal
-/plan list|show|run|resume|approve|reject|delete …
+/plan list|show|run|resume|fork|input|resolve|pause|cancel|undo
+     |edit|regenerate|diff|comment|approve|reject|delete …
                                as planwright list, show, run … do; /plan run ID --dry-run calls nothing
 /plans                         list the plans
 /plan-stats                    show figures of plans, tools and approvals
@@ -288,6 +335,12 @@ mod tests {
                 "{text}: {failure:?}"
             );
         }
+        let alone = Slash::try_parse_from(["plan"]).unwrap_err();
+        let hint = unreadable(&alone).hint.unwrap();
+        assert!(hint.contains("create|list"), "{hint}");
+        let missing = Slash::try_parse_from(["plan", "show"]).unwrap_err();
+        let message = unreadable(&missing).message;
+        assert!(message.ends_with("<ID>"), "{message}");
     }
 
     #[test]
@@ -298,6 +351,14 @@ mod tests {
             "plan show p",
             "plan run p --dry-run --var a=1",
             "plan approve p --version 1",
+            "plan resume p",
+            "plan fork p --from s1",
+            "plan input p s1 --set a=1",
+            "plan resolve p s1 --happened",
+            "plan pause p",
+            "plan cancel p",
+            "plan edit p",
+            "plan regenerate p",
             "plan reject p --version 1 --reason \"too risky\"",
             "plans",
             "plan-stats --since 3d",

@@ -1,15 +1,18 @@
 //! The command line: one variant per command, each with its arguments in its own file.
 
 use crate::command;
+use crate::command::groups::{ConfigGroup, PlanGroup, ReviewGroup, RunGroup};
+use crate::command::help::TOP_HELP;
 use crate::config::passphrase::Unlock;
 use crate::exit::EXIT_CODES;
+use crate::workspace::plan_source::PlanSource;
 use clap::builder::FalseyValueParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::path::PathBuf;
 
 /// Plans people can trust: propose, review, approve, run, resume and audit.
 #[derive(Debug, Parser)]
-#[command(name = "planwright", version, after_help = EXIT_CODES, max_term_width = 110)]
+#[command(name = "planwright", version, after_help = EXIT_CODES, max_term_width = 110, help_template = TOP_HELP)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -17,7 +20,24 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// Reads the command line of this process, with the plan that it is about.
+pub(crate) fn read_command_line() -> Result<(Cli, Option<String>), clap::Error> {
+    let matches = Cli::command().try_get_matches()?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
+    Ok((cli, find_plan(&matches)))
+}
+
+/// Returns the id that a command or one below it takes as its plan. A file is not one.
+fn find_plan(matches: &ArgMatches) -> Option<String> {
+    if let Some((_, below)) = matches.subcommand() {
+        return find_plan(below);
+    }
+    let plan = matches.try_get_one::<String>("plan").ok().flatten()?;
+    matches!(PlanSource::parse(plan), Ok(PlanSource::Id(_))).then(|| plan.clone())
+}
+
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// The workspace; default: the nearest directory above with `.plans/`, else the current one.
     #[arg(long, global = true, env = "PLANWRIGHT_DIR", value_name = "PATH")]
@@ -46,33 +66,59 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Set up this folder: a configuration with what is found on this machine.
+    Init(command::start::init::Args),
+    /// Show what runs and what waits for you.
+    #[command(hide = true)]
+    Status,
+    /// Review, decide and watch on a full screen.
+    Tui,
+    /// List what waits for you, with the command that decides each.
+    Inbox,
+    /// Stop a run: running calls finish, and `resume` continues it. With --cancel it ends.
+    Stop(command::start::stop::Args),
+    /// Explain a code of a finding or an error, or print a page of the documentation.
+    #[command(hide = true)]
+    Explain(command::start::explain::Args),
+    /// Print the version.
+    #[command(hide = true)]
+    Version,
     /// Show a review, an approval, a parallel run, a crash and the recovery in ten seconds.
     Demo(command::demo::Args),
     /// Have a model write a plan for a goal.
     Create(command::plan::create::Args),
     /// Have a model write a plan, or some of its steps, again.
+    #[command(hide = true)]
     Regenerate(command::plan::regenerate::Args),
     /// Write a first plan to edit.
     New(command::plan::new::Args),
     /// Store plans from files: new ones, or new versions of known ones.
+    #[command(hide = true)]
     Import(command::plan::import::Args),
     /// Write a stored plan as a file.
+    #[command(hide = true)]
     Export(command::plan::export::Args),
     /// Validate a plan and report every error.
+    #[command(hide = true)]
     Validate(command::plan::validate::Args),
     /// Show a plan, its steps and its runs.
     Show(command::plan::show::Args),
     /// List the plans.
+    #[command(alias = "ls")]
     List(command::plan::list::Args),
     /// Change a plan: single changes, a file, or an editor. Every change is a new version.
     Edit(command::plan::edit::Args),
     /// Show the differences between versions of a plan.
+    #[command(hide = true)]
     Diff(command::plan::diff::Args),
     /// List the versions of a plan.
+    #[command(hide = true)]
     Versions(command::plan::versions::Args),
     /// Restore an earlier version, as a new version.
+    #[command(hide = true)]
     Restore(command::plan::restore::Args),
     /// Submit a draft for review.
+    #[command(hide = true)]
     Propose(command::plan::propose::Args),
     /// Run a plan.
     #[command(after_help = EXIT_CODES)]
@@ -81,60 +127,98 @@ pub(crate) enum Command {
     #[command(after_help = EXIT_CODES)]
     Resume(command::execution::resume::Args),
     /// Pause a run: running calls finish, no new ones start.
+    #[command(hide = true)]
     Pause(command::execution::pause::Args),
     /// Cancel a run: running calls are stopped, the remaining steps do not run.
+    #[command(hide = true)]
     Cancel(command::execution::cancel::Args),
     /// Mark a run as failed that will not be continued.
+    #[command(hide = true)]
     Fail(command::execution::fail::Args),
     /// End a run whose journal is damaged, so that its plan can be used again.
+    #[command(hide = true)]
     Repair(command::execution::repair::Args),
     /// Approve a plan, or one step of its run, by the version or digest that was shown.
     Approve(command::review::approve::Args),
     /// Reject a plan, or one step of its run.
     Reject(command::review::reject::Args),
     /// Request changes to a plan, without rejecting it.
+    #[command(hide = true)]
     RequestChanges(command::review::request_changes::Args),
     /// Comment on a plan or a step, reply, or resolve a thread.
+    #[command(hide = true)]
     Comment(command::review::comment::Args),
     /// Show the comments on a plan.
+    #[command(hide = true)]
     Comments(command::review::comments::Args),
     /// Answer the question of a step or of a tool's server, or list open questions.
+    #[command(hide = true)]
     Input(command::execution::input::Args),
     /// Resolve a call whose outcome is unknown.
+    #[command(hide = true)]
     Resolve(command::execution::resolve::Args),
     /// Start a run that reuses the results of another one.
     #[command(after_help = EXIT_CODES)]
+    #[command(hide = true)]
     Fork(command::execution::fork::Args),
     /// Check whether the success criteria of a plan hold after a run: by its own steps, or by
     /// asking a model.
     #[command(display_order = 24)]
+    #[command(hide = true)]
     Check(command::execution::check::Args),
     /// Undo a run: make the declared undo calls, last step first.
     #[command(after_help = EXIT_CODES)]
+    #[command(hide = true)]
     Undo(command::execution::undo::Args),
     /// Chat with a model that can use the tools; every call that writes needs your approval.
     Chat(command::execution::chat::Args),
     /// Save plans with inputs as templates, and create plans from them.
+    #[command(hide = true)]
     Template(command::plan::template::Args),
+    /// Commands about the text and the life of plans.
+    #[command(subcommand)]
+    Plan(PlanGroup),
+    /// Commands about runs.
+    #[command(subcommand)]
+    Runs(RunGroup),
+    /// Commands for discussing a plan.
+    #[command(subcommand)]
+    Review(ReviewGroup),
+    /// Commands for setting up a workspace.
+    #[command(subcommand)]
+    Config(ConfigGroup),
     /// Make a plan of what an agent did through the gateway.
-    Plan(command::plan::recorded::Args),
+    #[command(hide = true)]
+    FromSession(command::plan::recorded::Args),
+    /// Take pictures, recordings and files that steps came to out of the store.
+    #[command(hide = true)]
+    Artifact(command::plan::artifact::Args),
     /// Replay a run from its journal, without any tool call.
+    #[command(hide = true)]
     Replay(command::audit::replay::Args),
     /// Show the journal of a run.
+    #[command(hide = true)]
     Log(command::audit::log::Args),
     /// Follow the events of a plan, including those of other processes.
+    #[command(hide = true)]
     Watch(command::audit::watch::Args),
     /// Verify that no journal entry is missing or changed.
+    #[command(hide = true)]
     Verify(command::audit::verify::Args),
     /// Write a signed receipt of a run: what was approved, sent and returned. Or verify one.
+    #[command(hide = true)]
     Receipt(command::audit::receipt::Args),
     /// Archive plans that have ended: they are kept, and left out of lists.
+    #[command(hide = true)]
     Archive(command::plan::archive::Args),
     /// Take a plan out of the archive.
+    #[command(hide = true)]
     Unarchive(command::plan::archive::UnarchiveArgs),
     /// Show statistics: latency and failures of tools, approvals, predictions, missing tools.
+    #[command(hide = true)]
     Stats(command::audit::stats::Args),
     /// Delete a plan.
+    #[command(hide = true, alias = "rm")]
     Delete(command::plan::delete::Args),
     /// Trust this folder: what its files allow beyond the defaults counts only after this.
     ///
@@ -144,20 +228,27 @@ pub(crate) enum Command {
     /// answer is kept in your own directory, for exactly what was shown: what changes later is
     /// asked about again. What tightens (rules that ask or deny, limits) counts without a word.
     /// Agents cannot trust.
+    #[command(hide = true)]
     Trust(command::setup::trust::Args),
     /// List the tools that plans can use.
+    #[command(hide = true)]
     Tools(command::setup::tools::Args),
     /// List the secrets plans can use, and check that they are available. Values are never shown.
+    #[command(hide = true, alias = "secret")]
     Secrets(command::setup::secrets::Args),
     /// List, trust and check the MCP servers that bring tools.
     #[command(subcommand)]
+    #[command(name = "server", alias = "servers")]
     Servers(command::setup::servers::ServersCommand),
     /// List the models that plan, think and reflect, and check that they answer. Keys are never
     /// shown.
+    #[command(name = "model", alias = "models")]
     Models(command::setup::models::Args),
     /// List and trust the programs that work on agent steps.
+    #[command(hide = true, alias = "executor")]
     Executors(command::setup::executors::Args),
     /// List, test and retry the webhooks that receive events.
+    #[command(hide = true, alias = "webhook")]
     Webhooks(command::service::webhooks::Args),
     /// Check the policy, or explain what it decides about a plan.
     Policy(command::setup::policy::Args),
@@ -166,27 +257,35 @@ pub(crate) enum Command {
     Store(command::store::StoreCommand),
     /// Create, list, rotate and revoke access tokens of the service.
     #[command(subcommand)]
+    #[command(hide = true)]
     Token(command::service::token::TokenCommand),
     /// Serve the plans over HTTP, and execute their runs.
     Serve(command::service::serve::Args),
     /// Offer the plans as tools to the MCP client that starts this program (standard input and output).
+    #[command(hide = true)]
     Mcp(command::service::mcp::Args),
     /// Answer a hook of an agent's client: decide about a call, take over a plan, tell what waits.
     ///
     /// A client such as Claude Code runs this with its question on standard input. Everything that goes wrong
     /// blocks the call. `planwright setup` writes it into the client's configuration.
+    #[command(hide = true)]
     Hook(command::agents::hook::Args),
     /// Write Planwright into the configuration of an agent's client: server, hooks and skill.
     ///
     /// The changes are shown first, and `--undo` takes them back. An agent cannot do this: it would
     /// change what guards it.
+    #[command(hide = true)]
     Setup(command::agents::setup::Args),
     /// From inside an executor: call a tool of the plan, or list those in scope.
+    #[command(hide = true)]
     Call(command::service::call::Args),
     /// Print the JSON Schema of plans.
+    #[command(hide = true)]
     Schema,
     /// Check the workspace, the store and the configuration.
+    #[command(hide = true)]
     Doctor,
     /// Print the completion script of a shell.
+    #[command(hide = true)]
     Completions(command::setup::completions::Args),
 }

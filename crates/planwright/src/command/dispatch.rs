@@ -7,8 +7,8 @@ use crate::command::execution::{
     cancel, chat, check, fail, fork, input, pause, repair, resolve, resume, run, undo,
 };
 use crate::command::plan::{
-    archive, create, delete, diff, edit, export, import, list, new, propose, recorded, regenerate,
-    restore, show, template, validate, versions,
+    archive, artifact, create, delete, diff, edit, export, import, list, new, propose, recorded,
+    regenerate, restore, show, template, validate, versions,
 };
 use crate::command::review::{approve, comment, comments, reject, request_changes};
 use crate::command::service::{call, mcp, serve, token, webhooks};
@@ -16,11 +16,13 @@ use crate::command::setup::policy::PolicyCommand;
 use crate::command::setup::{
     completions, doctor, executors, models, policy, schema, secrets, servers, tools, trust,
 };
+use crate::command::start::{explain, inbox, init, status, stop, version};
 use crate::command::{demo, store};
 use crate::exit::{Exit, Failure};
 use crate::telemetry;
 use crate::terminal::printer::Printer;
 use crate::terminal::trust_prompt::{FolderAnswer, ask_about_folder, warn_of_untrusted};
+use crate::tui;
 use crate::workspace::app::CommandContext;
 use crate::workspace::principal::is_agent;
 use crate::workspace::servers::Servers;
@@ -29,7 +31,9 @@ use crate::workspace::servers::Servers;
 pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
     let dir = cli.global.dir.as_deref();
     // These need no workspace, so a broken one does not stand in their way.
-    let command = match cli.command {
+    let command = match cli.command.ungrouped() {
+        Command::Version => return version::run(printer),
+        Command::Explain(args) => return explain::run(printer, &args),
         Command::Schema => return schema::run(printer),
         Command::Completions(args) => return completions::run(printer, &args),
         Command::Demo(args) => return demo::run(printer, dir, &args),
@@ -107,9 +111,16 @@ fn depends_on_trust(command: &Command) -> bool {
         command,
         Command::Trust(_)
             | Command::List(_)
+            | Command::Status
+            | Command::Inbox
+            | Command::Tui
+            | Command::Stop(_)
+            // It says itself what to do next.
+            | Command::Init(_)
             | Command::Versions(_)
             | Command::Diff(_)
             | Command::Export(_)
+            | Command::Artifact(_)
             | Command::Comments(_)
             | Command::Log(_)
             | Command::Watch(_)
@@ -143,11 +154,21 @@ fn asks_for_trust(context: &CommandContext) -> Result<bool, Failure> {
     }
 }
 
-async fn run_in_workspace(command: Command, context: CommandContext) -> Result<Exit, Failure> {
+pub(crate) async fn run_in_workspace(
+    command: Command,
+    context: CommandContext,
+) -> Result<Exit, Failure> {
     match command {
         Command::Schema
         | Command::Call(_)
         | Command::Hook(_)
+        | Command::Version
+        | Command::Explain(_)
+        // Replaced by the command they name.
+        | Command::Plan(_)
+        | Command::Runs(_)
+        | Command::Review(_)
+        | Command::Config(_)
         | Command::Completions(_)
         | Command::Demo(_)
         | Command::Serve(_)
@@ -157,11 +178,17 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
                 PolicyCommand::Check { .. } | PolicyCommand::List | PolicyCommand::Remove { .. },
         }) => Ok(Exit::Done),
         Command::New(args) => new::run(&context, &args),
+        Command::Init(args) => init::run(&context, &args),
+        Command::Status => status::run(&context).await,
+        Command::Inbox => inbox::run(&context).await,
+        Command::Tui => Box::pin(tui::run(&context)).await,
+        Command::Stop(args) => stop::run(&context, &args).await,
         Command::Setup(args) => setup::run(&context, &args),
         Command::Create(args) => Box::pin(create::run(&context, &args)).await,
         Command::Regenerate(args) => Box::pin(regenerate::run(&context, &args)).await,
         Command::Import(args) => import::run(&context, &args).await,
         Command::Export(args) => export::run(&context, &args).await,
+        Command::Artifact(args) => artifact::run(&context, &args).await,
         Command::Validate(args) => validate::run(&context, &args).await,
         Command::Show(args) => show::run(&context, &args).await,
         Command::List(args) => list::run(&context, &args).await,
@@ -191,7 +218,7 @@ async fn run_in_workspace(command: Command, context: CommandContext) -> Result<E
         Command::Fork(args) => Box::pin(fork::run(&context, &args)).await,
         Command::Check(args) => Box::pin(check::run(&context, &args)).await,
         Command::Undo(args) => Box::pin(undo::run(&context, &args)).await,
-        Command::Plan(args) => recorded::run(&context, &args).await,
+        Command::FromSession(args) => recorded::run(&context, &args).await,
         Command::Template(args) => Box::pin(template::run(&context, &args)).await,
         Command::Replay(args) => replay::run(&context, &args).await,
         Command::Log(args) => log::run(&context, &args).await,

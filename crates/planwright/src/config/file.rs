@@ -37,7 +37,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use self::tables::{GatewayTable, ServeTable};
+pub(crate) use self::tables::{GatewayTable, OidcTable, ServeTable, SignInTable};
 
 /// The name of the file, in the workspace.
 pub(crate) const FILE: &str = "planwright.toml";
@@ -65,6 +65,7 @@ pub(crate) struct Config {
     telemetry: TelemetryTable,
     /// The HTTP service.
     serve: ServeTable,
+    sign_in: SignInTable,
     /// Who is told what happens.
     webhooks: Vec<WebhookTable>,
     /// Which calls may be made, which are asked about, and what makes an approval complete.
@@ -262,6 +263,20 @@ impl Config {
         &self.gateway
     }
 
+    /// `[policy]` and `[roles]` as they are in force, as TOML.
+    pub(crate) fn policy_text(&self) -> Result<String, String> {
+        if self.policy == PolicyDocument::default() && self.roles.is_none() {
+            return Ok(String::new());
+        }
+        let document = serde_json::json!({ "policy": &self.policy, "roles": &self.roles });
+        let written = without_nulls(document);
+        toml::to_string_pretty(&written).map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn sign_in(&self) -> &SignInTable {
+        &self.sign_in
+    }
+
     pub(crate) fn serve(&self) -> &ServeTable {
         &self.serve
     }
@@ -363,6 +378,7 @@ impl Config {
         };
         let minutes = self
             .stalled_after_minutes
+            .or(table.executor_timeout_minutes)
             .map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
         let stalled_after = table.stalled_after.map(TimeSpan::as_duration).or(minutes);
         Retention {
@@ -382,6 +398,17 @@ pub(crate) fn check_user_file(text: &str) -> Result<(), Failure> {
     let name = "your planwright.toml";
     let file: UserFile = toml::from_str(text).map_err(|error| explain(name, text, &error))?;
     check_servers(name, &file.servers)
+}
+
+/// TOML has no word for nothing.
+fn without_nulls(mut value: serde_json::Value) -> serde_json::Value {
+    if let Some(object) = value.as_object_mut() {
+        object.retain(|_, value| !value.is_null());
+        for (_, value) in object.iter_mut() {
+            *value = without_nulls(value.take());
+        }
+    }
+    value
 }
 
 /// The text of a file, if there is one.

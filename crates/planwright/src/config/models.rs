@@ -9,7 +9,7 @@ use crate::config::file::{Config, FILE};
 use crate::exit::Failure;
 use crate::trust::{Loosening, Subject, Trust, TrustState};
 use planwright_adapters::model::{
-    ModelOptions, Price, ProviderKind, ProviderOptions, Structured, builtin,
+    Effort, ModelOptions, Price, ProviderKind, ProviderOptions, RoleSettings, Structured, builtin,
 };
 use planwright_adapters::secrets::SecretSource;
 use planwright_core::digest::Digest;
@@ -19,6 +19,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::str::FromStr as _;
 use std::time::Duration;
 
 /// Names the default model and overrides every file.
@@ -34,6 +35,16 @@ pub(crate) struct ModelsTable {
     chat: Option<String>,
     providers: BTreeMap<String, ProviderTable>,
     prices: BTreeMap<String, PriceTable>,
+    settings: BTreeMap<String, SettingsTable>,
+}
+
+/// How models are asked in one role.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct SettingsTable {
+    temperature: Option<f64>,
+    effort: Option<String>,
+    thinking_tokens: Option<u32>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -199,19 +210,46 @@ pub(crate) fn describe(
     let roles = ModelRole::ALL.into_iter();
     let roles =
         roles.filter_map(|role| Some((role, project.of(role).or_else(|| user.of(role))?.clone())));
+    let settings = settings(&user.settings, &project.settings)?;
     let default = project.default.clone().or_else(|| user.default.clone());
     let options = ModelOptions {
         default,
         roles: roles.collect(),
+        settings,
         providers,
         prices,
     };
     Ok(DescribedModels { options, foreign })
 }
 
+/// The settings of the roles. The project's word goes before the user's, key by key.
+fn settings(
+    user: &BTreeMap<String, SettingsTable>,
+    project: &BTreeMap<String, SettingsTable>,
+) -> Result<BTreeMap<ModelRole, RoleSettings>, Failure> {
+    let mut settings: BTreeMap<ModelRole, RoleSettings> = BTreeMap::new();
+    for (word, table) in user.iter().chain(project) {
+        let role: ModelRole = word.parse().map_err(wrong)?;
+        let lacks = |problem: &str| wrong(format!("the settings of {role}: {problem}"));
+        let effort = match (&table.effort, table.thinking_tokens) {
+            (Some(_), Some(_)) => {
+                return Err(lacks("`effort` and `thinking_tokens` say the same thing"));
+            }
+            (Some(word), None) => {
+                Some(Effort::from_str(word).map_err(|error| lacks(&error.to_string()))?)
+            }
+            (None, tokens) => tokens.map(Effort::Tokens),
+        };
+        let of_role = settings.entry(role).or_default();
+        of_role.temperature = table.temperature.or(of_role.temperature);
+        of_role.effort = effort.or(of_role.effort);
+    }
+    Ok(settings)
+}
+
 fn wrong(problem: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("{FILE}: [models] {problem}"))
-        .hint("docs/models.md shows what can be written")
+        .hint("planwright explain models shows what can be written")
 }
 
 impl ModelsTable {
@@ -350,6 +388,19 @@ mod tests {
     }
 
     #[test]
+    fn each_role_is_asked_in_its_own_way() {
+        let user = "[settings.planner]\ntemperature = 0.5\neffort = 'low'";
+        let project =
+            "[settings.planner]\nthinking_tokens = 4000\n[settings.chat]\neffort = 'high'";
+        let options = described(project, user).unwrap().options;
+        let planner = options.settings[&ModelRole::Planner];
+        assert_eq!(planner.temperature, Some(0.5));
+        assert_eq!(planner.effort, Some(Effort::Tokens(4000)));
+        let chat = options.settings[&ModelRole::Chat];
+        assert_eq!((chat.temperature, chat.effort), (None, Some(Effort::High)));
+    }
+
+    #[test]
     fn what_a_project_says_about_places_needs_trust() {
         let foreign = |text: &str| described(text, "").unwrap().foreign.len();
         assert_eq!(
@@ -404,6 +455,13 @@ mod tests {
             (
                 "[providers.openai]\ntimeout_seconds = 0",
                 "no answer would ever come",
+            ),
+            ("[settings.planer]\ntemperature = 1", "no role of a model"),
+            ("[settings.chat]\ntemperature = 3", "between 0 and 2"),
+            ("[settings.chat]\neffort = 'hard'", "is no effort"),
+            (
+                "[settings.chat]\neffort = 'low'\nthinking_tokens = 9",
+                "the same thing",
             ),
             (
                 "[prices.\"openai/x\"]\ninput = -1\noutput = 2",

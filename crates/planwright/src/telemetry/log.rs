@@ -1,11 +1,10 @@
 //! Writes events to stderr.
 
 use super::line::{Fields, Line};
-use super::{LogFormat, redaction};
+use super::{LogFormat, redaction, stderr};
 use planwright_engine::memory::SystemClock;
 use planwright_engine::port::Clock as _;
 use serde_json::{Map, Value};
-use std::io::Write as _;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
@@ -67,8 +66,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
         };
         let redactor = redaction().map(|redaction| redaction.redactor());
         let text = line.render(self.format, redactor.as_deref());
-        // A closed stderr is no reason to fail.
-        drop(std::io::stderr().lock().write_all(text.as_bytes()));
+        stderr::write(&text);
     }
 }
 

@@ -7,11 +7,12 @@ mod line;
 mod log;
 #[cfg(feature = "otlp")]
 mod otlp;
+pub(crate) mod stderr;
 mod table;
 
 pub(crate) use table::TelemetryTable;
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use log::LogLayer;
 use planwright_engine::Redaction;
 use std::sync::{OnceLock, PoisonError, RwLock};
@@ -105,6 +106,15 @@ pub(crate) fn start(
             )
         })?;
     planwright_engine::telemetry::with_content(table.content);
+    if service {
+        let failed = |error| {
+            Failure::new(
+                Exit::RunFailed,
+                format!("the log cannot be written: {error}"),
+            )
+        };
+        stderr::start_queue().map_err(failed)?;
+    }
     let log = LogLayer::new(args.log_format).with_filter(filter);
     #[cfg(feature = "otlp")]
     let (export, spans) = otlp::start(table)?;

@@ -151,6 +151,7 @@ struct Masked(OtlpExporter);
 
 impl SpanExporter for Masked {
     fn export(&self, mut batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
+        batch.iter_mut().for_each(list_reasons);
         if let Some(redaction) = redaction() {
             let redactor = redaction.redactor();
             if !redactor.is_empty() {
@@ -170,6 +171,17 @@ impl SpanExporter for Masked {
 
     fn set_resource(&mut self, resource: &Resource) {
         self.0.set_resource(resource);
+    }
+}
+
+/// The conventions have a list here, and spans of this program can carry none.
+fn list_reasons(span: &mut SpanData) {
+    for attribute in &mut span.attributes {
+        if attribute.key.as_str() == "gen_ai.response.finish_reasons"
+            && let Value::String(reason) = &attribute.value
+        {
+            attribute.value = Value::Array(Array::String(vec![reason.clone()]));
+        }
     }
 }
 

@@ -183,11 +183,11 @@ async fn explain_missing_approval(
         let why = format!(
             "the plan is not approved: {by} may not approve, so this is a request to a person"
         );
-        return Failure::refused(why).hint(hint);
+        return Failure::refused(why).hint(hint).digest(candidate.digest);
     }
     if sent_back_too_often {
         let why = "the plan was rejected three times and needs a review by a person";
-        return Failure::refused(why).hint(hint);
+        return Failure::refused(why).hint(hint).digest(candidate.digest);
     }
     // An approval that does not count any more says more than none.
     let runs = app.engine.runs();
@@ -201,7 +201,7 @@ async fn explain_missing_approval(
             "the plan is not approved, and some of its steps need an approval".to_owned()
         }
     };
-    Failure::refused(why).hint(hint)
+    Failure::refused(why).hint(hint).digest(candidate.digest)
 }
 
 fn rejection_failure(review: &Review) -> Failure {

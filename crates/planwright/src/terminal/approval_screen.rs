@@ -49,11 +49,7 @@ impl ApprovalScreen<'_> {
         let plans = app.engine.plans();
         let briefing = plans.brief(self.review, self.candidate, &user()).await;
         self.show(app, &briefing, since.as_ref());
-        let careful = self.judged.careful_choices(
-            &self.candidate.plan,
-            &app.engine.catalog(),
-            &app.engine.policy().late_bound,
-        );
+        let careful = plans.careful_choices(self.candidate);
         let mut late = self.late.choices_for(self.judged);
         for (step, choice) in careful {
             late.entry(step).or_insert(choice);
@@ -194,14 +190,7 @@ fn allow_for_good(app: &App, rules: Vec<AlwaysRule>) -> Result<bool, Failure> {
 /// Says what holds for arguments that are only known later.
 fn talk_late_choices(printer: Printer, late: &BTreeMap<String, LateChoice>) {
     for (step, choice) in late {
-        let words = match choice {
-            LateChoice::Any => "what the steps before it return is sent as it is".to_owned(),
-            LateChoice::Ask => "you are asked again once its values are known".to_owned(),
-            LateChoice::Constraint(condition) => {
-                format!("only if {}", condition.source())
-            }
-        };
-        printer.talk(&format!("step {step}: {words}"));
+        printer.talk(&format!("step {step}: {}", choice.consequence()));
     }
 }
 

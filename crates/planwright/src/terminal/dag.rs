@@ -23,7 +23,11 @@ pub(crate) fn glyph(state: &StepState) -> Glyph {
         StepState::Blocked { .. } => Glyph::Blocked,
         StepState::Ready { .. } => Glyph::Ready,
         StepState::AwaitingApproval { .. } => Glyph::AwaitingApproval,
-        StepState::AwaitingInput { .. } | StepState::AwaitingPlan { .. } => Glyph::AwaitingInput,
+        StepState::AwaitingInput { .. }
+        | StepState::AwaitingPlan { .. }
+        | StepState::Running {
+            question: Some(_), ..
+        } => Glyph::AwaitingInput,
         StepState::Running { .. } | StepState::Looping { .. } => Glyph::Running,
         StepState::RetryDue { .. } => Glyph::RetryDue,
         StepState::Completed { .. } => Glyph::Completed,

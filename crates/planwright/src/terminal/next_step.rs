@@ -3,6 +3,7 @@
 use crate::terminal::no_model::CONFIGURE_MODEL;
 use crate::terminal::printer::line;
 use crate::workspace::principal::how_a_person_approves;
+use crate::workspace::variables::quote_word;
 use planwright_core::error::Hint;
 use planwright_core::journal::StreamName;
 use planwright_core::text::nearest_names;
@@ -46,10 +47,29 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
     })
 }
 
+/// Puts a plan where a command of a hint says `ID`.
+pub(crate) fn name_plan(hint: &str, plan: &str) -> String {
+    const ENDS: [char; 4] = [';', ',', ':', '.'];
+    let mut in_command = false;
+    let words = hint.split(' ').map(|word| {
+        let bare = word.trim_end_matches(ENDS);
+        let named = match in_command && bare == "ID" {
+            true => format!("{}{}", quote_word(plan), &word[bare.len()..]),
+            false => word.to_owned(),
+        };
+        in_command = (in_command || bare == "planwright") && bare.len() == word.len();
+        named
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the words of steps that need no data.
 fn fixed_words(hint: &Hint) -> Option<&'static str> {
     Some(match hint {
         Hint::AskApproverToSkip => "a person with the role of approver has to leave it out",
+        Hint::UsePasskey => {
+            "sign in to the page that planwright serve shows, use your passkey there, and approve it there"
+        }
         Hint::ListPlans => "planwright list shows all plans",
         Hint::ListDamage => {
             "other plans are not affected; planwright verify lists everything that is damaged"
@@ -101,13 +121,13 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         Hint::KeepWithoutRunning => {
             "such a plan can be imported, validated and exported, but not run yet"
         }
-        Hint::ListModels => "see `planwright models` and docs/agents.md",
+        Hint::ListModels => "see `planwright models` and `planwright explain agents`",
         Hint::StartOrFork => {
             "planwright run ID starts a new run; planwright fork ID --from STEP reuses its results"
         }
         Hint::AddCriteria => "`successCriteria` of a plan lists what has to hold after it ran",
         Hint::CorrectPrompts => {
-            "prompts are replaced by files in .plans/prompts: see docs/planning.md"
+            "prompts are replaced by files in .plans/prompts: see planwright explain planning"
         }
         Hint::PlanWithAllTools => {
             "--any-tool plans with all tools; planwright tools shows which there are"
@@ -115,6 +135,9 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         Hint::RewordGoal => "planwright create GOAL --fallback makes a draft without one",
         Hint::ConfigureModel => CONFIGURE_MODEL,
         Hint::CheckModels => "planwright models check says which models answer, and how",
+        Hint::EndHeldRun => {
+            "planwright cancel RUN ends it; planwright resume PLAN then runs what is left, and asks first"
+        }
         Hint::ListTokens => "planwright token list shows the tokens there are",
         Hint::CreateToken => "planwright token create makes a new one for the same name",
         Hint::Text(_)
@@ -146,4 +169,22 @@ fn choose_model(name: &str, known: &[String]) -> String {
         "configured: {}; planwright models lists all",
         shown.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_is_named_in_commands_and_nowhere_else() {
+        let hint = "planwright show ID, or planwright edit ID --set PATH=VALUE; an ID is no IDEA";
+        assert_eq!(
+            name_plan(hint, "tea"),
+            "planwright show tea, or planwright edit tea --set PATH=VALUE; an ID is no IDEA"
+        );
+        assert_eq!(
+            name_plan("planwright run ID", "a b"),
+            "planwright run 'a b'"
+        );
+    }
 }

@@ -6,8 +6,7 @@ use planwright_core::error::ClassifiedError as _;
 use planwright_engine::port::ModelError;
 
 /// The next step when no model is configured.
-pub(crate) const CONFIGURE_MODEL: &str =
-    "set PLANWRIGHT_MODEL=provider/name, or [models] default in planwright.toml (docs/models.md)";
+pub(crate) const CONFIGURE_MODEL: &str = "set PLANWRIGHT_MODEL=provider/name, or [models] default in planwright.toml (planwright explain models)";
 
 /// Formats the next step for a model that gave no answer.
 pub(crate) fn model_hint(error: &ModelError) -> Option<String> {

@@ -6,7 +6,7 @@ use crate::workspace::app::App;
 use crate::workspace::maintenance::stalled_hint;
 use anstyle::Style;
 use planwright_core::review::Review;
-use planwright_core::status::PlanStatus;
+use planwright_core::status::{PlanStatus, StepStatus};
 
 /// The status of a plan as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl StatusNote {
     /// A few words for lists.
     pub(crate) fn short(&self) -> &'static str {
         match self {
-            Self::LeftBehind(_) => "no process executes it",
+            Self::LeftBehind(_) => "interrupted",
             Self::Queued(_) => "it waits for its turn",
         }
     }
@@ -46,32 +46,74 @@ impl StatusNote {
     }
 }
 
-/// The style of the status of a plan or a run.
-pub(crate) fn status_style(word: &str) -> Style {
-    match word.parse() {
-        Ok(PlanStatus::Completed | PlanStatus::Approved) => GREEN,
-        Ok(
+/// How a status is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StatusTone {
+    Good,
+    Bad,
+    /// It waits for a person, or stands still.
+    Waiting,
+    Active,
+    Quiet,
+}
+
+impl StatusTone {
+    /// The tone of the status of a plan, a run or a step.
+    pub(crate) fn of(word: &str) -> Self {
+        if let Ok(status) = word.parse() {
+            return Self::of_plan(status);
+        }
+        word.parse().map_or(Self::Quiet, Self::of_step)
+    }
+
+    fn of_plan(status: PlanStatus) -> Self {
+        match status {
+            PlanStatus::Completed | PlanStatus::Approved => Self::Good,
             PlanStatus::CompletedWithFailures
             | PlanStatus::Failed
             | PlanStatus::Cancelled
             | PlanStatus::Rejected
-            | PlanStatus::NeedsReview,
-        ) => RED,
-        Ok(
+            | PlanStatus::NeedsReview => Self::Bad,
             PlanStatus::Proposed
             | PlanStatus::ChangesRequested
             | PlanStatus::Waiting
             | PlanStatus::Paused
-            | PlanStatus::Stalled,
-        ) => YELLOW,
-        Ok(
+            | PlanStatus::Stalled => Self::Waiting,
+            PlanStatus::Executing => Self::Active,
             PlanStatus::Draft
             | PlanStatus::Expired
-            | PlanStatus::Executing
             | PlanStatus::Archived
-            | PlanStatus::Deleted,
-        )
-        | Err(_) => Style::new(),
+            | PlanStatus::Deleted => Self::Quiet,
+        }
+    }
+
+    fn of_step(status: StepStatus) -> Self {
+        match status {
+            StepStatus::Completed | StepStatus::Approved => Self::Good,
+            StepStatus::Failed | StepStatus::Denied | StepStatus::OutcomeUnknown => Self::Bad,
+            StepStatus::AwaitingApproval
+            | StepStatus::AwaitingInput
+            | StepStatus::AwaitingPlan
+            | StepStatus::RetryDue => Self::Waiting,
+            StepStatus::Running => Self::Active,
+            StepStatus::Queued
+            | StepStatus::Pending
+            | StepStatus::Ready
+            | StepStatus::Blocked
+            | StepStatus::Skipped
+            | StepStatus::Cancelled
+            | StepStatus::Undone => Self::Quiet,
+        }
+    }
+}
+
+/// The style of the status of a plan or a run.
+pub(crate) fn status_style(word: &str) -> Style {
+    match StatusTone::of(word) {
+        StatusTone::Good => GREEN,
+        StatusTone::Bad => RED,
+        StatusTone::Waiting => YELLOW,
+        StatusTone::Active | StatusTone::Quiet => Style::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What people see of a planner: how it goes, what it cost, why there is no plan.
 
 use crate::exit::Failure;
+use crate::terminal::counts::count_of;
 use crate::terminal::no_model;
 use crate::terminal::printer::{Printer, line};
 use crate::terminal::spinner::Spinner;
@@ -22,6 +23,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
+/// Characters of the arguments with which a planner looked around.
+const MAX_SHOWN_ARGS: usize = 120;
 /// Bytes of one file that is given as context.
 const MAX_CONTEXT: u64 = 256 << 10;
 
@@ -47,6 +50,9 @@ pub(crate) struct PlannerFlags {
     /// Do not tell the planner which files the workspace has.
     #[arg(long)]
     no_snapshot: bool,
+    /// Do not let the planner look around with tools that only read.
+    #[arg(long)]
+    no_explore: bool,
 }
 
 impl PlannerFlags {
@@ -78,6 +84,7 @@ impl PlannerFlags {
             servers: self.servers.clone(),
             context,
             snapshot: !self.no_snapshot,
+            explore: !self.no_explore,
             ..PlannerOptions::default()
         })
     }
@@ -208,6 +215,10 @@ impl PlanningProgress {
                 }
             }
             PlannerEvent::Heard { bytes } => self.bytes += bytes,
+            PlannerEvent::Looked { tool, args } => {
+                let args: String = args.to_string().chars().take(MAX_SHOWN_ARGS).collect();
+                return Some(format!("looked: {} {}", line(&tool), line(&args)));
+            }
             PlannerEvent::Answered { used } => {
                 self.bytes =
                     usize::try_from(used.usage.output.saturating_mul(4)).unwrap_or_default();
@@ -269,9 +280,17 @@ pub(crate) fn format_planning(planning: &PlanningRecord) -> String {
     } else {
         format!("{} rounds", planning.rounds)
     };
+    let looked = planning.explored.as_ref().map(|explored| {
+        format!(
+            " after {} ({})",
+            count_of(explored.calls, "look", "looks"),
+            explored.session
+        )
+    });
     format!(
-        "planned by {} in {rounds}: {}",
+        "planned by {} in {rounds}{}: {}",
         line(model),
+        looked.unwrap_or_default(),
         format_usage(planning.usage(), planning.cost())
     )
 }

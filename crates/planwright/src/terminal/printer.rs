@@ -8,8 +8,10 @@ use planwright_core::plan::{Finding, Severity};
 use planwright_core::text::{escape_invisible_json, sanitize_line};
 use serde::Serialize;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::exit::{Exit, Failure};
+use crate::telemetry::stderr;
 
 /// Where output goes and how it looks.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +20,9 @@ pub(crate) struct Printer {
     color_out: bool,
     color_err: bool,
 }
+
+/// Set once something was written to stdout: `--json` prints one document.
+static HAS_DATA: AtomicBool = AtomicBool::new(false);
 
 /// A text that may be painted.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -28,7 +33,9 @@ pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
 
 impl Printer {
     pub(crate) fn new(json: bool, no_color: bool) -> Self {
-        let wanted = !no_color && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let is_unset = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let wanted = !no_color && is_unset && !is_dumb;
         Self {
             json,
             color_out: wanted && io::stdout().is_terminal(),
@@ -48,7 +55,7 @@ impl Printer {
 
     /// Returns whether stderr is a terminal, so that progress can be redrawn.
     pub(crate) fn is_live(self) -> bool {
-        io::stderr().is_terminal()
+        io::stderr().is_terminal() && !stderr::is_held_back()
     }
 
     /// Returns whether a person can be asked: stdin and stderr are terminals.
@@ -56,19 +63,31 @@ impl Printer {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
+    /// Prints a failure: talk for people, and with `--json` one document, unless one was printed.
+    pub(crate) fn report_failure(self, failure: &Failure) {
+        self.failure(failure);
+        if self.json && !failure.message.is_empty() && !HAS_DATA.load(Ordering::Relaxed) {
+            // What cannot be written has been said on stderr.
+            drop(self.document(&failure.document()));
+        }
+    }
+
     /// One line of data.
     pub(crate) fn data(self, text: &str) -> Result<(), Failure> {
+        HAS_DATA.store(true, Ordering::Relaxed);
         check_written(writeln!(io::stdout().lock(), "{text}"))
     }
 
     /// Data exactly as it is.
     pub(crate) fn raw(self, bytes: &[u8]) -> Result<(), Failure> {
+        HAS_DATA.store(true, Ordering::Relaxed);
         let mut out = io::stdout().lock();
         check_written(out.write_all(bytes).and_then(|()| out.flush()))
     }
 
     /// The one JSON document of `--json`; on one line unless a person looks at it.
     pub(crate) fn document(self, document: &impl Serialize) -> Result<(), Failure> {
+        HAS_DATA.store(true, Ordering::Relaxed);
         let stdout = io::stdout();
         let mut out = SpelledOut(BufWriter::new(stdout.lock()));
         let json = if stdout.is_terminal() {
@@ -85,7 +104,7 @@ impl Printer {
 
     /// Writes one line to stderr. A closed stderr is no reason to fail.
     pub(crate) fn talk(self, text: &str) {
-        drop(writeln!(io::stderr().lock(), "{text}"));
+        stderr::write(&format!("{text}\n"));
     }
 
     pub(crate) fn warn(self, text: &str) {
@@ -195,9 +214,35 @@ pub(crate) fn duration(took: std::time::Duration) -> String {
     }
 }
 
+/// How long ago something was, roughly.
+pub(crate) fn ago(since: std::time::Duration) -> String {
+    let minutes = since.as_secs() / 60;
+    match minutes {
+        0 => "just now".to_owned(),
+        1..120 => format!("{minutes} min ago"),
+        120..2_880 => format!("{} hours ago", minutes / 60),
+        _ => format!("{} days ago", minutes / 1_440),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_rough() {
+        let ago = |minutes| ago(std::time::Duration::from_mins(minutes));
+        let said = [0, 1, 119, 120, 2_879, 2_880].map(ago);
+        let times = [
+            "just now",
+            "1 min ago",
+            "119 min ago",
+            "2 hours ago",
+            "47 hours ago",
+        ];
+        assert_eq!(said[..5], times);
+        assert_eq!(said[5], "2 days ago");
+    }
 
     #[test]
     fn control_sequences_do_not_reach_the_terminal() {

@@ -9,9 +9,9 @@ use planwright_core::plan::Glyph;
 use planwright_core::run::{AgentCall, CallFate, Look, Run, RunEvent, StepState, StoredValue};
 use planwright_core::text::escape_invisible;
 use planwright_engine::Observer;
-use planwright_engine::port::Progress as CallProgress;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use planwright_engine::port::{LogLevel, LoggedLine, Progress as CallProgress};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Shows the entries of a run as they become durable.
@@ -38,6 +38,36 @@ impl RunProgress {
             Self::Silent
         } else {
             Self::Lines(printer)
+        }
+    }
+
+    /// Writes a line that what moves does not paint over.
+    pub(crate) fn say(&self, printer: Printer, text: &str) {
+        match self {
+            Self::LiveProgress(live) => drop(live.screen.println(text)),
+            Self::Silent | Self::Lines(_) => printer.talk(text),
+        }
+    }
+
+    /// Takes everything that moves off the screen while a person is asked something.
+    pub(crate) fn hide(&self) {
+        if let Self::LiveProgress(live) = self {
+            live.screen.set_draw_target(ProgressDrawTarget::hidden());
+        }
+    }
+
+    /// Shows it again.
+    pub(crate) fn show(&self) {
+        if let Self::LiveProgress(live) = self {
+            live.screen.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
+    /// Returns the steps whose end is on the screen.
+    pub(crate) fn ended_steps(&self) -> BTreeSet<StepId> {
+        match self {
+            Self::LiveProgress(live) => live.lock_ended().clone(),
+            Self::Silent | Self::Lines(_) => BTreeSet::new(),
         }
     }
 
@@ -90,6 +120,29 @@ impl Observer for RunProgress {
             Self::Silent | Self::Lines(_) => {}
         }
     }
+
+    fn log(&self, step: &StepId, said: &LoggedLine) {
+        match self {
+            Self::Silent => {}
+            Self::Lines(printer) => printer.talk(&describe_log(*printer, step, said)),
+            Self::LiveProgress(live) => {
+                drop(live.screen.println(describe_log(live.printer, step, said)));
+            }
+        }
+    }
+}
+
+/// A line that a server logged, marked as its own words.
+fn describe_log(printer: Printer, step: &StepId, said: &LoggedLine) -> String {
+    let level = match said.level {
+        LogLevel::Debug | LogLevel::Info | LogLevel::Notice => String::new(),
+        LogLevel::Warning
+        | LogLevel::Error
+        | LogLevel::Critical
+        | LogLevel::Alert
+        | LogLevel::Emergency => format!("{}: ", said.level.as_str()),
+    };
+    printer.err(DIM, &format!("  {step} │ {level}{}", line(&said.text)))
 }
 
 /// Returns how far a call is, in words. The numbers and the text are the tool's own.
@@ -97,12 +150,10 @@ fn format_progress(progress: &CallProgress) -> String {
     const SHOWN: usize = 60;
     let CallProgress {
         done,
-        total,
+        total: _,
         message,
     } = progress;
-    let share = total
-        .filter(|total| *total > 0.0)
-        .map(|total| format!("{done}/{total}"));
+    let share = progress.percent().map(|share| format!("{share:.0}%"));
     let message: String = line(message.as_deref().unwrap_or_default())
         .chars()
         .take(SHOWN)
@@ -137,7 +188,8 @@ fn format_agent_call(printer: Printer, call: &AgentCall) -> String {
         CallFate::Run(run) if call.outside => {
             printer.err(YELLOW, &format!("outside the scope, {run}"))
         }
-        CallFate::Run(_) => printer.err(GREEN, "called"),
+        // Whether it is made is for its own run to say: it may have to wait for a person.
+        CallFate::Run(_) => printer.err(DIM, "wanted"),
         CallFate::Refused(error) => printer.err(RED, &format!("refused: {}", line(&error.message))),
     };
     format!("{} {args}  {verdict}", line(&call.tool))
@@ -339,6 +391,8 @@ pub(crate) struct LiveProgress {
     screen: MultiProgress,
     bar: ProgressBar,
     running: Mutex<BTreeMap<StepId, RunningStep>>,
+    /// Steps whose end is on the screen.
+    ended: Mutex<BTreeSet<StepId>>,
     /// The line that says what the run as a whole waits for.
     waiting: Mutex<Option<ProgressBar>>,
     /// Lines the terminal has room for.
@@ -404,8 +458,13 @@ impl LiveProgress {
             bar,
             running: Mutex::default(),
             waiting: Mutex::default(),
+            ended: Mutex::default(),
             room,
         }
+    }
+
+    fn lock_ended(&self) -> MutexGuard<'_, BTreeSet<StepId>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn show_wait(&self, text: String) {
@@ -462,6 +521,9 @@ impl LiveProgress {
         }
         note_element(&mut running, run, event);
         drop(running);
+        if let RunEvent::AttemptSucceeded { step, .. } = event {
+            self.lock_ended().insert(step.clone());
+        }
         let quiet = matches!(event, RunEvent::AttemptStarted { .. });
         if !quiet && let Some(text) = describe_event(self.printer, run, event) {
             // A line that cannot be drawn is not worth stopping for.

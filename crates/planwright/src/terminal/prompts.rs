@@ -18,22 +18,15 @@ const MAX_TRIES: usize = 3;
 
 /// What a step waits for, if it waits for values.
 pub(crate) fn pending_question(run: &Run, ix: StepIx) -> Option<&Asked> {
-    if let StepState::AwaitingInput { asked, .. } = run.step(ix) {
-        Some(asked)
-    } else {
-        None
-    }
+    run.step(ix).question()
 }
 
 /// Who asks: the step itself, or the server of its tool.
 pub(crate) fn question_origin(app: &App, run: &Run, ix: StepIx) -> String {
     let id = run.step_id(ix);
-    let StepState::AwaitingInput {
-        attempt: Some(_), ..
-    } = run.step(ix)
-    else {
+    if let StepState::AwaitingInput { attempt: None, .. } = run.step(ix) {
         return format!("step {id} asks");
-    };
+    }
     let tool = run.definition(ix).action_label();
     match app.engine.catalog().resolve(tool) {
         Ok(tool) => {

@@ -1,9 +1,9 @@
 //! A tool that panics may have a secret in its message, and the message goes to the terminal before
 //! anybody can catch the panic.
 
+use crate::telemetry::stderr;
 use crate::terminal::printer::line;
 use planwright_engine::Redaction;
-use std::io::Write as _;
 use std::panic::PanicHookInfo;
 
 /// From here on, panics are told with everything secret masked.
@@ -15,11 +15,6 @@ pub(crate) fn install(redaction: Redaction) {
             .unwrap_or_default();
         let message = panic.payload_as_str().unwrap_or("no message");
         let message = redaction.redactor().text(message).into_owned();
-        // A closed stderr is no reason to fail.
-        drop(writeln!(
-            std::io::stderr().lock(),
-            "panicked at {place}: {}",
-            line(&message)
-        ));
+        stderr::write(&format!("panicked at {place}: {}\n", line(&message)));
     }));
 }

@@ -10,7 +10,7 @@ mod record;
 mod store_key;
 
 pub(crate) use folder::{FolderTrust, JudgedLoosening};
-pub(crate) use hints::{forget_hints, hint_directory};
+pub(crate) use hints::{answer_directory, forget_hints, hint_directory};
 pub(crate) use loosening::{Loosening, Subject};
 pub(crate) use ownership::{ForeignFile, account, foreign_owner};
 pub(crate) use programs::{executor_loosening, server_loosening};

@@ -120,6 +120,11 @@ pub(crate) fn is_own(uid: u32) -> bool {
         || is_root && behind_sudo() == Some(uid)
 }
 
+/// Returns whether only the user could have written this.
+pub(super) fn is_users(found: &Metadata) -> bool {
+    judge(found, &|_| false).is_none()
+}
+
 /// An account as people know it.
 pub(crate) fn account(uid: u32) -> String {
     let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();

@@ -28,6 +28,8 @@ pub(crate) fn server_loosening(server: &ListedServer, workspace: &Path) -> Loose
         cwd,
         url,
         headers,
+        env_file,
+        headers_helper,
     } = &server.launch;
     let value = match url {
         Some(url) => format!("calls are sent to {url}"),
@@ -61,6 +63,13 @@ pub(crate) fn server_loosening(server: &ListedServer, workspace: &Path) -> Loose
         if name != "PATH" && STEERING.contains(&name.as_str()) {
             loosening = loosening.warning(format!("{name} can make it run something else"));
         }
+    }
+    if let Some(file) = env_file {
+        loosening = loosening.part("variables of", file);
+    }
+    if let Some(helper) = headers_helper {
+        loosening = loosening.part("headers of", helper);
+        loosening = loosening.warning("this command is run with your rights");
     }
     for (name, value) in headers {
         loosening = loosening.part("header", format!("{name}: {value}"));

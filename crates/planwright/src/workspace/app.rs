@@ -12,7 +12,8 @@ use crate::telemetry;
 use crate::terminal::printer::Printer;
 use crate::terminal::quiet_panics;
 use crate::trust::{
-    FolderTrust, ForeignFile, KeyUse, Trust, find_store_owner, foreign_owner, hint_directory,
+    FolderTrust, ForeignFile, KeyUse, Trust, answer_directory, find_store_owner, foreign_owner,
+    hint_directory,
 };
 pub(crate) use crate::workspace::principal::user;
 use crate::workspace::principal::{add_agent_marks, confirmation_hint, is_agent};
@@ -21,11 +22,14 @@ use crate::workspace::servers::{Roster, Servers};
 use planwright_adapters::demo::Demo;
 use planwright_adapters::files::{FileArtifacts, WorkspaceSurroundings};
 use planwright_adapters::local::Local;
-use planwright_adapters::mcp::{AllTools, McpOptions, McpServers};
+use planwright_adapters::mcp::{
+    AllTools, FileTokens, McpOptions, McpServers, SeenShapes, ToolMemory,
+};
 use planwright_adapters::model::Models;
 use planwright_adapters::process::Children;
 use planwright_adapters::sqlite::{
-    ForeignStore, OpenStoreError, Options, SqliteStore, StoreOwner, find_lock_holder, is_missing,
+    ForeignStore, OpenStoreError, Options, SHAPES, SIGN_INS, SqliteStore, StoreOwner,
+    find_lock_holder, is_missing,
 };
 use planwright_adapters::toolbox::{InProcessServer, Toolbox};
 use planwright_adapters::vault::Cipher;
@@ -43,7 +47,7 @@ use std::sync::Arc;
 const PLANS: &str = ".plans";
 
 /// Keeps journals and results out of commits: git ignores everything in the directory.
-const GITIGNORE: &str = ".gitignore";
+pub(crate) const GITIGNORE: &str = ".gitignore";
 
 /// Where things are.
 #[derive(Debug, Clone)]
@@ -340,8 +344,9 @@ impl CommandContext {
         roster: &Roster,
         artifacts: &Arc<dyn Artifacts>,
         redaction: &Redaction,
-        keep_logs: bool,
+        cipher: &Arc<Cipher>,
     ) -> Result<AllTools, Failure> {
+        let keep_logs = !cipher.is_sealed();
         let masked = RedactedArtifacts::new(Arc::clone(artifacts), redaction.clone());
         let mut options = McpOptions::new(Arc::new(masked), self.workspace.plans.join("logs"));
         options.redaction = redaction.clone();
@@ -351,10 +356,34 @@ impl CommandContext {
         options.workspace = Some(self.workspace.root.clone());
         options.hints = hint_directory();
         options.passed = self.config.gateway().passed_requests();
+        options.tokens = Some(self.sign_ins(cipher));
+        let shapes = self.beside_store(SHAPES);
+        options.shapes = Some(SeenShapes::new(shapes, Arc::clone(cipher)));
+        options.memory = self.tool_memory(cipher);
+        options.secrets = Some(Arc::new(self.config.secrets(&self.workspace.root)?));
         let specs = roster.ready().cloned().collect();
         let wrong = |error| Failure::usage(format!("{}: {error}", crate::config::file::FILE));
         let remote = McpServers::new(specs, options).map_err(wrong)?;
         AllTools::new(self.toolbox()?, remote).map_err(wrong)
+    }
+
+    /// What the servers answered to earlier commands, sealed like the store.
+    pub(crate) fn tool_memory(&self, cipher: &Arc<Cipher>) -> Option<ToolMemory> {
+        let root = &self.workspace.root;
+        let directory = answer_directory(root)?;
+        Some(ToolMemory::new(directory, root, Arc::clone(cipher)))
+    }
+
+    /// The tokens of the servers that people signed in to, beside the store and sealed like it.
+    pub(crate) fn sign_ins(&self, cipher: &Arc<Cipher>) -> FileTokens {
+        FileTokens::new(self.beside_store(SIGN_INS), Arc::clone(cipher))
+    }
+
+    /// A folder beside the store, by the end of its name.
+    fn beside_store(&self, suffix: &str) -> PathBuf {
+        let mut directory = self.workspace.database.clone().into_os_string();
+        directory.push(suffix);
+        directory.into()
     }
 
     /// Returns whether this workspace has a store.
@@ -410,9 +439,9 @@ impl CommandContext {
             |store| Arc::clone(store.cipher()),
         );
         let keep_logs = !cipher.is_sealed();
-        let artifacts = FileArtifacts::with_cipher(&self.workspace.artifacts, cipher);
+        let artifacts = FileArtifacts::with_cipher(&self.workspace.artifacts, Arc::clone(&cipher));
         let artifacts: Arc<dyn Artifacts> = Arc::new(artifacts);
-        let tools = Arc::new(self.tools(&roster, &artifacts, &redaction, keep_logs)?);
+        let tools = Arc::new(self.tools(&roster, &artifacts, &redaction, &cipher)?);
         let store: Arc<dyn Store> = match &sqlite {
             Some(sqlite) => Arc::<SqliteStore>::clone(sqlite),
             None => Arc::new(MemoryStore::default()),
@@ -486,6 +515,13 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn printer(&self) -> Printer {
         self.context.printer
+    }
+
+    /// The tokens of the servers that people signed in to.
+    pub(crate) fn sign_ins(&self) -> FileTokens {
+        let cipher = self.sqlite.as_ref().map(|store| Arc::clone(store.cipher()));
+        let cipher = cipher.unwrap_or_else(|| Arc::new(Cipher::Plain));
+        self.context.sign_ins(&cipher)
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -1,4 +1,4 @@
-//! Plans in files: JSON, our Markdown, and the Markdown of other programs, told apart by what is in
+//! Plans in files: JSON, YAML, our Markdown, and the Markdown of other programs, told apart by what is in
 //! them.
 
 use crate::exit::Failure;
@@ -27,6 +27,8 @@ const REASON: &str = "hand edit of plan.md";
 pub(crate) enum FileForm {
     /// A plan as JSON.
     Json,
+    /// A plan as YAML.
+    Yaml,
     /// A plan.md.
     Md,
     /// A *.plan.md with todos in its frontmatter.
@@ -73,31 +75,46 @@ impl PlanFile {
                 .unwrap_or_else(|| Path::new(""))
                 .join("artifacts")
         });
-        let ReadMarkdown {
-            document,
-            form,
-            version,
-            notices,
-        } = match read {
-            FileContent::Json(document) => {
-                return Ok(Self {
+        let mut file = match read {
+            FileContent::Document(document) => Self {
+                name,
+                document: *document,
+                notices: Vec::new(),
+                edit: None,
+                directory,
+            },
+            FileContent::Markdown(read) => {
+                let ReadMarkdown {
+                    document,
+                    form,
+                    version,
+                    notices,
+                } = *read;
+                Self {
                     name,
-                    document: *document,
-                    notices: Vec::new(),
-                    edit: None,
+                    document,
+                    notices,
+                    edit: (form == MarkdownForm::Plan).then_some(EditedFile { version }),
                     directory,
-                });
+                }
             }
-            FileContent::Markdown(read) => *read,
         };
-        let edit = (form == MarkdownForm::Plan).then_some(EditedFile { version });
-        Ok(Self {
-            name,
-            document,
-            notices,
-            edit,
-            directory,
-        })
+        if path.is_some() {
+            file.name_by_title();
+        }
+        Ok(file)
+    }
+
+    /// A file without an id is the plan of its title: edited, it is the next version of that plan,
+    /// and not another plan.
+    fn name_by_title(&mut self) {
+        let Document { id, title, .. } = &mut self.document;
+        if id.is_none()
+            && let Some(named) = title.as_deref().and_then(PlanId::from_title)
+        {
+            *id = Some(named);
+            self.edit = None;
+        }
     }
 
     /// Says what was left out.
@@ -231,21 +248,21 @@ async fn current_version_of(app: &App, id: &PlanId) -> Result<Option<u32>, Failu
 /// What a file holds.
 #[derive(Debug)]
 pub(crate) enum FileContent {
-    Json(Box<Document>),
+    Document(Box<Document>),
     Markdown(Box<ReadMarkdown>),
 }
 
 impl FileContent {
     pub(crate) fn into_document(self) -> Document {
         match self {
-            Self::Json(document) => *document,
+            Self::Document(document) => *document,
             Self::Markdown(read) => read.document,
         }
     }
 }
 
-/// Reads a text in the form that is named. Otherwise a name that ends in `.md` means Markdown, and
-/// so does a text that does not begin as JSON does.
+/// Reads a text in the form that is named. Otherwise a name that ends in `.yaml` or `.yml` means
+/// YAML, one that ends in `.md` Markdown, and so does a text that does not begin as JSON does.
 pub(crate) fn parse(
     path: Option<&Path>,
     text: &[u8],
@@ -256,9 +273,11 @@ pub(crate) fn parse(
     let is = |wanted: &str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(wanted));
     let markdown = match form {
         Some(FileForm::Json) => return parse_json(text, bounds),
+        Some(FileForm::Yaml) => return parse_yaml(text, bounds),
         Some(FileForm::Md) => from_markdown_as(text, MarkdownForm::Plan, bounds),
         Some(FileForm::Cursor) => from_markdown_as(text, MarkdownForm::Cursor, bounds),
         Some(FileForm::Tasks) => from_markdown_as(text, MarkdownForm::Tasks, bounds),
+        None if is("yaml") || is("yml") => return parse_yaml(text, bounds),
         None if is("md") || (!is("json") && begins_as_markdown(text)) => {
             from_markdown(text, bounds)
         }
@@ -268,7 +287,13 @@ pub(crate) fn parse(
 }
 
 fn parse_json(text: &[u8], bounds: &Bounds) -> Result<FileContent, ReadPlanError> {
-    Ok(FileContent::Json(Box::new(Document::read(text, bounds)?)))
+    let document = Document::read(text, bounds)?;
+    Ok(FileContent::Document(Box::new(document)))
+}
+
+fn parse_yaml(text: &[u8], bounds: &Bounds) -> Result<FileContent, ReadPlanError> {
+    let document = Document::read_yaml(text, bounds)?;
+    Ok(FileContent::Document(Box::new(document)))
 }
 
 fn begins_as_markdown(text: &[u8]) -> bool {

@@ -15,6 +15,9 @@ use planwright_engine::port::Tools as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+/// How the names of plan files end.
+pub(crate) const PLAN_ENDINGS: [&str; 4] = [".json", ".md", ".yaml", ".yml"];
+
 /// A plan, as it was named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PlanSource {
@@ -24,14 +27,14 @@ pub(crate) enum PlanSource {
 }
 
 impl PlanSource {
-    /// An existing file, a path or a name that ends in `.json` or `.md` is a file, `-` is stdin,
+    /// An existing file, a path or a name that ends as plan files do is a file, `-` is stdin,
     /// everything else an id.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         if text == "-" {
             return Ok(Self::Stdin);
         }
         let looks_like_a_file = text.contains(std::path::MAIN_SEPARATOR)
-            || [".json", ".md"]
+            || PLAN_ENDINGS
                 .iter()
                 .any(|ending| text.to_ascii_lowercase().ends_with(ending));
         if looks_like_a_file || Path::new(text).is_file() {

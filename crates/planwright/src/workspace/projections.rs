@@ -6,11 +6,11 @@ use planwright_adapters::files::{Draft, Projection};
 use planwright_api::LogLine;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
-use planwright_core::plan::{MarkdownMeta, MarkdownRejection, stored_part_file, to_markdown};
+use planwright_core::plan::stored_part_file;
 use planwright_core::review::{Review, ReviewState, Version};
-use planwright_core::status::RunStatus;
 use planwright_engine::port::{BoxFuture, PlanFiles, is_last_page};
 use planwright_engine::{Engine, LoadError};
+use planwright_server::documents::write_markdown;
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -181,66 +181,8 @@ pub(crate) async fn render_markdown(
     review: &Review,
     version: &Version,
 ) -> Result<String, String> {
-    let opened = review
-        .runs()
-        .iter()
-        .rev()
-        .find(|opened| opened.version == version.number);
-    let info = match opened {
-        Some(opened) => engine
-            .journals()
-            .info(&StreamName::Run(opened.run.clone()))
-            .await
-            .ok()
-            .flatten(),
-        None => None,
-    };
-    let ended = info.filter(|info| {
-        matches!(
-            info.status.status.run_status(),
-            Some(
-                RunStatus::Completed
-                    | RunStatus::CompletedWithFailures
-                    | RunStatus::Failed
-                    | RunStatus::Cancelled
-            )
-        )
-    });
-    let status = engine
-        .plans()
-        .status(review)
-        .await
-        .map_err(|error| error.to_string())?;
-    let rejections = review
-        .rejections()
-        .iter()
-        .map(|rejection| MarkdownRejection {
-            version: rejection.version.into(),
-            at: rejection.at,
-            by: rejection.by.to_string(),
-            reason: rejection.reason.clone(),
-        });
-    // The session file holds the latest run.
-    let session = opened.filter(|opened| {
-        review
-            .runs()
-            .last()
-            .is_some_and(|last| last.run == opened.run)
-    });
-    let archive = if review.is_archived() { "archive/" } else { "" };
-    let meta = MarkdownMeta {
-        status: status.as_str().to_owned(),
-        version: version.number.into(),
-        created_at: review.created_at(),
-        updated_at: review.updated_at(),
-        execution_session: session
-            .map(|_| format!(".plans/{archive}{}/{}", review.id(), Projection::SESSION)),
-        execution_started_at: opened.map(|opened| opened.at),
-        execution_ended_at: ended.as_ref().map(|info| info.updated_at),
-        result_summary: ended.map(|info| info.status.status.to_string()),
-        rejections: rejections.collect(),
-    };
-    Ok(to_markdown(&version.document, &meta))
+    let rendered = write_markdown(engine, review, version, Some(Projection::SESSION)).await;
+    rendered.map_err(|error| error.to_string())
 }
 
 fn open_draft(projection: &Projection, name: &'static str) -> Result<Draft, String> {

@@ -85,14 +85,14 @@ pub(crate) fn measure(id: u32) -> Option<(u64, usize)> {
     Some((memory, files))
 }
 
-/// Bytes of all files below a folder.
-pub(crate) fn bytes_below(folder: &Path) -> u64 {
+/// Bytes of the files below a folder that this is true of.
+pub(crate) fn bytes_below(folder: &Path, counts: fn(&Path) -> bool) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .map(|entry| match entry.metadata() {
-            Ok(data) if data.is_dir() => bytes_below(&entry.path()),
-            Ok(data) => data.len(),
-            Err(_) => 0,
+            Ok(data) if data.is_dir() => bytes_below(&entry.path(), counts),
+            Ok(data) if counts(&entry.path()) => data.len(),
+            Ok(_) | Err(_) => 0,
         })
         .sum()
 }

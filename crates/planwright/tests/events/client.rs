@@ -68,7 +68,7 @@ impl Client {
             .map(|id| format!("Last-Event-ID: {id}\r\n"))
             .unwrap_or_default();
         let request = format!(
-            "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nAccept: {accept}\r\n{last}\r\n"
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nAccept: {accept}\r\nConnection: close\r\n{last}\r\n"
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut stream = BufReader::new(stream);
@@ -99,7 +99,8 @@ impl Client {
             comments: 0,
             retry: None,
         };
-        if status == 200 {
+        // 204 is a stream that has ended: nothing follows, and the connection is closed.
+        if matches!(status, 200 | 204) {
             Ok(client)
         } else {
             Err(client.into_answer().await)

@@ -7,7 +7,7 @@ use planwright_core::run::Shown;
 use planwright_engine::{RunCommand, RunOptions};
 use planwright_server::events::EventsOptions;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use tempfile::tempdir;
 
@@ -464,5 +464,42 @@ async fn progress_is_told_live_and_not_kept() {
     );
     let kept = world.list("plan-a").await;
     assert_eq!(kept.len(), events.len() - progress.len());
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lines_of_logs_are_told_live_in_their_order_and_not_kept() {
+    let directory = tempdir().unwrap();
+    let world = World::start(directory.path(), EventsOptions::default()).await;
+    let mut document = chain("plan-a", 1, 0);
+    document["steps"][0]["args"] = json!({ "log": 20, "ms": 1_000 });
+    world.propose(document.clone()).await;
+    let mut client = world.listen("/plan/plan-a/events", None).await;
+    let only_steps = "/plan/plan-a/events?types=plan.step";
+    let mut others = world.listen(only_steps, None).await;
+    world.run(document).await;
+    let events = client.rest().await;
+    let logged: Vec<_> = events
+        .iter()
+        .filter(|event| event.name == "plan.log")
+        .collect();
+    let texts: Vec<_> = logged
+        .iter()
+        .map(|event| event.data["message"].as_str().unwrap().to_owned())
+        .collect();
+    let expected: Vec<_> = (1..=20).map(|line| format!("line {line}")).collect();
+    assert_eq!(texts, expected);
+    let traces: BTreeSet<_> = events
+        .iter()
+        .map(|event| event.data["traceId"].to_string())
+        .collect();
+    assert_eq!(traces.len(), 1, "{traces:?}");
+    assert!(logged.iter().all(|event| {
+        event.id.is_none() && event.data["level"] == "notice" && event.data["step"]["id"] == "s1"
+    }));
+    let others = others.rest().await;
+    assert!(others.iter().all(|event| event.name == "plan.step"));
+    let kept = world.list("plan-a").await;
+    assert_eq!(kept.len(), events.len() - logged.len());
     world.stop().await;
 }

@@ -2,6 +2,7 @@
 
 use crate::client::{Answer, Client};
 use planwright_adapters::sqlite::SqliteStore;
+use planwright_adapters::webauthn::WebAuthn;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Document;
 use planwright_core::policy::Role;
@@ -9,8 +10,8 @@ use planwright_core::principal::Principal;
 use planwright_core::run::Run;
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::access::{Grant, mint};
-use planwright_engine::memory::{MemoryArtifacts, MemoryTokens};
-use planwright_engine::port::{BoxFuture, PlanFiles, Progress, Tokens as _};
+use planwright_engine::memory::{MemoryArtifacts, MemoryPasses, MemoryPasskeys, MemoryTokens};
+use planwright_engine::port::{BoxFuture, LogLevel, LoggedLine, PlanFiles, Progress, Tokens as _};
 use planwright_engine::{Engine, FunctionTools, RunOptions};
 use planwright_server::Service;
 use planwright_server::events::EventsOptions;
@@ -43,7 +44,7 @@ impl PlanFiles for NoFiles {
     }
 }
 
-/// `t.work` takes `ms` and tells `progress` so often.
+/// `t.work` takes `ms`, tells `progress` so often, and logs `log` lines.
 fn tools() -> FunctionTools {
     let schema = json!({ "type": "object" });
     let work = ToolDefinition::new("t", "work", "Works.", schema)
@@ -64,6 +65,13 @@ fn tools() -> FunctionTools {
                 message,
             });
             tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        for line in 1..=number("log") {
+            call.progress.report_log(LoggedLine {
+                level: LogLevel::Notice,
+                logger: None,
+                text: format!("line {line}"),
+            });
         }
         tokio::time::sleep(Duration::from_millis(number("ms"))).await;
         match call.args.get("fail").and_then(Value::as_str) {
@@ -92,6 +100,9 @@ impl World {
         let service = Service {
             engine: engine.clone(),
             tokens,
+            passes: Arc::new(MemoryPasses::new()),
+            passkeys: Arc::new(MemoryPasskeys::new()),
+            passkey_verifier: Arc::new(WebAuthn),
             files: Arc::new(NoFiles),
             answers: store,
         };
@@ -138,7 +149,7 @@ impl World {
         for _ in 0..MAX_ASKED {
             match self.try_listen(path, last).await {
                 Ok(client) => return client,
-                Err(answer) if answer.status == 429 => {
+                Err(answer) if matches!(answer.status, 429 | 503) => {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
                 Err(answer) => panic!("{path}: {answer:?}"),

@@ -467,10 +467,7 @@ fn what_a_plan_took_before_a_crash_counts_against_the_budget() {
         { "id": "s1", "title": "read", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": [] },
         { "id": "s2", "title": "rest", "tool": "demo.sleep", "args": { "ms": 600_000 }, "dependsOn": ["s1"] },
     ] });
-    let wanted = ScriptedReply::calls([(
-        "planwright__plan_create_and_execute",
-        json!({ "goal": "read it" }),
-    )]);
+    let wanted = ScriptedReply::calls([("plan_create_and_execute", json!({ "goal": "read it" }))]);
     let provider = Provider::scripted([
         wanted,
         ScriptedReply::json(plan),
@@ -562,7 +559,7 @@ fn the_model_can_make_and_run_plans_that_only_read() {
         { "id": "s1", "title": "read", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": [] },
         { "id": "s2", "title": "again", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": ["s1"] },
     ] });
-    let wanted = ScriptedReply::calls([("planwright__plan_create_and_execute", goal)]);
+    let wanted = ScriptedReply::calls([("plan_create_and_execute", goal)]);
     let (bench, provider) = bench([
         wanted,
         ScriptedReply::json(plan),
@@ -598,10 +595,8 @@ fn a_plan_of_the_model_that_changes_something_is_the_persons_to_approve() {
           "args": { "path": "effects.txt", "content": "once\n" } },
     ] });
     let script = || {
-        let wanted = ScriptedReply::calls([(
-            "planwright__plan_create_and_execute",
-            json!({ "goal": "note it" }),
-        )]);
+        let wanted =
+            ScriptedReply::calls([("plan_create_and_execute", json!({ "goal": "note it" }))]);
         [
             wanted,
             ScriptedReply::json(plan.clone()),
@@ -644,10 +639,7 @@ fn the_chat_and_the_plans_run_from_it_have_one_budget() {
         { "id": "s1", "title": "read", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": [] },
         { "id": "s2", "title": "again", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": ["s1"] },
     ] });
-    let wanted = ScriptedReply::calls([(
-        "planwright__plan_create_and_execute",
-        json!({ "goal": "read it" }),
-    )]);
+    let wanted = ScriptedReply::calls([("plan_create_and_execute", json!({ "goal": "read it" }))]);
     let provider = Provider::scripted([
         read(),
         wanted,

@@ -1,7 +1,8 @@
 //! The commands that are not part of a run.
 
+use planwright_testing::steps::echo;
 use planwright_testing::workbench::Bench;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -103,6 +104,59 @@ fn completions_exist_for_every_shell() {
         );
     }
     bench.run(&["completions", "tcsh"]).ends(2);
+}
+
+/// What a bash offers behind these words, asked with the script that is printed for it.
+fn offered(bench: &Bench, words: &[&str]) -> String {
+    let program = bench.command(&[]).get_program().to_owned();
+    let folder = std::path::Path::new(&program).parent().unwrap().to_owned();
+    let script = r#"
+        source <(planwright completions bash)
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_TYPE=9
+        _clap_complete_planwright planwright
+        printf '%s\n' "${COMPREPLY[@]}""#;
+    let mut bash = bench.command(&[]);
+    bash = with_program(&bash, "bash");
+    bash.args(["--norc", "-c", script, "bash"])
+        .args(words)
+        .env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+    let said = bash.output().unwrap();
+    String::from_utf8(said.stdout).unwrap()
+}
+
+/// The same surroundings for another program.
+fn with_program(command: &std::process::Command, program: &str) -> std::process::Command {
+    let mut other = std::process::Command::new(program);
+    other.env_clear();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            other.env(name, value);
+        }
+    }
+    other.current_dir(command.get_current_dir().unwrap());
+    other
+}
+
+#[test]
+fn shells_are_offered_the_names_of_the_workspace() {
+    let bench = Bench::new();
+    bench.write("planwright.toml", "[servers.odoo]\ncommand = \"odoo\"\n");
+    let plan = bench.plan("tidy-notes", json!([echo("look-around", 1, &[])]));
+    let result = bench.run(&["run", &plan, "--json"]).ends(0).json();
+    let run = result["runId"].as_str().unwrap();
+    for (words, name) in [
+        (&["planwright", "show", "tid"][..], "tidy-notes"),
+        (
+            &["planwright", "approve", "tidy-notes", "--step", ""],
+            "look-around",
+        ),
+        (&["planwright", "runs", "receipt", "ru"], run),
+        (&["planwright", "server", "trust", ""], "odoo"),
+        (&["planwright", "app"], "approve"),
+    ] {
+        let said = offered(&bench, words);
+        assert!(said.lines().any(|line| line == name), "{words:?}: {said}");
+    }
 }
 
 #[test]

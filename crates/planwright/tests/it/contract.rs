@@ -168,15 +168,24 @@ fn import_show_and_list_have_the_promised_keys() {
     assert_eq!(
         keys(&shown),
         [
+            "approval",
             "approvals",
             "comments",
+            "createdAt",
+            "createdBy",
             "digest",
+            "facts",
+            "findings",
+            "graph",
             "id",
             "policy",
+            "proposedBy",
+            "risk",
             "runs",
             "status",
             "steps",
             "title",
+            "updatedAt",
             "version"
         ]
     );
@@ -239,19 +248,23 @@ fn every_command_documents_itself_and_run_names_the_exit_codes() {
     let bench = Bench::new();
     let help = bench.run(&["--help"]).ends(0).out;
     for command in [
-        "demo",
-        "new",
+        "init", "demo", "tui", "new", "create", "list", "show", "edit", "inbox", "approve",
+        "reject", "run", "resume", "stop", "chat", "serve", "plan", "runs", "review", "server",
+        "model", "policy", "store", "config",
+    ] {
+        assert!(
+            help.contains(&format!("\n  {command} ")),
+            "{command} is not in --help"
+        );
+        bench.run(&[command, "--help"]).ends(0);
+    }
+    // Every name of earlier releases still works.
+    for command in [
         "import",
         "export",
         "validate",
-        "show",
-        "list",
-        "run",
-        "resume",
         "pause",
         "cancel",
-        "approve",
-        "reject",
         "resolve",
         "fork",
         "replay",
@@ -262,11 +275,14 @@ fn every_command_documents_itself_and_run_names_the_exit_codes() {
         "schema",
         "doctor",
         "completions",
+        "servers",
+        "models",
+        "explain",
+        "status",
+        "version",
+        "ls",
+        "rm",
     ] {
-        assert!(
-            help.contains(&format!("\n  {command} ")),
-            "{command} is not in --help"
-        );
         bench.run(&[command, "--help"]).ends(0);
     }
     for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "130"] {

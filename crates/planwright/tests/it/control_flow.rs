@@ -24,6 +24,49 @@ fn with(mut step: Value, key: &str, value: Value) -> Value {
 }
 
 #[test]
+fn references_loops_and_conditions_reach_into_text_that_is_json() {
+    let bench = Bench::new();
+    let rows = r#"{"rows": [["north", 3], ["south", 4]], "note": "{\"deep\": [true]}"}"#;
+    let each = with(
+        echo("each", "${item[0]}: ${item[1]}", &[]),
+        "forEach",
+        json!("${query.result.rows}"),
+    );
+    let list = with(echo("list", "${item}", &[]), "forEach", json!("${text}"));
+    let end = json!({
+        "cell": "${query.result.rows[1][0]}", "words": "all: ${query.result.rows}",
+        "deep": "${query.result.note.deep[0]}", "whole": "${query.result}",
+    });
+    let sum = echo("sum", 7, &["query"]);
+    let sum = with(sum, "when", json!("json(query.result).rows.size() == 2"));
+    let sum = with(sum, "expect", json!("result == 7"));
+    let plan = bench.document(json!({ "id": "p", "steps": [
+        echo("query", json!({ "result": rows }), &[]),
+        echo("text", "[1, 2]", &[]),
+        each, list, sum, echo("end", end, &[]),
+    ] }));
+    let result = bench.run(&["run", &plan, "--json"]).ends(0).json();
+    let value = |id: &str| step(&result, id)["value"].clone();
+    assert_eq!(value("each"), json!(["north: 3", "south: 4"]));
+    assert_eq!(value("list"), json!([1, 2]));
+    assert_eq!(value("sum"), json!(7));
+    let end = value("end");
+    assert_eq!(end["cell"], "south");
+    assert_eq!(end["words"], r#"all: [["north",3],["south",4]]"#);
+    assert_eq!(end["deep"], true);
+    assert_eq!(end["whole"], rows, "the value stays the text that it was");
+    // What is no JSON has no parts.
+    let plan = bench.document(json!({ "id": "q", "steps": [
+        echo("text", "{not json", &[]), echo("end", "${text.rows}", &[]),
+    ] }));
+    let failed = bench.run(&["run", &plan, "--json"]).ends(1).json();
+    assert_eq!(
+        step(&failed, "end")["error"]["code"],
+        "unresolved_reference"
+    );
+}
+
+#[test]
 fn a_plan_branches_loops_and_says_so() {
     let bench = Bench::new();
     let each = with(

@@ -34,7 +34,7 @@ for line in sys.stdin:
 fn workspace(plans: usize) -> (Bench, Provider) {
     let wants = |number: usize| {
         let plan = json!({ "planId": format!("p{number}") });
-        let wanted = ScriptedReply::calls([("planwright__plan_execute", plan)]);
+        let wanted = ScriptedReply::calls([("plan_execute", plan)]);
         [wanted, ScriptedReply::text("As you wish.")]
     };
     let provider = Provider::scripted((0..plans).flat_map(wants));

@@ -397,3 +397,27 @@ fn values_that_nothing_refers_to_do_not_stay_in_memory() {
     assert!(few > 0, "the memory was never seen");
     assert!(many < few + 60, "{few} MiB for 4 reads, {many} MiB for 44");
 }
+
+#[test]
+fn a_plan_gives_back_its_outputs() {
+    let bench = Bench::new();
+    let plan = bench.document(json!({
+        "id": "sum", "outputs": { "total": "${add.total}", "text": "in all ${add.total}", "lost": "${add.nope}" },
+        "steps": [{ "id": "add", "tool": "demo.echo", "args": { "value": { "total": 42 } } }],
+    }));
+    let shown = bench.run(&["run", &plan, "--dry-run"]).ends(0).out;
+    assert!(shown.contains("Gives back:"), "{shown}");
+    let result = bench.run(&["run", &plan, "--json"]).ends(0).json();
+    assert_eq!(
+        result["outputs"],
+        json!({ "total": 42, "text": "in all 42" })
+    );
+    let problem = result["outputProblems"][0].as_str().unwrap();
+    assert!(
+        problem.contains("`lost`") && problem.contains("total"),
+        "{problem}"
+    );
+    let said = bench.run(&["run", "sum", "--yes"]).ends(0);
+    assert!(said.out.contains("total: 42"), "{said:#?}");
+    assert!(said.err.contains("`lost`"), "{said:#?}");
+}

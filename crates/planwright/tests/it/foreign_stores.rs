@@ -204,30 +204,52 @@ fn after_adoption_old_approvals_and_runs_do_nothing_by_themselves() {
         .json();
     assert_eq!(shown["status"], "paused");
     serving.kill();
-    // An agent cannot let it go on; a person can, who says so.
+    // It goes on for no one, also not for the person who adopted it. What is left is asked about.
     let agent = copy
         .command(&bench, &["resume", &run])
         .env("PLANWRIGHT_AGENT", "bot")
         .output()
         .unwrap();
-    said(agent).complains(3, "may not settle what a run asks a person");
-    assert_eq!(copy.effects(), "mine\n");
-    let resumed = Running::of({
-        let mut command = copy.command(&bench, &["resume", &run]);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        command
-    });
-    wait_until("the run", || {
-        let shown = copy.run(&bench, &["show", "killed", "--json"]).json();
-        shown["status"] == "executing"
-    });
-    resumed.kill();
+    said(agent).complains(3, "is no consent here");
+    copy.run(&bench, &["resume", &run])
+        .complains(3, "is no consent here");
     copy.run(&bench, &["cancel", &run]).ends(0);
+    copy.run(&bench, &["resume", "killed"])
+        .complains(3, "not approved");
+    assert_eq!(copy.effects(), "mine\n");
     copy.run(&bench, &["approve", "agreed", "--version", "1"])
         .ends(0);
     copy.run(&bench, &["run", "agreed"]).ends(0);
     assert_eq!(copy.effects(), "mine\nearly\n");
     copy.run(&bench, &["verify"]).ends(0);
+}
+
+#[test]
+fn an_adoption_killed_anywhere_can_be_repeated_and_never_lets_the_old_word_count() {
+    let bench = workspace();
+    let stranger = tempfile::tempdir().unwrap();
+    let adopt = ["store", "adopt", "--yes", "--json"];
+    let mut killed = 0;
+    for point in 1..100 {
+        let copy = Clone::of(&bench, stranger.path());
+        let mut command = copy.command(&bench, &adopt);
+        command.env("PLANWRIGHT_CRASH_AT", point.to_string());
+        let ended = said(command.output().unwrap());
+        let refused = copy.run(&bench, &["run", "agreed"]);
+        assert_eq!(refused.code, 3, "killed at {point}: {refused:#?}");
+        if ended.code == 0 {
+            break;
+        }
+        killed += 1;
+        copy.run(&bench, &adopt).ends(0);
+        copy.run(&bench, &["run", "agreed"])
+            .complains(3, "was revoked by policy adoption");
+        let shown = copy.run(&bench, &["show", "killed", "--json"]).ends(0);
+        assert_eq!(shown.json()["status"], "paused", "killed at {point}");
+        copy.run(&bench, &["verify"]).ends(0);
+        assert_eq!(copy.effects(), "");
+    }
+    assert!(killed >= 2, "it was killed {killed} times");
 }
 
 /// Writes another word into the journals and takes all hashes anew, as one who has the files can.

@@ -35,6 +35,9 @@ def leak(params):
     if how == "bytes":
         data = base64.b64encode(b"\x89PNG" + told.encode() + b"\0" * 10 + told.encode()).decode()
         return {"content": [{"type": "image", "mimeType": "image/png", "data": data}]}
+    if how == "log":
+        send({"method": "notifications/message", "params": {"level": "error", "data": {"told": told}}})
+        return {"content": [{"type": "text", "text": "done"}]}
     if how == "progress":
         send({"method": "notifications/progress", "params": {
             "progressToken": params.get("_meta", {}).get("progressToken"), "progress": 1, "message": f"told {told}"}})

@@ -1,7 +1,7 @@
 //! `planwright mcp`: what takes long, what a person decides later, and what a client hears of it.
 
 use planwright_testing::mcp_client::McpClient;
-use planwright_testing::steps::{call, effect, sleep};
+use planwright_testing::steps::{call, echo, effect, sleep};
 use planwright_testing::wait::wait_until;
 use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
@@ -111,6 +111,35 @@ fn a_plan_that_is_rejected_or_changed_meanwhile_does_not_run() {
     wait_until("the last", || bench.read("effects.txt") == "last\n");
     assert_eq!(bench.status("rejected"), "rejected");
     assert_eq!(bench.status("changed"), "approved");
+}
+
+#[test]
+fn a_yes_in_the_client_is_as_careful_with_late_values_as_one_at_the_terminal() {
+    let bench = Bench::new();
+    let mut late = effect("b", &[]);
+    late["args"]["content"] = json!("${a}");
+    let steps = json!([echo("a", "to everyone", &[]), late]);
+    let mut client = legacy(&bench, asks());
+    propose(&mut client, "late", steps);
+    let id = client.begin(
+        "tools/call",
+        json!({ "name": "plan_execute", "arguments": { "planId": "late" } }),
+    );
+    let is_question = |message: &Value| message["method"] == "elicitation/create";
+    let plan = client.wait_for(is_question);
+    let text = plan["params"]["message"].as_str().unwrap();
+    assert!(
+        text.contains("step b: you are asked again once its values are known"),
+        "{text}"
+    );
+    client.send(&json!({ "jsonrpc": "2.0", "id": plan["id"], "result": approve() }));
+    let value = client.wait_for(is_question);
+    let text = value["params"]["message"].as_str().unwrap();
+    assert!(text.contains("to everyone"), "{text}");
+    let no = json!({ "action": "accept", "content": { "decision": "reject" } });
+    client.send(&json!({ "jsonrpc": "2.0", "id": value["id"], "result": no }));
+    client.answer(id);
+    assert_eq!(bench.read("effects.txt"), "");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn careful() -> Bench {
             { "id": "write", "title": "Write the report", "tool": "local.write_file",
               "args": { "path": "report.txt", "content": "new\nkept\n" } },
             { "id": "copy", "tool": "local.write_file",
-              "args": { "path": "copy.txt", "content": "${read.content}" },
+              "args": { "path": "copy.txt", "content": "${read}" },
               "retry": { "max": 2 }, "timeoutSeconds": 30,
               "undo": { "tool": "local.write_file", "args": { "path": "copy.txt", "content": "" } } },
             { "id": "tell", "title": "Say so", "tool": "local.run_command",

@@ -26,7 +26,7 @@ fn after_a_crash_only_what_was_not_done_runs() {
     crash_during(&bench, &plan, "p", "c");
     assert_eq!(bench.status("p"), "executing");
     let listed = bench.run(&["list"]).ends(0);
-    assert!(listed.out.contains("no process executes it"), "{listed:#?}");
+    assert!(listed.out.contains("(interrupted)"), "{listed:#?}");
     let result = bench.run(&["resume", "p", "--json"]).ends(0).json();
     assert_eq!(result["status"], "completed");
     assert_eq!(step(&result, "c")["attempts"], 2);

@@ -293,6 +293,7 @@ fn a_run_without_a_terminal_prints_lines() {
     ● read. Read the notes [local.read_file]  completed  <n> ms
     ● write. Write the report [local.write_file]  completed  <n> ms
     report completed: 2 of 2 steps in <n> ms (run_<id>)
+    write: {"path":"report.txt","bytes":6}
     --- stderr
     ▸ read Read the notes [local.read_file]
     ● read Read the notes  <n> ms

@@ -661,6 +661,7 @@ fn a_server_that_gives_away_what_it_was_told_is_heard_masked() {
         "structured",
         "bytes",
         "progress",
+        "log",
         "error",
         "fault",
     ] {
@@ -684,6 +685,17 @@ fn a_server_that_gives_away_what_it_was_told_is_heard_masked() {
     assert_eq!(step(&said.json(), "error-TOKEN")["status"], "failed");
     canaries.are_not_in("stdout of the run", said.out.as_bytes());
     canaries.are_not_in("the run's stderr", said.err.as_bytes());
+    let shown = call(
+        "talks",
+        "leaky.leak",
+        json!({ "told": "${secret.TOKEN}", "how": "log" }),
+        &[],
+    );
+    let plan = bench.plan("q", json!([shown]));
+    let said = run(&bench, &["run", &plan, "--yes", "--trust-project-servers"]).ends(0);
+    let line = r#"talks │ error: {"told":"[secret TOKEN]"}"#;
+    assert!(said.err.contains(line), "{said:#?}");
+    canaries.are_not_in("what the person sees", said.err.as_bytes());
     let log = bench.read(".plans/logs/leaky.log");
     assert_eq!(log.matches("[secret ").count(), 6, "{log}");
     assert!(log.starts_with("ready\n"), "{log}");

@@ -92,7 +92,7 @@ fn servers_of_all_files_are_listed_with_how_they_stand() {
         "one": { "command": "second" },
         "tuned": { "command": "node", "args": ["${ENTRY:-index.js}"], "env": { "TOKEN": "s3cret" } },
         "unset": { "command": "${MISSING}" },
-        "old": { "type": "sse", "url": "https://example.org/sse" },
+        "old": { "type": "ws", "url": "https://example.org/ws" },
         "a.b": { "command": "x" },
         "demo": { "command": "x" },
     }));
@@ -457,4 +457,52 @@ fn a_tool_that_was_asked_about_does_not_run_unasked_because_its_server_says_it_r
     project.run(&["run", &plan]).ends(3);
     hints(json!({ "readOnlyHint": true }));
     project.run(&["run", &plan]).ends(3);
+}
+
+#[test]
+fn servers_of_other_programs_are_taken_over_and_not_trusted() {
+    let project = Project::new();
+    let home = project.bench.path("elsewhere");
+    std::fs::create_dir_all(home.join(".cursor")).unwrap();
+    let cursor = "{\n  // mine\n  \"mcpServers\": { \"git\": { \"command\": \"true\", \"args\": [\"a\",], }, },\n}\n";
+    std::fs::write(home.join(".cursor/mcp.json"), cursor).unwrap();
+    let code = json!({ "history": [1], "mcpServers": { "web": { "url": "https://example.org/mcp" },
+        "git": { "command": "false" }, "odd name": { "command": "x" } } });
+    std::fs::write(home.join(".claude.json"), code.to_string()).unwrap();
+    let home = home.to_str().unwrap();
+    let listed = project.run_with("HOME", home, &["servers", "import", "--json"]);
+    let listed = listed.ends(0).json();
+    assert_eq!(listed.as_array().unwrap().len(), 4, "{listed:#}");
+    let args = [
+        "servers", "import", "git", "web", "--yes", "--from", "cursor",
+    ];
+    project.run_with("HOME", home, &args).complains(2, "`web`");
+    let args = ["servers", "import", "--yes"];
+    let taken = project.run_with("HOME", home, &args).ends(0);
+    assert!(taken.err.contains("left out"), "{taken:#?}");
+    assert_eq!(project.standing("git"), "untrusted");
+    assert_eq!(project.standing("web"), "untrusted");
+    let written: Value = serde_json::from_str(&project.bench.read(".mcp.json")).unwrap();
+    assert_eq!(written["mcpServers"]["git"]["command"], "false");
+    project
+        .run(&["servers", "trust", "git", "web", "--yes"])
+        .ends(0);
+    assert_eq!(project.standing("git"), "ready");
+    assert_eq!(project.standing("web"), "ready");
+}
+
+#[test]
+fn a_file_of_variables_is_part_of_what_is_trusted() {
+    let project = Project::new();
+    project.bench.write("vars", "TOKEN=abcdefgh1234\n");
+    project.servers(json!({ "mark": { "command": "sh", "envFile": "vars",
+        "args": ["-c", "echo $TOKEN >> started.txt"] } }));
+    project.run(&["servers", "trust", "mark", "--yes"]).ends(0);
+    project.run(&["servers", "check", "mark"]).ends(1);
+    assert_eq!(
+        project.bench.read("started.txt").lines().next(),
+        Some("abcdefgh1234")
+    );
+    project.bench.write("vars", "TOKEN=other\n");
+    assert_eq!(project.standing("mark"), "changed");
 }

@@ -177,6 +177,17 @@ fn a_trace_goes_from_the_request_to_its_answer_and_its_log() {
         collector.bytes().windows(16).any(|window| window == id)
     });
     assert!(collector.text().contains("GET /plan"));
+    // A number is a number: 401 as a varint in the value of the attribute.
+    let status = [
+        b"http.response.status_code".as_slice(),
+        &[0x12, 3, 0x18, 0x91, 3],
+    ]
+    .concat();
+    let found = collector.bytes();
+    assert!(found.windows(status.len()).any(|window| window == status));
+    for word in ["url.path", "url.scheme"] {
+        assert!(collector.text().contains(word), "{word} is missing");
+    }
 }
 
 #[test]
@@ -200,7 +211,7 @@ fn the_service_says_how_it_is_and_shows_its_figures_to_those_who_may() {
     assert_eq!(metrics.status, 200);
     for words in [
         "planwright_build_info{version=",
-        "planwright_plans{review=\"proposed\"} 1",
+        "planwright_plans{review=\"opened\"} 1",
         "planwright_runs{status=\"completed\"} 1",
         "http_server_request_duration_seconds_bucket{http_request_method=\"GET\",http_route=\"/healthz\"",
         "process_resident_memory_bytes",

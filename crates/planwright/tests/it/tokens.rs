@@ -150,3 +150,30 @@ fn a_token_is_replaced_and_taken_back() {
         .run(&["token", "revoke", "tok-nothing"])
         .complains(2, "there is no token");
 }
+
+#[test]
+fn a_person_is_invited_by_a_link_and_signed_out_by_name() {
+    let bench = Bench::new();
+    let invite = |role: &str, name: &str, more: &[&str]| {
+        let mut command = vec!["token", "invite", "--role", role, "--name", name];
+        command.extend(more);
+        bench.run(&command)
+    };
+    let said = invite("approver", "Bob", &["--url", "https://plans.example.org/"]).ends(0);
+    assert!(
+        said.out
+            .starts_with("https://plans.example.org/#sign-in=pwi_"),
+        "{said:?}"
+    );
+    assert!(
+        said.err.contains("Bob") && said.err.contains("once"),
+        "{said:?}"
+    );
+    let made = invite("viewer", "Eve", &["--json"]).ends(0).json();
+    assert!(made["expiresAt"].is_string(), "{made}");
+    invite("viewer", "Eve", &["--expires", "31d"]).ends(2);
+    let ended = bench.run(&["token", "sign-out", "Bob", "--json"]).ends(0);
+    assert_eq!(ended.json()["ended"], 1);
+    let ended = bench.run(&["token", "sign-out", "Bob"]).ends(0);
+    assert!(ended.out.contains("0 ended"), "{ended:?}");
+}

@@ -171,6 +171,7 @@ fn endpoints_are_told_in_order_and_signed_and_do_not_disturb_each_other() {
         .collect();
     assert_eq!(ids.len(), told.len());
     let last = &told[4]["body"];
+    crate::documents::assert_shown("docs/webhooks.md", "run.ended", last);
     assert_eq!(
         (
             &last["data"]["planId"],
@@ -309,7 +310,9 @@ fn calls_of_an_executor_are_no_runs_in_notices_and_figures() {
             .find(|request| request["body"]["type"] == "approval.requested")
     };
     wait_until("the call that waits", || asked().is_some());
-    let asked = asked().unwrap()["body"]["data"].clone();
+    let asked = asked().unwrap()["body"].clone();
+    crate::documents::assert_shown("docs/webhooks.md", "approval.requested", &asked);
+    let asked = asked["data"].clone();
     assert_eq!(
         (&asked["planId"], &asked["stepId"]),
         (&json!("p"), &json!("call"))

@@ -251,8 +251,8 @@ fn a_person_sees_how_far_a_step_is() {
     let mut command = project.command(&["run", &plan, "--yes"]);
     command.env("TERM", "xterm");
     let mut terminal = Terminal::of(command);
-    terminal.wait_for("/4");
-    terminal.wait_for("/6 shaving chair");
+    terminal.wait_for("%");
+    terminal.wait_for("% shaving chair");
     assert_eq!(terminal.ends(), Some(0));
 }
 
@@ -284,4 +284,90 @@ pub(crate) fn git(project: &Project, args: &[&str]) -> String {
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_picture_beside_a_structured_value_is_kept_passed_on_and_taken_out() {
+    let project = Project::with(&["workshop"]);
+    let result = project.result(
+        "shot",
+        json!([
+            call("shot", "workshop.photograph", json!({}), &[]),
+            call(
+                "file",
+                "workshop.weigh_file",
+                json!({ "path": "${shot.artifact}" }),
+                &[]
+            ),
+            call(
+                "data",
+                "workshop.weigh_data",
+                json!({ "image_base64": "${shot.artifact}" }),
+                &[]
+            ),
+        ]),
+    );
+    let shot = value(&result, "shot");
+    assert_eq!(shot["width"], 1, "{shot:#}");
+    assert_eq!(shot["artifacts"][0]["mimeType"], "image/png", "{shot:#}");
+    assert_eq!(value(&result, "file")["result"], ".png True");
+    assert_eq!(value(&result, "data")["result"], "True");
+    let listed = project
+        .run(&["artifact", "list", "shot", "--json"])
+        .ends(0)
+        .json();
+    assert_eq!(listed["artifacts"][0]["digest"], shot["artifact"]);
+    let file = project.file("pixel.png");
+    project
+        .run(&["artifact", "get", "shot/shot", "-o", &file])
+        .ends(0);
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG"));
+    let digest = shot["artifact"].as_str().unwrap();
+    let said = project
+        .command(&["artifact", "get", digest])
+        .output()
+        .unwrap();
+    assert_eq!(said.stdout, bytes);
+    project.run(&["artifact", "get", "shot/file"]).ends(2);
+    let in_use = project.file(".plans/planwright.db-artifacts/in-use");
+    let left = std::fs::read_dir(in_use).unwrap().count();
+    assert_eq!(left, 0, "files are gone with their calls");
+}
+
+#[test]
+fn resources_are_listed_and_read_as_steps() {
+    let project = Project::with(&["everything"]);
+    let result = project.result(
+        "read",
+        json!([
+            call("list", "everything.list_resources", json!({}), &[]),
+            call(
+                "read",
+                "everything.read_resource",
+                json!({ "uri": "${list.resources[0].uri}" }),
+                &[]
+            ),
+        ]),
+    );
+    assert!(
+        !value(&result, "list")["templates"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    let read = value(&result, "read");
+    assert!(read.is_string() || read["contents"].is_array(), "{read:#}");
+    let checked = project.run(&["servers", "check", "--json"]).ends(0).json();
+    assert!(checked[0]["instructions"].is_string(), "{checked:#}");
+    let plan = project.bench.plan(
+        "lost",
+        json!([call(
+            "read",
+            "everything.read_resource",
+            json!({ "uri": "demo://nothing/there" }),
+            &[]
+        )]),
+    );
+    project.run(&["run", &plan, "--yes", "--json"]).ends(1);
 }

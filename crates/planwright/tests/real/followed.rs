@@ -182,6 +182,43 @@ fn a_step_that_a_person_decides_on_is_asked_about_in_the_client() {
 }
 
 #[test]
+fn a_modern_client_gets_the_question_of_a_step_as_its_result() {
+    let project = guarded();
+    let mut plan = plan();
+    plan["steps"][1]["approvalRequired"] = json!(true);
+    let mut client = McpClient::modern(project.command(&["mcp", "--gateway"]), asks());
+    approved(&project, &mut client, &plan);
+    is_done(&mut client, "workshop__measure", json!({ "word": "plank" }));
+    let params = json!({ "name": "workshop__work", "arguments": work("plank") });
+    let asked = client.ask("tools/call", params.clone());
+    let asked = &asked["result"];
+    assert_eq!(asked["resultType"], "input_required", "{asked:#}");
+    let question = &asked["inputRequests"]["approval"]["params"]["message"];
+    assert!(
+        question.as_str().unwrap().contains("workshop.work"),
+        "{asked:#}"
+    );
+    assert_eq!(effects(&project), "");
+    // An answer to the question of another call is none, and does not use the question up.
+    let yes = json!({ "action": "accept", "content": { "decision": "approve" } });
+    let mut answered = params;
+    answered["inputResponses"] = json!({ "approval": yes });
+    answered["requestState"] = asked["requestState"].clone();
+    let mut other = answered.clone();
+    other["arguments"] = work("table");
+    let refused = client.ask("tools/call", other);
+    assert!(refused["error"].is_object(), "{refused:#}");
+    assert_eq!(effects(&project), "");
+    let done = client.ask("tools/call", answered.clone());
+    assert_ne!(done["result"]["isError"], true, "{done:#}");
+    assert_eq!(done["result"]["resultType"], "complete", "{done:#}");
+    assert_eq!(effects(&project), "plank\n");
+    let again = client.ask("tools/call", answered);
+    assert!(again["error"].is_object(), "{again:#}");
+    assert_eq!(effects(&project), "plank\n");
+}
+
+#[test]
 fn of_many_equal_calls_at_once_one_is_the_step() {
     let project = guarded();
     let mut client = connect(&project);

@@ -3,6 +3,7 @@
 use planwright_testing::peers::Project;
 use planwright_testing::steps::call;
 use planwright_testing::steps::value;
+use planwright_testing::terminal::Terminal;
 use planwright_testing::wait::wait_until;
 use planwright_testing::workbench::said;
 use serde_json::{Value, json};
@@ -18,11 +19,13 @@ struct Listening {
 impl Listening {
     /// Starts the command of a server with other last arguments and variables.
     fn start(entry: &Value, args: impl Fn(u16, &mut Vec<String>)) -> Self {
-        let port = TcpListener::bind(("127.0.0.1", 0))
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let free = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        Self::start_on(port, entry, args)
+    }
+
+    fn start_on(port: u16, entry: &Value, args: impl Fn(u16, &mut Vec<String>)) -> Self {
         let written = entry["args"]
             .as_array()
             .unwrap()
@@ -124,4 +127,56 @@ fn servers_of_both_eras_are_called_over_http() {
     let moved = json!({ "url": format!("http://127.0.0.1:{}/mcp", workshop.port) });
     project.name(&json!({ "everything": moved }));
     run(&["servers", "check", "everything"]).complains(3, "its launch line changed");
+}
+
+/// It answers 400 in a session that it does not know, as many servers of its library do.
+#[test]
+fn a_server_that_was_started_again_gets_a_new_session() {
+    let project = Project::with(&[]);
+    let streams = |_: u16, args: &mut Vec<String>| {
+        args.pop();
+        args.push("streamableHttp".to_owned());
+    };
+    let entry = project.entry("everything");
+    let before = Listening::start(&entry, streams);
+    let port = before.port;
+    project.name(&json!({ "everything": before.entry() }));
+    let sum =
+        |id: &str, after: &[&str]| call(id, "everything.get-sum", json!({ "a": 1, "b": 2 }), after);
+    let plan = project.bench.plan(
+        "sums",
+        json!([
+            sum("first", &[]),
+            { "id": "pause", "dependsOn": ["first"], "input": { "message": "Go on?", "schema": { "type": "boolean" } } },
+            sum("second", &["pause"]),
+        ]),
+    );
+    let mut terminal = Terminal::of(project.command(&["run", &plan, "--yes"]));
+    terminal.wait_for("value (boolean):");
+    drop(before);
+    let _after = Listening::start_on(port, &entry, streams);
+    terminal.types("y\n");
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.seen());
+    assert_eq!(project.count("sums", "attempt_succeeded"), 2);
+}
+
+#[test]
+fn a_server_that_streams_events_as_they_first_did_is_called() {
+    let project = Project::with(&[]);
+    let everything = Listening::start(&project.entry("everything"), |_, args| {
+        args.pop();
+        args.push("sse".to_owned());
+    });
+    let url = format!("http://127.0.0.1:{}/sse", everything.port);
+    project.name(&json!({ "everything": { "type": "sse", "url": url } }));
+    let result = project.result(
+        "old",
+        json!([call(
+            "sum",
+            "everything.get-sum",
+            json!({ "a": 20, "b": 22 }),
+            &[]
+        )]),
+    );
+    assert_eq!(value(&result, "sum"), "The sum of 20 and 22 is 42.");
 }

@@ -20,6 +20,8 @@ fn inspect(home: &Project, target: &Target<'_>, era: &str, wanted: &[&str]) -> O
     inspector
         .arg(installed(INSPECTOR))
         .args(["--cli", "--format", "json", "--protocol-era", era])
+        // A busy machine takes longer than the inspector waits by itself.
+        .args(["--connect-timeout", "60000"])
         .args(wanted)
         .current_dir(home.bench.root())
         .env_clear();

@@ -19,5 +19,7 @@ mod listing;
 mod pi_extension;
 mod questions;
 mod relayed;
+mod sign_in;
+mod strangers;
 mod token_proxy;
 mod trouble;

@@ -3,6 +3,7 @@
 use planwright_testing::peers::Project;
 use planwright_testing::steps::value;
 use planwright_testing::steps::{call, step};
+use planwright_testing::terminal::Terminal;
 use serde_json::{Value, json};
 
 fn waits(project: &Project, plan: &str) -> Value {
@@ -61,32 +62,92 @@ fn a_question_that_is_declined_reaches_the_server_as_declined() {
     assert!(project.effects().is_empty());
 }
 
+fn order() -> (Project, String) {
+    let project = Project::with(&["shop"]);
+    let steps = json!([call("order", "shop.order", json!({ "item": "tea" }), &[])]);
+    let plan = project.bench.plan("order", steps);
+    (project, plan)
+}
+
 #[test]
-fn a_question_of_the_earlier_era_waits_for_a_person_and_is_answered() {
-    let project = Project::with(&["everything"]);
-    let plan = project.bench.plan(
-        "ask",
-        json!([call(
-            "ask",
-            "everything.trigger-elicitation-request",
-            json!({}),
-            &[]
-        )]),
-    );
+fn what_a_call_asks_in_the_middle_is_answered_at_the_terminal_and_done_once() {
+    let (project, plan) = order();
+    let mut terminal = Terminal::of(project.command(&["run", &plan, "--yes"]));
+    terminal.wait_for("Who orders tea?");
+    terminal.wait_for("name (string):");
+    terminal.types("Ada\n");
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.seen());
+    assert_eq!(project.effects(), ["reserved tea", "ordered tea for Ada"]);
+    assert_eq!(project.count("order", "attempt_started"), 1);
+    assert_eq!(project.count("order", "input_given"), 1);
+    project.leaves_no_server_behind();
+}
+
+#[test]
+fn without_a_person_what_was_begun_is_not_begun_again() {
+    let (project, plan) = order();
     let result = waits(&project, &plan);
-    assert_eq!(
-        step(&result, "ask")["status"],
-        "awaiting_input",
+    let waiting = step(&result, "order");
+    assert_eq!(waiting["status"], "outcome_unknown", "{result:#}");
+    assert!(
+        waiting["error"].to_string().contains("Who orders tea?"),
         "{result:#}"
     );
-    let given = json!({ "name": "Ada", "check": true, "email": "ada@example.org" }).to_string();
+    project.run(&["resume", "order", "--json"]).ends(4);
+    assert_eq!(project.effects(), ["reserved tea"]);
     project
-        .run(&["input", "ask", "ask", "--value", &given])
+        .run(&["resolve", "order", "order", "--run-again"])
         .ends(0);
-    let result = project.run(&["resume", "ask", "--json"]).ends(0).json();
-    assert!(
-        value(&result, "ask").to_string().contains("Ada"),
-        "{result:#}"
+    let mut terminal = Terminal::of(project.command(&["resume", "order"]));
+    terminal.wait_for("name (string):");
+    terminal.types("Ada\n");
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.seen());
+    assert_eq!(
+        project.effects(),
+        ["reserved tea", "reserved tea", "ordered tea for Ada"]
     );
     project.leaves_no_server_behind();
+}
+
+#[test]
+fn what_a_call_asks_in_the_middle_is_answered_by_another_command_while_it_waits() {
+    let (project, plan) = order();
+    let mut terminal = Terminal::of(project.command(&["run", &plan, "--yes"]));
+    terminal.wait_for("name (string):");
+    let asked = project.run(&["input", "order", "--json"]).ends(0);
+    assert!(asked.out.contains("Who orders tea?"), "{asked:#?}");
+    project
+        .run(&["input", "order", "order", "--set", "name=Grace"])
+        .ends(0);
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.seen());
+    assert_eq!(project.effects(), ["reserved tea", "ordered tea for Grace"]);
+    project.leaves_no_server_behind();
+}
+
+#[test]
+fn a_server_of_the_earlier_era_that_is_not_answered_leaves_an_unknown_outcome() {
+    let project = Project::with(&["everything"]);
+    let asks = "everything.trigger-elicitation-request";
+    let plan = project
+        .bench
+        .plan("ask", json!([call("ask", asks, json!({}), &[])]));
+    let result = waits(&project, &plan);
+    assert_eq!(step(&result, "ask")["status"], "outcome_unknown");
+    project.leaves_no_server_behind();
+}
+
+#[test]
+fn an_answer_that_is_too_large_is_a_call_that_happened() {
+    let project = Project::with(&["shop"]);
+    let steps = json!([{ "id": "recite", "tool": "shop.recite", "args": { "lines": 20_000 },
+        "retry": { "max": 3, "on": ["output_too_large"] } }]);
+    let plan = project.bench.plan("recite", steps);
+    let result = waits(&project, &plan);
+    assert_eq!(
+        step(&result, "recite")["status"],
+        "outcome_unknown",
+        "{result:#}"
+    );
+    project.run(&["resume", "recite", "--json"]).ends(4);
+    assert_eq!(project.effects(), ["recited"]);
 }

@@ -8,6 +8,7 @@
 
 mod chat;
 mod client;
+mod clients;
 mod clock;
 mod crashes;
 mod decisions;

@@ -4,6 +4,7 @@ use crate::client::Service;
 use planwright_testing::steps::{echo, effect, sleep, step};
 use planwright_testing::wait::wait_until;
 use serde_json::json;
+use std::io::Write as _;
 
 #[test]
 fn a_run_in_flight_finishes_its_call_and_goes_on_at_the_next_start() {
@@ -32,6 +33,22 @@ fn a_run_in_flight_finishes_its_call_and_goes_on_at_the_next_start() {
     let result = service.result("p", &run);
     assert_eq!(step(&result, "a")["attempts"], 1);
     assert_eq!(service.bench.read("effects.txt"), "b\n");
+}
+
+#[test]
+fn a_stderr_that_is_not_read_stops_nothing() {
+    let mut service = Service::adjusted("", |_, command| {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        // As much as a pipe holds: not one line more goes in, and the reader stays.
+        writer.write_all(&[b'x'; 1 << 16]).unwrap();
+        Box::leak(Box::new(reader));
+        command.stderr(writer).env("PLANWRIGHT_LOG", "trace");
+    });
+    service.plan("p", json!([effect("a", &[])]));
+    service.approve("p");
+    service.run("p");
+    service.wait_for("p", "completed");
+    assert_eq!(service.stop(), 0);
 }
 
 #[test]

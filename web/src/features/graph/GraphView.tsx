@@ -5,7 +5,7 @@ import "@xyflow/react/dist/base.css";
 import { useMemo, type ReactNode } from "react";
 import { graphOf, type Graph, type GraphNode, type GraphStep } from "../../model/graph";
 import { stateWord } from "../../model/run";
-import { visible } from "../../model/text";
+import { count, visible } from "../../model/text";
 
 /** Narrow places are filled from top to bottom, wide ones from left to right. */
 type Direction = "down" | "right";
@@ -16,20 +16,24 @@ const WIDTH = 152;
 const HEIGHT = 44;
 
 export default function GraphView({ steps, selected, onSelect, direction = "down" }: Props): ReactNode {
-  const shape = steps.map((step) => `${step.id}>${step.after.join(",")}`).join(";");
+  const graph = useMemo(() => graphOf(steps), [steps]);
+  const shape = useMemo(() => shapeOf(graph), [graph]);
   // Only another shape is laid out again: states change often, places do not.
-  const places = useMemo(() => place(graphOf(steps), direction), [shape, direction]);
-  const graph = graphOf(steps);
-  const nodes: StepNode[] = graph.nodes.map((node) => ({
-    id: node.id,
-    type: "step",
-    position: places.get(node.id) ?? { x: 0, y: 0 },
-    data: { node, selected: node.steps.some((step) => step.id === selected), direction },
-    width: WIDTH,
-    height: HEIGHT,
-    ariaLabel: labelOf(node),
-  }));
-  const edges: Edge[] = graph.edges.map(({ from, to }) => ({ id: `${from}>${to}`, source: from, target: to, focusable: false }));
+  const places = useMemo(() => place(graph, direction), [shape, direction]);
+  const nodes = useMemo(
+    (): StepNode[] =>
+      graph.nodes.map((node) => ({
+        id: node.id,
+        type: "step",
+        position: places.get(node.id) ?? { x: 0, y: 0 },
+        data: { node, selected: node.steps.some((step) => step.id === selected), direction },
+        width: WIDTH,
+        height: HEIGHT,
+        ariaLabel: labelOf(node),
+      })),
+    [graph, places, selected, direction],
+  );
+  const edges = useMemo((): Edge[] => graph.edges.map(({ from, to }) => ({ id: `${from}>${to}`, source: from, target: to, focusable: false })), [shape]);
   return (
     <div className="graph">
       <ReactFlow
@@ -59,6 +63,10 @@ export default function GraphView({ steps, selected, onSelect, direction = "down
   );
 }
 
+function shapeOf(graph: Graph): string {
+  return [...graph.nodes.map((node) => node.id), ...graph.edges.map(({ from, to }) => `${from}>${to}`)].join(";");
+}
+
 function pick(graph: Graph, id: string, onSelect: (step: string) => void): void {
   const step = graph.nodes.find((node) => node.id === id)?.steps[0];
   if (step) onSelect(step.id);
@@ -75,7 +83,7 @@ function StepNodeView({ data }: NodeProps<StepNode>): ReactNode {
       <b>
         <span aria-hidden="true">{many ? "≡" : step.mark}</span> {many ? `${data.node.steps.length} steps` : visible(step.id)}
       </b>
-      <small>{many ? summary(data.node.steps) : visible(step.tool)}</small>
+      <small>{many ? `${levelWords(data.node)}: ${summary(data.node.steps)}` : visible(step.tool)}</small>
       <Handle type="source" position={data.direction === "right" ? Position.Right : Position.Bottom} isConnectable={false} />
     </div>
   );
@@ -100,6 +108,10 @@ function toneOf(state: string): string {
   }
 }
 
+function levelWords(node: GraphNode): string {
+  return node.level === node.lastLevel ? `level ${node.level + 1}` : `levels ${node.level + 1} to ${node.lastLevel + 1}`;
+}
+
 function summary(steps: GraphStep[]): string {
   const counts = new Map<string, number>();
   for (const step of steps) counts.set(stateWord(step.state).word, (counts.get(stateWord(step.state).word) ?? 0) + 1);
@@ -109,7 +121,7 @@ function summary(steps: GraphStep[]): string {
 function labelOf(node: GraphNode): string {
   const [step] = node.steps;
   if (step === undefined) return "";
-  return node.steps.length > 1 ? `level ${node.level}, ${node.steps.length} steps` : `step ${visible(step.id)}, ${visible(step.tool)}, ${stateWord(step.state).word}`;
+  return node.steps.length > 1 ? `${levelWords(node)}, ${count(node.steps.length, "step")}` : `step ${visible(step.id)}, ${visible(step.tool)}, ${stateWord(step.state).word}`;
 }
 
 function place(graph: Graph, direction: Direction): Map<string, { x: number; y: number }> {

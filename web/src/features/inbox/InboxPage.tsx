@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { useAllEvents } from "../../api/live";
 import { useInbox, usePlans } from "../../api/queries";
-import { inboxRow, type InboxRow } from "../../model/inbox";
+import { inboxRow, keepOrder, type InboxRow } from "../../model/inbox";
 import { ago, isToday, until } from "../../model/time";
 import { useKeys } from "../../ui/keys";
 import { useNow } from "../../ui/hooks";
@@ -16,7 +16,15 @@ export function InboxPage(): ReactNode {
   const inbox = useInbox();
   const plans = usePlans("", 1);
   const now = useNow();
-  const rows = useMemo(() => (inbox.data ?? []).map(inboxRow), [inbox.data]);
+  // Nothing moves under the pointer: what comes while the page is open comes after what was there.
+  const shown = useRef<string[]>([]);
+  const first = useRef<ReadonlySet<string> | null>(null);
+  const rows = useMemo(() => {
+    const ordered = keepOrder(shown.current, (inbox.data ?? []).map(inboxRow));
+    shown.current = ordered.map((row) => row.key);
+    if (inbox.data) first.current ??= new Set(shown.current);
+    return ordered;
+  }, [inbox.data]);
   const [at, setAt] = useState(0);
   const list = useRef<HTMLOListElement>(null);
   const chosen = Math.min(at, Math.max(0, rows.length - 1));
@@ -65,7 +73,7 @@ export function InboxPage(): ReactNode {
         <ol className="inbox" ref={list}>
           {rows.map((row, index) => (
             <li key={row.key}>
-              <Row row={row} now={now} onFocus={() => setAt(index)} />
+              <Row row={row} now={now} fresh={first.current?.has(row.key) === false} onFocus={() => setAt(index)} />
             </li>
           ))}
         </ol>
@@ -97,7 +105,7 @@ export function InboxPage(): ReactNode {
   );
 }
 
-function Row({ row, now, onFocus }: { row: InboxRow; now: number; onFocus: () => void }): ReactNode {
+function Row({ row, now, fresh, onFocus }: { row: InboxRow; now: number; fresh: boolean; onFocus: () => void }): ReactNode {
   return (
     <div className={`inbox-row ${row.kind}`} onFocus={onFocus}>
       <Link to={row.route}>
@@ -106,6 +114,7 @@ function Row({ row, now, onFocus }: { row: InboxRow; now: number; onFocus: () =>
           <Text text={row.title} />
         </span>
         <span className="row-meta">
+          {fresh ? <span className="tag ask">new</span> : null}{" "}
           {row.who ? (
             <>
               <Text text={row.who} /> ·{" "}

@@ -1,5 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useRef, useState, type ReactNode } from "react";
+import { BASE } from "../../api/base";
 import { useAllEvents } from "../../api/live";
 import { usePlans, useWhoami } from "../../api/queries";
 import type { PlanLine } from "../../api/types";
@@ -46,7 +47,7 @@ export default function PlansPage(): ReactNode {
           <option value="">every status</option>
           {STATUSES.map((name) => (
             <option key={name} value={name}>
-              {name.replaceAll("_", " ")}: {stateWord(name).word}
+              {statusWords(name)}
             </option>
           ))}
         </select>
@@ -80,6 +81,13 @@ export default function PlansPage(): ReactNode {
   );
 }
 
+/** The name of a status, and what it means where that is not the same. */
+function statusWords(status: string): string {
+  const name = status.replaceAll("_", " ");
+  const { word } = stateWord(status);
+  return word === name ? name : `${name}: ${word}`;
+}
+
 const ROW_PX = 56;
 
 function Rows({ plans, now }: { plans: PlanLine[]; now: number }): ReactNode {
@@ -92,10 +100,10 @@ function Rows({ plans, now }: { plans: PlanLine[]; now: number }): ReactNode {
           const plan = plans[item.index];
           if (plan === undefined) return null;
           return (
-            <div key={item.key} role="listitem" className="virtual-row tight" style={{ transform: `translateY(${item.start}px)` }}>
+            <div key={item.key} role="listitem" ref={virtual.measureElement} data-index={item.index} className="virtual-row tight" style={{ transform: `translateY(${item.start}px)` }}>
               <a
                 className="plan-row"
-                href={`/ui/plans/${encodeURIComponent(plan.id)}`}
+                href={`${BASE}/ui/plans/${encodeURIComponent(plan.id)}`}
                 onClick={(event) => {
                   if (event.metaKey || event.ctrlKey || event.shiftKey) return;
                   event.preventDefault();

@@ -1,9 +1,9 @@
 // The steps as they would be approved: what changes something first and open, what only reads folded.
-import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useLayoutEffect, useRef, useState, type ReactNode } from "react";
+import { useMemo, type ReactNode } from "react";
 import type { Briefing, Plan, StepBriefing, Thread } from "../../api/types";
 import { groupSteps } from "../../model/briefing";
 import { contentOf, type Seen } from "../../model/seen";
+import { VirtualRows } from "../../ui/VirtualRows";
 import { StepCard } from "./StepCard";
 
 type Props = {
@@ -16,6 +16,8 @@ type Props = {
   onOpen: (open: boolean) => void;
   mayComment: boolean;
   onSeen: (step: StepBriefing) => void;
+  /** Opens the editor at a step; absent if the reader may not edit. */
+  onEdit?: (step: string) => void;
 };
 
 type Row = { kind: "heading"; words: string } | { kind: "fold"; count: number } | { kind: "step"; step: StepBriefing };
@@ -24,14 +26,8 @@ type Row = { kind: "heading"; words: string } | { kind: "fold"; count: number } 
 const VIRTUAL_FROM = 40;
 
 export function BriefingList(props: Props): ReactNode {
-  const { briefing, open, onOpen } = props;
-  const { changing, others } = groupSteps(briefing);
-  const rows: Row[] = [{ kind: "heading", words: changing.length === 0 ? "Nothing is changed" : `Changes something (${changing.length})` }];
-  rows.push(...changing.map((step): Row => ({ kind: "step", step })));
-  if (others.length > 0) {
-    rows.push({ kind: "fold", count: others.length });
-    if (open) rows.push(...others.map((step): Row => ({ kind: "step", step })));
-  }
+  const { briefing, open, onOpen, selected } = props;
+  const rows = useMemo(() => rowsOf(briefing, open), [briefing, open]);
   const draw = (row: Row): ReactNode => {
     switch (row.kind) {
       case "heading":
@@ -50,15 +46,40 @@ export function BriefingList(props: Props): ReactNode {
     return (
       <div className="stack">
         {rows.map((row, index) => (
-          <div key={row.kind === "step" ? `${briefing.digest}/${row.step.id}` : index}>{draw(row)}</div>
+          <div key={keyOf(briefing, row, index)}>{draw(row)}</div>
         ))}
       </div>
     );
   }
-  return <VirtualRows rows={rows} draw={draw} selected={props.selected} digest={briefing.digest} />;
+  return (
+    <VirtualRows
+      count={rows.length}
+      estimate={170}
+      keyOf={(index) => keyOf(briefing, rows[index], index)}
+      draw={(index) => {
+        const row = rows[index];
+        return row ? draw(row) : null;
+      }}
+      shown={selected === null ? null : { key: selected, index: rows.findIndex((row) => row.kind === "step" && row.step.id === selected) }}
+    />
+  );
 }
 
-function Card({ plan, step, threads, seen, selected, mayComment, onSeen }: Props & { step: StepBriefing }): ReactNode {
+function rowsOf(briefing: Briefing, open: boolean): Row[] {
+  const { changing, others } = groupSteps(briefing);
+  const rows: Row[] = [{ kind: "heading", words: changing.length === 0 ? "Nothing is changed" : `Changes something (${changing.length})` }];
+  for (const step of changing) rows.push({ kind: "step", step });
+  if (others.length === 0) return rows;
+  rows.push({ kind: "fold", count: others.length });
+  if (open) for (const step of others) rows.push({ kind: "step", step });
+  return rows;
+}
+
+function keyOf(briefing: Briefing, row: Row | undefined, index: number): string {
+  return row?.kind === "step" ? `${briefing.digest}/${row.step.id}` : `row ${index}`;
+}
+
+function Card({ plan, step, threads, seen, selected, mayComment, onSeen, onEdit }: Props & { step: StepBriefing }): ReactNode {
   const before = seen.get(step.id);
   const same = before === contentOf(step);
   return (
@@ -68,54 +89,11 @@ function Card({ plan, step, threads, seen, selected, mayComment, onSeen }: Props
       verdict={plan.policy.find((verdict) => verdict.step === step.id)}
       threads={threads.filter((thread) => thread.step === step.id)}
       seen={same}
-      changed={before !== undefined && !same}
+      before={same ? undefined : before}
       selected={selected === step.id}
       mayComment={mayComment}
       onSeen={onSeen}
+      {...(onEdit ? { onEdit } : {})}
     />
-  );
-}
-
-function VirtualRows({ rows, draw, selected, digest }: { rows: Row[]; draw: (row: Row) => ReactNode; selected: string | null; digest: string }): ReactNode {
-  const list = useRef<HTMLDivElement>(null);
-  const [margin, setMargin] = useState(0);
-  useLayoutEffect(() => {
-    if (list.current) setMargin(list.current.getBoundingClientRect().top + window.scrollY);
-  }, []);
-  const virtual = useWindowVirtualizer({
-    count: rows.length,
-    estimateSize: () => 170,
-    overscan: 4,
-    scrollMargin: margin,
-    getItemKey: (index) => {
-      const row = rows[index];
-      return row?.kind === "step" ? `${digest}/${row.step.id}` : index;
-    },
-  });
-  const scrolledTo = useRef<string | null>(null);
-  useLayoutEffect(() => {
-    if (selected === null || scrolledTo.current === selected) return;
-    const index = rows.findIndex((row) => row.kind === "step" && row.step.id === selected);
-    if (index < 0) return;
-    scrolledTo.current = selected;
-    virtual.scrollToIndex(index, { align: "start" });
-  }, [selected, rows, virtual]);
-  return (
-    <div ref={list} className="virtual" style={{ height: virtual.getTotalSize() }}>
-      {virtual.getVirtualItems().map((item) => {
-        const row = rows[item.index];
-        return (
-          <div
-            key={item.key}
-            ref={virtual.measureElement}
-            data-index={item.index}
-            className="virtual-row"
-            style={{ transform: `translateY(${item.start - margin}px)` }}
-          >
-            {row ? draw(row) : null}
-          </div>
-        );
-      })}
-    </div>
   );
 }

@@ -2,11 +2,13 @@ import { useState, type ReactNode } from "react";
 import { planPath, post } from "../../api/client";
 import { refreshPlan, useDiff, useVersions } from "../../api/queries";
 import type { Diff, FieldChange, Plan, SafeguardLoss } from "../../api/types";
+import { compareLines } from "../../model/diff";
 import { ago } from "../../model/time";
 import { count } from "../../model/text";
 import { Button } from "../../ui/Button";
 import { useAction, useNow } from "../../ui/hooks";
 import { Loading, ProblemNote } from "../../ui/States";
+import { LineDiff } from "../../ui/Diff";
 import { Text, Value } from "../../ui/Text";
 
 /** What is different between two versions, and what became of the safeguards. */
@@ -25,7 +27,7 @@ export function Changes({ plan, mayEdit }: { plan: Plan; mayEdit: boolean }): Re
   const pick = (value: number | null, set: (n: number) => void, label: string) => (
     <label>
       {label}{" "}
-      <select value={value ?? ""} onChange={(event) => set(Number(event.target.value))}>
+      <select aria-label={`${label} version`} value={value ?? ""} onChange={(event) => set(Number(event.target.value))}>
         {value === null ? <option value="">–</option> : null}
         {lines.map((line) => (
           <option key={line.version} value={line.version}>
@@ -38,12 +40,16 @@ export function Changes({ plan, mayEdit }: { plan: Plan; mayEdit: boolean }): Re
   );
   return (
     <div className="stack">
-      <div className="row">
-        {pick(from, setFrom, "From")}
-        {pick(to, setTo, "to")}
-      </div>
+      {lines.length > 1 ? (
+        <div className="row">
+          {pick(from, setFrom, "From")}
+          {pick(to, setTo, "To")}
+        </div>
+      ) : null}
       <ProblemNote error={versions.error ?? diff.error ?? restore.error} />
-      {from === null ? <p className="quiet">There is one version; nothing to compare.</p> : null}
+      {lines.length === 1 ? <p className="quiet">There is one version; nothing to compare.</p> : null}
+      {lines.length > 1 && from === to ? <p className="quiet">Choose two versions that are not the same.</p> : null}
+      {diff.isLoading ? <Loading what="the differences" /> : null}
       {diff.data && from !== null && from !== to ? <DiffView diff={diff.data} /> : null}
       <h2 className="group">Versions</h2>
       <ul className="lines">
@@ -53,6 +59,18 @@ export function Changes({ plan, mayEdit }: { plan: Plan; mayEdit: boolean }): Re
             {line.reason ? <Text text={line.reason} /> : null}
             {line.current ? <span className="tag">current</span> : null}
             {line.approved ? <span className="tag seen">approved</span> : null}
+            <span className="grow" />
+            {!line.current ? (
+              <Button
+                tone="quiet"
+                onClick={() => {
+                  setFrom(line.version);
+                  setTo(plan.version);
+                }}
+              >
+                Compare<span className="only-read"> version {line.version} with the current one</span>
+              </Button>
+            ) : null}
             {!line.current && mayEdit ? (
               <Button tone="quiet" busy={restore.busy} onClick={() => void restore.run(line.version)}>
                 Restore<span className="only-read"> version {line.version}</span>
@@ -98,20 +116,55 @@ function Fields({ fields }: { fields: FieldChange[] }): ReactNode {
         <Text text={field.path} />
         {field.executable ? "" : " · only words"}
       </p>
-      {field.before !== undefined ? (
-        <div className="before">
-          <span className="only-read">before</span>
-          <Value value={field.before} />
-        </div>
-      ) : null}
-      {field.after !== undefined ? (
-        <div className="after">
-          <span className="only-read">after</span>
-          <Value value={field.after} />
-        </div>
-      ) : null}
+      <FieldValues field={field} />
     </div>
   ));
+}
+
+/** Texts of several lines are compared by their lines, other values as a whole. */
+function FieldValues({ field: { path, before, after } }: { field: FieldChange }): ReactNode {
+  if (typeof before === "string" && typeof after === "string" && (before.includes("\n") || after.includes("\n"))) {
+    return (
+      <figure className="diff">
+        <LineDiff lines={compareLines(before, after)} label={`Changes of ${path}`} before="before" after="after" />
+      </figure>
+    );
+  }
+  return (
+    <>
+      {before !== undefined ? (
+        <div className="before">
+          <span className="only-read">before</span>
+          <Value value={before} />
+        </div>
+      ) : null}
+      {after !== undefined ? (
+        <div className="after">
+          <span className="only-read">after</span>
+          <Value value={after} />
+        </div>
+      ) : null}
+    </>
+  );
+}
+
+/** What is other than the version that was agreed to: only that needs the yes. */
+export function SinceAgreed({ changes }: { changes: Plan["changes"] }): ReactNode {
+  if (!changes?.diff) return null;
+  const agreed = changes.agreed ?? [];
+  return (
+    <details className="card since" open>
+      <summary>
+        {count(changes.diff.steps.length, "step")} changed since version {changes.since.version} was agreed to
+      </summary>
+      <DiffView diff={changes.diff} />
+      {agreed.length > 0 ? (
+        <p className="quiet">
+          As they were agreed to: <Text text={agreed.join(", ")} />
+        </p>
+      ) : null}
+    </details>
+  );
 }
 
 /** Safeguards that a change removes are red and named. */

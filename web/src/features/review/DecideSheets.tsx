@@ -1,7 +1,7 @@
 // The sheets in which a person says yes or no: to exactly what was on the screen.
 import { useState, type ReactNode } from "react";
 import { planPath, post } from "../../api/client";
-import { refreshPlan } from "../../api/queries";
+import { readPlan, refreshPlan } from "../../api/queries";
 import type { Briefing, Plan, PlanDecided, RunAccepted, Whoami } from "../../api/types";
 import { may } from "../../model/access";
 import { changesSomething, effectMark, lateSteps } from "../../model/briefing";
@@ -21,13 +21,22 @@ export function ApproveSheet({ plan, briefing, who, onClose }: { plan: Plan; bri
     Object.fromEntries(late.map((step) => [step.step, { kind: step.ask || step.fallback === "ask" ? "ask" : "any", predicate: "" }])),
   );
   const mayRun = may(who, "run");
-  const [run, setRun] = useState(mayRun);
+  // The work of an adjusted run goes on by itself once its new version is approved.
+  const adjusted = plan.runs.slice(-1).find((line) => line.status === "adjusted");
+  // What was run before is run again only if that is said.
+  const [run, setRun] = useState(mayRun && plan.runs.length === 0);
   const [outcome, setOutcome] = useState<PlanDecided | null>(null);
   const approve = useAction(async () => {
     const said = Object.fromEntries(Object.entries(choices).map(([step, choice]) => [step, choice.kind === "only" ? choice.predicate : choice.kind]));
     const decided = outcome ?? (await post<PlanDecided>(planPath(plan.id, "/approve"), { decision: "approve", digest: briefing.digest, late: said }));
     setOutcome(decided);
     refreshPlan(plan.id);
+    if (adjusted && decided.status === "approved") {
+      const next = await nextRun(plan.id, adjusted.id);
+      if (next !== null) navigate({ page: "run", plan: plan.id, run: next });
+      else onClose();
+      return;
+    }
     if (run && decided.status === "approved") {
       const begun = await post<RunAccepted>(planPath(plan.id, "/run"));
       refreshPlan(plan.id);
@@ -36,6 +45,7 @@ export function ApproveSheet({ plan, briefing, who, onClose }: { plan: Plan; bri
     }
     onClose();
   });
+  const given = plan.approvals.filter((approval) => approval.digest === briefing.digest && approval.state !== "used");
   const changing = briefing.steps.filter((step) => changesSomething(step.effect.kind));
   const missing = Object.values(choices).some((choice) => choice.kind === "only" && choice.predicate.trim() === "");
   const set = (step: string, choice: Choice) => setChoices((before) => ({ ...before, [step]: choice }));
@@ -48,7 +58,7 @@ export function ApproveSheet({ plan, briefing, who, onClose }: { plan: Plan; bri
           void approve.run();
         }}
       >
-        {changing.length === 0 ? <p>None of its {count(briefing.counts.steps, "step")} changes anything.</p> : <p>If you approve, this may happen:</p>}
+        {changing.length === 0 ? <p>{briefing.counts.steps === 1 ? "Its one step changes nothing." : `None of its ${briefing.counts.steps} steps changes anything.`}</p> : <p>If you approve, this may happen:</p>}
         <ul className="consequences">
           {changing.map((step) => (
             <li key={step.id} className={step.effect.kind}>
@@ -69,8 +79,8 @@ export function ApproveSheet({ plan, briefing, who, onClose }: { plan: Plan; bri
               <legend>
                 <b>
                   <Text text={step.step} />
-                </b>{" "}
-                takes values that are known only later: <Text text={step.args.join(", ")} />
+                </b>
+                : <Text text={step.args.join(", ")} /> {step.args.length === 1 ? "is" : "are"} known only later
               </legend>
               <label className="radio">
                 <input type="radio" name={`late-${step.step}`} checked={choice.kind === "ask"} onChange={() => set(step.step, { ...choice, kind: "ask" })} />
@@ -96,22 +106,41 @@ export function ApproveSheet({ plan, briefing, who, onClose }: { plan: Plan; bri
             </fieldset>
           );
         })}
-        <label className="radio">
+        {adjusted ? <p>The work goes on in another run as soon as it is approved.</p> : null}
+        <label className="radio" hidden={adjusted !== undefined}>
           <input type="checkbox" checked={run} disabled={!mayRun} onChange={(event) => setRun(event.target.checked)} />
           Run it right away{mayRun ? "" : " (your role does not run plans)"}
         </label>
+        {given.length > 0 ? (
+          <p>
+            {given.length} of {count(given[0]?.required ?? 1, "approval")} given, by <Text text={given.map((approval) => approval.by.name).join(", ")} />.
+          </p>
+        ) : null}
         <ProblemNote error={approve.error} />
         <div className="row end">
           <Button tone="quiet" onClick={onClose}>
             Not yet
           </Button>
           <Button type="submit" tone="accent" busy={approve.busy} disabled={missing}>
-            Approve{run ? " and run" : ""} <code>{shortDigest(briefing.digest)}</code>
+            Approve{adjusted ? " and go on" : run ? " and run" : ""} <code>{shortDigest(briefing.digest)}</code>
           </Button>
         </div>
       </form>
     </Dialog>
   );
+}
+
+const TRIES = 20;
+const PAUSE_MS = 250;
+
+/** The run that came after this one; null if none has begun within a few seconds. */
+async function nextRun(plan: string, before: string): Promise<string | null> {
+  for (let left = TRIES; left > 0; left -= 1) {
+    const last = (await readPlan(plan)).plan.runs.at(-1);
+    if (last !== undefined && last.id !== before) return last.id;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  return null;
 }
 
 /** Sends a plan back: with a wish, or for good. */

@@ -1,7 +1,7 @@
 // The plan as it is written: change arguments, order, and what is left out. Nothing is stored until it is saved.
 import { closestCenter, DndContext, KeyboardSensor, PointerSensor, useSensor, useSensors, type DragEndEvent } from "@dnd-kit/core";
 import { SortableContext, sortableKeyboardCoordinates, useSortable, verticalListSortingStrategy } from "@dnd-kit/sortable";
-import { useState, type KeyboardEvent, type ReactNode } from "react";
+import { useEffect, useMemo, useState, type KeyboardEvent, type ReactNode } from "react";
 import { planPath, post, Refusal, request } from "../../api/client";
 import { queryClient, readPlan, useTools } from "../../api/queries";
 import type { Edit, Finding, JsonObject, Plan, PlanStep, ToolLine } from "../../api/types";
@@ -14,17 +14,30 @@ import { useAction } from "../../ui/hooks";
 import { SchemaForm } from "../../ui/SchemaForm";
 import { ProblemNote } from "../../ui/States";
 import { Text } from "../../ui/Text";
+import { VirtualRows } from "../../ui/VirtualRows";
 
-type Props = { plan: Plan; etag: string | null; onSaved: () => void };
+type Props = { plan: Plan; etag: string | null; at: string | null; onSaved: () => void };
 
-export default function EditPlan({ plan, etag, onSaved }: Props): ReactNode {
+/** Lists that are longer than this are drawn as far as they are on screen. */
+const VIRTUAL_FROM = 80;
+
+export default function EditPlan({ plan, etag, at, onSaved }: Props): ReactNode {
   const tools = useTools();
   // The edits are made to the version that was opened, also when others store another one meanwhile.
   const [base] = useState({ plan, etag });
   const [edits, setEdits] = useState<Edit[]>([]);
   const [said, setSaid] = useState("");
   const [adding, setAdding] = useState(false);
-  const steps = applyEdits(base.plan.steps ?? [], edits);
+  const [opened, setOpened] = useState<ReadonlySet<string>>(() => new Set(at === null ? [] : [at]));
+  const steps = useMemo(() => applyEdits(base.plan.steps ?? [], edits), [base, edits]);
+  const needing = useMemo(() => neededBy(steps), [steps]);
+  const byName = useMemo(() => new Map((tools.data ?? []).map((tool) => [`${tool.server}.${tool.name}`, tool])), [tools.data]);
+  const toggle = (id: string) =>
+    setOpened((before) => {
+      const after = new Set(before);
+      if (!after.delete(id)) after.add(id);
+      return after;
+    });
   const add = (edit: Edit | null) => {
     if (edit !== null) setEdits((before) => addEdit(before, edit));
   };
@@ -47,6 +60,28 @@ export default function EditPlan({ plan, etag, onSaved }: Props): ReactNode {
     const to = steps.findIndex((step) => step.id === over.id);
     move(String(active.id), to);
   };
+  const draw = (index: number): ReactNode => {
+    const step = steps[index];
+    if (step === undefined) return null;
+    return (
+      <EditStep
+        key={step.id}
+        step={step}
+        index={index}
+        last={index === steps.length - 1}
+        open={opened.has(step.id)}
+        tool={byName.get(step.tool ?? "")}
+        needed={needing.get(step.id) ?? []}
+        findings={findings.filter((finding) => finding.step === step.id)}
+        onOpen={() => toggle(step.id)}
+        onMove={(to) => move(step.id, to)}
+        onEdit={add}
+      />
+    );
+  };
+  useEffect(() => {
+    if (at !== null) document.getElementById(`edit-${at}`)?.scrollIntoView({ block: "center" });
+  }, [at]);
   return (
     <div className="stack">
       <p className="quiet">Drag a step by its handle, or move it with Alt ↑ and Alt ↓. Every save is a new version, which has to be approved.</p>
@@ -55,21 +90,20 @@ export default function EditPlan({ plan, etag, onSaved }: Props): ReactNode {
       </p>
       <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={drop}>
         <SortableContext items={steps.map((step) => step.id)} strategy={verticalListSortingStrategy}>
-          <ol className="edit-list">
-            {steps.map((step, index) => (
-              <EditStep
-                key={step.id}
-                step={step}
-                index={index}
-                last={index === steps.length - 1}
-                tool={tools.data?.find((tool) => `${tool.server}.${tool.name}` === step.tool)}
-                needed={neededBy(steps, step.id)}
-                findings={findings.filter((finding) => finding.step === step.id)}
-                onMove={(to) => move(step.id, to)}
-                onEdit={add}
-              />
-            ))}
-          </ol>
+          {steps.length <= VIRTUAL_FROM ? (
+            <div className="edit-list" role="list">
+              {steps.map((_, index) => draw(index))}
+            </div>
+          ) : (
+            <VirtualRows
+              role="list"
+              count={steps.length}
+              estimate={76}
+              keyOf={(index) => steps[index]?.id ?? `row ${index}`}
+              draw={draw}
+              shown={at === null ? null : { key: at, index: steps.findIndex((step) => step.id === at) }}
+            />
+          )}
         </SortableContext>
       </DndContext>
       {adding ? (
@@ -154,15 +188,16 @@ type StepProps = {
   step: PlanStep;
   index: number;
   last: boolean;
+  open: boolean;
   tool: ToolLine | undefined;
   needed: string[];
   findings: Finding[];
+  onOpen: () => void;
   onMove: (to: number) => void;
   onEdit: (edit: Edit) => void;
 };
 
-function EditStep({ step, index, last, tool, needed, findings, onMove, onEdit }: StepProps): ReactNode {
-  const [open, setOpen] = useState(false);
+function EditStep({ step, index, last, open, tool, needed, findings, onOpen, onMove, onEdit }: StepProps): ReactNode {
   const sortable = useSortable({ id: step.id });
   const shift = sortable.transform ? `translate3d(0, ${Math.round(sortable.transform.y)}px, 0)` : undefined;
   const keys = (event: KeyboardEvent) => {
@@ -171,7 +206,9 @@ function EditStep({ step, index, last, tool, needed, findings, onMove, onEdit }:
     onMove(event.key === "ArrowUp" ? index - 1 : index + 1);
   };
   return (
-    <li
+    <div
+      id={`edit-${step.id}`}
+      role="listitem"
       ref={sortable.setNodeRef}
       className={`card edit-step ${step.skip ? "skipped" : ""} ${sortable.isDragging ? "dragging" : ""}`}
       style={{ transform: shift, transition: sortable.transition }}
@@ -202,7 +239,7 @@ function EditStep({ step, index, last, tool, needed, findings, onMove, onEdit }:
           <Button tone="quiet" label={`Move ${step.id} down`} disabled={last} onClick={() => onMove(index + 1)}>
             ↓
           </Button>
-          <Button tone="quiet" onClick={() => setOpen(!open)} label={`${open ? "Close" : "Edit"} ${step.id}`}>
+          <Button tone="quiet" onClick={onOpen} label={`${open ? "Close" : "Edit"} ${step.id}`}>
             {open ? "Close" : "Edit"}
           </Button>
           <Button tone="quiet" onClick={() => onEdit({ op: step.skip ? "unskip" : "skip", step: step.id })} label={`${step.skip ? "Do not skip" : "Skip"} ${step.id}`}>
@@ -211,7 +248,7 @@ function EditStep({ step, index, last, tool, needed, findings, onMove, onEdit }:
           <Button
             tone="quiet"
             label={`Remove ${step.id}`}
-            why={needed.length > 0 ? `${needed.join(", ")} need it` : null}
+            why={needed.length > 0 ? `${needed.join(", ")} ${needed.length === 1 ? "needs" : "need"} it` : null}
             onClick={() => onEdit({ op: "remove", steps: [step.id] })}
           >
             Remove
@@ -224,7 +261,7 @@ function EditStep({ step, index, last, tool, needed, findings, onMove, onEdit }:
         </p>
       ))}
       {open ? <StepForm step={step} tool={tool} onEdit={onEdit} /> : null}
-    </li>
+    </div>
   );
 }
 

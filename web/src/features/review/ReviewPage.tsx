@@ -1,26 +1,26 @@
 // A plan before its yes: what is asked, what will change, and whether it can be taken back.
-import { lazy, Suspense, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
-import { planPath, post } from "../../api/client";
-import { usePlanEvents } from "../../api/live";
+import { lazy, Suspense, useEffect, useMemo, useState, type ReactNode } from "react";
+import { useReviewedPlan } from "../../api/live";
 import { refreshPlan, useBriefing, usePlan, useThreads, useWhoami } from "../../api/queries";
-import type { Briefing, Plan, RunAccepted, StepBriefing, Thread } from "../../api/types";
+import type { Briefing, Plan, StepBriefing, Thread } from "../../api/types";
 import { may, whyNot } from "../../model/access";
 import { consequence, effectMark, groupSteps } from "../../model/briefing";
 import type { GraphStep } from "../../model/graph";
-import { noteSeen, NOTHING_SEEN, progress, type Progress, type Seen } from "../../model/seen";
-import { ago } from "../../model/time";
+import { noteSeen, NOTHING_SEEN, progress, type Seen } from "../../model/seen";
+import { count } from "../../model/text";
 import { Button } from "../../ui/Button";
 import { Dialog } from "../../ui/Dialog";
-import { useAction, useNow } from "../../ui/hooks";
+import { useNow } from "../../ui/hooks";
 import { useKeys } from "../../ui/keys";
 import { LiveMark } from "../../ui/LiveMark";
-import { Link, navigate } from "../../ui/router";
 import { Loading, ProblemNote, State } from "../../ui/States";
 import { Digest, Quote, Text } from "../../ui/Text";
 import { BriefingList } from "./BriefingList";
-import { Changes, Safeguards } from "./Changes";
+import { Changes, Safeguards, SinceAgreed } from "./Changes";
 import { Discussion } from "./Comments";
+import { DECIDABLE, DecideBar, REPEATABLE, whyNotYet } from "./DecideBar";
 import { ApproveSheet, SendBackSheet } from "./DecideSheets";
+import { Facts, Runs } from "./Facts";
 import { toolOf } from "./StepCard";
 
 const GraphView = lazy(() => import("../graph/GraphView"));
@@ -28,12 +28,8 @@ const EditPlan = lazy(() => import("./EditPlan"));
 
 type Tab = "steps" | "edit" | "changes" | "comments" | "runs";
 
-export function ReviewPage({ id }: { id: string }): ReactNode {
-  const live = usePlanEvents(
-    id,
-    () => refreshPlan(id),
-    () => refreshPlan(id),
-  );
+export function ReviewPage({ id, edit }: { id: string; edit: string | undefined }): ReactNode {
+  const live = useReviewedPlan(id);
   const loaded = usePlan(id, live === "reconnecting");
   const newest = useBriefing(id, loaded.data?.plan.digest);
   const threads = useThreads(id);
@@ -56,6 +52,7 @@ export function ReviewPage({ id }: { id: string }): ReactNode {
       stale={fresh === null}
       onShowNewest={(briefing) => setPinned(briefing)}
       threads={threads.data ?? []}
+      startEditing={edit}
       live={<LiveMark state={live} />}
     />
   );
@@ -69,23 +66,28 @@ type Props = {
   stale: boolean;
   onShowNewest: (briefing: Briefing) => void;
   threads: Thread[];
+  startEditing: string | undefined;
   live: ReactNode;
 };
 
-const DECIDABLE = new Set(["proposed", "needs_review"]);
-
-function Review({ plan, etag, briefing, newer, stale, onShowNewest, threads, live }: Props): ReactNode {
+function Review({ plan, etag, briefing, newer, stale, onShowNewest, threads, startEditing, live }: Props): ReactNode {
   const who = useWhoami().data;
   const now = useNow();
-  const [tab, setTab] = useState<Tab>("steps");
+  const [tab, setTab] = useState<Tab>(startEditing === undefined ? "steps" : "edit");
   const [seen, setSeen] = useState<Seen>(NOTHING_SEEN);
   const [open, setOpen] = useState(() => groupSteps(briefing).changing.length === 0);
   const [selected, setSelected] = useState<string | null>(null);
+  const [editing, setEditing] = useState<string | null>(startEditing ?? null);
   const [sheet, setSheet] = useState<"approve" | "reject" | "request-changes" | "graph" | null>(null);
-  const saved = useRef(false);
+  const [saved, setSaved] = useState(false);
   const read = useMemo(() => progress(seen, briefing), [seen, briefing]);
   const decidable = DECIDABLE.has(plan.status);
+  const repeatable = REPEATABLE.has(plan.status);
   const blocked = whyNotYet(plan, read, newer !== null || stale, whyNot(who, "approve"));
+  const openTab = (to: Tab) => {
+    setEditing(null);
+    setTab(to);
+  };
   const goTo = (step: string) => {
     setTab("steps");
     if (groupSteps(briefing).others.some((other) => other.id === step)) setOpen(true);
@@ -97,37 +99,26 @@ function Review({ plan, etag, briefing, newer, stale, onShowNewest, threads, liv
   };
   const showNewest = () => {
     if (newer === null) return;
-    saved.current = false;
+    setSaved(false);
     onShowNewest(newer);
   };
   // What the reader stored is what the reader wants to see.
   useEffect(() => {
-    if (newer !== null && saved.current) {
-      saved.current = false;
-      onShowNewest(newer);
-    }
-  }, [newer, onShowNewest]);
-  const run = useAction(async () => {
-    const begun = await post<RunAccepted>(planPath(plan.id, "/run"));
-    refreshPlan(plan.id);
-    navigate({ page: "run", plan: plan.id, run: begun.runId });
-  });
-  const propose = useAction(async () => {
-    await post(planPath(plan.id, "/propose"), undefined);
-    refreshPlan(plan.id);
-  });
+    if (newer === null || !saved) return;
+    setSaved(false);
+    onShowNewest(newer);
+  }, [newer, saved, onShowNewest]);
   useKeys([
     { key: "n", words: "next step that you have not seen", run: next },
-    { key: "a", words: "approve, once everything was on screen", run: () => setSheet("approve"), enabled: decidable && blocked === null },
+    { key: "a", words: "approve, once everything was on screen", run: () => setSheet("approve"), enabled: (decidable || repeatable) && blocked === null },
     { key: "r", words: "request changes", run: () => setSheet("request-changes"), enabled: decidable && may(who, "approve") },
-    { key: "e", words: "edit the plan", run: () => setTab("edit"), enabled: may(who, "propose") },
+    { key: "e", words: "edit the plan", run: () => openTab("edit"), enabled: may(who, "propose") },
     { key: "g", words: "show the graph", run: () => setSheet("graph") },
   ]);
   const graph = useMemo(() => briefing.steps.map((step) => graphStep(step)), [briefing]);
-  const running = plan.runs.find((line) => ["executing", "waiting", "paused", "stalled"].includes(line.status));
   const openThreads = threads.filter((thread) => thread.state !== "resolved").length;
   return (
-    <div className="page review">
+    <div className={briefing.writtenByModel ? "page review by-model" : "page review"}>
       <header className="page-head">
         <div>
           <h1>
@@ -154,6 +145,7 @@ function Review({ plan, etag, briefing, newer, stale, onShowNewest, threads, liv
               Goal: <Quote text={briefing.goal} />
             </p>
           ) : null}
+          {decidable ? <p className="meta">{whoDecides(plan, briefing, whyNot(who, "approve"))}</p> : null}
         </div>
       </header>
       <p className="consequence">
@@ -171,12 +163,13 @@ function Review({ plan, etag, briefing, newer, stale, onShowNewest, threads, liv
       {read.changed.length > 0 ? (
         <div className="notice">
           <p>
-            {read.changed.length === 1 ? "1 step" : `${read.changed.length} steps`} changed since you looked: <Text text={read.changed.join(", ")} />.
+            {count(read.changed.length, "step")} changed since you looked: <Text text={read.changed.join(", ")} />.
           </p>
           <Button onClick={next}>Show</Button>
         </div>
       ) : null}
       <Safeguards losses={plan.lostSafeguards?.losses ?? []} />
+      <SinceAgreed changes={plan.changes} />
       {briefing.risks.length > 0 ? (
         <div className="notice">
           <p>
@@ -184,11 +177,18 @@ function Review({ plan, etag, briefing, newer, stale, onShowNewest, threads, liv
           </p>
         </div>
       ) : null}
+      {Object.keys(briefing.outputs ?? {}).length > 0 ? (
+        <div className="notice">
+          <p>
+            The plan gives back <Text text={JSON.stringify(briefing.outputs)} />
+          </p>
+        </div>
+      ) : null}
       <div className="columns">
         <div>
           <div className="tabs" role="tablist" aria-label="Views of the plan">
             <TabButton tab="steps" now={tab} set={setTab} words="What it does" />
-            {may(who, "propose") ? <TabButton tab="edit" now={tab} set={setTab} words="Edit" /> : null}
+            {may(who, "propose") ? <TabButton tab="edit" now={tab} set={openTab} words="Edit" /> : null}
             <TabButton tab="changes" now={tab} set={setTab} words="Changes" />
             <TabButton tab="comments" now={tab} set={setTab} words={`Comments${openThreads > 0 ? ` ${openThreads}` : ""}`} />
             <TabButton tab="runs" now={tab} set={setTab} words={`Runs${plan.runs.length > 0 ? ` ${plan.runs.length}` : ""}`} />
@@ -205,6 +205,14 @@ function Review({ plan, etag, briefing, newer, stale, onShowNewest, threads, liv
                 onOpen={setOpen}
                 mayComment={may(who, "comment")}
                 onSeen={(step) => setSeen((before) => noteSeen(before, step))}
+                {...(may(who, "propose")
+                  ? {
+                      onEdit: (step: string) => {
+                        setEditing(step);
+                        setTab("edit");
+                      },
+                    }
+                  : {})}
               />
             ) : null}
             {tab === "edit" ? (
@@ -212,8 +220,9 @@ function Review({ plan, etag, briefing, newer, stale, onShowNewest, threads, liv
                 <EditPlan
                   plan={plan}
                   etag={etag}
+                  at={editing}
                   onSaved={() => {
-                    saved.current = true;
+                    setSaved(true);
                     setTab("steps");
                     refreshPlan(plan.id);
                   }}
@@ -241,53 +250,7 @@ function Review({ plan, etag, briefing, newer, stale, onShowNewest, threads, liv
           <Facts plan={plan} briefing={briefing} />
         </aside>
       </div>
-      <footer className="decide" aria-label="Decision">
-        {decidable ? (
-          <>
-            <p>
-              <progress max={read.total} value={read.seen} aria-label="Steps seen" /> <span className="nowrap">{read.seen} of {read.total} seen</span>
-              {blocked !== null ? <span className="quiet why"> {blocked}</span> : null}
-            </p>
-            <span className="grow" />
-            {read.next !== null ? (
-              <Button onClick={next} keyHint="n">
-                Next unseen
-              </Button>
-            ) : null}
-            <Button onClick={() => setSheet("request-changes")} why={whyNot(who, "approve")} keyHint="r">
-              Request changes
-            </Button>
-            <Button tone="danger" onClick={() => setSheet("reject")} why={whyNot(who, "approve")}>
-              Reject
-            </Button>
-            <Button tone="accent" onClick={() => setSheet("approve")} why={blocked} keyHint="a">
-              Approve …
-            </Button>
-          </>
-        ) : (
-          <>
-            <p>
-              <State state={plan.status} /> <ProblemNote error={run.error ?? propose.error} />
-            </p>
-            <span className="grow" />
-            {running ? (
-              <Link className="button accent" to={{ page: "run", plan: plan.id, run: running.id }}>
-                Watch the run
-              </Link>
-            ) : null}
-            {plan.status === "approved" ? (
-              <Button tone="accent" busy={run.busy} why={whyNot(who, "run")} onClick={() => void run.run()}>
-                Run
-              </Button>
-            ) : null}
-            {["draft", "expired"].includes(plan.status) ? (
-              <Button tone="accent" busy={propose.busy} why={whyNot(who, "propose")} onClick={() => void propose.run()}>
-                Propose
-              </Button>
-            ) : null}
-          </>
-        )}
-      </footer>
+      <DecideBar plan={plan} who={who} read={read} blocked={blocked} onNext={next} onSheet={setSheet} />
       {sheet === "approve" ? <ApproveSheet plan={plan} briefing={briefing} who={who} onClose={() => setSheet(null)} /> : null}
       {sheet === "reject" || sheet === "request-changes" ? (
         <SendBackSheet plan={plan.id} digest={briefing.digest} kind={sheet} onClose={() => setSheet(null)} />
@@ -313,12 +276,12 @@ function Review({ plan, etag, briefing, newer, stale, onShowNewest, threads, liv
   );
 }
 
-function whyNotYet(plan: Plan, read: Progress, outdated: boolean, role: string | null): string | null {
-  if (role !== null) return role;
-  if (!DECIDABLE.has(plan.status)) return "The plan waits for no decision.";
-  if (outdated) return "Another version is there: look at it first.";
-  if (read.next !== null) return "Approve works once every step was on screen.";
-  return null;
+/** How many have to agree, and whether the reader is one of them. */
+function whoDecides(plan: Plan, briefing: Briefing, role: string | null): string {
+  const given = plan.approvals.filter((approval) => approval.digest === briefing.digest && approval.state !== "used");
+  const required = given[0]?.required;
+  const needs = required === undefined ? "" : `${given.length} of ${count(required, "approval")} given · `;
+  return `${needs}${role ?? "You may decide."}`;
 }
 
 /** Brings a step to the top; one that is there already is read on, a screen further. */
@@ -344,77 +307,5 @@ function TabButton({ tab, now, set, words }: { tab: Tab; now: Tab; set: (tab: Ta
     <button type="button" role="tab" aria-selected={tab === now} onClick={() => set(tab)}>
       {words}
     </button>
-  );
-}
-
-function Runs({ plan, now }: { plan: Plan; now: number }): ReactNode {
-  if (plan.runs.length === 0) return <p className="quiet">It was never run.</p>;
-  return (
-    <ul className="lines">
-      {plan.runs.toReversed().map((run) => (
-        <li key={run.id}>
-          <Link to={{ page: "run", plan: plan.id, run: run.id }}>{run.id}</Link> <State state={run.status} /> version {run.version}{" "}
-          <span className="quiet">{ago(run.startedAt, now)}</span>
-          {run.undoes ? <span className="tag">undoes {run.undoes}</span> : null}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function Facts({ plan, briefing }: { plan: Plan; briefing: Briefing }): ReactNode {
-  const asks = plan.policy.filter((verdict) => verdict.verdict === "ask");
-  const denied = plan.policy.filter((verdict) => verdict.verdict === "deny");
-  const given = plan.approvals.filter((approval) => approval.digest === briefing.digest && approval.state !== "used");
-  const changing = groupSteps(briefing).changing;
-  return (
-    <section className="panel" aria-label="Facts">
-      <h2>Facts</h2>
-      <dl className="facts">
-        <div>
-          <dt>policy</dt>
-          <dd>
-            {asks.length === 0 ? "asks about nothing" : `asks about ${asks.length} of ${plan.policy.length} steps`}
-            {denied.length > 0 ? <b className="bad"> · forbids <Text text={denied.map((verdict) => verdict.step).join(", ")} /></b> : null}
-          </dd>
-        </div>
-        {changing.length > 0 ? (
-          <div>
-            <dt>undo</dt>
-            <dd>
-              {changing.map((step) => (
-                <span key={step.id} className="nowrap">
-                  <Text text={step.id} /> {step.undo ? "✓" : "✗"}
-                  <span className="only-read">{step.undo ? " can be undone" : " cannot be undone"}</span>{" "}
-                </span>
-              ))}
-            </dd>
-          </div>
-        ) : null}
-        {given.map((approval) => (
-          <div key={`${approval.by.name}${approval.at}`}>
-            <dt>approval</dt>
-            <dd>
-              <Text text={approval.by.name} />, {approval.state}; {approval.required} needed
-            </dd>
-          </div>
-        ))}
-        {briefing.callTimeoutSeconds != null ? (
-          <div>
-            <dt>a call takes</dt>
-            <dd>at most {briefing.callTimeoutSeconds} s</dd>
-          </div>
-        ) : null}
-        {plan.planning ? (
-          <div>
-            <dt>written by</dt>
-            <dd>
-              <Text text={plan.planning.model ?? "a model"} />
-              {plan.planning.costUsd != null ? `, ${plan.planning.costUsd.toFixed(3)} $` : ""}
-            </dd>
-          </div>
-        ) : null}
-      </dl>
-    </section>
   );
 }

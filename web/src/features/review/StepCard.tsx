@@ -1,8 +1,14 @@
 // One step as it would be approved: what it does to the world, what is sent, and what was said about it.
 import { useEffect, useRef, useState, type ReactNode } from "react";
-import type { CallBriefing, FileChange, Json, StepBriefing, StepVerdict, Thread } from "../../api/types";
+import { useStats } from "../../api/queries";
+import type { CallBriefing, Json, StepBriefing, StepVerdict, Thread } from "../../api/types";
 import { changesSomething, effectMark } from "../../model/briefing";
+import { changesOf } from "../../model/seen";
 import { count } from "../../model/text";
+import { duration } from "../../model/time";
+import { Button } from "../../ui/Button";
+import { FileDiff, LineDiff } from "../../ui/Diff";
+import { ProblemNote } from "../../ui/States";
 import { Arguments, isShownWhole, LongText, Quote, Text, Value } from "../../ui/Text";
 import { CommentBox, ThreadView } from "./Comments";
 
@@ -12,14 +18,17 @@ type Props = {
   verdict: StepVerdict | undefined;
   threads: Thread[];
   seen: boolean;
-  changed: boolean;
+  /** What the reader saw of it, if it is another one now. */
+  before: string | undefined;
   selected: boolean;
   mayComment: boolean;
   onSeen: (step: StepBriefing) => void;
+  onEdit?: (step: string) => void;
 };
 
-export function StepCard({ plan, step, verdict, threads, seen, changed, selected, mayComment, onSeen }: Props): ReactNode {
+export function StepCard({ plan, step, verdict, threads, seen, before, selected, mayComment, onSeen, onEdit }: Props): ReactNode {
   const [commenting, setCommenting] = useState(false);
+  const [more, setMore] = useState(false);
   const [left, setLeft] = useState(() => countCuts(step));
   const opened = () => setLeft((n) => Math.max(0, n - 1));
   const { start, end } = useOnScreen(left === 0 && !seen, () => onSeen(step));
@@ -44,13 +53,18 @@ export function StepCard({ plan, step, verdict, threads, seen, changed, selected
         </code>
         {step.title ? <Quote text={step.title} /> : null}
         <span className="grow" />
-        {changed ? <span className="tag ask">changed since you looked</span> : null}
+        {before !== undefined ? <span className="tag ask">changed since you looked</span> : null}
         {step.gate ? <span className="tag ask">asks again before it runs</span> : null}
         <span className={seen ? "tag seen" : "tag"}>{seen ? "seen" : left > 0 ? "show all to read it" : "not seen yet"}</span>
       </header>
       <p className={`effect ${step.effect.kind}`}>
         <Text text={step.effect.words} />
       </p>
+      {before !== undefined ? (
+        <figure className="diff">
+          <LineDiff lines={changesOf(before, step)} label="What changed since you looked" before="as you saw it" after="as it is now" />
+        </figure>
+      ) : null}
       {step.warnings.map((warning) => (
         <p key={warning} className="warning">
           <b>Warning:</b> <Text text={warning} />
@@ -72,14 +86,45 @@ export function StepCard({ plan, step, verdict, threads, seen, changed, selected
         ))}
         {commenting ? (
           <CommentBox plan={plan} step={step.id} onDone={() => setCommenting(false)} />
-        ) : mayComment ? (
-          <button type="button" className="button quiet" onClick={() => setCommenting(true)}>
-            Comment<span className="only-read"> on step {step.id}</span>
-          </button>
         ) : null}
+        <div className="row">
+          {mayComment && !commenting ? (
+            <Button tone="quiet" onClick={() => setCommenting(true)}>
+              Comment<span className="only-read"> on step {step.id}</span>
+            </Button>
+          ) : null}
+          {onEdit ? (
+            <Button tone="quiet" onClick={() => onEdit(step.id)}>
+              Change<span className="only-read"> step {step.id}</span>
+            </Button>
+          ) : null}
+          {step.action.kind === "call" ? (
+            <Button tone="quiet" onClick={() => setMore(!more)} expanded={more}>
+              JSON and history<span className="only-read"> of step {step.id}</span>
+            </Button>
+          ) : null}
+        </div>
+        {more && step.action.kind === "call" ? <Details call={step.action} /> : null}
       </div>
       <span ref={end} className="edge" />
     </article>
+  );
+}
+
+/** The call exactly as it would be sent, and how its tool did so far. */
+function Details({ call }: { call: CallBriefing }): ReactNode {
+  const stats = useStats(null);
+  const tool = stats.data?.tools.find((line) => line.tool === call.tool);
+  return (
+    <div className="stack details">
+      <Value value={call.args} />
+      <p className="quiet">
+        {stats.isPending ? "Loading how its tool did so far …" : null}
+        {stats.isSuccess && tool === undefined ? "Its tool was never called here." : null}
+        {tool ? `Its tool so far: ${count(tool.calls, "call")}, ${tool.failures} failed, half within ${duration(tool.p50Ms)}, 95 % within ${duration(tool.p95Ms)}.` : null}
+      </p>
+      <ProblemNote error={stats.error} />
+    </div>
   );
 }
 
@@ -208,46 +253,6 @@ function Action({ step, onWhole }: { step: StepBriefing; onWhole: () => void }):
     case "nothing":
       return null;
   }
-}
-
-export function FileDiff({ file }: { file: FileChange }): ReactNode {
-  const words = file.notCompared
-    ? file.notCompared
-    : file.exists === false
-      ? "the file does not exist yet"
-      : file.exists
-        ? "compared with the file as it is now"
-        : "";
-  return (
-    <figure className="diff">
-      <figcaption>
-        <Text text={file.path} />
-        {file.resolved ? (
-          <>
-            {" "}
-            → <Text text={file.resolved} />
-          </>
-        ) : null}
-        {words ? (
-          <span className="quiet">
-            {" "}
-            <Text text={words} />
-          </span>
-        ) : null}
-      </figcaption>
-      {file.diff.length > 0 ? (
-        <pre tabIndex={0} aria-label="Changes in the file">
-          {file.diff.map((line, index) => (
-            <span key={index} className={`line ${line.sign}`}>
-              {line.sign === "added" ? "+ " : line.sign === "removed" ? "- " : line.sign === "gap" ? "⋯ " : "  "}
-              <Text text={line.text} />
-              {"\n"}
-            </span>
-          ))}
-        </pre>
-      ) : null}
-    </figure>
-  );
 }
 
 function Conditions({ step, verdict, onWhole }: { step: StepBriefing; verdict: StepVerdict | undefined; onWhole: () => void }): ReactNode {

@@ -1,5 +1,7 @@
-import type { ReactNode } from "react";
+import { memo, type ReactNode } from "react";
+import type { PlanEvent } from "../../api/types";
 import type { RunLife } from "../../model/run";
+import { count } from "../../model/text";
 import { Text } from "../../ui/Text";
 
 const SHOWN = 500;
@@ -11,20 +13,27 @@ export function EventLog({ life }: { life: RunLife }): ReactNode {
   return (
     <ol className="log">
       {newest.map((event) => (
-        <li key={event.seq}>
-          <time dateTime={event.occurredAt}>{new Date(event.occurredAt).toLocaleTimeString("en-GB")}</time>{" "}
-          <span>
-            <Text text={event.summary ?? event.event} />
-            {event.reason ? (
-              <span className="quiet">
-                {" "}
-                <Text text={event.reason} />
-              </span>
-            ) : null}
-          </span>
-        </li>
+        <LogLine key={event.seq} event={event} />
       ))}
-      {life.log.length > SHOWN ? <li className="quiet">{life.log.length - SHOWN} earlier entries are left out: planwright log shows all.</li> : null}
+      {life.log.length > SHOWN ? <li className="quiet">{count(life.log.length - SHOWN, "earlier entry is", "earlier entries are")} left out: planwright log shows all.</li> : null}
     </ol>
   );
 }
+
+/** An event never changes, so neither does its line. */
+const LogLine = memo(function LogLine({ event }: { event: PlanEvent }): ReactNode {
+  return (
+    <li>
+      <time dateTime={event.occurredAt}>{new Date(event.occurredAt).toLocaleTimeString("en-GB")}</time>{" "}
+      <span>
+        <Text text={event.summary ?? event.event} />
+        {event.reason ? (
+          <span className="quiet">
+            {" "}
+            <Text text={event.reason} />
+          </span>
+        ) : null}
+      </span>
+    </li>
+  );
+});

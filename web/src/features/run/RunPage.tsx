@@ -1,12 +1,12 @@
 // A run while it happens: where each step stands, how long it took, and what a person can do about it.
-import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import { lazy, Suspense, useCallback, useMemo, useState, type ReactNode } from "react";
 import { planPath, post } from "../../api/client";
 import { usePlanEvents } from "../../api/live";
 import { queryClient, refreshPlan, useBriefing, useInbox, usePlan, useRun, useWhoami } from "../../api/queries";
 import type { PlanEvent, RunResult } from "../../api/types";
 import { may, whyNot } from "../../model/access";
 import type { GraphStep } from "../../model/graph";
-import { doneCount, emptyRun, foldRun, isOver, mergeSteps, stateWord, type RunLife } from "../../model/run";
+import { doneCount, emptyRun, foldRun, isOver, isPassing, mergeSteps, stateWord, type RunLife } from "../../model/run";
 import { count } from "../../model/text";
 import { duration } from "../../model/time";
 import { Button } from "../../ui/Button";
@@ -15,8 +15,9 @@ import { useKeys } from "../../ui/keys";
 import { LiveMark } from "../../ui/LiveMark";
 import { Link, navigate } from "../../ui/router";
 import { Loading, ProblemNote, State } from "../../ui/States";
-import { Text } from "../../ui/Text";
+import { Quote, Text } from "../../ui/Text";
 import { EventLog } from "./EventLog";
+import { useSettled, useThrottled } from "./pace";
 import { StepPanel } from "./StepPanel";
 import { Timeline } from "./Timeline";
 import { FailSheet, UndoSheet } from "./RunSheets";
@@ -27,15 +28,18 @@ type Props = { plan: string; run: string; step: string | null };
 
 export default function RunPage({ plan, run, step }: Props): ReactNode {
   const [life, setLife] = useState<RunLife>(() => emptyRun(run));
-  const refresh = useThrottled(() => {
-    void queryClient.invalidateQueries({ queryKey: ["plan", plan, "run", run] });
-    void queryClient.invalidateQueries({ queryKey: ["plan", plan], exact: true });
-    void queryClient.invalidateQueries({ queryKey: ["inbox"] });
-  }, 600);
+  const refresh = useThrottled(async () => {
+    await Promise.all([
+      queryClient.invalidateQueries({ queryKey: ["plan", plan, "run", run] }),
+      queryClient.invalidateQueries({ queryKey: ["inbox"] }),
+    ]);
+  });
   const take = useCallback(
     (events: PlanEvent[]) => {
       setLife((before) => foldRun(before, events));
-      if (events.some((event) => event.runId === run && event.event !== "plan.progress")) refresh();
+      // Steps change a run often, and its plan never.
+      if (events.some((event) => event.event !== "plan.step" && !isPassing(event))) void queryClient.invalidateQueries({ queryKey: ["plan", plan], exact: true });
+      if (events.some((event) => event.runId === run && !isPassing(event))) refresh();
     },
     [run, refresh],
   );
@@ -45,6 +49,8 @@ export default function RunPage({ plan, run, step }: Props): ReactNode {
   if (!result.data) return <Loading what="the run" lines={6} />;
   return <Run plan={plan} result={result.data} life={life} chosen={step} live={<LiveMark state={live} />} />;
 }
+
+const NO_PATH: string[] = [];
 
 type View = "timeline" | "graph" | "log";
 
@@ -59,7 +65,8 @@ function Run({ plan, result, life, chosen, live }: { plan: string; result: RunRe
   const over = isOver(result.status);
   const now = useNow(over ? 60_000 : 500);
   const steps = useMemo(() => mergeSteps(result, life), [result, life]);
-  const selected = chosen ?? firstThatMatters(steps);
+  const offered = useSettled(firstThatMatters(steps), 1_500);
+  const selected = chosen ?? offered;
   const select = (id: string) => navigate({ page: "run", plan, run, step: id }, true);
   const done = doneCount(steps);
   const command = useAction(async (name: "pause" | "resume" | "cancel") => {
@@ -138,6 +145,7 @@ function Run({ plan, result, life, chosen, live }: { plan: string; result: RunRe
           <Text text={result.reason} />
         </p>
       ) : null}
+      <Reflection plan={plan} result={result} proposed={loaded?.status === "proposed" ? loaded.version : null} />
       {result.continues ? (
         <p>
           It goes on with <Link to={{ page: "run", plan, run: result.continues }}>{result.continues}</Link>.
@@ -154,7 +162,7 @@ function Run({ plan, result, life, chosen, live }: { plan: string; result: RunRe
           </div>
           <div role="tabpanel" aria-label={view}>
             {view === "timeline" ? (
-              <Timeline steps={steps} life={life} critical={result.criticalPath ?? []} now={now} selected={selected} onSelect={select} />
+              <Timeline steps={steps} life={life} critical={result.criticalPath ?? NO_PATH} now={now} selected={selected} onSelect={select} />
             ) : null}
             {view === "graph" ? (
               <div className="panel large-graph">
@@ -191,6 +199,24 @@ function Run({ plan, result, life, chosen, live }: { plan: string; result: RunRe
   );
 }
 
+/** What a model said about the run before its end, and what has to be agreed to before the work goes on. */
+function Reflection({ plan, result, proposed }: { plan: string; result: RunResult; proposed: number | null }): ReactNode {
+  const { reflection } = result;
+  if (!reflection) return null;
+  return (
+    <div className="notice">
+      <p>
+        A model looked at it: <b>{reflection.assessment.replaceAll("_", " ")}</b>. <Quote text={reflection.reasoning} />
+      </p>
+      {result.status === "adjusted" && proposed !== null && !result.continues ? (
+        <Link className="button accent" to={{ page: "review", plan }}>
+          Review version {proposed}
+        </Link>
+      ) : null}
+    </div>
+  );
+}
+
 /** What waits for a person comes first, then what went wrong, then what is being done. */
 function firstThatMatters(steps: { id: string; status: string }[]): string | null {
   for (const tone of ["ask", "bad", "active"]) {
@@ -198,23 +224,4 @@ function firstThatMatters(steps: { id: string; status: string }[]): string | nul
     if (found) return found.id;
   }
   return steps.at(-1)?.id ?? null;
-}
-
-/** Calls at once, then at most once in a while, and a last time for what came meanwhile. */
-function useThrottled(work: () => void, ms: number): () => void {
-  const latest = useRef(work);
-  latest.current = work;
-  const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
-  useEffect(
-    () => () => {
-      if (timer.current !== null) clearTimeout(timer.current);
-    },
-    [],
-  );
-  return useCallback(() => {
-    timer.current ??= setTimeout(() => {
-      timer.current = null;
-      latest.current();
-    }, ms);
-  }, [ms]);
 }

@@ -1,20 +1,20 @@
 // One step of a run: what it waits for, what was sent, what came back, and what a person can do.
 import { useState, type ReactNode } from "react";
-import { get, planPath, post, stepPath } from "../../api/client";
+import { planPath, post, stepPath } from "../../api/client";
 import { refreshPlan } from "../../api/queries";
-import type { Json, LargeValue, RunAccepted, StepResult, Waiting, Whoami } from "../../api/types";
+import type { Json, RunAccepted, StepResult, Waiting, Whoami } from "../../api/types";
 import { may, whyNot, type Act } from "../../model/access";
 import { actionsFor, type StepAction, type StepLife } from "../../model/run";
-import { tableOf } from "../../model/table";
 import { duration, until } from "../../model/time";
 import { shortDigest } from "../../model/text";
 import { Button } from "../../ui/Button";
+import { FileDiff } from "../../ui/Diff";
 import { useAction } from "../../ui/hooks";
-import { navigate } from "../../ui/router";
+import { Link, navigate } from "../../ui/router";
 import { ProblemNote, State } from "../../ui/States";
 import { Arguments, isShownWhole, Quote, Text, Value } from "../../ui/Text";
-import { FileDiff } from "../review/StepCard";
 import { AnswerForm } from "./AnswerForm";
+import { Large, Preview } from "./ValueView";
 
 type Props = {
   plan: string;
@@ -99,11 +99,21 @@ export function StepPanel({ plan, run, runStatus, step, waiting, who, now }: Pro
             Fork from here
           </Button>
         ) : null}
+        {actions.includes("retry") && may(who, "propose") ? (
+          <Button tone="quiet" onClick={() => navigate({ page: "review", plan, edit: step.id })}>
+            Change the step …
+          </Button>
+        ) : null}
       </div>
       <ProblemNote error={again.error} />
+      {again.error ? (
+        <p>
+          <Link to={{ page: "review", plan }}>Look at the plan, and approve it again</Link>
+        </p>
+      ) : null}
       {step.value !== undefined ? (
         <Part title="Value">
-          <Preview value={step.value} />
+          <Preview value={step.value} at={{ plan, run }} />
         </Part>
       ) : null}
       {step.largeValue ? (
@@ -114,6 +124,17 @@ export function StepPanel({ plan, run, runStatus, step, waiting, who, now }: Pro
       {step.args !== undefined ? (
         <Part title="Arguments, as they were sent">
           <Arguments args={step.args} />
+        </Part>
+      ) : null}
+      {step.life && step.life.lines.length > 0 ? (
+        <Part title="What the server logged">
+          <ol className="log">
+            {step.life.lines.map((line, index) => (
+              <li key={index}>
+                <span className="quiet">{line.level}</span> <Text text={line.text} />
+              </li>
+            ))}
+          </ol>
         </Part>
       ) : null}
       {step.items && step.items.length > 0 ? (
@@ -141,44 +162,6 @@ function Part({ title, children }: { title: string; children: ReactNode }): Reac
   );
 }
 
-/** A value as a table where that reads better, and as it is on request. */
-function Preview({ value }: { value: Json }): ReactNode {
-  const [plain, setPlain] = useState(false);
-  const table = tableOf(value);
-  if (table === null || plain) return <Value value={value} />;
-  return (
-    <>
-      <div className="table-box" tabIndex={0} role="region" aria-label="Value as a table">
-        <table>
-          <thead>
-            <tr>
-              {table.columns.map((name) => (
-                <th key={name}>
-                  <Text text={name} />
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {table.rows.map((row, index) => (
-              <tr key={index}>
-                {row.map((cell, column) => (
-                  <td key={column}>
-                    <Text text={cell} />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <Button tone="quiet" onClick={() => setPlain(true)}>
-        As JSON
-      </Button>
-    </>
-  );
-}
-
 /** A yes to exactly the call that is shown, or a no. */
 function ApproveCall({ plan, run, step, waiting, who }: { plan: string; run: string; step: StepResult; waiting: Waiting | undefined; who: Whoami | undefined }): ReactNode {
   const call = waiting?.call ?? step.call ?? null;
@@ -187,6 +170,7 @@ function ApproveCall({ plan, run, step, waiting, who }: { plan: string; run: str
   const digest = call?.digest ?? waiting?.digest ?? null;
   const large = call?.largeArgs ?? null;
   const [left, setLeft] = useState(() => countLong(args));
+  const [readLarge, setReadLarge] = useState(false);
   const [denying, setDenying] = useState(false);
   const [reason, setReason] = useState("");
   const decide = useAction(async (yes: boolean) => {
@@ -194,7 +178,7 @@ function ApproveCall({ plan, run, step, waiting, who }: { plan: string; run: str
     await post(stepPath(plan, step.id, yes ? "approve" : "reject"), body);
     refreshPlan(plan);
   });
-  const why = whyNot(who, "approve") ?? (digest === null ? "Loading what is asked." : left > 0 || large ? "Show all of it first." : null);
+  const why = whyNot(who, "approve") ?? (digest === null ? "Loading what is asked." : left > 0 || (large && !readLarge) ? "Show all of it first." : null);
   return (
     <div className="asked">
       <p>
@@ -207,7 +191,7 @@ function ApproveCall({ plan, run, step, waiting, who }: { plan: string; run: str
       ) : null}
       {args !== undefined ? <Arguments args={args} onWhole={() => setLeft((n) => n - 1)} /> : null}
       {briefed?.action.kind === "call" && briefed.action.file ? <FileDiff file={briefed.action.file} /> : null}
-      {large ? <Large large={large} name={`${run}-${step.id}-arguments`} /> : null}
+      {large ? <Large large={large} name={`${run}-${step.id}-arguments`} onWhole={() => setReadLarge(true)} /> : null}
       {denying ? (
         <div className="stack">
           <label htmlFor="deny-reason">Why not?</label>
@@ -280,42 +264,5 @@ function Skip({ plan, run, step, why }: { plan: string; run: string; step: strin
       </Button>
       <ProblemNote error={skip.error} />
     </div>
-  );
-}
-
-/** A value that is too large for the answer: how it begins, and all of it on request. */
-function Large({ large, name }: { large: LargeValue; name: string }): ReactNode {
-  const [value, setValue] = useState<Json | undefined>(undefined);
-  const load = useAction(async () => setValue(await get<Json>(large.href)));
-  const save = () => {
-    const blob = new Blob([typeof value === "string" ? value : JSON.stringify(value, null, 2)], { type: "text/plain" });
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = `${name}.txt`;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  };
-  if (value !== undefined) {
-    return (
-      <>
-        <Value value={value} />
-        <Button tone="quiet" onClick={save}>
-          Download
-        </Button>
-      </>
-    );
-  }
-  return (
-    <>
-      {large.preview ? (
-        <pre className="value">
-          <Text text={large.preview} />…
-        </pre>
-      ) : null}
-      <Button busy={load.busy} onClick={() => void load.run()}>
-        Show all {(large.bytes / 1024).toFixed(0)} KB
-      </Button>
-      <ProblemNote error={load.error} />
-    </>
   );
 }

@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, type ReactNode } from "react";
+import { useEffect, useMemo, useRef, type ReactNode } from "react";
 import type { StepResult } from "../../api/types";
 import { stateWord, timeline, type Bar, type RunLife, type StepLife } from "../../model/run";
 import { duration } from "../../model/time";
@@ -13,16 +13,11 @@ const VIRTUAL_FROM = 80;
 const ROW_PX = 40;
 
 export function Timeline({ steps, life, critical, now, selected, onSelect }: Props): ReactNode {
-  const { bars, length } = timeline(
-    life,
-    steps.map((step) => step.id),
-    critical,
-    now,
-  );
+  const onPath = useMemo(() => new Set(critical), [critical]);
+  const { barOf, length } = timeline(life, onPath, now);
   const row = (index: number): ReactNode => {
     const step = steps[index];
-    const bar = bars[index];
-    return step && bar ? <TimelineRow step={step} bar={bar} now={now} selected={step.id === selected} onSelect={onSelect} /> : null;
+    return step ? <TimelineRow step={step} bar={barOf(step.id)} now={now} selected={step.id === selected} onSelect={onSelect} /> : null;
   };
   return (
     <div className="timeline" role="group" aria-label="Steps in time">
@@ -34,7 +29,7 @@ export function Timeline({ steps, life, critical, now, selected, onSelect }: Pro
       <p className="timeline-scale quiet">
         <span>0</span>
         <span>{critical.length > 0 ? "━ critical path" : ""}</span>
-        <span>{duration(length)}</span>
+        <span>{life.startedAt ? duration(length) : ""}</span>
       </p>
     </div>
   );

@@ -1,11 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
-import { get } from "../../api/client";
+import { BASE } from "../../api/base";
+import { get, post, signOut } from "../../api/client";
 import { useWhoami } from "../../api/queries";
-import { keepToken } from "../../api/session";
 import { Button } from "../../ui/Button";
+import { useAction } from "../../ui/hooks";
+import { turnNoticesOff, turnNoticesOn, useNoticeState, type NoticeState } from "../../ui/notices";
 import { ProblemNote } from "../../ui/States";
 import { Text } from "../../ui/Text";
+import { Operator } from "./Operator";
+import { Passkeys } from "./Passkeys";
 import { applyTheme, readTheme, type Theme } from "../../ui/theme";
 
 const THEMES: { theme: Theme; word: string }[] = [
@@ -39,12 +43,12 @@ export default function SettingsPage(): ReactNode {
             </div>
             <div>
               <dt>signed in by</dt>
-              <dd>{who.data.assurance === "web_sign_in" ? "the link of the terminal" : "a token"}</dd>
+              <dd>{SIGNED_IN_BY[who.data.assurance] ?? "a token"}</dd>
             </div>
           </dl>
         ) : null}
         <div>
-          <Button onClick={() => keepToken(null)}>Sign out</Button>
+          <Button onClick={() => void signOut()}>Sign out</Button>
         </div>
       </section>
       <section className="panel stack" aria-labelledby="look">
@@ -67,6 +71,10 @@ export default function SettingsPage(): ReactNode {
           ))}
         </fieldset>
       </section>
+      <Notices />
+      <Passkeys />
+      {who.data?.role === "admin" ? <Invitations /> : null}
+      {who.data?.role === "admin" ? <Operator /> : null}
       <section className="panel stack" aria-labelledby="service">
         <h2 id="service">Service</h2>
         <ProblemNote error={ready.error} />
@@ -82,13 +90,13 @@ export default function SettingsPage(): ReactNode {
           <div>
             <dt>API</dt>
             <dd>
-              <a href="/docs">its documentation</a>
+              <a href={`${BASE}/docs`}>its documentation</a>
             </dd>
           </div>
           <div>
             <dt>page</dt>
             <dd>
-              <a href="/ui/licenses.md">licences of what it is made of</a>
+              <a href={`${BASE}/ui/licenses.md`}>licences of what it is made of</a>
             </dd>
           </div>
         </dl>
@@ -97,5 +105,85 @@ export default function SettingsPage(): ReactNode {
         </p>
       </section>
     </div>
+  );
+}
+
+const SIGNED_IN_BY: Record<string, string> = { web_sign_in: "a link", single_sign_on: "your organisation", passkey: "a passkey, just now" };
+
+const ROLES = ["viewer", "author", "operator", "approver", "admin"];
+
+/** A link that signs another person in, once. */
+function Invitations(): ReactNode {
+  const [name, setName] = useState("");
+  const [role, setRole] = useState("approver");
+  const [invited, setInvited] = useState<{ name: string; link: string; expiresAt: string } | null>(null);
+  const invite = useAction(async () => {
+    setInvited(null);
+    const { code, expiresAt } = await post<{ code: string; expiresAt: string }>("/invitations", { name, role });
+    setInvited({ name, link: `${window.location.origin}${BASE}/#sign-in=${code}`, expiresAt });
+    setName("");
+  });
+  return (
+    <section className="panel stack" aria-labelledby="invite">
+      <h2 id="invite">Invite a person</h2>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void invite.run();
+        }}
+      >
+        <label htmlFor="invited-name">Their name</label>
+        <input id="invited-name" autoComplete="off" value={name} onChange={(event) => setName(event.target.value)} />
+        <label htmlFor="invited-role">Their role</label>
+        <select id="invited-role" value={role} onChange={(event) => setRole(event.target.value)}>
+          {ROLES.map((word) => (
+            <option key={word}>{word}</option>
+          ))}
+        </select>
+        <div>
+          <Button type="submit" busy={invite.busy} disabled={name.trim() === ""}>
+            Make a link
+          </Button>
+        </div>
+        <ProblemNote error={invite.error} />
+      </form>
+      {invited ? (
+        <>
+          <label htmlFor="invited-link">
+            Signs <Text text={invited.name} /> in once, until {new Date(invited.expiresAt).toLocaleString()}
+          </label>
+          <input id="invited-link" readOnly value={invited.link} onFocus={(event) => event.target.select()} />
+          <p className="quiet">Who has the link is that person: send it over a channel you trust. It is shown only now.</p>
+        </>
+      ) : null}
+    </section>
+  );
+}
+
+const NOTICE_WORDS: Record<NoticeState, string> = {
+  on: "This browser tells you when something new waits for you while you look elsewhere.",
+  off: "This browser can tell you when something new waits for you while you look elsewhere. It asks for your permission first.",
+  refused: "This browser does not let the page notify you. Its settings for this site can change that.",
+  impossible: "This browser has no notifications for this address: they need https, or this machine.",
+};
+
+function Notices(): ReactNode {
+  const state = useNoticeState();
+  const turnOn = useAction(turnNoticesOn);
+  return (
+    <section className="panel stack" aria-labelledby="notices">
+      <h2 id="notices">Notifications</h2>
+      <p>{NOTICE_WORDS[state]}</p>
+      <div>
+        {state === "off" ? (
+          <Button busy={turnOn.busy} onClick={() => void turnOn.run()}>
+            Notify me
+          </Button>
+        ) : null}
+        {state === "on" ? <Button onClick={turnNoticesOff}>Do not notify me</Button> : null}
+      </div>
+      <ProblemNote error={turnOn.error} />
+    </section>
   );
 }

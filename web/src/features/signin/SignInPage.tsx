@@ -1,24 +1,23 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
-import { request } from "../../api/client";
-import { keepToken, sessionEnded } from "../../api/session";
-import type { Whoami } from "../../api/types";
-import { signInCode } from "../../model/route";
+import { useQuery } from "@tanstack/react-query";
+import { BASE } from "../../api/base";
+import { get, signIn } from "../../api/client";
+import { sessionEnded } from "../../api/session";
+import { notSignedIn, signInCode } from "../../model/route";
 import { Button } from "../../ui/Button";
 import { useAction } from "../../ui/hooks";
 import { ProblemNote } from "../../ui/States";
+
+export const SIGN_IN_KEY = "sign-in";
 
 /** Signs in by the link of the terminal, or by a token. */
 export function SignInPage(): ReactNode {
   const [token, setToken] = useState("");
   const spent = useRef(false);
-  const byCode = useAction(async (code: string) => {
-    const session = await request<{ token: string }>("/sign-in", { method: "POST", body: { code } });
-    keepToken(session.body.token);
-  });
-  const byToken = useAction(async (given: string) => {
-    await request<Whoami>("/whoami", { token: given });
-    keepToken(given);
-  });
+  const [refused] = useState(() => notSignedIn(window.location.hash));
+  const ways = useQuery({ queryKey: [SIGN_IN_KEY], queryFn: () => get<{ oidc?: string }>("/sign-in"), staleTime: Infinity });
+  const byCode = useAction((code: string) => signIn({ code }));
+  const byToken = useAction((given: string) => signIn({ token: given }));
   useEffect(() => {
     const code = signInCode(window.location.hash);
     if (code === null || spent.current) return;
@@ -34,6 +33,14 @@ export function SignInPage(): ReactNode {
       {sessionEnded() && !byCode.busy ? <p role="status">Your session has ended: sign in again.</p> : null}
       {byCode.busy ? <p role="status">Signing in …</p> : null}
       <ProblemNote error={byCode.error} />
+      {refused !== null && !byCode.busy ? <p role="alert">You are not signed in: {refused}.</p> : null}
+      {ways.data?.oidc ? (
+        <p>
+          <a className="button accent" href={`${BASE}/sign-in/oidc`}>
+            {ways.data.oidc}
+          </a>
+        </p>
+      ) : null}
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -57,7 +64,7 @@ export function SignInPage(): ReactNode {
       </form>
       <p className="quiet">
         Or open the link that <code>planwright serve</code> prints on its terminal. A token comes from{" "}
-        <code>planwright token create --role approver --kind person --name YOU</code>. It stays in this tab until you sign out or close it.
+        <code>planwright token create --role approver --kind person --name YOU</code>. It is not kept in this browser: a session of 12 hours is, which is renewed while you use it.
       </p>
     </main>
   );

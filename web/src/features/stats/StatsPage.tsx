@@ -1,32 +1,72 @@
-import { useState, type ReactNode } from "react";
-import { useStats } from "../../api/queries";
-import type { Stats } from "../../api/types";
+import { useMemo, useState, type ReactNode } from "react";
+import { usePlans, useStats } from "../../api/queries";
+import type { DayLine, Stats } from "../../api/types";
 import { stateWord } from "../../model/run";
+import { countedByDay, dayOf, lastDays, plansByDay } from "../../model/series";
+import { count } from "../../model/text";
 import { duration } from "../../model/time";
+import { useNow } from "../../ui/hooks";
+import { Plot } from "../../ui/Plot";
 import { Loading, ProblemNote, State } from "../../ui/States";
 import { Text } from "../../ui/Text";
 
 export default function StatsPage(): ReactNode {
-  const [since, setSince] = useState("");
-  const stats = useStats(since);
+  const [days, setDays] = useState<number | null>(null);
+  const stats = useStats(days);
   return (
     <div className="page">
       <header className="page-head">
         <h1>Stats</h1>
         <label>
           Since{" "}
-          <select value={since} onChange={(event) => setSince(event.target.value)}>
+          <select value={days ?? ""} onChange={(event) => setDays(event.target.value === "" ? null : Number(event.target.value))}>
             <option value="">the beginning</option>
-            <option value="1d">a day ago</option>
-            <option value="7d">a week ago</option>
-            <option value="30d">a month ago</option>
+            <option value="1">a day ago</option>
+            <option value="7">a week ago</option>
+            <option value="30">a month ago</option>
           </select>
         </label>
       </header>
       {stats.isPending ? <Loading what="the figures" /> : null}
       {stats.error ? <ProblemNote error={stats.error} onRetry={() => void stats.refetch()} /> : null}
+      <OverTime days={days ?? 30} counted={stats.data?.days ?? []} />
       {stats.data ? <Figures stats={stats.data} /> : null}
     </div>
+  );
+}
+
+const PAGES_OF_PLANS = 5;
+
+/** Day by day: what became of the newest plans, and what the service counted. */
+function OverTime({ days, counted }: { days: number; counted: DayLine[] }): ReactNode {
+  const now = useNow(60_000);
+  const plans = usePlans("", PAGES_OF_PLANS);
+  const today = dayOf(now);
+  const shown = useMemo(() => lastDays(Math.max(days, 7), Date.parse(today)), [days, today]);
+  const plotted = useMemo(() => plansByDay(plans.data?.items ?? [], shown), [plans.data, shown]);
+  return (
+    <>
+      <Panel title="Plans by day">
+        {plans.isPending ? <Loading what="the days" lines={3} /> : <Plot title="Plans by day" plotted={plotted} />}
+        {plans.data?.more ? <p className="quiet">Of the newest {count(plans.data.items.length, "plan")}.</p> : null}
+      </Panel>
+      <div className="stat-grid">
+        <Counted title="Runs by day" counted={counted} shown={shown} names={{ runs: "begun", ended: "ended", failures: "failed" }} />
+        <Counted title="Calls and decisions by day" counted={counted} shown={shown} names={{ calls: "calls", failedCalls: "failed", approvals: "decisions" }} />
+        <Counted title="Milliseconds of a run by day" counted={counted} shown={shown} names={{ runP50Ms: "half of them", runP95Ms: "95 %" }} isSum={false} />
+        {counted.some((day) => day.outputTokens > 0) ? <Counted title="Tokens of models by day" counted={counted} shown={shown} names={{ inputTokens: "read", outputTokens: "written" }} /> : null}
+      </div>
+    </>
+  );
+}
+
+type CountedProps = { title: string; counted: DayLine[]; shown: string[]; names: Partial<Record<keyof DayLine & string, string>>; isSum?: boolean };
+
+function Counted({ title, counted, shown, names, isSum = true }: CountedProps): ReactNode {
+  return (
+    <Panel title={title}>
+      <Plot title={title} plotted={countedByDay(counted, names, shown)} isSum={isSum} />
+    </Panel>
   );
 }
 
@@ -73,12 +113,12 @@ function Figures({ stats }: { stats: Stats }): ReactNode {
       </Panel>
       {stats.toolGaps.length > 0 ? (
         <Panel title="Asked for, and offered by no server">
-          <Facts facts={stats.toolGaps.map((gap) => [gap.tool, `${gap.plans} plans`])} />
+          <Facts facts={stats.toolGaps.map((gap) => [gap.tool, count(gap.plans, "plan")])} />
         </Panel>
       ) : null}
       {stats.models.length > 0 ? (
         <Panel title={`Models, ${stats.modelCostUsd.toFixed(2)} $`}>
-          <Facts facts={stats.models.map((model) => [model.model, `${model.answers} answers, ${model.inputTokens + model.outputTokens} tokens, ${model.costUsd.toFixed(3)} $`])} />
+          <Facts facts={stats.models.map((model) => [model.model, `${count(model.answers, "answer")}, ${count(model.inputTokens + model.outputTokens, "token")}, ${model.costUsd.toFixed(3)} $`])} />
         </Panel>
       ) : null}
     </div>

@@ -50,6 +50,9 @@ export default function ToolsPage(): ReactNode {
   );
 }
 
+/** Whether a call that may have been made can be made again. */
+const CLASSES: Record<string, string> = { safe: "repeatable", keyed: "repeatable with its key", unsafe: "not repeatable" };
+
 function Tool({ tool }: { tool: ToolLine }): ReactNode {
   const fields = fieldsOf(tool.inputSchema);
   return (
@@ -59,7 +62,7 @@ function Tool({ tool }: { tool: ToolLine }): ReactNode {
           <Text text={tool.name} />
         </b>{" "}
         <span className={tool.readOnly ? "tag" : "tag ask"}>{tool.readOnly ? "○ only reads" : "✎ changes something"}</span>{" "}
-        <span className="tag">{tool.class === "unsafe" ? "not repeatable" : tool.class}</span>
+        <span className="tag">{CLASSES[tool.class] ?? tool.class}</span>
         <span className="quiet tool-about">
           <Text text={tool.description ?? tool.title ?? ""} />
         </span>

@@ -22,12 +22,14 @@ impl PlanDiff {
 fn plan_fields(before: &Document, after: &Document) -> Vec<FieldChange> {
     let mut changes = Vec::new();
     let executors_are_told = before.goal_for_executors() != after.goal_for_executors();
+    let context_is_told = before.context_for_executors() != after.context_for_executors();
     let before = own_fields(before);
     let after = own_fields(after);
     each_key(&before, &after, |name, one, other| {
         // The order of a scope means nothing.
         let same_set = name == "toolsRequired" && as_set(one) == as_set(other);
-        let is_told = executors_are_told && matches!(name, "goal" | "title");
+        let is_told = executors_are_told && matches!(name, "goal" | "title")
+            || context_is_told && name == "context";
         let executable = is_told || !WORDS_OF_PLAN.contains(&name) && !same_set;
         compare(&segment(name), one, other, executable, &mut changes);
     });
@@ -43,6 +45,7 @@ fn own_fields(document: &Document) -> Map<String, Value> {
         inputs,
         variables,
         steps: _,
+        outputs,
         tools_required,
         success_criteria,
         context,
@@ -59,6 +62,7 @@ fn own_fields(document: &Document) -> Map<String, Value> {
         inputs: inputs.clone(),
         variables: variables.clone(),
         steps: Vec::new(),
+        outputs: outputs.clone(),
         tools_required: tools_required.clone(),
         success_criteria: success_criteria.clone(),
         context: context.clone(),

@@ -2,7 +2,7 @@
 
 use crate::json::{compile_schema, pointer_token};
 use crate::plan::validate::describe;
-use crate::plan::{Code, Document, Finding};
+use crate::plan::{Code, Document, Finding, FromTemplate};
 use crate::text::{did_you_mean, nearest_names};
 use serde_json::{Map, Value};
 
@@ -31,6 +31,21 @@ impl Document {
             .as_ref()
             .and_then(|schema| schema.get("properties")?.as_object());
         properties.into_iter().flat_map(Map::keys)
+    }
+
+    /// The plan that a template becomes with these inputs, without an id. Everything that does not
+    /// fit is reported.
+    pub fn fill(
+        &self,
+        origin: FromTemplate,
+        given: &Map<String, Value>,
+    ) -> Result<Self, Vec<Finding>> {
+        let variables = self.variables_for(given)?;
+        let mut document = self.with_variables(&variables);
+        document.id = None;
+        document.inputs = None;
+        document.context.template = Some(origin);
+        Ok(document)
     }
 
     /// The variables with which the plan runs on these inputs: what is given, and defaults for the

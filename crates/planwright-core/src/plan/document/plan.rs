@@ -37,7 +37,11 @@ pub struct Document {
     pub variables: Map<String, Value>,
     /// The steps, in the order they are written.
     pub steps: Vec<Step>,
-    /// The tools this plan may use. Derived from the steps when absent.
+    /// The value of the plan, by name: texts and structures with references, as in arguments. Without
+    /// it, the value of a sub-plan is the results of all its steps.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub outputs: Map<String, Value>,
+    /// The tools, servers and patterns (`odoo.*`) this plan may use. Derived from the steps when absent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools_required: Vec<String>,
     /// Statements that hold when the plan has reached its goal.
@@ -97,6 +101,24 @@ impl Document {
 }
 
 impl Document {
+    /// The most characters of a heading that is taken from the goal.
+    const MAX_HEADING: usize = 200;
+
+    /// What people know the plan by: its title, or else how its goal begins.
+    pub fn heading(&self) -> Option<String> {
+        let given = |text: &&String| !text.trim().is_empty();
+        if let Some(title) = self.title.as_ref().filter(given) {
+            return Some(title.clone());
+        }
+        let goal = self.goal.as_ref().filter(given)?.trim();
+        let line = goal.lines().next().unwrap_or_default();
+        let end = line.char_indices().nth(Self::MAX_HEADING);
+        Some(match end {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line.to_owned(),
+        })
+    }
+
     /// The document with other values for its variables: what is given at run time wins.
     #[must_use]
     pub fn with_variables(&self, given: &Map<String, Value>) -> Self {
@@ -110,14 +132,14 @@ impl Document {
     }
 }
 
-/// What the planner knew, for people and for the model. It changes nothing that is executed.
+/// What the planner knew, for people and for models: the executors of `agent` steps are told of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Context {
     /// Results of tools that the planner looked at, by name.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub tool_outputs: Map<String, Value>,
-    /// Notes for people.
+    /// Notes for people, and for the executors of `agent` steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
     /// Names of files or other things that belong to the plan.

@@ -1,14 +1,11 @@
 //! The tools that a plan may name, and those that its executors may call.
 
-use crate::plan::validate::ToolNames;
-use crate::plan::{Document, bare_name};
-
-/// The tool that runs anything: an executor gets it only if the plan lists it by name.
-const RUNS_ANYTHING: &str = "run_command";
+use crate::plan::{Context, Document, bare_name};
+use crate::tool::{RUNS_ANYTHING, ToolScope};
 
 impl Document {
-    /// The tools that the executors of `agent` steps may call, by the names the plan uses: those it
-    /// lists, or else those that its steps name and nothing else.
+    /// The tools that the executors of `agent` steps may call, as the plan names them (tools,
+    /// servers and patterns): those it lists, or else those that its steps name and nothing else.
     pub fn agent_tools(&self) -> Vec<&str> {
         let mut names: Vec<&str> = if self.tools_required.is_empty() {
             let named = self
@@ -35,8 +32,18 @@ impl Document {
 
     /// Returns whether the plan may name a tool: all of them, unless the author listed some.
     pub fn scope(&self) -> impl Fn(&str) -> bool + '_ {
-        let listed: ToolNames<'_> = self.tools_required.iter().map(String::as_str).collect();
-        move |name| self.tools_required.is_empty() || listed.matches(name)
+        let listed = self.required_scope();
+        move |name| self.tools_required.is_empty() || listed.holds(name)
+    }
+
+    /// What the plan lists.
+    pub(crate) fn required_scope(&self) -> ToolScope {
+        ToolScope::new(self.tools_required.iter().map(String::as_str))
+    }
+
+    /// What the executors of `agent` steps may call.
+    pub(crate) fn agent_scope(&self) -> ToolScope {
+        ToolScope::new(self.agent_tools())
     }
 
     /// Adds to the scope what the steps name beyond it. A plan without a scope needs none.
@@ -61,6 +68,21 @@ impl Document {
             return None;
         }
         self.goal.as_deref().or(self.title.as_deref())
+    }
+
+    /// What the planner knew, as the executors of `agent` steps are told: an approval covers it for
+    /// the same reason. Nothing if no step is worked on by one, or if nothing was noted down.
+    pub fn context_for_executors(&self) -> Option<&Context> {
+        let Context {
+            tool_outputs,
+            notes,
+            artifacts,
+            stored,
+            template: _,
+        } = &self.context;
+        let is_empty =
+            tool_outputs.is_empty() && notes.is_none() && artifacts.is_empty() && stored.is_empty();
+        (self.has_agent_steps() && !is_empty).then_some(&self.context)
     }
 
     /// Returns whether some step is worked on by an executor.

@@ -2,7 +2,7 @@
 
 use super::{Agent, Input, SubPlan, Think};
 use crate::id::{StepId, deserialize_step_ids};
-use crate::json::is_default;
+use crate::json::{is_default, serialize_seconds};
 use crate::plan::reference::names_secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,10 @@ pub struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Box<Retry>>,
     /// Absolute: progress does not extend it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "serialize_seconds"
+    )]
     pub timeout_seconds: Option<f64>,
     /// Nothing is called before a person agreed to this step.
     #[serde(skip_serializing_if = "is_default")]

@@ -6,6 +6,7 @@
 
 use super::growth::{Bound, Growth};
 use super::parse::Expression;
+use crate::plan::read_json_text;
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 use serde::ser::{SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
@@ -19,6 +20,8 @@ use std::sync::{Arc, LazyLock};
 const MAX_SIZE: usize = 64 << 20;
 /// What any value is reckoned at, besides its text.
 pub(super) const VALUE_SIZE: u64 = 16;
+/// The function that reads a text as JSON.
+pub(super) const READ_JSON: &str = "json";
 /// Bytes by which values may grow on the way, besides becoming twice as large.
 const MAX_GROWTH: u64 = 16 << 20;
 /// Steps of work that one expression may need, roughly nanoseconds times a hundred.
@@ -50,6 +53,9 @@ impl Expression {
     pub(crate) fn holds(&self, scope: &Scope<'_>) -> Result<bool, EvaluateExpressionError> {
         self.check_work(scope)?;
         let mut context = cel::Context::with_env(environment());
+        context
+            .add_function(READ_JSON, read_json)
+            .map_err(|error| failed(&error.to_string()))?;
         for (name, value) in &scope.names {
             context.add_variable_from_value(name.as_str(), cel_value(value)?);
         }
@@ -83,7 +89,8 @@ impl Expression {
         // Adding lists makes longer ones.
         let longest = (extent.longest + shape.longest) as u64 * (1 + shape.additions);
         let longest = longest.max(largest.longest);
-        let each = shape.nodes + extent.text as u64 / 64 + longest / 16;
+        let read = shape.reads * (extent.text as u64 / 8);
+        let each = shape.nodes + extent.text as u64 / 64 + longest / 16 + read;
         let work = longest
             .checked_pow(shape.loops)
             .and_then(|times| times.checked_mul(each));
@@ -96,14 +103,17 @@ impl Expression {
     /// How large values can become on the way.
     fn largest_values(&self, scope: &Scope<'_>) -> Bound {
         let mut growth = Growth::default();
+        let mut elements = 0;
         for (name, value) in &scope.names {
             let mut extent = Extent::default();
             extent.add(value);
+            elements = elements.max(extent.elements_in_text);
             growth.note(name, extent.bound());
         }
         let mut steps = Extent::default();
         scope.steps.values().for_each(|value| steps.add(value));
         growth.note("steps", steps.bound());
+        growth.note_elements(elements.max(steps.elements_in_text) as u64);
         growth.largest(self.tree())
     }
 }
@@ -112,6 +122,20 @@ impl Expression {
 fn environment() -> Arc<cel::Env> {
     static ENVIRONMENT: LazyLock<Arc<cel::Env>> = LazyLock::new(|| Arc::new(cel::Env::stdlib()));
     Arc::clone(&ENVIRONMENT)
+}
+
+/// `json(text)`: the object or list that a text is. A value that is one already stays as it is, so
+/// that an expression holds for servers that answer with text and for those that do not.
+fn read_json(value: cel::Value) -> Result<cel::Value, cel::ExecutionError> {
+    let problem = |words: &str| cel::ExecutionError::function_error(READ_JSON, words);
+    if let cel::Value::String(text) = &value {
+        let read = read_json_text(text).ok_or_else(|| problem("the text is no JSON"))?;
+        return cel_value(&read).map_err(|error| problem(&error.to_string()));
+    }
+    if matches!(value, cel::Value::List(_) | cel::Value::Map(_)) {
+        return Ok(value);
+    }
+    Err(problem(&format!("{} is no JSON", kind(&value))))
 }
 
 fn failed(message: &str) -> EvaluateExpressionError {
@@ -194,6 +218,8 @@ struct Extent {
     longest: usize,
     /// The longest text.
     text: usize,
+    /// The most elements that a list in one of the texts can have: one more than it has commas.
+    elements_in_text: usize,
 }
 
 impl Extent {
@@ -211,6 +237,8 @@ impl Extent {
             Value::String(text) => {
                 self.size = self.size.saturating_add(text.len());
                 self.text = self.text.max(text.len());
+                let commas = text.bytes().filter(|byte| *byte == b',').count();
+                self.elements_in_text = self.elements_in_text.max(commas + 1);
             }
             Value::Array(list) => {
                 self.longest = self.longest.max(list.len());
@@ -237,6 +265,8 @@ struct Shape {
     /// The longest list or object that is written in it.
     longest: usize,
     additions: u64,
+    /// How often a text is read as JSON.
+    reads: u64,
 }
 
 impl Shape {
@@ -249,6 +279,7 @@ impl Shape {
             Expr::Unspecified | Expr::Literal(_) | Expr::Ident(_) => {}
             Expr::Call(call) => {
                 shape.additions = u64::from(call.func_name == "_+_");
+                shape.reads = u64::from(call.func_name == READ_JSON);
                 call.target
                     .as_deref()
                     .into_iter()
@@ -280,6 +311,7 @@ impl Shape {
         self.loops = self.loops.max(part.loops);
         self.longest = self.longest.max(part.longest);
         self.additions += part.additions;
+        self.reads += part.reads;
     }
 
     fn entries(&mut self, entries: &[IdedEntryExpr]) {
@@ -333,6 +365,31 @@ mod tests {
             assert_eq!(decide(source, &names), Ok(true), "{source}");
         }
         assert_eq!(decide("n > 3", &names), Ok(false));
+    }
+
+    #[test]
+    fn text_that_is_json_can_be_looked_into() {
+        let names = json!({
+            "t": "{\"rows\": [[\"north\", 3], [\"south\", 4]]}",
+            "o": { "rows": [] }, "plain": "rows", "number": 3,
+        });
+        for source in [
+            "json(t).rows.size() == 2",
+            "json(t).rows.all(row, row[1] > 2)",
+            "json(o).rows == []",
+            "t.startsWith('{') && json(t).rows[0][0] == 'north'",
+        ] {
+            assert_eq!(decide(source, &names), Ok(true), "{source}");
+        }
+        for source in ["json(plain) == 1", "json(number) == 3", "json(t).none == 1"] {
+            assert!(decide(source, &names).is_err(), "{source}");
+        }
+        let long = format!("[{}1]", "1,".repeat(400_000));
+        let nested = decide(
+            "json(l).all(x, json(l).all(y, x == y))",
+            &json!({ "l": long }),
+        );
+        assert_eq!(nested, Err(EvaluateExpressionError::TooMuchWork));
     }
 
     #[test]

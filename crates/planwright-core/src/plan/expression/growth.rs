@@ -4,7 +4,7 @@
 //! expression could ask for more memory than there is. The bound follows from the syntax tree and
 //! the sizes of the values that are looked at, before anything is evaluated.
 
-use super::evaluate::VALUE_SIZE;
+use super::evaluate::{READ_JSON, VALUE_SIZE};
 use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue};
 use std::collections::BTreeMap;
 
@@ -77,12 +77,19 @@ pub(super) struct Growth<'a> {
     names: BTreeMap<&'a str, Bound>,
     /// Of all values on the way.
     largest: Bound,
+    /// The most elements that a text can have once it is read as JSON.
+    elements: u64,
 }
 
 impl<'a> Growth<'a> {
     /// Notes how large the value of a name is. Other names have none.
     pub(super) fn note(&mut self, name: &'a str, bound: Bound) {
         self.names.insert(name, bound);
+    }
+
+    /// Notes how many elements a text can have once it is read as JSON.
+    pub(super) fn note_elements(&mut self, elements: u64) {
+        self.elements = elements;
     }
 
     /// Returns what no value exceeds that evaluating makes.
@@ -115,6 +122,11 @@ impl<'a> Growth<'a> {
                 match (call.func_name.as_str(), parts.as_slice()) {
                     ("_?_:_", [_, yes, no]) => yes.max(*no),
                     ("_[_]", [value, _]) => *value,
+                    // Two characters of text are at least needed for a value.
+                    (READ_JSON, [text]) => Bound {
+                        size: text.size.saturating_mul(1 + VALUE_SIZE / 2),
+                        longest: self.elements,
+                    },
                     (name, _) if SCALAR.contains(&name) => Bound::SCALAR,
                     _ => parts
                         .iter()

@@ -199,7 +199,7 @@ fn collect<'a>(expression: &'a IdedExpr, bound: &mut Vec<&'a str>, names: &mut B
 }
 
 /// The id in `steps["id"]`: ids may have characters that no field name has.
-fn indexed_step<'a>(function: &str, args: &'a [IdedExpr]) -> Option<&'a str> {
+pub(super) fn indexed_step<'a>(function: &str, args: &'a [IdedExpr]) -> Option<&'a str> {
     match args {
         [
             IdedExpr {

@@ -8,6 +8,8 @@ mod dialect;
 mod error;
 mod normalise;
 mod read;
+mod yaml;
 
 pub use error::{ReadPlanError, SourceLocation};
 pub(super) use read::explain;
+pub(super) use yaml::parse_yaml;

@@ -2,15 +2,23 @@
 
 use super::ReadPlanError;
 use super::dialect::{self, Aliases};
-use crate::json::pointer_token;
+use crate::json::{pointer_token, with_whole_numbers};
 use crate::plan::Code;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 type Object = Map<String, Value>;
 
+/// A plan in the canonical spelling.
+pub(super) struct CanonicalPlan {
+    pub(super) object: Object,
+    /// Instructions that say nothing about their order: each is carried out after the one before
+    /// it, as in a list that people write.
+    pub(super) in_order: Vec<usize>,
+}
+
 /// The canonical object of a plan, unwrapped from its envelope.
-pub(super) fn plan(value: Value) -> Result<Object, ReadPlanError> {
+pub(super) fn plan(value: Value) -> Result<CanonicalPlan, ReadPlanError> {
     let (object, at) = unwrap(value)?;
     let mut plan = rename(object, dialect::PLAN, &at)?;
     for key in dialect::PLAN_RUNTIME {
@@ -24,7 +32,11 @@ pub(super) fn plan(value: Value) -> Result<Object, ReadPlanError> {
             &format!("{at}/context"),
         )?;
     }
-    no_lists(Some(&plan), &["context", "limits", "variables"], &at)?;
+    no_lists(
+        Some(&plan),
+        &["context", "limits", "variables", "outputs"],
+        &at,
+    )?;
     if let Some(Value::Object(limits)) = plan.get_mut("limits") {
         *limits = rename(
             std::mem::take(limits),
@@ -40,17 +52,38 @@ pub(super) fn plan(value: Value) -> Result<Object, ReadPlanError> {
             )?;
         }
     }
+    whole_numbers(&mut plan, &["limits"]);
+    if let Some(Value::Object(context)) = plan.get_mut("context") {
+        whole_numbers(context, &["template", "stored"]);
+    }
+    let mut in_order = Vec::new();
     if let Some(Value::Array(steps)) = plan.get_mut("steps") {
         for (index, step) in steps.iter_mut().enumerate() {
             let at = format!("{at}/steps/{index}");
             match step {
-                Value::Object(object) => *object = self::step(std::mem::take(object), &at)?,
+                Value::Object(object) => {
+                    let has_operation = object.contains_key("operation");
+                    *object = self::step(std::mem::take(object), &at)?;
+                    if has_operation && is_unordered(object) {
+                        in_order.push(index);
+                    }
+                }
                 Value::Array(_) => return Err(ReadPlanError::at(Code::Shape, at, NO_LIST)),
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
             }
         }
     }
-    Ok(plan)
+    Ok(CanonicalPlan {
+        object: plan,
+        in_order,
+    })
+}
+
+/// Returns whether an instruction neither names the steps it waits for nor uses their values.
+fn is_unordered(step: &Object) -> bool {
+    let refers = |value: &Value| value.as_str().is_some_and(|text| text.contains("${"));
+    let agent = step.get("agent").and_then(Value::as_object);
+    agent.is_some_and(|agent| !agent.values().any(refers)) && !step.contains_key("dependsOn")
 }
 
 /// Takes a plan out of `{"plan": …, "traceId": …}`, and makes one of a bare list of steps.
@@ -148,7 +181,20 @@ fn step(object: Object, at: &str) -> Result<Object, ReadPlanError> {
         &["args", "think", "agent", "input", "plan", "retry", "undo"],
         at,
     )?;
+    whole_numbers(&mut step, &["maxParallel", "retry"]);
+    if let Some(Value::Object(agent)) = step.get_mut("agent") {
+        whole_numbers(agent, &["maxTurns", "maxCalls", "maxTokens"]);
+    }
     Ok(step)
+}
+
+/// Writes counts as integers, also those that came as `5.0`. What a step sends stays as it is.
+fn whole_numbers(object: &mut Object, keys: &[&str]) {
+    for key in keys {
+        if let Some(value) = object.get_mut(*key) {
+            *value = with_whole_numbers(value.take());
+        }
+    }
 }
 
 const NO_LIST: &str = "this is an object with named fields, not a list";

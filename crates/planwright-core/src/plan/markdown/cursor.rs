@@ -5,7 +5,7 @@
 
 use super::blocks::Blocks;
 use super::frontmatter::{CURSOR_KEYS, Frontmatter, Todo, quote_scalar};
-use super::read::{Reading, wait_for_the_one_before};
+use super::read::Reading;
 use super::sections::refuse;
 use super::tasks::left_out;
 use super::text::{escape_prose, read_prose};
@@ -62,7 +62,7 @@ pub(super) fn read_cursor(
         .map_err(|error| refuse(1, error.to_string(), "correct the todos"))?;
     if !declares {
         for index in 0..document.steps.len() {
-            wait_for_the_one_before(&mut document, index);
+            document.wait_for_the_one_before(index);
         }
     }
     Ok(Reading { document, notices })

@@ -1,15 +1,12 @@
 //! The YAML at the top of a file.
 
+use crate::plan::import::parse_yaml;
 use crate::plan::{Bounds, Code, ReadPlanError, SourceLocation};
 use crate::text::{is_invisible, nearest_names};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-
-/// Limits on the number of values and their nesting.
-const MAX_VALUES: usize = 20_000;
-const MAX_DEPTH: usize = 64;
 
 /// A file's frontmatter and the rest of it.
 #[derive(Debug)]
@@ -133,40 +130,8 @@ pub(super) fn read(yaml: &str, bounds: &Bounds) -> Result<Frontmatter, ReadPlanE
 }
 
 fn parse<T: DeserializeOwned>(yaml: &str, bounds: &Bounds) -> Result<T, ReadPlanError> {
-    use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_nodes: MAX_VALUES,
-            max_events: 4 * MAX_VALUES,
-            max_depth: MAX_DEPTH,
-            flow_nesting_limit: MAX_DEPTH,
-            max_documents: 1,
-            max_aliases: 0,
-            max_anchors: 0,
-            max_merge_keys: 0,
-            max_total_scalar_bytes: bounds.max_document_bytes,
-        },
-        duplicate_keys: DuplicateKeyPolicy::Error,
-        merge_keys: MergeKeyPolicy::Error,
-        reject_unsupported_tags: true,
-        strict_booleans: true,
-        with_snippet: false,
-    };
-    serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
-        let place = error
-            .location()
-            .map_or((1, 1), |place| (place.line(), place.column()));
-        let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let message = error.without_snippet().to_string();
-        let message = message.lines().next().unwrap_or_default().to_owned();
-        // The frontmatter begins in the second line of the file.
-        refuse(
-            number(place.0).saturating_add(1),
-            number(place.1),
-            format!("the frontmatter cannot be read: {message}"),
-            "it is YAML; a text with special characters stands in double quotes",
-        )
-    })
+    // The frontmatter begins in the second line of the file.
+    parse_yaml(yaml, bounds).map_err(|error| error.refuse("the frontmatter", 1))
 }
 
 fn refuse(line: usize, column: usize, message: String, suggestion: &str) -> ReadPlanError {

@@ -58,22 +58,16 @@ pub(super) fn read_plan(
     }
     file.plan.entry("steps").or_insert_with(|| json!([]));
     let plan = Value::Object(std::mem::take(&mut file.plan));
-    let mut document = Document::from_json(plan, bounds).map_err(|error| file.locate(error))?;
+    // The file itself says which of its steps wait for the one before.
+    let (mut document, _) =
+        Document::from_unordered_json(plan, bounds).map_err(|error| file.locate(error))?;
     for index in &file.in_order {
-        wait_for_the_one_before(&mut document, *index);
+        document.wait_for_the_one_before(*index);
     }
     Ok(Reading {
         document,
         notices: file.notices,
     })
-}
-
-/// A list is written in the order things are done in.
-pub(super) fn wait_for_the_one_before(document: &mut Document, index: usize) {
-    let before = index
-        .checked_sub(1)
-        .and_then(|before| document.steps[before].id.clone());
-    document.steps[index].depends_on.extend(before);
 }
 
 struct PlanFile<'a> {

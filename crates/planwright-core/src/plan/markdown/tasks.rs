@@ -5,7 +5,7 @@
 
 use super::blocks::{Block, BlockKind, Blocks, Item};
 use super::frontmatter::Frontmatter;
-use super::read::{Reading, wait_for_the_one_before};
+use super::read::Reading;
 use super::sections::refuse;
 use super::text::{read_line, read_prose, unescape};
 use crate::plan::{Bounds, Document, ReadPlanError};
@@ -57,7 +57,7 @@ pub(super) fn read_tasks(
         refuse(1, message, "shorten or correct the list")
     })?;
     for index in 0..document.steps.len() {
-        wait_for_the_one_before(&mut document, index);
+        document.wait_for_the_one_before(index);
     }
     Ok(Reading {
         document,

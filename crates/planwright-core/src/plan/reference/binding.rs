@@ -6,7 +6,7 @@
 //! yet.
 
 use super::names::{Meaning, Names};
-use super::parse::{Head, Written};
+use super::parse::{Head, Written, suggest_spelling};
 use super::template::{Malformed, TemplateParser};
 use super::{Root, Template};
 use crate::id::StepId;
@@ -17,6 +17,12 @@ use crate::plan::{Action, Code, Finding, Step, StepIx};
 use crate::secret::SecretName;
 use crate::text::{did_you_mean, nearest_names};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How a reference is written.
+const FORMS: &str =
+    "a reference is `${step}`, `${step.field}`, `${step.list[0]}` or `${step[\"odd key\"]}`";
+/// The names that a suggestion offers.
+const MAX_NAMES: usize = 8;
 
 /// The parsed texts of one step.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -100,6 +106,39 @@ pub(in crate::plan) fn parse_references(
         }
     }
     shared
+}
+
+/// Parses the outputs of the plan. They are read when every step is done, so they make no edges.
+pub(in crate::plan) fn parse_outputs(compiled: &mut Compiled, findings: &mut Findings) {
+    let Compiled {
+        document,
+        by_id,
+        names,
+        used,
+        ..
+    } = compiled;
+    let mut shared = Vec::new();
+    let mut reader = StepReader {
+        step: &Step::default(),
+        // Behind all steps, so that every one of them may be referred to.
+        ix: StepIx::new(document.steps.len()),
+        by_id,
+        names,
+        edges: &mut BTreeSet::new(),
+        used,
+        shared: &mut shared,
+        findings,
+        own_value: false,
+        only_sent: false,
+    };
+    let outputs = reader.parse(|parser| parser.object(&document.outputs, "/outputs"));
+    for Shared { name, .. } in shared {
+        let message = format!("several steps have the result name `{name}`");
+        let hint = "name the step that is meant: `${steps.<id>}`".to_owned();
+        let finding = Finding::new(Code::UnresolvedName, "/outputs", message);
+        findings.add(finding.suggest(Some(hint)));
+    }
+    compiled.outputs = outputs;
 }
 
 struct StepReader<'a> {
@@ -190,7 +229,10 @@ impl StepReader<'_> {
         {
             let shown: String = text.chars().take(60).collect();
             let message = format!("a reference in {shown:?} cannot be read: {error}");
-            let hint = "write `$${` for a literal `${`".to_owned();
+            let hint = match suggest_spelling(&text, error.offset) {
+                Some(spelling) => format!("write `{spelling}`"),
+                None => FORMS.to_owned(),
+            };
             let finding = Finding::new(Code::MalformedReference, pointer, message);
             self.findings
                 .add(finding.of_step(self.step.id.as_ref()).suggest(Some(hint)));
@@ -265,12 +307,28 @@ impl StepReader<'_> {
         suggestion: Option<String>,
     ) {
         let message = format!("`${{{}}}` refers to nothing: {message}", written.source);
-        let fallback =
-            || Some("define it in `variables`, or write `$${` for a literal `${`".to_owned());
+        let fallback = || self.names_before();
         let finding =
             Finding::new(Code::UnresolvedName, pointer, message).of_step(self.step.id.as_ref());
-        self.findings
-            .add(finding.suggest(suggestion.or_else(fallback)));
+        let suggestion = suggestion.or_else(fallback);
+        self.findings.add(finding.suggest(suggestion));
+    }
+
+    /// The steps whose values this one can take, the nearest first.
+    fn names_before(&self) -> Option<String> {
+        let before: BTreeMap<StepIx, &StepId> = self
+            .by_id
+            .iter()
+            .filter(|(_, ix)| **ix < self.ix)
+            .map(|(id, ix)| (*ix, id))
+            .collect();
+        let nearest = before.values().rev().take(MAX_NAMES);
+        let names: Vec<String> = nearest.map(|id| format!("`${{{id}}}`")).collect();
+        if names.is_empty() {
+            let none = "no step comes before this one: take the value from `variables` or `inputs`";
+            return Some(none.to_owned());
+        }
+        Some(format!("the steps before it are {}", names.join(", ")))
     }
 
     fn step_root(&mut self, ix: StepIx, written: &Written, pointer: &str) -> Root {
@@ -280,7 +338,10 @@ impl StepReader<'_> {
         } else if !self.own_value {
             let message = format!("`${{{}}}` is the value of this very step", written.source);
             let finding = Finding::new(Code::SelfDependency, pointer, message);
-            self.findings.add(finding.of_step(self.step.id.as_ref()));
+            let finding = finding
+                .of_step(self.step.id.as_ref())
+                .suggest(self.names_before());
+            self.findings.add(finding);
         }
         Root::Step(ix)
     }

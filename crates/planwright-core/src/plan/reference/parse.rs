@@ -80,6 +80,28 @@ fn is_name_character(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-'
 }
 
+/// Returns how the reference around this place of a text was probably meant: with keys that are no
+/// names in quotes.
+pub(crate) fn suggest_spelling(text: &str, offset: usize) -> Option<String> {
+    let start = text.get(..offset)?.rfind("${")? + 2;
+    let length = text[start..].find('}')?;
+    let mut parts = text[start..start + length].split('.').map(str::trim);
+    let mut spelt = parts.next().filter(|name| is_name(name))?.to_owned();
+    for part in parts {
+        if is_name(part) {
+            spelt.push('.');
+            spelt.push_str(part);
+        } else {
+            let key = serde_json::Value::from(part.trim_matches(['\'', '"', '[', ']']));
+            spelt.push('[');
+            spelt.push_str(&key.to_string());
+            spelt.push(']');
+        }
+    }
+    let spelt = format!("${{{spelt}}}");
+    split(&spelt).is_ok().then_some(spelt)
+}
+
 /// Splits a string at its references. One pass: what stands in the pieces is not looked at again.
 pub(crate) fn split(text: &str) -> Result<Vec<Piece<'_>>, ParseReferenceError> {
     let mut pieces = Vec::new();
@@ -280,6 +302,23 @@ mod tests {
             ),
             "{mixed:?}"
         );
+    }
+
+    #[test]
+    fn a_key_that_is_no_name_is_spelt_as_it_has_to_be() {
+        for (text, spelling) in [
+            ("${a.Exchange Rate}", Some("${a[\"Exchange Rate\"]}")),
+            ("x ${a.b c.d} y", Some("${a[\"b c\"].d}")),
+            ("${ a.b }", Some("${a.b}")),
+            ("${a.'k v'}", Some("${a[\"k v\"]}")),
+            ("${}", None),
+            ("${a b}", None),
+            ("${a", None),
+        ] {
+            let offset = split(text).unwrap_err().offset;
+            let suggested = suggest_spelling(text, offset);
+            assert_eq!(suggested.as_deref(), spelling, "{text}");
+        }
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! A template is parsed once. Resolving it is one pass over its pieces: what a reference resolves
 //! to is copied and never scanned, so a tool's output cannot smuggle in a reference of its own.
 
+use super::json_text::JsonTexts;
 use super::parse::{Piece, Written, split};
 use super::{ParseReferenceError, PathSegment, Reference, Root};
 use crate::json::pointer_token;
 use crate::plan::StepIx;
 use crate::secret::SecretName;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -139,11 +141,7 @@ impl TemplateParser<'_> {
         let pieces = match split(text) {
             Ok(pieces) => pieces,
             Err(error) => {
-                (self.malformed)(Malformed {
-                    pointer: pointer.to_owned(),
-                    text: text.to_owned(),
-                    error,
-                });
+                self.report_malformed(text, pointer, error);
                 return Template::Literal(text.into());
             }
         };
@@ -172,6 +170,43 @@ impl TemplateParser<'_> {
         match &mut segments[..] {
             [Segment::Text(only)] => Template::Literal(std::mem::take(only).into()),
             _ => Template::Text(segments),
+        }
+    }
+
+    /// Reports a reference that cannot be read, and what is wrong with those behind it: all of them
+    /// are mended at once.
+    fn report_malformed(&mut self, text: &str, pointer: &str, error: ParseReferenceError) {
+        let mut error = error;
+        let mut passed = 0;
+        let begin = text.get(..error.offset).and_then(|read| read.rfind("${"));
+        self.visit_references(&text[..begin.unwrap_or(0)], pointer);
+        loop {
+            let next = passed + error.offset;
+            (self.malformed)(Malformed {
+                pointer: pointer.to_owned(),
+                text: text.to_owned(),
+                error: ParseReferenceError {
+                    offset: next,
+                    ..error
+                },
+            });
+            let Some(found) = text.get(next..).and_then(|rest| rest.find("${")) else {
+                return;
+            };
+            passed = next + found;
+            match split(&text[passed..]) {
+                Err(following) => error = following,
+                Ok(_) => return self.visit_references(&text[passed..], pointer),
+            }
+        }
+    }
+
+    /// Looks up what the references of a text stand for.
+    fn visit_references(&mut self, text: &str, pointer: &str) {
+        for piece in split(text).unwrap_or_default() {
+            if let Piece::Reference(written) = piece {
+                (self.root)(&written, pointer);
+            }
         }
     }
 }
@@ -293,6 +328,7 @@ impl Template {
             values,
             limit,
             left: limit,
+            texts: JsonTexts::default(),
         }
         .template(self)
     }
@@ -302,13 +338,14 @@ struct Resolver<'a> {
     values: &'a dyn Values,
     limit: usize,
     left: usize,
+    texts: JsonTexts,
 }
 
 impl<'a> Resolver<'a> {
     fn template(&mut self, template: &Template) -> Result<Value, ResolveError> {
         Ok(match template {
             Template::Literal(value) => value.clone(),
-            Template::Reference(reference) => self.look_up(reference)?.clone(),
+            Template::Reference(reference) => self.look_up(reference)?.into_owned(),
             Template::Text(segments) => Value::String(self.text(segments)?),
             Template::List(list) => Value::Array(
                 list.iter()
@@ -329,7 +366,7 @@ impl<'a> Resolver<'a> {
         for segment in segments {
             match segment {
                 Segment::Text(plain) => text.push_str(plain),
-                Segment::Reference(reference) => match self.look_up(reference)? {
+                Segment::Reference(reference) => match &*self.look_up(reference)? {
                     Value::String(string) => text.push_str(string),
                     other @ (Value::Null
                     | Value::Bool(_)
@@ -344,10 +381,11 @@ impl<'a> Resolver<'a> {
         Ok(text)
     }
 
-    /// Finds the value and charges its size before anything is copied.
-    fn look_up(&mut self, reference: &Reference) -> Result<&'a Value, ResolveError> {
-        let value = find(reference, self.values)?;
-        match charge(value, self.left) {
+    /// Finds the value and charges its size before it is copied into the arguments.
+    fn look_up(&mut self, reference: &Reference) -> Result<Cow<'a, Value>, ResolveError> {
+        let root = find_root(reference, self.values)?;
+        let value = find_part(reference, 0, root, &mut self.texts)?;
+        match charge(&value, self.left) {
             Some(left) => self.left = left,
             None => {
                 return Err(ResolveError::TooLarge {
@@ -360,7 +398,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-fn find<'a>(reference: &Reference, values: &'a dyn Values) -> Result<&'a Value, ResolveError> {
+fn find_root<'a>(reference: &Reference, values: &'a dyn Values) -> Result<&'a Value, ResolveError> {
     let source = || reference.source.to_string();
     let root = match &reference.root {
         Root::Variable(name) => values.variable(name),
@@ -372,20 +410,37 @@ fn find<'a>(reference: &Reference, values: &'a dyn Values) -> Result<&'a Value, 
             });
         }
     };
-    let missing_root = || ResolveError::Missing {
+    root.ok_or_else(|| ResolveError::Missing {
         reference: source(),
         at: "the run so far".to_owned(),
         keys: Vec::new(),
-    };
-    let mut value = root.ok_or_else(missing_root)?;
-    for (depth, segment) in reference.path.iter().enumerate() {
+    })
+}
+
+/// Follows the path of a reference from one of its segments on. Text that is JSON has the parts of
+/// that JSON.
+fn find_part<'v>(
+    reference: &Reference,
+    from: usize,
+    value: &'v Value,
+    texts: &mut JsonTexts,
+) -> Result<Cow<'v, Value>, ResolveError> {
+    let mut value = value;
+    for (depth, segment) in reference.path.iter().enumerate().skip(from) {
+        if let Value::String(text) = value
+            && let Some(read) = texts.read(text)
+        {
+            // What was read is an object or a list, so that this segment is used up there.
+            let part = find_part(reference, depth, &read, texts)?;
+            return Ok(Cow::Owned(part.into_owned()));
+        }
         value = step_into(value, segment).ok_or_else(|| ResolveError::Missing {
-            reference: source(),
+            reference: reference.source.to_string(),
             at: describe_place(reference, depth, value),
             keys: keys_of(value),
         })?;
     }
-    Ok(value)
+    Ok(Cow::Borrowed(value))
 }
 
 fn step_into<'a>(value: &'a Value, segment: &PathSegment) -> Option<&'a Value> {

@@ -5,11 +5,11 @@
 //! about a part that depends on a reference is left out. Where the tool that produces the value
 //! declares what it returns, a value of that type stands in.
 
-use super::tools::Tools;
+use super::value_shape::ValueShapes;
 use crate::json::pointer_token;
 use crate::plan::compile::Compiled;
 use crate::plan::finding::Findings;
-use crate::plan::{Code, Finding, PathSegment, Reference, Root, Step, StepIx, Template};
+use crate::plan::{Code, Finding, Reference, Step, StepIx, Template};
 use crate::tool::KnownTool;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Map, Value, json};
@@ -21,6 +21,7 @@ const MAX_ERRORS: usize = 100;
 /// The arguments of one call.
 pub(super) struct Arguments<'a> {
     pub(super) compiled: &'a Compiled,
+    pub(super) shapes: &'a ValueShapes<'a>,
     pub(super) step: &'a Step,
     pub(super) ix: StepIx,
     pub(super) tool: &'a KnownTool,
@@ -46,24 +47,23 @@ enum Part {
 }
 
 impl Arguments<'_> {
-    pub(super) fn check(&self, tools: &mut Tools<'_>, findings: &mut Findings) {
+    pub(super) fn check(&self, findings: &mut Findings) {
         let validator = match self.tool.input_validator() {
             Ok(validator) => validator,
             Err(problem) => {
                 let message = format!(
-                    "the input schema of `{}` cannot be used: {problem}",
+                    "the arguments of `{}` cannot be checked, its input schema cannot be used: {problem}",
                     self.tool.name
                 );
-                findings.add(
-                    Finding::new(Code::BadSchema, self.at, message).of_step(self.step.id.as_ref()),
-                );
+                let finding = Finding::new(Code::UncheckedArgs, self.at, message);
+                findings.add(finding.of_step(self.step.id.as_ref()));
                 return;
             }
         };
         let mut parts = BTreeMap::new();
         let instance = match self.template() {
             None => Value::Object(self.args.clone()),
-            Some(template) => self.stand_in(template, String::new(), &mut parts, tools),
+            Some(template) => self.stand_in(template, String::new(), &mut parts),
         };
         let validator = match validator.for_value(&instance) {
             Ok(validator) => validator,
@@ -141,7 +141,6 @@ impl Arguments<'_> {
         template: &Template,
         path: String,
         parts: &mut BTreeMap<String, Part>,
-        tools: &mut Tools<'_>,
     ) -> Value {
         match template {
             Template::Literal(value) => value.clone(),
@@ -149,7 +148,7 @@ impl Arguments<'_> {
                 parts.insert(path, Part::Text);
                 json!("text")
             }
-            Template::Reference(reference) => match self.declared_type(reference, tools) {
+            Template::Reference(reference) => match self.declared_type(reference) {
                 Some((type_name, sample)) => {
                     let reference = reference.source.to_string();
                     parts.insert(
@@ -167,8 +166,7 @@ impl Arguments<'_> {
                 }
             },
             Template::List(list) => {
-                let inside =
-                    |(i, element)| self.stand_in(element, format!("{path}/{i}"), parts, tools);
+                let inside = |(i, element)| self.stand_in(element, format!("{path}/{i}"), parts);
                 let list = list.iter().enumerate().map(inside).collect();
                 parts.insert(path, Part::Contains);
                 Value::Array(list)
@@ -177,7 +175,7 @@ impl Arguments<'_> {
                 let mut map = Map::new();
                 for (key, element) in entries {
                     let inside = format!("{path}/{}", pointer_token(key));
-                    map.insert(key.clone(), self.stand_in(element, inside, parts, tools));
+                    map.insert(key.clone(), self.stand_in(element, inside, parts));
                 }
                 parts.insert(path, Part::Contains);
                 Value::Object(map)
@@ -185,38 +183,19 @@ impl Arguments<'_> {
         }
     }
 
-    /// The type of what a reference stands for, where the producer's output schema says it.
-    fn declared_type(
-        &self,
-        reference: &Reference,
-        tools: &mut Tools<'_>,
-    ) -> Option<(&'static str, Value)> {
-        let document = &self.compiled.document;
-        let type_name = match &reference.root {
-            Root::Step(ix) => {
-                let tool = tools
-                    .resolve(document.steps[ix.index()].tool.as_deref()?)
-                    .as_ref()
-                    .ok()?;
-                type_at(tool.definition.output_schema.as_ref()?, &reference.path)?
-            }
-            // The value given at run time wins, but it must fit the plan's inputs all the same.
-            Root::Variable(name) => {
-                let schema = document.inputs.as_ref()?.get("properties")?.get(&**name)?;
-                type_at(schema, &reference.path)?
-            }
-            Root::Secret(_) => "string".to_owned(),
-        };
-        Some(match type_name.as_str() {
-            "string" => ("string", json!("text")),
-            "integer" => ("integer", json!(0)),
-            "number" => ("number", json!(0)),
-            "boolean" => ("boolean", json!(false)),
-            "null" => ("null", Value::Null),
-            "array" => ("array", json!([])),
-            "object" => ("object", json!({})),
+    /// The type of what a reference stands for, where that is known.
+    fn declared_type(&self, reference: &Reference) -> Option<(&'static str, Value)> {
+        let type_name = self.shapes.find(self.ix, reference).ok()?.type_name()?;
+        let sample = match type_name {
+            "string" => json!("text"),
+            "integer" | "number" => json!(0),
+            "boolean" => json!(false),
+            "null" => Value::Null,
+            "array" => json!([]),
+            "object" => json!({}),
             _ => return None,
-        })
+        };
+        Some((type_name, sample))
     }
 
     fn suggestion(&self, kind: &Kind) -> Option<String> {
@@ -234,23 +213,6 @@ impl Arguments<'_> {
         }
         None
     }
-}
-
-/// Follows a path through the plain parts of a schema. Anything that needs more thought is unknown.
-fn type_at(schema: &Value, path: &[PathSegment]) -> Option<String> {
-    let mut schema = schema;
-    for segment in path {
-        let is_list = schema.get("type").and_then(Value::as_str) == Some("array");
-        schema = match segment {
-            PathSegment::Field(name) if !is_list => schema.get("properties")?.get(&**name)?,
-            PathSegment::Field(_) | PathSegment::Index(_) if is_list => schema.get("items")?,
-            PathSegment::Field(_) | PathSegment::Index(_) => return None,
-        };
-    }
-    schema
-        .get("type")
-        .and_then(Value::as_str)
-        .map(str::to_owned)
 }
 
 /// Returns whether a part of a schema applies only to some values, so that a stand-in may have

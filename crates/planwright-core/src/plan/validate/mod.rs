@@ -5,13 +5,18 @@
 //! per concern.
 
 mod arguments;
+mod conditions;
 mod expressions;
 mod fields;
 mod inputs;
 mod limits;
+mod loops;
+mod notations;
+mod references;
 mod subplans;
 mod tools;
 mod validated;
+mod value_shape;
 
 pub(crate) use arguments::describe;
 pub(crate) use expressions::is_type_name;

@@ -1,11 +1,13 @@
 //! Checks that the tools of a plan exist, are unambiguous, and are in its scope.
 
 use super::arguments::Arguments;
+use super::value_shape::ValueShapes;
+use super::{conditions, loops, references};
 use crate::plan::compile::Compiled;
 use crate::plan::finding::Findings;
-use crate::plan::{Code, Finding, Step, StepIx};
+use crate::plan::{Code, Finding, KnownPlans, Step, StepIx};
 use crate::text::{did_you_mean, nearest_names};
-use crate::tool::{Catalog, EffectClass, KnownTool, ResolveToolError};
+use crate::tool::{Catalog, EffectClass, KnownTool, ResolveToolError, is_pattern};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -40,17 +42,18 @@ impl<'a> Tools<'a> {
     }
 }
 
-pub(super) fn check(compiled: &Compiled, catalog: &Catalog, findings: &mut Findings) {
+pub(super) fn check(
+    compiled: &Compiled,
+    catalog: &Catalog,
+    plans: &KnownPlans,
+    findings: &mut Findings,
+) {
     let mut tools = Tools {
         catalog,
         resolved: BTreeMap::new(),
     };
-    let scope: ToolNames<'_> = compiled
-        .document
-        .tools_required
-        .iter()
-        .map(String::as_str)
-        .collect();
+    let shapes = ValueShapes::new(compiled, &mut tools, plans);
+    let in_scope = compiled.document.scope();
     for (index, step) in compiled.document.steps.iter().enumerate() {
         // What is left out calls nothing. It is checked again when it is taken back in.
         if step.skip {
@@ -65,7 +68,10 @@ pub(super) fn check(compiled: &Compiled, catalog: &Catalog, findings: &mut Findi
                 .map(|undo| (&*undo.tool, "undo/tool", "undo/args", &undo.args)),
         ];
         for (name, name_at, args_at, args) in uses.into_iter().flatten() {
-            if !compiled.document.tools_required.is_empty() && !scope.matches(name) {
+            // A bare name is in the scope of its server.
+            let full = tools.resolve(name).as_ref().ok();
+            let full = full.map(|tool| tool.name.to_string());
+            if !in_scope(name) && !full.is_some_and(|full| in_scope(&full)) {
                 out_of_scope(
                     compiled,
                     step,
@@ -77,7 +83,8 @@ pub(super) fn check(compiled: &Compiled, catalog: &Catalog, findings: &mut Findi
             let known = match tools.resolve(name) {
                 Ok(tool) => Arc::clone(tool),
                 Err(error) => {
-                    unknown(step, &format!("/steps/{index}/{name_at}"), error, findings);
+                    let at = format!("/steps/{index}/{name_at}");
+                    unknown(step, &at, error, catalog, findings);
                     continue;
                 }
             };
@@ -87,15 +94,19 @@ pub(super) fn check(compiled: &Compiled, catalog: &Catalog, findings: &mut Findi
             let ix = StepIx::new(index);
             Arguments {
                 compiled,
+                shapes: &shapes,
                 step,
                 ix,
                 tool: &known,
                 args,
                 at: &format!("/steps/{index}/{args_at}"),
             }
-            .check(&mut tools, findings);
+            .check(findings);
         }
     }
+    references::check(compiled, &shapes, findings);
+    conditions::check(compiled, &shapes, findings);
+    loops::check(compiled, &shapes, findings);
     check_required(compiled, &mut tools, findings);
 }
 
@@ -126,7 +137,13 @@ fn check_retry(step: &Step, index: usize, tool: &KnownTool, findings: &mut Findi
     }
 }
 
-fn unknown(step: &Step, pointer: &str, error: &ResolveToolError, findings: &mut Findings) {
+fn unknown(
+    step: &Step,
+    pointer: &str,
+    error: &ResolveToolError,
+    catalog: &Catalog,
+    findings: &mut Findings,
+) {
     let finding = match error {
         ResolveToolError::Unknown { name, nearest } => {
             let (code, message) = if step.optional {
@@ -137,7 +154,8 @@ fn unknown(step: &Step, pointer: &str, error: &ResolveToolError, findings: &mut 
             } else {
                 (Code::UnknownTool, format!("no server has a tool `{name}`"))
             };
-            Finding::new(code, pointer, message).suggest(did_you_mean(nearest))
+            let hint = findings.hint(|| suggest_tools(name, nearest, catalog));
+            Finding::new(code, pointer, message).suggest(hint)
         }
         ResolveToolError::Ambiguous { candidates, .. } => {
             let hint = format!("write {}", candidates.join(" or "));
@@ -145,6 +163,15 @@ fn unknown(step: &Step, pointer: &str, error: &ResolveToolError, findings: &mut 
         }
     };
     findings.add(finding.of_step(step.id.as_ref()));
+}
+
+/// Suggests the tools whose names are spelt like this one; else those that seem to do what it says.
+fn suggest_tools(name: &str, nearest: &[String], catalog: &Catalog) -> Option<String> {
+    did_you_mean(nearest).or_else(|| {
+        let related = catalog.related_tools(name);
+        let quoted: Vec<String> = related.iter().map(|name| format!("`{name}`")).collect();
+        Some(format!("related tools: {}", quoted.join(", "))).filter(|_| !quoted.is_empty())
+    })
 }
 
 /// Every tool a step names is one the plan says it uses.
@@ -178,8 +205,14 @@ fn check_required(compiled: &Compiled, tools: &mut Tools<'_>, findings: &mut Fin
         if named.matches(name) {
             continue;
         }
+        if !tools.catalog.lacks(name) {
+            continue;
+        }
         if let Err(ResolveToolError::Unknown { nearest, .. }) = tools.resolve(name) {
-            let message = format!("no server has the required tool `{name}`");
+            let message = match is_pattern(name) {
+                true => format!("no server has a tool that `{name}` covers"),
+                false => format!("no server is called `{name}`, and none has such a tool"),
+            };
             let finding = Finding::new(
                 Code::UnknownTool,
                 format!("/toolsRequired/{index}"),

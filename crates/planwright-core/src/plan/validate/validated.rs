@@ -1,6 +1,6 @@
 //! Runs all checks over a document, and over the plans it runs.
 
-use super::{expressions, inputs, limits, subplans, tools};
+use super::{expressions, inputs, limits, notations, subplans, tools};
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::finding::Findings;
 use crate::plan::{Bounds, Code, Document, Finding, KnownPlans, Plan};
@@ -47,10 +47,11 @@ impl subplans::Walk<'_> {
                 findings: findings.into_vec(),
             };
         };
-        tools::check(&compiled, self.catalog, &mut findings);
+        tools::check(&compiled, self.catalog, self.known, &mut findings);
         expressions::check(&compiled, &mut findings);
         inputs::check(&compiled, &mut findings);
         limits::check(&compiled, &mut findings);
+        notations::check(&compiled, &mut findings);
         unused_results(&compiled, &mut findings);
         let subplans = self.check(&compiled, &mut findings);
         let plan = if findings.is_blocked() {

@@ -21,8 +21,12 @@ impl Review {
         if let Some(tool) = offer.policy.wants_in_person(assurance, tools) {
             return Err(ReviewRefusal::InPerson(tool.to_owned()));
         }
+        let tools = offer.pins.keys().map(String::as_str);
+        if let Some(tool) = offer.policy.wants_passkey(assurance, tools) {
+            return Err(ReviewRefusal::Passkey(tool.to_owned()));
+        }
         shown.check(self.current().number, digest)?;
-        self.check_subplans_shown(shown)?;
+        self.check_said_by_version(shown, offer.without_inputs.unwrap_or(digest))?;
         self.check_discussed(offer)?;
         self.check_approvable(digest, now)?;
         if self
@@ -94,12 +98,13 @@ impl Review {
     }
 
     /// A version does not change with the plans that it runs: they may have been others when it was
-    /// looked at, also where they are again what they were when it was proposed. Only the digest
-    /// says what was shown.
-    fn check_subplans_shown(&self, shown: Shown) -> Result<(), ReviewRefusal> {
-        let runs_others = !self.current().document.subplan_ids().is_empty();
+    /// looked at, also where they are again what they were when it was proposed. Nor does it change
+    /// with the definitions of its tools or with the policy. Only the digest says what was shown.
+    fn check_said_by_version(&self, shown: Shown, today: Digest) -> Result<(), ReviewRefusal> {
+        let current = self.current();
+        let says_it = current.digest == today && current.document.subplan_ids().is_empty();
         match shown {
-            Shown::Version(_) if runs_others => Err(ReviewRefusal::DigestNeeded),
+            Shown::Version(_) if !says_it => Err(ReviewRefusal::DigestNeeded),
             Shown::Version(_) | Shown::Digest(_) => Ok(()),
         }
     }

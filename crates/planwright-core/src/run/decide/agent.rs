@@ -7,12 +7,12 @@ use crate::model::ModelUse;
 use crate::plan::{Agent, StepIx};
 use crate::policy::{Mode, Verdict};
 use crate::run::guard::Usage;
-use crate::run::scope::Scope;
 use crate::run::{
     AgentCall, AgentWork, CallFate, ClientTerms, GuardBlock, Refusal, Run, RunEvent, RunState,
     StepError, StepErrorCode, StoredValue, Wanted, WantedCallFacts,
 };
 use crate::time::Timestamp;
+use crate::tool::ToolScope;
 
 /// What an executor said and wants, as the engine hands it in.
 pub(super) struct Turn<'a> {
@@ -30,7 +30,7 @@ pub(super) struct Turn<'a> {
 /// What the calls of one turn are held against, while they are decided on.
 struct Weighing<'a> {
     agent: &'a Agent,
-    scope: Scope,
+    scope: ToolScope,
     usage: Usage,
     /// Wanted before this one.
     before: u32,
@@ -139,7 +139,7 @@ impl Run {
     ) -> Vec<AgentCall> {
         let mut weighing = Weighing {
             agent,
-            scope: Scope::of_agents(self.plan().document()),
+            scope: self.plan().document().agent_scope(),
             usage: self.usage.clone(),
             before: self.agent_work(ix).map_or(0, AgentWork::calls),
             observe: turn.observe,

@@ -56,6 +56,7 @@ impl Run {
                 step,
                 attempt: None,
                 asked: Box::new(asked),
+                held: false,
             }]),
             Some(problem) => Ok(vec![RunEvent::StepFailed {
                 step,
@@ -104,7 +105,44 @@ impl Run {
             step,
             attempt: Some(attempt),
             asked: Box::new(asked.clone()),
+            held: false,
         }
+    }
+
+    /// The tool of a call in flight asks a person, and waits for the answer. Refused if it may not
+    /// ask now: it is told that it gets none.
+    pub(super) fn decide_hold(
+        &self,
+        ix: StepIx,
+        tally: Tally,
+        asked: &Asked,
+    ) -> Result<Vec<RunEvent>, Refusal> {
+        let goes_on = matches!(self.state, RunState::Running | RunState::Paused);
+        let is_free = self.step(ix).question().is_none();
+        let asks_too_often = self.answered(ix).len() >= MAX_ROUNDS;
+        if !goes_on || !is_free || asks_too_often || too_large(asked).is_some() {
+            return Err(Refusal::NothingToAnswer {
+                step: self.step_id(ix).to_string(),
+                state: self.step(ix).status(),
+            });
+        }
+        Ok(vec![RunEvent::InputRequested {
+            step: self.step_id(ix).clone(),
+            attempt: Some(tally.attempts),
+            asked: Box::new(asked.clone()),
+            held: true,
+        }])
+    }
+
+    /// The attempt that asks, or nothing if the step itself does; and what is asked.
+    fn open_question(&self, ix: StepIx) -> Option<(Option<AttemptNo>, &Asked)> {
+        let asked = self.step(ix).question()?;
+        let attempt = if let StepState::AwaitingInput { attempt, .. } = self.step(ix) {
+            *attempt
+        } else {
+            Some(self.step(ix).tally().attempts)
+        };
+        Some((attempt, asked))
     }
 
     pub(super) fn decide_give_input(
@@ -118,7 +156,7 @@ impl Run {
         if by.kind != PrincipalKind::Person {
             return Err(Refusal::MayNotAnswer(by.clone()));
         }
-        let StepState::AwaitingInput { attempt, asked, .. } = self.step(ix) else {
+        let Some((attempt, asked)) = self.open_question(ix) else {
             return Err(Refusal::NothingToAnswer {
                 step: step.to_owned(),
                 state: self.step(ix).status(),
@@ -129,7 +167,7 @@ impl Run {
                 step: step.to_owned(),
             });
         }
-        self.check_replies(ix, *attempt, asked, replies)
+        self.check_replies(ix, attempt, asked, replies)
             .map_err(|findings| Refusal::BadInput {
                 step: step.to_owned(),
                 findings,
@@ -138,7 +176,7 @@ impl Run {
         let by = by.clone();
         Ok(vec![RunEvent::InputGiven {
             step,
-            attempt: *attempt,
+            attempt,
             by,
             replies: replies.to_vec(),
         }])

@@ -288,6 +288,11 @@ pub enum CallReport {
     },
     /// The tool asks a person first; it had no effect.
     Asked(Box<Asked>),
+    /// The tool asks a person in the middle of its work, and waits for the answer.
+    Holds(Box<Asked>),
+    /// The tool asked in the middle of its work and got no answer: the attempt is over, and what it
+    /// did before it asked is unknown.
+    AskedMidway(Box<Asked>),
     /// The outcome of the call is unknown.
     Lost {
         /// The reason, in words for people.

@@ -1,6 +1,5 @@
 //! Pausing and resuming.
 
-use crate::policy::Permission;
 use crate::principal::{Principal, PrincipalKind};
 use crate::run::{PauseOrder, Refusal, Run, RunEvent, RunState};
 
@@ -8,6 +7,11 @@ impl Run {
     /// Checks that this principal may go on with a run that stands still: what a person stopped, a
     /// person lets go on.
     pub fn check_may_lift_pause(&self, by: &Principal) -> Result<(), Refusal> {
+        // What came with a store from elsewhere was agreed to there, and not here: it is ended, and
+        // what is left is agreed to anew.
+        if self.held {
+            return Err(Refusal::HeldRun);
+        }
         match &self.paused {
             Some(paused) if self.is_paused_by_person() && by.kind != PrincipalKind::Person => {
                 Err(Refusal::PausedByPerson {
@@ -60,13 +64,6 @@ impl Run {
 
     pub(super) fn decide_resume(&self, by: &Principal) -> Result<Vec<RunEvent>, Refusal> {
         match self.state {
-            // What came with a store from elsewhere was agreed to there, and not here.
-            RunState::Paused if self.held && by.kind != PrincipalKind::Person => {
-                Err(Refusal::MayNot {
-                    by: by.clone(),
-                    action: Permission::Resolve,
-                })
-            }
             RunState::Paused | RunState::Stalled { .. } => {
                 self.check_may_lift_pause(by)?;
                 Ok(vec![RunEvent::RunResumed { by: by.clone() }])

@@ -5,11 +5,25 @@ use crate::digest::Digest;
 use crate::id::AttemptNo;
 use crate::plan::StepIx;
 use crate::run::{
-    AgentWork, CallEffect, Refusal, Run, RunEvent, RunState, StepError, StepErrorCode, StepState,
-    Tally,
+    AgentWork, Asked, CallEffect, Refusal, Run, RunEvent, RunState, StepError, StepErrorCode,
+    StepState, Tally,
 };
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
+
+/// The longest part of a question in the reason of a lost outcome.
+const MAX_QUOTED: usize = 200;
+
+/// The reason why the outcome of a call is unknown whose server asked and got no answer.
+fn asked_in_vain(asked: &Asked) -> String {
+    let question = asked.questions.first();
+    let question = question.map_or("", |question| question.message.as_str());
+    let quoted: String = question.chars().take(MAX_QUOTED).collect();
+    format!(
+        "its server asked in the middle of the call and no person answered: \"{quoted}\"; what it \
+         did before is unknown, so it is not asked again by itself"
+    )
+}
 
 impl Run {
     pub(super) fn decide_report(
@@ -59,6 +73,12 @@ impl Run {
                 run: run.clone(),
             },
             CallReport::Asked(asked) => self.decide_asked(ix, tally, asked, now),
+            CallReport::Holds(asked) => return self.decide_hold(ix, tally, asked),
+            // Asking again would do again what was done before the question.
+            CallReport::AskedMidway(asked) if class == EffectClass::Unsafe => {
+                self.interrupted(ix, tally, class, &asked_in_vain(asked))
+            }
+            CallReport::AskedMidway(asked) => self.decide_asked(ix, tally, asked, now),
             CallReport::NotMade if self.state == RunState::Cancelling => {
                 RunEvent::AttemptCancelled { step, attempt }
             }

@@ -112,6 +112,7 @@ impl Life<'_> {
             pins: pins.collect(),
             late: judged.late_choices(&chosen, &policy.late_bound),
             only_to_go_on: false,
+            without_inputs: None,
             policy,
         };
         let token = self.dice.below(2) == 0;

@@ -1,9 +1,9 @@
 //! Who makes a request, and what they may do.
 
-use crate::http::problem::Problem;
-use crate::observe::TraceId;
+use crate::documents::Reader;
+use crate::http::problem::{Problem, ProblemCode};
+use crate::observe::{TraceId, told_place};
 use axum::extract::FromRequestParts;
-use http::StatusCode;
 use http::request::Parts;
 use planwright_core::digest::Digest;
 use planwright_core::policy::{Permission, Policy, Role};
@@ -20,6 +20,18 @@ pub struct Caller {
     pub credential: Digest,
 }
 
+impl Caller {
+    /// The caller as the reader of a document about a plan.
+    pub(crate) fn reader(&self, policy: &Policy) -> Reader {
+        let refusal = authorize(self, Permission::Approve, policy).err();
+        Reader {
+            principal: self.principal.clone(),
+            assurance: self.assurance,
+            refusal: refusal.map(|problem| problem.detail),
+        }
+    }
+}
+
 /// The one question of authorization: the token's role and the operator's policy must both allow
 /// it.
 pub(crate) fn authorize(
@@ -28,16 +40,19 @@ pub(crate) fn authorize(
     policy: &Policy,
 ) -> Result<(), Problem> {
     if !caller.role.includes(action) {
-        return Err(Problem::forbidden(format!(
-            "a token with the role {} may not {action}",
-            caller.role.as_str()
-        )));
+        return Err(Problem::of(
+            ProblemCode::NotPermitted,
+            format!(
+                "a token with the role {} may not {action}",
+                caller.role.as_str()
+            ),
+        ));
     }
     if !policy.roles.permits(&caller.principal, action) {
-        return Err(Problem::forbidden(format!(
-            "{} may not {action}",
-            caller.principal
-        )));
+        return Err(Problem::of(
+            ProblemCode::NotPermitted,
+            format!("{} may not {action}", caller.principal),
+        ));
     }
     Ok(())
 }
@@ -49,11 +64,23 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let caller = parts.extensions.get::<Self>().cloned();
         caller.ok_or_else(|| {
-            Problem::new(
-                StatusCode::UNAUTHORIZED,
+            Problem::of(
+                ProblemCode::Unauthorized,
                 "the caller of this request is not known",
             )
         })
+    }
+}
+
+/// The trace that the caller told of, if it did. What it orders belongs there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ToldTrace(pub(crate) Option<TraceId>);
+
+impl<S: Send + Sync> FromRequestParts<S> for ToldTrace {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(told_place(&parts.headers).map(|place| place.trace)))
     }
 }
 

@@ -3,14 +3,14 @@
 //! A page on any web site can make a browser send requests to `localhost`, and a name under its
 //! control can point there. Both are refused here, before anything else looks at the request.
 
-use crate::http::problem::Problem;
+use crate::http::problem::{Problem, ProblemCode};
 use crate::http::settings::Settings;
 use crate::http::state::Http;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Uri};
 use std::net::SocketAddr;
 use std::str::FromStr;
 
@@ -87,6 +87,17 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
+/// The name in an authority, without its port.
+pub(super) fn name_of(authority: &str) -> Option<&str> {
+    split_port(authority).map(|(name, _)| name)
+}
+
+/// The port that an authority means.
+pub(super) fn port_of(settings: &Settings, authority: &str) -> Option<u16> {
+    let default = if settings.https { 443 } else { 80 };
+    split_port(authority).map(|(_, port)| port.unwrap_or(default))
+}
+
 /// Returns whether the service answers to this name.
 fn allows_host(settings: &Settings, authority: &str) -> bool {
     let default = if settings.https { 443 } else { 80 };
@@ -101,13 +112,23 @@ fn allows_host(settings: &Settings, authority: &str) -> bool {
 
 /// Returns whether pages of this origin may talk to the service.
 fn allows_origin(settings: &Settings, origin: &str) -> bool {
-    if settings
-        .origins
-        .iter()
-        .any(|allowed| allowed.eq_ignore_ascii_case(origin))
-    {
-        return true;
-    }
+    is_named_origin(settings, origin) || is_own_origin(settings, origin)
+}
+
+fn is_named_origin(settings: &Settings, origin: &str) -> bool {
+    let mut named = settings.origins.iter();
+    named.any(|allowed| allowed.eq_ignore_ascii_case(origin))
+}
+
+/// Returns whether the operator named this origin.
+pub(crate) fn is_allowed_origin(settings: &Settings, origin: &HeaderValue) -> bool {
+    origin
+        .to_str()
+        .is_ok_and(|origin| is_named_origin(settings, origin))
+}
+
+/// Returns whether an origin is the service's own, under any of its names.
+pub(super) fn is_own_origin(settings: &Settings, origin: &str) -> bool {
     let Some((scheme, authority)) = origin.split_once("://") else {
         return false;
     };
@@ -126,7 +147,7 @@ fn allows_origin(settings: &Settings, origin: &str) -> bool {
 }
 
 /// The one host a request names: it may not name none, or two.
-fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+pub(super) fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     let mut named = headers.get_all(HOST).iter();
     let header = match (named.next(), named.next()) {
         (Some(one), None) => Some(one.to_str().ok()?),
@@ -143,19 +164,19 @@ fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
 fn check(settings: &Settings, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     if uri.path().len() + uri.query().map_or(0, str::len) > MAX_URI {
         let words = format!("the address has more than {MAX_URI} characters");
-        return Err(Problem::new(StatusCode::URI_TOO_LONG, words));
+        return Err(Problem::of(ProblemCode::AddressTooLong, words));
     }
     let host = host_of(uri, headers);
     if !host.is_some_and(|host| allows_host(settings, host)) {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
+        return Err(Problem::of(
+            ProblemCode::HostRefused,
             "the service does not answer to the host that the request names",
         )
         .hint("start it with --allow-host NAME, if that is its name"));
     }
     let foreign = || {
-        Problem::new(
-            StatusCode::FORBIDDEN,
+        Problem::of(
+            ProblemCode::OriginRefused,
             "pages of another origin may not use this service",
         )
         .hint("start it with --allow-origin ORIGIN, if they are yours")
@@ -172,11 +193,22 @@ fn check(settings: &Settings, uri: &Uri, headers: &HeaderMap) -> Result<(), Prob
     let cross = headers
         .get("sec-fetch-site")
         .is_some_and(|site| site == "cross-site");
-    if cross && !headers.contains_key(ORIGIN) {
+    if cross && !headers.contains_key(ORIGIN) && !opens_page(uri, headers) {
         Err(foreign())
     } else {
         Ok(())
     }
+}
+
+/// Returns whether a person follows a link of another site, such as an invitation in their mail, to the
+/// page. It is public, holds no data and is shown in no frame.
+fn opens_page(uri: &Uri, headers: &HeaderMap) -> bool {
+    let says = |name: &str, word: &str| headers.get(name).is_some_and(|value| value == word);
+    let path = uri.path();
+    let page = path == "/" || path == "/ui" || path.starts_with("/ui/");
+    // The way back from the identity provider is a link as well.
+    let page = page || path == "/sign-in/oidc/callback";
+    page && says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document")
 }
 
 /// Refuses foreign hosts and origins, on every route and method.
@@ -253,6 +285,26 @@ mod tests {
         ] {
             assert!(!allows_origin(&settings, bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_link_of_another_site_opens_the_page_and_nothing_else() {
+        let settings = settings();
+        let opens = |path: &str, dest: &'static str, mode: &'static str| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in [
+                ("host", "127.0.0.1:7526"),
+                ("sec-fetch-site", "cross-site"),
+                ("sec-fetch-dest", dest),
+                ("sec-fetch-mode", mode),
+            ] {
+                headers.insert(name, HeaderValue::from_static(value));
+            }
+            check(&settings, &path.parse().unwrap(), &headers).is_ok()
+        };
+        assert!(opens("/", "document", "navigate") && opens("/ui/plans/a", "document", "navigate"));
+        assert!(!opens("/plan", "document", "navigate"));
+        assert!(!opens("/", "iframe", "navigate") && !opens("/", "empty", "no-cors"));
     }
 
     #[test]

@@ -3,21 +3,28 @@
 //! What a route is for is declared once, as `x-planwright-action` in the OpenAPI document, and
 //! enforced from there. A route that declares nothing is closed to every caller.
 
+use super::cookie::{CookieSession, PROOF_PARAMETER, cookie_session};
 use crate::http::auth::{Caller, authorize};
 use crate::http::limits::OnConnection;
-use crate::http::problem::Problem;
+use crate::http::problem::{Problem, ProblemCode};
 use crate::http::state::Http;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method};
 use planwright_core::digest::Digest;
 use planwright_core::policy::Permission;
 use planwright_core::principal::Assurance;
+use planwright_core::time::Timestamp;
 use planwright_engine::access;
-use planwright_engine::port::Token;
+use planwright_engine::passes::{SESSION_PREFIX, recognise_session};
+use planwright_engine::port::{Pass, StoreError, Token};
 use zeroize::Zeroizing;
+
+/// What may stand in the address of an event stream instead of a header.
+const TICKET: &str = "ticket=";
+const STREAM_PARAMETERS: [&str; 2] = [TICKET, PROOF_PARAMETER];
 
 /// The callers that may use a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +94,7 @@ pub(crate) async fn authenticate_request(
                 connection.note_known();
             }
             request.extensions_mut().insert(caller);
-            forget_ticket(&mut request);
+            forget_parameters(&mut request);
             next.run(request).await
         }
         Ok(None) => next.run(request).await,
@@ -130,6 +137,7 @@ struct AccessCheck {
 
 enum Credential {
     Token(Zeroizing<String>),
+    Session(CookieSession),
     /// A ticket for this path.
     Ticket(String, String),
 }
@@ -144,9 +152,17 @@ fn access_check(http: &Http, request: &Request) -> Result<Option<AccessCheck>, P
         RouteAccess::May(actions) => actions.clone(),
     };
     let path = request.uri().path();
-    let credential = match ticket_of(request) {
-        Some(ticket) => Credential::Ticket(ticket.to_owned(), path.to_owned()),
-        None => Credential::Token(Zeroizing::new(bearer_token(request.headers())?.to_owned())),
+    let bearer = request.headers().contains_key(AUTHORIZATION);
+    let credential = if let Some(ticket) = stream_parameter(request, TICKET) {
+        Credential::Ticket(ticket.to_owned(), path.to_owned())
+    } else if let Some(session) = (!bearer)
+        .then(|| cookie_session(&http.settings, request))
+        .transpose()?
+        .flatten()
+    {
+        Credential::Session(session)
+    } else {
+        Credential::Token(Zeroizing::new(bearer_token(request.headers())?.to_owned()))
     };
     Ok(Some(AccessCheck {
         actions,
@@ -177,8 +193,8 @@ fn refuse_closed_route(http: &Http, request: &Request) -> Problem {
     Problem::not_allowed(&methods.join(", "))
 }
 
-/// The ticket of a request for an event stream that brings no token.
-fn ticket_of(request: &Request) -> Option<&str> {
+/// What a request for an event stream that brings no token says in its address instead of a header.
+pub(super) fn stream_parameter<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
     let streams = request.method() == Method::GET && request.uri().path().ends_with("/events");
     if !streams || request.headers().contains_key(AUTHORIZATION) {
         return None;
@@ -187,12 +203,14 @@ fn ticket_of(request: &Request) -> Option<&str> {
         .uri()
         .query()?
         .split('&')
-        .find_map(|pair| pair.strip_prefix("ticket="))
+        .find_map(|pair| pair.strip_prefix(name))
 }
 
-/// Removes a used ticket from the address: neither the route nor a log may see it.
-fn forget_ticket(request: &mut Request) {
-    if ticket_of(request).is_none() {
+/// Removes a used ticket, or the proof of a session, from the address: neither the route nor a log may
+/// see it.
+fn forget_parameters(request: &mut Request) {
+    let named = |name: &&str| stream_parameter(request, name).is_some();
+    if !STREAM_PARAMETERS.iter().any(named) {
         return;
     }
     let uri = request.uri();
@@ -200,7 +218,7 @@ fn forget_ticket(request: &mut Request) {
         .query()
         .unwrap_or_default()
         .split('&')
-        .filter(|pair| !pair.starts_with("ticket="))
+        .filter(|pair| !STREAM_PARAMETERS.iter().any(|name| pair.starts_with(name)))
         .collect();
     let rest = match rest.as_slice() {
         [] => uri.path().to_owned(),
@@ -230,7 +248,10 @@ async fn check_access(
         return Ok(None);
     };
     let caller = match credential {
-        Credential::Token(token) => find_caller(http, &token, shown).await?,
+        Credential::Token(token) => find_caller(http, (&token, None), shown).await?,
+        Credential::Session(CookieSession { text, proof }) => {
+            find_caller(http, (&text, Some(&proof)), shown).await?
+        }
         Credential::Ticket(ticket, path) => {
             let now = http.service.engine.now();
             let spent = http.tickets.spend(&ticket, &path, now);
@@ -247,19 +268,20 @@ async fn check_access(
 
 /// Finds the owner of a token or a session. A text that never was one has a turn to wait for, which
 /// those that were do not share.
-async fn find_caller(http: &Http, token: &str, shown: &ShownOn) -> Result<Caller, Problem> {
+async fn find_caller(
+    http: &Http,
+    credential: (&str, Option<&str>),
+    shown: &ShownOn,
+) -> Result<Caller, Problem> {
     let now = http.service.engine.now();
-    if let Some(caller) = http.sign_in.session(token, now) {
-        return Ok(caller);
-    }
-    let hash = Digest::of_bytes(token.as_bytes());
+    let hash = Digest::of_bytes(credential.0.as_bytes());
     let turn = http.strangers.wait_for_lookup(&hash, shown.decides).await?;
     // While the token is looked up its connection does not give way to strangers: a flood of them
     // would cut off the very callers that have rights.
     if let Some(connection) = &shown.connection {
         connection.note_known();
     }
-    let found = access::recognise(&*http.service.tokens, token, now).await;
+    let found = recognise(http, credential, now).await;
     drop(turn);
     if let Some(connection) = &shown.connection
         && !matches!(found, Ok(Some(_)))
@@ -268,19 +290,56 @@ async fn find_caller(http: &Http, token: &str, shown: &ShownOn) -> Result<Caller
     }
     let found = found?;
     http.strangers.remember(hash, found.is_some());
-    let token = found.ok_or_else(|| unauthorized("the token is unknown, expired or revoked"))?;
-    let Token {
-        principal,
-        role,
-        hash,
-        ..
-    } = token;
-    Ok(Caller {
-        principal,
-        role,
-        assurance: Assurance::Token,
-        credential: hash,
+    found.ok_or_else(|| {
+        unauthorized(if credential.0.starts_with(SESSION_PREFIX) {
+            "the session is over"
+        } else {
+            "the token is unknown, expired or revoked"
+        })
     })
+}
+
+/// Recognises a token, or a session with what came with it.
+async fn recognise(
+    http: &Http,
+    (text, proof): (&str, Option<&str>),
+    now: Timestamp,
+) -> Result<Option<Caller>, StoreError> {
+    let tokens = &*http.service.tokens;
+    if proof.is_some() || text.starts_with(SESSION_PREFIX) {
+        let passes = &*http.service.passes;
+        let pass = recognise_session((passes, tokens), text, proof, now).await?;
+        return Ok(pass.map(|pass| caller_of_session(http, pass, now)));
+    }
+    let token = access::recognise(tokens, text, now).await?;
+    Ok(token.map(|token| {
+        let Token {
+            principal,
+            role,
+            hash,
+            ..
+        } = token;
+        Caller {
+            principal,
+            role,
+            assurance: Assurance::Token,
+            credential: hash,
+        }
+    }))
+}
+
+fn caller_of_session(http: &Http, pass: Pass, now: Timestamp) -> Caller {
+    let confirmed = http.confirmations.until(&pass.hash, now).is_some();
+    Caller {
+        principal: pass.principal,
+        role: pass.role,
+        assurance: if confirmed {
+            Assurance::Passkey
+        } else {
+            pass.assurance
+        },
+        credential: pass.hash,
+    }
 }
 
 fn bearer_token(headers: &HeaderMap) -> Result<&str, Problem> {
@@ -299,7 +358,7 @@ fn bearer_token(headers: &HeaderMap) -> Result<&str, Problem> {
         .ok_or_else(|| unauthorized("the header `Authorization` is not `Bearer TOKEN`"))
 }
 
-fn unauthorized(detail: &str) -> Problem {
-    Problem::new(StatusCode::UNAUTHORIZED, detail)
+pub(super) fn unauthorized(detail: &str) -> Problem {
+    Problem::of(ProblemCode::Unauthorized, detail)
         .hint("planwright token create --role ROLE --kind person --name NAME makes one")
 }

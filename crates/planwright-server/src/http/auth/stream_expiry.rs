@@ -3,6 +3,7 @@
 use crate::http::state::Http;
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
+use planwright_engine::passes::valid_session;
 use std::time::Duration;
 
 /// Tokens are looked at no more often than this, however much happens in the store.
@@ -49,10 +50,15 @@ async fn close_expired(http: &Http) -> Duration {
 /// Returns for how long a token or a session is still valid. A token that cannot be looked up counts
 /// as invalid: its owner can connect again.
 async fn remaining_validity(http: &Http, credential: &Digest, now: Timestamp) -> Option<Duration> {
-    if let Some((_, expires_at)) = http.sign_in.kept_session(credential, now) {
-        return Some(expires_at.since(now));
+    let tokens = &*http.service.tokens;
+    let session = valid_session((&*http.service.passes, tokens), credential, now).await;
+    let session = session
+        .inspect_err(|error| tracing::warn!(%error, "a session could not be looked up"))
+        .ok()?;
+    if let Some(session) = session {
+        return Some(session.expires_at.since(now));
     }
-    let found = http.service.tokens.find(credential).await;
+    let found = tokens.find(credential).await;
     let token = found
         .inspect_err(|error| tracing::warn!(%error, "a token could not be looked up"))
         .ok()??;

@@ -1,11 +1,11 @@
 //! Bytes of answers that are being sent: a client that does not read costs memory until it is cut off.
 
 use super::requests::{PrincipalKey, lock};
-use crate::http::problem::Problem;
+use crate::http::problem::{Problem, ProblemCode};
 use axum::body::Body;
 use axum::response::Response;
+use http::HeaderValue;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, StatusCode};
 use http_body_util::BodyExt as _;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ struct Sent {
 
 /// Marks an answer whose bytes are counted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Held;
+pub(crate) struct Held;
 
 /// Bytes of an answer, until it was sent.
 #[derive(Debug)]
@@ -50,11 +50,11 @@ impl AnswerBytes {
         let own = sent.each.get(&principal).copied().unwrap_or_default();
         if own > 0 && own.saturating_add(bytes) > MAX_BYTES_EACH {
             let words = "too many large answers to this principal are on their way";
-            return Err(Problem::later(StatusCode::TOO_MANY_REQUESTS, words, 1));
+            return Err(Problem::later(ProblemCode::TooManyAnswers, words, 1));
         }
         if sent.all > 0 && sent.all.saturating_add(bytes) > MAX_BYTES {
             let words = "too many large answers are on their way";
-            return Err(Problem::later(StatusCode::SERVICE_UNAVAILABLE, words, 1));
+            return Err(Problem::later(ProblemCode::TooBusy, words, 1));
         }
         sent.all = sent.all.saturating_add(bytes);
         let own = sent.each.entry(principal.clone()).or_default();

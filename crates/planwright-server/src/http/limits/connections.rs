@@ -2,7 +2,7 @@
 
 use super::open_connections::{Connection, OpenConnections, Place};
 use crate::http::auth::is_always_admitted;
-use crate::http::problem::Problem;
+use crate::http::problem::{Problem, ProblemCode};
 use crate::http::state::Http;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
@@ -10,7 +10,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use axum_server::accept::Accept;
 use futures::future::BoxFuture;
-use http::StatusCode;
 use http::header::CONNECTION;
 use http_body_util::BodyExt as _;
 use std::io;
@@ -156,7 +155,7 @@ pub(crate) async fn refuse_on_reserve(
         return next.run(request).await;
     }
     let words = "the service has too many connections at this moment";
-    let refused = Problem::later(StatusCode::SERVICE_UNAVAILABLE, words, 1);
+    let refused = Problem::later(ProblemCode::TooBusy, words, 1);
     // The next one finds room if there is some by then.
     ([(CONNECTION, "close")], refused).into_response()
 }

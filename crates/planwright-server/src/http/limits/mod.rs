@@ -7,6 +7,7 @@ mod open_connections;
 mod requests;
 mod strangers;
 
+pub(crate) use answer_bytes::Held;
 pub(crate) use connections::{ConnectionLimits, Guard, note_request, refuse_on_reserve};
 pub(crate) use open_connections::OnConnection;
 pub(crate) use requests::{Limits, limit_in_flight, limit_rate};

@@ -3,14 +3,13 @@
 
 use super::answer_bytes::{AnswerBytes, Held, HeldAnswer, SMALL};
 use crate::http::auth::{Caller, is_always_admitted};
-use crate::http::problem::Problem;
+use crate::http::problem::{Problem, ProblemCode};
 use crate::http::settings::Settings;
 use crate::http::state::Http;
 use axum::body::HttpBody as _;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http::StatusCode;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -63,17 +62,17 @@ impl Limits {
 
     /// Counts a request of this principal until what is returned is dropped.
     fn begin(&self, principal: PrincipalKey, always: bool) -> Result<InFlight, Problem> {
-        let busy = |status, words| Problem::later(status, words, 1);
+        let busy = |code, words| Problem::later(code, words, 1);
         let permit = Arc::clone(&self.in_flight).try_acquire_owned().ok();
         if permit.is_none() && !always {
             let words = "the service has too much to do at this moment";
-            return Err(busy(StatusCode::SERVICE_UNAVAILABLE, words));
+            return Err(busy(ProblemCode::TooBusy, words));
         }
         let mut each = lock(&self.each_in_flight);
         let own = each.entry(principal.clone()).or_default();
         if *own >= self.most_in_flight_each && !always {
             let words = "too many requests of this principal are under way";
-            return Err(busy(StatusCode::TOO_MANY_REQUESTS, words));
+            return Err(busy(ProblemCode::TooManyRequests, words));
         }
         *own += 1;
         drop(each);
@@ -188,7 +187,7 @@ pub(crate) async fn limit_rate(State(http): State<Http>, request: Request, next:
         Ok(()) => next.run(request).await,
         Err(seconds) => {
             let words = "too many requests of this principal";
-            Problem::later(StatusCode::TOO_MANY_REQUESTS, words, seconds).into_response()
+            Problem::later(ProblemCode::TooManyRequests, words, seconds).into_response()
         }
     }
 }

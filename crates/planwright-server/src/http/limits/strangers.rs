@@ -3,8 +3,7 @@
 //! It has a small share of its own, in which no known caller waits.
 
 use super::crowd::Crowd;
-use crate::http::problem::Problem;
-use http::StatusCode;
+use crate::http::problem::{Problem, ProblemCode};
 use planwright_core::digest::Digest;
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -71,7 +70,7 @@ impl Strangers {
             read = reading => read,
             () = gives_way.notified() => {
                 let words = "the body came too slowly, and too many others wait";
-                Err(Problem::later(StatusCode::SERVICE_UNAVAILABLE, words, 1))
+                Err(Problem::later(ProblemCode::TooBusy, words, 1))
             }
         }
     }
@@ -95,7 +94,7 @@ impl Strangers {
             Ok(Ok(permit)) => Ok(Some(permit)),
             Ok(Err(_)) | Err(_) => {
                 let words = "too many tokens that are not known are being looked up";
-                Err(Problem::later(StatusCode::SERVICE_UNAVAILABLE, words, 1))
+                Err(Problem::later(ProblemCode::TooBusy, words, 1))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Errors of the engine and the core as problems.
 
+use super::code::ProblemCode;
 use super::document::Problem;
 use super::next_step::format_next_step;
 use super::status::{is_logged_only, status_of_class};
@@ -8,6 +9,8 @@ use planwright_core::plan::ReadPlanError;
 use planwright_core::policy::PolicyDenial;
 use planwright_core::review::{CommentRefusal, ReviewRefusal};
 use planwright_core::run::Refusal;
+use planwright_engine::passes::SignInError;
+use planwright_engine::passkeys::PasskeyError;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, ModelError, StoreError};
 use planwright_engine::{
     CheckCriteriaError, CommandError, CreateError, LoadError, ReviewError, StartRunError,
@@ -22,13 +25,14 @@ impl Problem {
         let answer = status_of_class(class);
         if is_logged_only(class) {
             tracing::error!(error = %with_causes(error), "a request failed");
-            return Self::new(
+            return Self::with_code(
+                class.code,
                 answer.status,
                 "the service could not do this; its log says why",
             );
         }
-        let mut problem =
-            Self::new(answer.status, describe(error)).findings(error.findings().to_vec());
+        let mut problem = Self::with_code(class.code, answer.status, describe(error))
+            .findings(error.findings().to_vec());
         problem.hint = error.hint().as_ref().and_then(format_next_step);
         match answer.retry_after {
             Some(seconds) => problem.retry(seconds),
@@ -62,6 +66,8 @@ macro_rules! problems_from {
 
 problems_from!(
     StoreError,
+    SignInError,
+    PasskeyError,
     ArtifactError,
     LoadError,
     AppendError,
@@ -95,7 +101,7 @@ impl From<CreateError> for Problem {
 /// The text is no plan at all.
 impl From<ReadPlanError> for Problem {
     fn from(error: ReadPlanError) -> Self {
-        let problem = Self::bad_request(error.to_string());
+        let problem = Self::of(ProblemCode::PlanUnreadable, error.to_string());
         match error.suggestion.clone() {
             Some(suggestion) => problem.hint(suggestion),
             None => problem,

@@ -1,5 +1,7 @@
 //! The problem document of RFC 9457, and the layer that gives every error its form.
 
+use super::code::ProblemCode;
+use crate::http::openapi::ProblemCodeShape;
 use crate::observe::TraceId;
 use axum::Json;
 use axum::extract::Request;
@@ -8,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use planwright_core::plan::Finding;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 /// What a route returns.
@@ -18,9 +20,13 @@ pub type HttpResult<T> = Result<T, Problem>;
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// A page about this kind of problem, or `about:blank`.
+    /// The name of this kind of problem: `urn:planwright:problem:` and its code.
     #[serde(rename = "type")]
-    pub kind: &'static str,
+    #[schema(value_type = String, pattern = "^urn:planwright:problem:[a-z_]+$")]
+    kind: ProblemType,
+    /// What a program goes by. The texts may change, a code does not.
+    #[schema(value_type = ProblemCodeShape)]
+    pub code: &'static str,
     pub title: &'static str,
     pub status: u16,
     pub detail: String,
@@ -29,6 +35,16 @@ pub struct Problem {
     pub hint: Option<String>,
     #[serde(flatten)]
     more: Box<ProblemDetails>,
+}
+
+/// The code of a problem as the URI that its type is.
+#[derive(Debug, Clone, Copy)]
+struct ProblemType(&'static str);
+
+impl Serialize for ProblemType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("urn:planwright:problem:{}", self.0))
+    }
 }
 
 /// What not every problem has to say.
@@ -57,9 +73,25 @@ struct ProblemDetails {
 }
 
 impl Problem {
+    /// A problem of which clients learn nothing but its status and the words.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self::of(ProblemCode::of_status(status), detail).with_status(status)
+    }
+
+    /// A problem with a code of its own.
+    pub fn of(code: ProblemCode, detail: impl Into<String>) -> Self {
+        Self::with_code(code.as_str(), code.status(), detail)
+    }
+
+    /// A problem with the code of an error of the engine.
+    pub(super) fn with_code(
+        code: &'static str,
+        status: StatusCode,
+        detail: impl Into<String>,
+    ) -> Self {
         Self {
-            kind: "about:blank",
+            kind: ProblemType(code),
+            code,
             title: status.canonical_reason().unwrap_or("Error"),
             status: status.as_u16(),
             detail: detail.into(),
@@ -93,17 +125,13 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    pub fn conflict(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, detail)
-    }
-
     pub fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
     /// Come again after this many seconds.
-    pub fn later(status: StatusCode, detail: impl Into<String>, seconds: u64) -> Self {
-        Self::new(status, detail).retry(seconds)
+    pub fn later(code: ProblemCode, detail: impl Into<String>, seconds: u64) -> Self {
+        Self::of(code, detail).retry(seconds)
     }
 
     /// Sets the header `Retry-After`.

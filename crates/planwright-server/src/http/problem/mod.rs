@@ -2,9 +2,11 @@
 //! else: `status.rs` is a table over the kinds of errors.
 
 mod classified;
+mod code;
 mod document;
 mod next_step;
 mod status;
 
+pub use code::ProblemCode;
 pub use document::{HttpResult, Problem};
 pub(in crate::http) use document::{OwnForm, layer};

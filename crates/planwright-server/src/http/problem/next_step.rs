@@ -26,6 +26,7 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
                 "POST /plan/{plan}/revoke-approval voids that approval; then approve it with `late`"
             ));
         }
+        Hint::EndHeldRun => "cancel the run; what is left is a new run, which is approved anew",
         Hint::AskPersonToResume => "a person has to POST the resume with their own token",
         Hint::AskApproverToSkip => {
             "a person with the role of approver has to skip it with their own token"
@@ -37,6 +38,9 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
         Hint::ListTools => "GET /tools lists what there is",
         Hint::ExplainPolicy => {
             "the plan's `policy` says which rule decided about each step, and why"
+        }
+        Hint::UsePasskey => {
+            "sign in to the page, use your passkey there (Settings makes the first one), and approve again within 15 minutes"
         }
         Hint::PlanWithAllTools => "`anyTool` plans with all tools",
         Hint::RewordGoal => "say the goal in other words, or post a plan with steps",

@@ -4,23 +4,22 @@ use crate::documents::{AnswerSize, step_href};
 use crate::http::auth::Caller;
 use crate::http::body::Params;
 use crate::http::page::{PageBuilder, PageParams};
-use crate::http::problem::{HttpResult, Problem};
+use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
 use axum::extract::State;
 use planwright_api::{Page, Waiting, WrittenCall};
-use planwright_core::id::{PlanId, RunId};
+use planwright_core::briefing::{Effect, Risk};
+use planwright_core::id::RunId;
 use planwright_core::plan::StepIx;
-use planwright_core::principal::Principal;
-use planwright_core::review::{Review, ReviewState};
+use planwright_core::review::Review;
 use planwright_core::run::{Run, StepState};
-use planwright_core::status::PlanStatus;
-use planwright_engine::AwaitingPeople;
-use planwright_engine::chat::listens;
+use planwright_engine::port::StreamInfo;
+use planwright_engine::{AwaitingPeople, WaitKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> Routes {
@@ -41,6 +40,34 @@ struct InboxParams {
     /// Conversations too in which it is the person's turn to say something.
     #[serde(default)]
     all: bool,
+    /// Only these: `plan`, `step`, `input` or `outcome`; several are separated by commas.
+    #[param(max_length = 64)]
+    kind: Option<String>,
+    /// Only what the reader may decide.
+    #[serde(default)]
+    mine: bool,
+    /// Only approvals of this risk.
+    #[param(inline)]
+    risk: Option<RiskParam>,
+}
+
+/// How much care something deserves.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum RiskParam {
+    Low,
+    Medium,
+    High,
+}
+
+impl From<RiskParam> for Risk {
+    fn from(risk: RiskParam) -> Self {
+        match risk {
+            RiskParam::Low => Self::Low,
+            RiskParam::Medium => Self::Medium,
+            RiskParam::High => Self::High,
+        }
+    }
 }
 
 /// Lists what waits for a person: plans to approve, calls to approve, questions, and calls with an unknown outcome.
@@ -56,33 +83,28 @@ struct InboxParams {
 async fn list_approvals(
     State(http): State<Http>,
     caller: Caller,
-    Params(InboxParams { limit, cursor, all }): Params<InboxParams>,
+    Params(params): Params<InboxParams>,
 ) -> HttpResult<Json<Page<Waiting>>> {
+    let wanted = Wanted::read(&params)?;
+    let InboxParams { limit, cursor, .. } = params;
     let AwaitingPeople { plans, runs } =
         http.service.engine.inbox().plans_awaiting_people().await?;
     let (mut page, plans) = PageBuilder::begin(&PageParams { limit, cursor }, plans)?;
     let mut size = AnswerSize::default();
     for info in &plans {
         let plan = &info.status.plan;
-        if size.is_spent() && !page.is_empty() {
-            page.break_off();
-            break;
-        }
-        // One damaged plan does not hide the others.
         let runs = runs.get(plan).map_or(&[][..], Vec::as_slice);
         let asked = Asked {
             http: &http,
-            viewer: &caller.principal,
+            viewer: &caller,
         };
-        let waiting = match waiting(&asked, plan, (runs, all), &mut size).await {
-            Ok(waiting) => waiting,
+        match put_waiting(&asked, info, (runs, &wanted), (&mut page, &mut size)).await {
+            Ok(true) => page.pass(info),
+            Ok(false) => break,
+            // One damaged plan does not hide the others.
             Err(problem) => {
                 tracing::error!(%plan, problem = problem.detail, "a plan cannot be looked at");
-                Vec::new()
             }
-        };
-        if !page.put(info, waiting) {
-            break;
         }
     }
     Ok(Json(page.finish()))
@@ -91,59 +113,145 @@ async fn list_approvals(
 /// The service, and the principal who asks it what waits.
 struct Asked<'a> {
     http: &'a Http,
-    viewer: &'a Principal,
+    viewer: &'a Caller,
 }
 
-async fn waiting(
+/// Puts what waits in one plan on the page. False once the page is full: the rest is for the next one.
+async fn put_waiting(
     asked: &Asked<'_>,
-    plan: &PlanId,
-    (runs, all): (&[RunId], bool),
-    size: &mut AnswerSize,
-) -> HttpResult<Vec<Waiting>> {
-    let engine = &asked.http.service.engine;
-    let (review, _) = engine.plans().load_review(plan).await?;
-    let mut waiting = Vec::new();
-    let status = engine.plans().status(&review).await?;
-    if matches!(status, PlanStatus::Proposed | PlanStatus::NeedsReview)
-        && review.state() != ReviewState::Deleted
-    {
-        waiting.push(of_plan(asked, &review, size).await?);
+    info: &StreamInfo,
+    (runs, wanted): (&[RunId], &Wanted),
+    (page, size): (&mut PageBuilder<Waiting>, &mut AnswerSize),
+) -> HttpResult<bool> {
+    let plan = &info.status.plan;
+    let inbox = asked.http.service.engine.inbox();
+    let waits = inbox.load_waits(plan, runs, wanted.all).await?;
+    let mut names = Vec::new();
+    let mut places = Vec::new();
+    if waits.decides_plan && wanted.kind(WaitKind::Plan) {
+        names.push("plan".to_owned());
+        places.push(None);
     }
-    for run in runs {
-        let (run, _) = engine.runs().load_run(run, &review).await?;
-        for ix in run.waiting().filter(|&ix| all || !listens(&run, ix)) {
-            waiting.extend(of_step(asked, &review, (&run, ix), size).await?);
+    for of_run in &waits.runs {
+        let run = &of_run.run;
+        let steps = of_run.steps.iter().filter(|(_, kind)| wanted.kind(*kind));
+        for (ix, _) in steps {
+            names.push(format!("{} {}", run.id(), run.step_id(*ix)));
+            places.push(Some((run, *ix)));
         }
     }
-    Ok(waiting)
+    let first = page.first_of(plan, &names);
+    for (name, place) in names.into_iter().zip(places).skip(first) {
+        if page.is_full() || size.is_spent() && !page.is_empty() {
+            page.break_off();
+            return Ok(false);
+        }
+        let waiting = match place {
+            None => of_plan(asked, &waits.review, wanted, size).await?,
+            Some(place) => of_step(asked, &waits.review, place, size)
+                .await?
+                .filter(|item| wanted.takes(item)),
+        };
+        if let Some(waiting) = waiting {
+            page.put_one(info, name, waiting);
+        }
+    }
+    Ok(true)
+}
+
+/// What of the inbox is asked for.
+#[derive(Debug)]
+struct Wanted {
+    all: bool,
+    kinds: Vec<WaitKind>,
+    mine: bool,
+    risk: Option<Risk>,
+}
+
+impl Wanted {
+    fn read(params: &InboxParams) -> HttpResult<Self> {
+        let unknown = |word: &str| {
+            Problem::of(
+                ProblemCode::BadParameter,
+                format!("`kind`: `{word}` is none of plan, step, input and outcome"),
+            )
+        };
+        let mut kinds = Vec::new();
+        for word in params.kind.iter().flat_map(|words| words.split(',')) {
+            let kind = WaitKind::ALL.into_iter().find(|kind| kind.as_str() == word);
+            kinds.push(kind.ok_or_else(|| unknown(word))?);
+        }
+        Ok(Self {
+            all: params.all,
+            kinds,
+            mine: params.mine,
+            risk: params.risk.map(Into::into),
+        })
+    }
+
+    fn kind(&self, kind: WaitKind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
+
+    fn takes(&self, item: &Waiting) -> bool {
+        let risky = self
+            .risk
+            .is_none_or(|risk| item.risk == Some(risk.as_str()));
+        risky && (!self.mine || item.may_approve != Some(false))
+    }
 }
 
 async fn of_plan(
     asked: &Asked<'_>,
     review: &Review,
+    wanted: &Wanted,
     size: &mut AnswerSize,
-) -> Result<Waiting, Problem> {
-    let plans = asked.http.service.engine.plans();
+) -> Result<Option<Waiting>, Problem> {
+    let engine = &asked.http.service.engine;
+    let plans = engine.plans();
     let candidate = plans.candidate(review, &Map::new()).await?;
     let current = review.current();
-    let covered = plans.brief(review, &candidate, asked.viewer).await;
-    let href = || format!("/plan/{}/briefing", review.id());
-    let (briefing, large_briefing) = size.place_briefing(&covered, href);
-    Ok(Waiting {
-        kind: "plan",
+    let reader = asked.viewer.reader(engine.policy());
+    let judged = plans.judge(&candidate.plan);
+    let by = (&reader.principal, reader.assurance);
+    let may_approve = reader.refusal.is_none()
+        && plans
+            .check_approval(review, &candidate, &judged, by)
+            .is_ok();
+    let line = Waiting {
+        kind: WaitKind::Plan.as_str(),
         since: current.at.to_string(),
         proposed_by: Some(current.by.clone()),
+        risk: Some(plans.brief_effects(review, &candidate).risk().as_str()),
+        tools: candidate
+            .plan
+            .tool_names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        may_approve: Some(may_approve),
+        ..empty(review, current.number, candidate.digest.to_string())
+    };
+    if !wanted.takes(&line) {
+        return Ok(None);
+    }
+    let covered = plans
+        .brief(review, &candidate, &asked.viewer.principal)
+        .await;
+    let href = || format!("/plan/{}/briefing", review.id());
+    let (briefing, large_briefing) = size.place_briefing(&covered, href);
+    Ok(Some(Waiting {
         briefing,
         large_briefing,
-        ..empty(review, current.number, candidate.digest.to_string())
-    })
+        ..line
+    }))
 }
 
 fn empty(review: &Review, version: u32, digest: String) -> Waiting {
     Waiting {
         kind: "",
         plan_id: review.id().to_string(),
-        title: review.current().document.title.clone().unwrap_or_default(),
+        title: review.current().document.heading().unwrap_or_default(),
         version,
         digest,
         since: String::new(),
@@ -157,6 +265,9 @@ fn empty(review: &Review, version: u32, digest: String) -> Waiting {
         large_briefing: None,
         questions: Vec::new(),
         reason: None,
+        risk: None,
+        tools: Vec::new(),
+        may_approve: None,
     }
 }
 
@@ -167,6 +278,14 @@ fn written(run: &Run, ix: StepIx) -> WrittenCall {
         tool: step.action_label().to_owned(),
         args: Value::Object(step.args.clone()),
     }
+}
+
+/// How much care a call of a step deserves.
+fn step_risk(http: &Http, (run, ix): (&Run, StepIx), tool: &str) -> Risk {
+    let step = run.definition(ix);
+    let catalog = http.service.engine.catalog();
+    let effect = Effect::of_name(tool, &catalog);
+    Risk::of_effect(effect.kind, step.undo.is_some())
 }
 
 /// What one step waits for; nothing if it waits for the run of a sub-plan, which is listed itself.
@@ -201,12 +320,18 @@ async fn of_step(
             let (mut written_call, mut briefing, mut large_briefing) = (None, None, None);
             if call.is_none() {
                 written_call = Some(written(run, ix));
-                let covered = super::step_values::brief_step(asked.http, (run, ix), asked.viewer);
+                let covered =
+                    super::step_values::brief_step(asked.http, (run, ix), &asked.viewer.principal);
                 let covered = covered.await?;
                 let step = run.step_id(ix).as_str();
                 let href = || step_href(run.plan().id(), run.id(), step, "briefing");
                 (briefing, large_briefing) = size.place_briefing(&covered, href);
             }
+            let tool = call.as_ref().map_or_else(
+                || run.definition(ix).action_label().to_owned(),
+                |call| call.tool.clone(),
+            );
+            let risk = step_risk(asked.http, (run, ix), &tool);
             let digest = call
                 .as_ref()
                 .map_or(common.digest, |call| call.digest.clone());
@@ -221,14 +346,22 @@ async fn of_step(
                 briefing,
                 large_briefing,
                 expires_at,
+                risk: Some(risk.as_str()),
+                tools: run
+                    .definition(ix)
+                    .tool
+                    .is_some()
+                    .then_some(tool)
+                    .into_iter()
+                    .collect(),
                 ..common
             })
         }
-        StepState::AwaitingInput {
-            asked_at,
-            asked: questions_asked,
-            ..
-        } => {
+        state if state.question().is_some() => {
+            let Some((questions_asked, asked_at)) = state.question().zip(state.question_asked_at())
+            else {
+                return Ok(None);
+            };
             let questions = questions_asked.questions.iter();
             let questions =
                 questions.map(|question| serde_json::to_value(question).unwrap_or(Value::Null));

@@ -4,7 +4,7 @@ use crate::documents::{newest_part, thread_within};
 use crate::http::auth::{Caller, Trace};
 use crate::http::body::{JsonBody, Params, PathId};
 use crate::http::linked_page::{self, LinkedPage, LinkedParams};
-use crate::http::problem::{HttpResult, Problem};
+use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -144,7 +144,12 @@ async fn said(
     trace_id: String,
 ) -> HttpResult<Json<Commented>> {
     http.service.write_files(review.id()).await;
-    let missing = || Problem::not_found(format!("there is no comment `{comment}`"));
+    let missing = || {
+        Problem::of(
+            ProblemCode::UnknownComment,
+            format!("there is no comment `{comment}`"),
+        )
+    };
     let thread = review.thread_of(comment).ok_or_else(missing)?;
     let thread = newest_part(thread, &review.current().document);
     Ok(Json(Commented {

@@ -3,7 +3,7 @@
 use super::Seen;
 use crate::http::auth::{Caller, Trace};
 use crate::http::body::{JsonBody, PathId};
-use crate::http::problem::{HttpResult, Problem};
+use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -11,8 +11,10 @@ use axum::extract::State;
 use planwright_api::PlanDecided;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
+use planwright_core::plan::Finding;
 use planwright_core::policy::LateChoice;
 use planwright_core::review::Review;
+use planwright_core::run::Shown;
 use planwright_engine::GivenApproval;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -64,7 +66,8 @@ struct ApprovePlan {
 #[utoipa::path(post, path = "/plan/{id}/approve", operation_id = "approvePlan", tag = "decisions",
     params(("id" = String, Path, description = "The plan.")),
     request_body = ApprovePlan,
-    responses((status = 200, description = "The approval is recorded.", body = PlanDecided)),
+    responses((status = 200, description = "The approval is recorded.", body = PlanDecided),
+        (status = 422, description = "The plan has errors, in `findings`. It is not approved.")),
     extensions(("x-planwright-action" = json!("approve"))))]
 async fn approve_plan(
     State(http): State<Http>,
@@ -81,25 +84,37 @@ async fn approve_plan(
         ..
     } = body;
     let shown = Seen { version, digest }.shown()?;
-    let (review, head) = super::load_with_head(&http, &id).await?;
-    let late = read_choices(&late)?;
+    approve(&http, &caller, (&id, shown), (&late, &variables), trace).await
+}
+
+/// Records an approval of exactly what was shown.
+pub(super) async fn approve(
+    http: &Http,
+    caller: &Caller,
+    (id, shown): (&PlanId, Shown),
+    (late, variables): (&BTreeMap<String, String>, &Map<String, Value>),
+    trace: String,
+) -> HttpResult<Json<PlanDecided>> {
+    let (review, head) = super::load_with_head(http, id).await?;
+    let late = read_choices(late)?;
     let given = GivenApproval {
         shown,
-        by: caller.principal,
+        by: caller.principal.clone(),
         assurance: caller.assurance,
         late,
     };
     let plans = http.service.engine.plans();
-    let shown_plan = plans.compile_shown_plan(review, head, &variables).await?;
+    let shown_plan = plans.compile_shown_plan(review, head, variables).await?;
     let compiled = shown_plan.candidate.digest;
+    let findings = shown_plan.candidate.findings.clone();
     let review = plans
-        .approve_shown_plan(shown_plan, &variables, &given)
+        .approve_shown_plan(shown_plan, variables, &given)
         .await?;
     http.service.write_files(review.id()).await;
     // The digest that was approved: after a change by another caller the plan was compiled again.
     let approved = review.approvals().last();
     let digest = approved.map_or(compiled, |approval| approval.digest);
-    standing(&http, &review, &digest, trace).await
+    standing(http, &review, (&digest, findings), trace).await
 }
 
 /// Reads what is to hold for arguments that are only known later.
@@ -108,9 +123,10 @@ pub(super) fn read_choices(
 ) -> HttpResult<BTreeMap<String, LateChoice>> {
     let read = |(step, choice): (&String, &String)| match choice.parse() {
         Ok(choice) => Ok((step.clone(), choice)),
-        Err(error) => Err(Problem::bad_request(format!(
-            "`late` of step `{step}`: {error}"
-        ))),
+        Err(error) => Err(Problem::of(
+            ProblemCode::BadLateChoice,
+            format!("`late` of step `{step}`: {error}"),
+        )),
     };
     late.iter().map(read).collect()
 }
@@ -166,15 +182,22 @@ async fn reject_plan(
         ..
     } = body;
     let shown = Seen { version, digest }.shown()?;
-    check_reason(&reason)?;
-    super::load(&http, &id).await?;
-    let review = http
-        .service
-        .engine
-        .plans()
-        .reject(&id, shown, &caller.principal, &reason)
-        .await?;
-    decision_answer(&http, &review, &Map::new(), trace).await
+    reject(&http, &caller, (&id, shown), &reason, trace).await
+}
+
+/// Records a rejection of exactly what was shown.
+pub(super) async fn reject(
+    http: &Http,
+    caller: &Caller,
+    (id, shown): (&PlanId, Shown),
+    reason: &str,
+    trace: String,
+) -> HttpResult<Json<PlanDecided>> {
+    check_reason(reason)?;
+    super::load(http, id).await?;
+    let plans = http.service.engine.plans();
+    let review = plans.reject(id, shown, &caller.principal, reason).await?;
+    decision_answer(http, &review, &Map::new(), trace).await
 }
 
 /// What should be different, in exactly what was shown.
@@ -235,14 +258,20 @@ pub(super) async fn decision_answer(
         .plans()
         .candidate(review, variables)
         .await?;
-    standing(http, review, &candidate.digest, trace_id).await
+    standing(
+        http,
+        review,
+        (&candidate.digest, candidate.findings),
+        trace_id,
+    )
+    .await
 }
 
-/// Returns where the plan stands with those who decide about this digest.
+/// Returns where the plan stands with those who decide about this digest, with what was found in it.
 pub(super) async fn standing(
     http: &Http,
     review: &Review,
-    digest: &Digest,
+    (digest, findings): (&Digest, Vec<Finding>),
     trace_id: String,
 ) -> HttpResult<Json<PlanDecided>> {
     let engine = &http.service.engine;
@@ -254,6 +283,7 @@ pub(super) async fn standing(
         digest: digest.to_string(),
         approvals: review.given_approvals(digest, now).len(),
         required: engine.policy().approval.required() as usize,
+        findings,
         trace_id,
     }))
 }

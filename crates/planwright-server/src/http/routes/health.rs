@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
@@ -63,9 +63,10 @@ async fn metrics(State(http): State<Http>) -> Response {
     responses((status = 200, description = "An OpenAPI 3.1 document.", body = Object)),
     extensions(("x-planwright-action" = json!("public"))))]
 async fn openapi_json(State(http): State<Http>) -> Json<Value> {
-    Json(
-        http.openapi
-            .get()
-            .map_or(Value::Null, |document| document.value.clone()),
-    )
+    let document = http.openapi.get();
+    let mut value = document.map_or(Value::Null, |document| document.value.clone());
+    if !http.settings.base_path.is_root() {
+        value["servers"] = json!([{ "url": http.settings.base_path.to_string() }]);
+    }
+    Json(value)
 }

@@ -4,7 +4,7 @@
 //! the caller is, as on every other route.
 
 use crate::http::auth::{Caller, RouteAccess, authorize};
-use crate::http::problem::{HttpResult, OwnForm, Problem};
+use crate::http::problem::{HttpResult, OwnForm, Problem, ProblemCode};
 use crate::http::state::Http;
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -12,8 +12,8 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::any;
 use bytes::Bytes;
+use http::Method;
 use http::header::CONTENT_TYPE;
-use http::{Method, StatusCode};
 use http_body_util::combinators::BoxBody;
 use planwright_core::policy::Permission;
 use planwright_engine::port::BoxFuture;
@@ -96,7 +96,7 @@ async fn answer(
     let read = to_bytes(body, door.max_bytes()).await;
     let body = read.map_err(|_| {
         let limit = format!("a message may have {} bytes", door.max_bytes());
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, limit)
+        Problem::of(ProblemCode::BodyTooLarge, limit)
     })?;
     let policy = http.service.engine.policy();
     let allowed = Permission::ALL

@@ -6,22 +6,37 @@ mod chat;
 mod comments;
 mod decisions;
 mod docs;
+mod export;
 mod health;
+mod inbox;
+mod invitations;
+mod journal;
 pub(super) mod mcp;
+mod passkeys;
+mod patching;
+mod plan_search;
 mod planner;
+mod planning_jobs;
 mod plans;
 mod revocations;
 mod runs;
 mod session;
+mod settings;
+mod single_sign_on;
 mod stats;
 mod step_values;
 mod steps;
+mod templates;
 mod tools;
+mod trials;
 mod versions;
 
-use super::problem::{HttpResult, Problem};
+pub(super) use single_sign_on::FROM_PROVIDER;
+
+use super::problem::{HttpResult, Problem, ProblemCode};
 use super::router::Routes;
 use super::state::Http;
+use axum::extract::{MatchedPath, Request};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::Head;
 use planwright_core::review::{Review, ReviewState};
@@ -29,23 +44,48 @@ use planwright_core::run::{Run, Shown};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+/// Routes whose answers hold a secret. They are neither packed, where their length would tell something about it,
+/// nor kept to be given again.
+const SECRET: [&str; 3] = ["/sign-in", "/tickets", "/invitations"];
+
+/// Returns whether the answers of a route hold a secret.
+pub(super) fn answers_secret(request: &Request) -> bool {
+    let route = request.extensions().get::<MatchedPath>();
+    route.is_some_and(|route| is_secret(route.as_str()))
+}
+
+/// Returns whether the answers of the route with this path hold a secret.
+pub(super) fn is_secret(path: &str) -> bool {
+    SECRET.contains(&path)
+}
+
 /// Every route of the service.
 pub(super) fn all() -> Routes {
     Routes::default()
         .merge(plans::routes())
         .merge(planner::routes())
+        .merge(planning_jobs::routes())
         .merge(decisions::routes())
         .merge(revocations::routes())
         .merge(runs::routes())
         .merge(steps::routes())
         .merge(step_values::routes())
         .merge(versions::routes())
+        .merge(journal::routes())
+        .merge(export::routes())
         .merge(comments::routes())
         .merge(approvals::routes())
+        .merge(inbox::routes())
+        .merge(templates::routes())
         .merge(tools::routes())
+        .merge(trials::routes())
         .merge(stats::routes())
+        .merge(settings::routes())
         .merge(chat::routes())
         .merge(session::routes())
+        .merge(single_sign_on::routes())
+        .merge(invitations::routes())
+        .merge(passkeys::routes())
         .merge(health::routes())
         .merge(docs::routes())
         .merge(crate::events::routes())
@@ -66,7 +106,10 @@ async fn load(http: &Http, id: &PlanId) -> HttpResult<Review> {
 async fn load_with_head(http: &Http, id: &PlanId) -> HttpResult<(Review, Head)> {
     let (review, head) = http.service.engine.plans().load_review(id).await?;
     if review.state() == ReviewState::Deleted {
-        return Err(Problem::not_found(format!("plan `{id}` was deleted")));
+        return Err(Problem::of(
+            ProblemCode::PlanDeleted,
+            format!("plan `{id}` was deleted"),
+        ));
     }
     Ok((review, head))
 }
@@ -77,13 +120,19 @@ async fn load_run(http: &Http, review: &Review, named: Option<&str>) -> HttpResu
     let run = match named {
         None => {
             let latest = review.runs().last().map(|opened| opened.run.clone());
-            latest.ok_or_else(|| Problem::conflict(format!("plan `{id}` has no run")))?
+            latest
+                .ok_or_else(|| Problem::of(ProblemCode::NoRun, format!("plan `{id}` has no run")))?
         }
         Some(text) => text
             .parse::<RunId>()
-            .map_err(|error| Problem::bad_request(format!("`run`: {error}")))?,
+            .map_err(|error| Problem::of(ProblemCode::BadId, format!("`run`: {error}")))?,
     };
-    let unknown = || Problem::not_found(format!("plan `{id}` has no run `{run}`"));
+    let unknown = || {
+        Problem::of(
+            ProblemCode::UnknownRun,
+            format!("plan `{id}` has no run `{run}`"),
+        )
+    };
     if named.is_some() && http.service.engine.journals().plan_of_run(&run).await? != *id {
         return Err(unknown());
     }
@@ -105,12 +154,13 @@ impl Seen {
         match (self.version, &self.digest) {
             (Some(version), None) => Ok(Shown::Version(version)),
             (None, Some(digest)) => {
-                let digest = digest
-                    .parse()
-                    .map_err(|error| Problem::bad_request(format!("`digest`: {error}")))?;
+                let digest = digest.parse().map_err(|error| {
+                    Problem::of(ProblemCode::BadBody, format!("`digest`: {error}"))
+                })?;
                 Ok(Shown::Digest(digest))
             }
-            (None, None) | (Some(_), Some(_)) => Err(Problem::bad_request(
+            (None, None) | (Some(_), Some(_)) => Err(Problem::of(
+                ProblemCode::BadBody,
                 "say what you were shown: either `version` or `digest`",
             )),
         }

@@ -2,17 +2,15 @@
 
 use crate::http::auth::{Caller, Trace};
 use crate::http::body::{OptionalBody, PathId};
-use crate::http::problem::{HttpResult, Problem};
+use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
 use axum::extract::State;
-use http::StatusCode;
-use planwright_api::{DiffResult, PlanningLine};
+use planwright_api::{DiffResult, DiffShape, PlanStatusShape, PlanningLine};
 use planwright_core::id::PlanId;
 use planwright_core::principal::Principal;
-use planwright_core::review::Review;
-use planwright_engine::{CreateError, CreateOrder, PlannerOptions, RegenerateOrder};
+use planwright_engine::{CreateError, CreateOrder, PlannerOptions, RegenerateOrder, WrittenPlan};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use utoipa::ToSchema;
@@ -34,12 +32,16 @@ pub(super) async fn create(
     goal: String,
     by: Principal,
     trace: &str,
-) -> HttpResult<Review> {
+) -> HttpResult<WrittenPlan> {
     let mut order = CreateOrder::new(goal, by);
     order.trace = trace.parse().ok();
     order.options = options(http);
-    let created = patiently(http.service.engine.planner().create(order)).await?;
-    Ok(created.review)
+    write_plan(http, order).await
+}
+
+/// Has a plan written as ordered.
+pub(super) async fn write_plan(http: &Http, order: CreateOrder) -> HttpResult<WrittenPlan> {
+    patiently(http.service.engine.planner().create(order)).await
 }
 
 fn options(http: &Http) -> PlannerOptions {
@@ -52,8 +54,8 @@ fn options(http: &Http) -> PlannerOptions {
 async fn patiently<T>(work: impl Future<Output = Result<T, CreateError>>) -> HttpResult<T> {
     match tokio::time::timeout(PATIENCE, work).await {
         Ok(done) => Ok(done?),
-        Err(_) => Err(Problem::new(
-            StatusCode::BAD_GATEWAY,
+        Err(_) => Err(Problem::of(
+            ProblemCode::ModelTimedOut,
             "the model did not write a plan in time",
         )),
     }
@@ -81,11 +83,12 @@ struct RegeneratePlan {
 struct RegeneratedPlan {
     id: String,
     version: u32,
+    #[schema(value_type = PlanStatusShape)]
     status: String,
     digest: String,
     /// Whether there is a new version. The same content again is none.
     changed: bool,
-    #[schema(value_type = Object)]
+    #[schema(value_type = DiffShape)]
     diff: DiffResult,
     planning: PlanningLine,
     trace_id: String,

@@ -1,13 +1,15 @@
 //! Plans: proposing, listing, looking at, changing and deleting them.
 
+use super::patching::{Patch, check_goal};
+use super::plan_search::{self, PlanSearch};
 use crate::documents::{History, load_plan_details};
 use crate::http::auth::{Caller, Trace};
-use crate::http::body::{self, JsonBytes, Params, PathId, json, media_type, unsupported_type};
+use crate::http::body::{JsonBytes, Params, PathId, json};
+use crate::http::etag;
 use crate::http::page::{Cursor, PageBuilder, PageParams};
-use crate::http::problem::{HttpResult, Problem};
+use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
 use crate::http::state::Http;
-use crate::http::{etag, patch};
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
@@ -16,19 +18,17 @@ use http::header::{ETAG, LOCATION};
 use planwright_api::{Created, CreatedPlan, Page, PlanLine};
 use planwright_core::briefing::Briefing;
 use planwright_core::id::PlanId;
-use planwright_core::plan::{Bounds, Document, Edit};
+use planwright_core::plan::{Bounds, Document, Finding};
 use planwright_core::review::{Review, ReviewRefusal, ReviewState};
-use planwright_core::status::{CachedStatus, UnknownStatus};
+use planwright_core::status::{CachedStatus, PlanStatus, UnknownStatus};
 use planwright_engine::chat::is_listed;
 use planwright_engine::port::StreamInfo;
-use planwright_engine::{Editing, LoadError, ReviewError, with_causes};
+use planwright_engine::{Editing, LoadError, PlanQuery, ReviewError, with_causes};
 use serde::Deserialize;
-use serde_json::{Map, Value};
-use utoipa::IntoParams;
+use serde_json::Map;
+use std::time::Duration;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
-
-/// The most characters of a goal.
-const MAX_GOAL: usize = 10_000;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -41,7 +41,8 @@ pub(super) fn routes() -> Routes {
 ///
 /// A whole plan document is stored as version 1 and waits for approval. For a goal alone,
 /// the configured model writes the plan; that can take minutes. Without a model it becomes a draft:
-/// it has no steps until a caller adds them.
+/// it has no steps until a caller adds them. A plan with errors is kept, so that it can be repaired, and
+/// `findings` says what they are.
 #[utoipa::path(post, path = "/plan", operation_id = "createPlan", tag = "plans",
     request_body(content = ref("#/components/schemas/NewPlan"), content_type = "application/json"),
     responses(
@@ -74,18 +75,25 @@ async fn create_plan(
         .goal
         .take_if(|_| only_a_goal && engine.planner().has_planner())
     {
-        let review = super::planner::create(&http, goal, caller.principal, &trace).await?;
-        return created(&http, &review, trace).await;
+        let planned = super::planner::create(&http, goal, caller.principal, &trace).await?;
+        return created(&http, &planned.review, planned.findings, trace).await;
     }
-    let (review, _) = engine
+    let (review, findings) = engine
         .plans()
         .create_plan(document, &caller.principal, only_a_goal, trace.parse().ok())
         .await?;
-    created(&http, &review, trace).await
+    // That a goal has no steps yet is what a draft is for.
+    let findings = if only_a_goal { Vec::new() } else { findings };
+    created(&http, &review, findings, trace).await
 }
 
 /// The answer to the caller who brought the plan.
-async fn created(http: &Http, review: &Review, trace: String) -> HttpResult<Response> {
+pub(super) async fn created(
+    http: &Http,
+    review: &Review,
+    findings: Vec<Finding>,
+    trace: String,
+) -> HttpResult<Response> {
     http.service.write_files(review.id()).await;
     let id = review.id().to_string();
     let current = review.current();
@@ -102,25 +110,11 @@ async fn created(http: &Http, review: &Review, trace: String) -> HttpResult<Resp
         headers,
         Json(Created {
             plan,
+            findings,
             trace_id: trace,
         }),
     )
         .into_response())
-}
-
-/// A goal says something, and not too much.
-fn check_goal(value: &Value) -> Result<(), Problem> {
-    match value.get("goal") {
-        None => Ok(()),
-        Some(Value::String(goal)) if goal.trim().is_empty() => {
-            Err(Problem::bad_request("the goal is empty"))
-        }
-        Some(Value::String(goal)) if goal.chars().count() > MAX_GOAL => Err(Problem::bad_request(
-            format!("the goal has more than {MAX_GOAL} characters"),
-        )),
-        Some(Value::String(_)) => Ok(()),
-        Some(_) => Err(Problem::bad_request("the goal has to be a text")),
-    }
 }
 
 /// Plans are taken from the store so many at a time.
@@ -137,13 +131,65 @@ struct ListParams {
     /// The `nextCursor` of the page before.
     #[param(max_length = 256)]
     cursor: Option<String>,
-    /// Only plans that stand there, as `proposed` or `executing`.
+    /// Only plans that stand there, as `proposed` or `executing`; several are separated by commas.
+    #[param(max_length = 512)]
     status: Option<String>,
     /// Only plans with this label on one of their steps. Conversations are labelled `chat`.
     label: Option<String>,
     /// Deleted plans and conversations too.
     #[serde(default)]
     all: bool,
+    /// Only plans with all of these words in their id, title, goal, or the titles and tools of their steps.
+    #[param(max_length = 256)]
+    q: Option<String>,
+    /// Only plans that a principal of this name brought.
+    #[param(max_length = 64)]
+    author: Option<String>,
+    /// Only plans that call this tool or ask for it, as `server.tool` or `tool`.
+    #[param(max_length = 256)]
+    tool: Option<String>,
+    /// Only plans that were put away, or only those that were not.
+    archived: Option<bool>,
+    /// What comes first; what was brought last when absent. With this or another one of the parameters after
+    /// `all`, each plan comes with its progress and its latest activity, and the page with their number.
+    #[param(inline)]
+    sort: Option<PlanSort>,
+}
+
+/// What comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum PlanSort {
+    /// What was brought last.
+    Created,
+    /// That in which something happened last.
+    Activity,
+}
+
+impl ListParams {
+    /// The search that is asked for; nothing if any list will do.
+    fn search(&self) -> Option<PlanSearch> {
+        let several = self.status.as_ref().is_some_and(|text| text.contains(','));
+        let is_plain = self.q.is_none()
+            && self.author.is_none()
+            && self.tool.is_none()
+            && self.archived.is_none()
+            && self.sort.is_none()
+            && !several;
+        (!is_plain).then(|| PlanSearch {
+            statuses: self.status.clone(),
+            by_activity: self.sort == Some(PlanSort::Activity),
+            query: PlanQuery {
+                text: self.q.clone(),
+                author: self.author.clone(),
+                tool: self.tool.clone(),
+                label: self.label.clone(),
+                archived: self.archived,
+                all: self.all,
+                ..PlanQuery::default()
+            },
+        })
+    }
 }
 
 /// Lists plans, the newest first. Conversations are left out unless they are asked for.
@@ -160,12 +206,12 @@ async fn list_plans(
         limit: params.limit,
         cursor: params.cursor.clone(),
     };
+    if let Some(search) = params.search() {
+        return plan_search::find(&http, search, &which).await;
+    }
     if let Some(wanted) = &params.status {
-        // No plan has a status that there is not.
-        let found = match wanted.parse() {
-            Ok(status) => engine.inbox().plans_with_status(status).await?,
-            Err(UnknownStatus(_)) => Vec::new(),
-        };
+        let status = wanted.parse().map_err(unknown_status)?;
+        let found = engine.inbox().plans_with_status(status).await?;
         let (mut page, plans) = PageBuilder::begin(&which, found)?;
         put_lines(&http, &plans, &params, &mut page).await;
         return Ok(Json(page.finish()));
@@ -181,6 +227,19 @@ async fn list_plans(
             return Ok(Json(page.finish()));
         }
     }
+}
+
+/// A status that no plan can have is a mistake of the caller, and not an empty list.
+pub(super) fn unknown_status(UnknownStatus(word): UnknownStatus) -> Problem {
+    let known: Vec<&str> = PlanStatus::ALL
+        .iter()
+        .map(|status| status.as_str())
+        .collect();
+    Problem::of(
+        ProblemCode::BadParameter,
+        format!("`status`: there is no status `{word}`"),
+    )
+    .hint(format!("there are {}", known.join(", ")))
 }
 
 /// Puts these plans on the page. False once it is full.
@@ -251,9 +310,13 @@ async fn line(
             headers(("ETag" = String, description = "The state of the plan, for `If-Match`."))),
     ),
     extensions(("x-planwright-action" = json!("read"))))]
-async fn get_plan(State(http): State<Http>, PathId(id): PathId<PlanId>) -> HttpResult<Response> {
+async fn get_plan(
+    State(http): State<Http>,
+    caller: Caller,
+    PathId(id): PathId<PlanId>,
+) -> HttpResult<Response> {
     let review = super::load(&http, &id).await?;
-    plan_answer(&http, &review).await
+    plan_answer(&http, &caller, &review).await
 }
 
 /// Says what an approval of the plan covers.
@@ -281,23 +344,51 @@ async fn get_briefing(
 }
 
 /// A plan with all that is known about it.
-pub(super) async fn plan_answer(http: &Http, review: &Review) -> HttpResult<Response> {
+pub(super) async fn plan_answer(
+    http: &Http,
+    caller: &Caller,
+    review: &Review,
+) -> HttpResult<Response> {
     let engine = &http.service.engine;
     let status = engine.plans().status(review).await?;
     let candidate = engine.plans().candidate(review, &Map::new()).await?;
-    let details =
-        load_plan_details(engine, review, &candidate, status.as_str(), History::Newest).await?;
+    let reader = caller.reader(engine.policy());
+    let mut details = load_plan_details(
+        engine,
+        review,
+        &candidate,
+        status.as_str(),
+        &reader,
+        History::Newest,
+    )
+    .await?;
+    let expected = engine.overview().predict_from_known(&candidate.plan);
+    let millis = |time: Duration| u64::try_from(time.as_millis()).ok();
+    details.predicted_ms = expected.duration.and_then(millis);
+    details.predicted_cost_usd = expected.cost.map(planwright_api::dollars);
     Ok(([(ETAG, etag::of(review))], Json(details)).into_response())
 }
 
+/// What is said about a change.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct PatchParams {
+    /// Why the plan is changed, for patches that have no room for it. Edits have a `reason` of their own, which may be longer.
+    #[param(max_length = 500)]
+    reason: Option<String>,
+}
+
 /// Changes a plan: a new version, if it is still as its editor saw it.
+///
+/// By edits, or by a merge patch (RFC 7396). A JSON Patch (RFC 6902, `application/json-patch+json`) is taken as well.
 #[utoipa::path(patch, path = "/plan/{id}", operation_id = "patchPlan", tag = "plans",
     params(("id" = String, Path, description = "The plan."),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the plan as it was read. Without it: 428.")),
+        PatchParams,
+        ("If-Match" = String, Header, description = "The `ETag` of the plan as it was read. Without it: 428.")),
     request_body(content(
-        (ref("#/components/schemas/JsonPatch") = "application/json-patch+json"),
+        (ref("#/components/schemas/PlanEdits") = "application/json"),
         (ref("#/components/schemas/MergePatch") = "application/merge-patch+json"),
-        (ref("#/components/schemas/Edits") = "application/json"),
     )),
     responses(
         (status = 200, description = "The plan as it is now.", body = ref("#/components/schemas/Plan"),
@@ -308,25 +399,20 @@ async fn patch_plan(
     State(http): State<Http>,
     caller: Caller,
     PathId(id): PathId<PlanId>,
+    Params(PatchParams { reason }): Params<PatchParams>,
     request: Request,
 ) -> HttpResult<Response> {
     let headers = request.headers().clone();
-    let kind = media_type(&headers);
-    let kind = Patch::of(kind.as_deref())?;
-    let value = json(&body::read(request, &http).await?)?;
+    let patch = Patch::read(request, &http).await?;
     let review = super::load(&http, &id).await?;
     etag::check(&headers, &review)?;
-    let document = patched(&review.current().document, kind, value)?;
-    if document.id.as_ref() != Some(&id) {
-        return Err(Problem::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "the id of a plan never changes",
-        ));
-    }
+    let (document, said) = patch.apply(&review)?;
+    let reason = said.or(reason);
+    super::decisions::check_reason(reason.as_deref().unwrap_or_default())?;
     let editing = Editing {
         based_on: review.current().number,
-        by: caller.principal,
-        reason: None,
+        by: caller.principal.clone(),
+        reason: reason.filter(|reason| !reason.trim().is_empty()),
     };
     let edited = http
         .service
@@ -336,66 +422,12 @@ async fn patch_plan(
         .await;
     let (review, _) = edited.map_err(|error| match error {
         ReviewError::Refused(refusal @ ReviewRefusal::Conflict { .. }) => {
-            Problem::new(StatusCode::PRECONDITION_FAILED, refusal.to_string())
+            Problem::of(ProblemCode::StateChanged, refusal.to_string())
         }
         error => error.into(),
     })?;
     http.service.write_files(&id).await;
-    plan_answer(&http, &review).await
-}
-
-/// The ways to say what changes.
-#[derive(Debug, Clone, Copy)]
-enum Patch {
-    Json,
-    Merge,
-    Edits,
-}
-
-impl Patch {
-    fn of(kind: Option<&str>) -> HttpResult<Self> {
-        match kind {
-            Some("application/json-patch+json") => Ok(Self::Json),
-            Some("application/merge-patch+json") => Ok(Self::Merge),
-            Some("application/json") => Ok(Self::Edits),
-            Some(_) | None => Err(unsupported_type(
-                "application/json-patch+json, application/merge-patch+json or application/json with edits",
-            )),
-        }
-    }
-}
-
-/// Edits of a plan, in their order.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Edits {
-    edits: Vec<Edit>,
-}
-
-/// The document after the change, within the same bounds as one that was just posted.
-fn patched(document: &Document, kind: Patch, value: Value) -> HttpResult<Document> {
-    let bounds = Bounds::for_untrusted();
-    if let Patch::Edits = kind {
-        let Edits { edits } = serde_json::from_value(value)
-            .map_err(|error| Problem::bad_request(format!("these are no edits: {error}")))?;
-        return document
-            .with_edits(&edits, &bounds)
-            .map_err(|error| ReviewError::from(error).into());
-    }
-    let mut document = serde_json::to_value(document)
-        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-    match kind {
-        Patch::Json => patch::json_patch(&mut document, value, bounds.max_document_bytes)?,
-        Patch::Merge if value.is_object() => patch::merge_patch(&mut document, value),
-        Patch::Merge | Patch::Edits => {
-            return Err(Problem::bad_request(
-                "a merge patch of a plan has to be a JSON object",
-            ));
-        }
-    }
-    check_goal(&document)?;
-    let text = serde_json::to_vec(&document).unwrap_or_default();
-    Ok(Document::read(&text, &bounds)?)
+    plan_answer(&http, &caller, &review).await
 }
 
 /// Deletes a plan that is not executing. Its journal stays.

@@ -61,8 +61,11 @@ async fn revoke_approval(
     http.service.write_files(&id).await;
     // It is done, also where what would run cannot be put together any more.
     let candidate = engine.plans().candidate(&review, &Map::new()).await;
-    let digest = candidate.map_or_else(|_| review.current().digest, |candidate| candidate.digest);
-    standing(&http, &review, &digest, trace).await
+    let (digest, findings) = candidate.map_or_else(
+        |_| (review.current().digest, Vec::new()),
+        |candidate| (candidate.digest, candidate.findings),
+    );
+    standing(&http, &review, (&digest, findings), trace).await
 }
 
 fn whose(caller: &Caller, of: Option<String>) -> HttpResult<Principal> {

@@ -3,10 +3,10 @@
 use super::Seen;
 use super::decisions::read_choices;
 use crate::documents::{ListedRun, StepPage, load_plan_runs, read_run_page};
-use crate::http::auth::{Caller, Trace};
+use crate::http::auth::{Caller, ToldTrace, Trace};
 use crate::http::body::{OptionalBody, Params, PathId, PathStep};
 use crate::http::linked_page::{self, LinkedPage, LinkedParams};
-use crate::http::problem::{HttpResult, Problem};
+use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -17,11 +17,14 @@ use http::header::LOCATION;
 use planwright_api::{
     CriteriaResult, KeptStep, RunAccepted, RunLine, RunResult, StepResult, UndoPreview, UndoStep,
 };
+use planwright_core::event::trace_of_plan;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::model::ModelRole;
 use planwright_core::plan::Limits;
+use planwright_core::review::Review;
 use planwright_core::run::{Kept, Reflection, ReflectionWish, Run};
 use planwright_core::status::{CachedStatus, RunStatus};
+use planwright_core::trace::TraceId;
 use planwright_engine::port::AcquireError;
 use planwright_engine::{
     GivenApproval, PreparedUndo, RunCommand, RunOptions, StartRunError, UndoCandidate,
@@ -110,7 +113,7 @@ impl StartRun {
 async fn run_plan(
     State(http): State<Http>,
     caller: Caller,
-    Trace(trace): Trace,
+    ToldTrace(told): ToldTrace,
     PathId(id): PathId<PlanId>,
     OptionalBody(body): OptionalBody<StartRun>,
 ) -> HttpResult<Response> {
@@ -125,9 +128,18 @@ async fn run_plan(
         .check_runnable(&review, &options.variables)
         .await?;
     options.approval = engine.plans().consent_of_policy(&review, &candidate);
-    options.trace = trace.parse().ok();
+    options.trace = told;
     let run = http.supervisor.start_run(&id, options).await?;
-    run_answer(&http, &id, &run, trace).await
+    run_answer(&http, &id, &run, run_trace(told, &review)).await
+}
+
+/// The trace of a run: the caller's, or that of the plan.
+fn run_trace(told: Option<TraceId>, review: &Review) -> String {
+    let plan = || review.current().trace;
+    let trace = told.or_else(plan);
+    trace
+        .unwrap_or_else(|| trace_of_plan(review.id()))
+        .to_string()
 }
 
 fn options(
@@ -205,6 +217,10 @@ struct StepParams {
     /// The `nextCursor` of the page before.
     #[param(max_length = 256)]
     cursor: Option<String>,
+    /// Links values of more bytes than this, and leaves the values of steps out of `variables`, where they are a second
+    /// time. At most 262144, which is what holds when it is absent.
+    #[param(minimum = 0, maximum = 262_144)]
+    inline: Option<usize>,
 }
 
 /// Steps of a run in one answer.
@@ -214,20 +230,28 @@ impl StepParams {
     fn page(&self, run: &Run) -> HttpResult<StepPage> {
         let limit = self.limit.unwrap_or(MAX_STEPS);
         if limit == 0 || limit > MAX_STEPS {
-            return Err(Problem::bad_request(format!(
-                "`limit` is between 1 and {MAX_STEPS}"
-            )));
+            return Err(Problem::of(
+                ProblemCode::BadParameter,
+                format!("`limit` is between 1 and {MAX_STEPS}"),
+            ));
         }
         let first = match &self.cursor {
             None => 0,
             Some(last) => {
                 let last = run.plan().find(last).ok_or_else(|| {
-                    Problem::bad_request("`cursor` is not one that this service gave")
+                    Problem::of(
+                        ProblemCode::BadCursor,
+                        "`cursor` is not one that this service gave",
+                    )
                 })?;
                 last.index() + 1
             }
         };
-        Ok(StepPage { first, limit })
+        Ok(StepPage {
+            first,
+            limit,
+            inline: self.inline,
+        })
     }
 }
 
@@ -251,8 +275,8 @@ async fn get_run(
     let mut result = read_run_page(&run, page, &**engine.artifacts(), engine.now()).await?;
     let most = <RunResult>::MAX_ARGS;
     let journals = engine.journals();
-    let sent = journals.sent_arguments(run.id(), review, most).await?;
-    result.add_sent_arguments(sent);
+    let sent = journals.sent_calls(run.id(), review, most).await?;
+    result.add_calls(sent.arguments, &sent.histories);
     Ok(Json(result))
 }
 
@@ -469,11 +493,11 @@ pub(super) struct ForkRun {
 async fn fork_run(
     State(http): State<Http>,
     caller: Caller,
-    Trace(trace): Trace,
+    ToldTrace(told): ToldTrace,
     PathId(id): PathId<PlanId>,
     crate::http::body::JsonBody(body): crate::http::body::JsonBody<ForkRun>,
 ) -> HttpResult<Response> {
-    fork(&http, &caller, &id, body, trace).await
+    fork(&http, &caller, &id, body, told).await
 }
 
 pub(super) async fn fork(
@@ -481,7 +505,7 @@ pub(super) async fn fork(
     caller: &Caller,
     id: &PlanId,
     body: ForkRun,
-    trace: String,
+    told: Option<TraceId>,
 ) -> HttpResult<Response> {
     let ForkRun {
         run,
@@ -504,7 +528,12 @@ pub(super) async fn fork(
         .runs()
         .check_runnable(&review, &options.variables)
         .await?;
-    let unknown = |step: &String| Problem::not_found(format!("plan `{id}` has no step `{step}`"));
+    let unknown = |step: &String| {
+        Problem::of(
+            ProblemCode::UnknownStep,
+            format!("plan `{id}` has no step `{step}`"),
+        )
+    };
     let find = |step: &String| {
         candidate
             .plan
@@ -516,11 +545,11 @@ pub(super) async fn fork(
         .map(|step| find(step).ok_or_else(|| unknown(step)));
     let from = from.collect::<HttpResult<Vec<StepId>>>()?;
     options.approval = engine.plans().consent_of_policy(&review, &candidate);
-    options.trace = trace.parse().ok();
+    options.trace = told;
     let handle = engine.runs().fork(&source, &from, options).await?;
     let run = handle.run_id().clone();
     http.supervisor.adopt(handle).await;
-    run_answer(http, id, &run, trace).await
+    run_answer(http, id, &run, run_trace(told, &review)).await
 }
 
 /// Consent to the calls that take a run back, or a look at them.
@@ -548,7 +577,7 @@ struct UndoRun {
 async fn undo_run(
     State(http): State<Http>,
     caller: Caller,
-    Trace(trace): Trace,
+    ToldTrace(told): ToldTrace,
     PathId(id): PathId<PlanId>,
     OptionalBody(UndoRun {
         run,
@@ -565,10 +594,10 @@ async fn undo_run(
     let UndoCandidate { original, undo, .. } = engine.runs().plan_undo(&run).await?;
     if dry_run {
         return match undo {
-            PreparedUndo::Open(open) => Err(Problem::conflict(format!(
-                "{} is taking it back already",
-                open.id()
-            ))),
+            PreparedUndo::Open(open) => Err(Problem::of(
+                ProblemCode::BeingUndone,
+                format!("{} is taking it back already", open.id()),
+            )),
             PreparedUndo::Fresh {
                 candidate,
                 steps,
@@ -592,9 +621,9 @@ async fn undo_run(
             }
         };
     }
-    let trace_id = trace.parse().ok();
+    let trace = told.or_else(|| original.start().trace);
     let mut options = RunOptions {
-        trace: trace_id,
+        trace,
         ..RunOptions::new(caller.principal.clone())
     };
     if matches!(undo, PreparedUndo::Fresh { .. }) {
@@ -612,7 +641,7 @@ async fn undo_run(
     let handle = Box::pin(engine.runs().undo(&run, options)).await?;
     let undoing = handle.run_id().clone();
     http.supervisor.adopt(handle).await;
-    run_answer(&http, &id, &undoing, trace).await
+    run_answer(&http, &id, &undoing, run_trace(trace, &review)).await
 }
 
 fn kept_step(original: &Run, ix: planwright_core::plan::StepIx, why: &Kept) -> KeptStep {

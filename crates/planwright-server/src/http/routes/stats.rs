@@ -1,12 +1,12 @@
 //! Figures over all plans and runs.
 
 use crate::http::body::Params;
-use crate::http::problem::{HttpResult, Problem};
+use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
 use axum::extract::State;
-use planwright_api::StatsResult;
+use planwright_api::{DayLine, StatsResult};
 use planwright_core::time::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -22,12 +22,12 @@ pub(super) fn routes() -> Routes {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct StatsParams {
-    /// Counts what happened from then on, as `2026-01-31T00:00:00Z`; everything when absent.
+    /// Counts what happened from the beginning of that hour on, as `2026-01-31T00:00:00Z`; everything when absent.
     #[param(format = "date-time")]
     since: Option<String>,
 }
 
-/// Figures: tools, approvals, predictions, and how many plans and runs stand where.
+/// Figures: tools, approvals, predictions, how many plans and runs stand where, and what happened day by day.
 #[utoipa::path(get, path = "/stats", operation_id = "stats", tag = "service",
     params(StatsParams),
     responses((status = 200, description = "The figures.", body = StatsResult)),
@@ -38,16 +38,17 @@ async fn stats(
 ) -> HttpResult<Json<StatsResult>> {
     let since = since.map(|text| {
         let bad = |_| {
-            Problem::bad_request(format!(
-                "`since`: `{text}` is no instant, as 2026-01-31T00:00:00Z"
-            ))
+            Problem::of(
+                ProblemCode::BadParameter,
+                format!("`since`: `{text}` is no instant, as 2026-01-31T00:00:00Z"),
+            )
         };
         serde_json::from_value::<Timestamp>(Value::String(text.clone())).map_err(bad)
     });
     let since = since.transpose()?;
-    let figures = http.service.engine.journals().stats(since).await?;
-    Ok(Json(StatsResult::new(
-        &figures,
-        since.map(|at| at.to_string()),
-    )))
+    let figures = http.service.engine.overview().figures(since).await?;
+    let since = figures.since.map(|at| at.to_string());
+    let mut result = StatsResult::new(&figures.total, since);
+    result.days = figures.days.iter().map(DayLine::new).collect();
+    Ok(Json(result))
 }

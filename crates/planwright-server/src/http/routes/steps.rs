@@ -3,9 +3,9 @@
 use super::Seen;
 use super::decisions::{RejectPlan, Yes, check_reason};
 use super::runs::{ForkRun, fork};
-use crate::http::auth::{Caller, Trace};
+use crate::http::auth::{Caller, ToldTrace, Trace};
 use crate::http::body::{JsonBody, OptionalBody, PathStep};
-use crate::http::problem::{HttpResult, Problem};
+use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
@@ -15,7 +15,7 @@ use planwright_api::{RunAccepted, StepDecided};
 use planwright_core::id::PlanId;
 use planwright_core::policy::Permission;
 use planwright_core::review::Review;
-use planwright_core::run::{Asked, Reply, Resolution, Run, StepState};
+use planwright_core::run::{Asked, Reply, Resolution, Run, Shown};
 use planwright_core::status::StepStatus;
 use planwright_engine::{CommandError, RunCommand};
 use serde::Deserialize;
@@ -46,12 +46,19 @@ async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> 
     let mut run = super::load_run(http, &review, named).await?;
     let mut step = step;
     let unknown = |run: &Run, step: &str| {
-        Problem::not_found(format!("plan `{}` has no step `{step}`", run.plan().id()))
+        Problem::of(
+            ProblemCode::UnknownStep,
+            format!("plan `{}` has no step `{step}`", run.plan().id()),
+        )
     };
     while let Some((parent, rest)) = step.split_once(':') {
         let ix = run.find(parent).ok_or_else(|| unknown(&run, parent))?;
-        let not_begun =
-            || Problem::conflict(format!("step `{parent}` has not begun to run another plan"));
+        let not_begun = || {
+            Problem::of(
+                ProblemCode::SubPlanNotBegun,
+                format!("step `{parent}` has not begun to run another plan"),
+            )
+        };
         let child = run.child_runs(ix).latest().ok_or_else(not_begun)?;
         let begun = http.service.engine.journals().plan_of_run(&child).await;
         let plan = begun.map_err(|_| not_begun())?;
@@ -126,16 +133,26 @@ async fn approve_step(
         digest: body.digest,
     }
     .shown()?;
-    let target = target(&http, &id, &step, body.run.as_deref()).await?;
-    let by = caller.principal;
-    let assurance = caller.assurance;
+    let place = (&id, step.as_str(), body.run.as_deref());
+    approve(&http, caller, place, shown, trace).await
+}
+
+/// Records an approval of a step of the run that is named, or of the latest one.
+pub(super) async fn approve(
+    http: &Http,
+    caller: Caller,
+    (id, step, run): (&PlanId, &str, Option<&str>),
+    shown: Shown,
+    trace: String,
+) -> HttpResult<Json<StepDecided>> {
+    let target = target(http, id, step, run).await?;
     let command = RunCommand::Approve {
         step: target.step.clone(),
-        by,
-        assurance,
+        by: caller.principal,
+        assurance: caller.assurance,
         shown: shown.into(),
     };
-    decide(&http, target, command, trace).await
+    decide(http, target, command, trace).await
 }
 
 /// Rejects a step that waits for approval: it never runs, and what depends on it is blocked.
@@ -158,15 +175,27 @@ async fn reject_step(
         ..
     } = body;
     let shown = Seen { version, digest }.shown()?;
+    let place = (&id, step.as_str(), None);
+    reject(&http, caller, place, (shown, reason), trace).await
+}
+
+/// Records a rejection of a step of the run that is named, or of the latest one.
+pub(super) async fn reject(
+    http: &Http,
+    caller: Caller,
+    (id, step, run): (&PlanId, &str, Option<&str>),
+    (shown, reason): (Shown, String),
+    trace: String,
+) -> HttpResult<Json<StepDecided>> {
     check_reason(&reason)?;
-    let target = target(&http, &id, &step, None).await?;
+    let target = target(http, id, step, run).await?;
     let command = RunCommand::Deny {
         step: target.step.clone(),
         by: caller.principal,
         shown: shown.into(),
         reason,
     };
-    decide(&http, target, command, trace).await
+    decide(http, target, command, trace).await
 }
 
 /// Why a step is left out.
@@ -223,7 +252,7 @@ struct RetryStep {
 async fn retry_step(
     State(http): State<Http>,
     caller: Caller,
-    Trace(trace): Trace,
+    ToldTrace(told): ToldTrace,
     PathStep(id, step): PathStep<PlanId>,
     OptionalBody(RetryStep { run }): OptionalBody<RetryStep>,
 ) -> HttpResult<Response> {
@@ -233,7 +262,7 @@ async fn retry_step(
             .run
             .find(&target.step)
             .map_or(StepStatus::Pending, |ix| target.run.step(ix).status());
-        return Err(Problem::conflict(format!("step `{step}` is {state} and its run has not ended")).hint(
+        return Err(Problem::of(ProblemCode::RunNotEnded, format!("step `{step}` is {state} and its run has not ended")).hint(
             "a step is retried by itself as its plan says; once the run has ended it can be run again",
         ));
     }
@@ -243,7 +272,7 @@ async fn retry_step(
         variables: target.run.plan().document().variables.clone(),
         late: BTreeMap::new(),
     };
-    fork(&http, &caller, target.review.id(), body, trace).await
+    fork(&http, &caller, target.review.id(), body, told).await
 }
 
 /// What became of the call.
@@ -322,7 +351,7 @@ struct AnswerStep {
     values: Option<Map<String, Value>>,
     /// The values for each question, by its key, if there are several.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<BTreeMap<String, BTreeMap<String, Value>>>)]
     answers: Option<BTreeMap<String, Map<String, Value>>>,
     /// The person does not want to say.
     #[serde(default)]
@@ -352,11 +381,13 @@ async fn answer_step(
     let asked = target
         .run
         .find(&target.step)
-        .and_then(|ix| match target.run.step(ix) {
-            StepState::AwaitingInput { asked, .. } => Some(&**asked),
-            _ => None,
-        });
-    let nothing = || Problem::conflict(format!("step `{step}` asks nothing"));
+        .and_then(|ix| target.run.step(ix).question());
+    let nothing = || {
+        Problem::of(
+            ProblemCode::NothingToAnswer,
+            format!("step `{step}` asks nothing"),
+        )
+    };
     let replies = replies(asked.ok_or_else(nothing)?, body)?;
     let command = RunCommand::GiveInput {
         step: target.step.clone(),

@@ -1,14 +1,14 @@
 //! The versions of a plan: which there are, how they differ, and going back to one.
 
 use crate::http::auth::{Caller, Trace};
-use crate::http::body::{JsonBody, OptionalBody, Params, PathId};
+use crate::http::body::{self, JsonBody, OptionalBody, Params, PathId, PathStep};
 use crate::http::linked_page::{self, LinkedPage, LinkedParams};
-use crate::http::problem::HttpResult;
+use crate::http::problem::{HttpResult, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
 use axum::extract::State;
-use planwright_api::{DiffResult, PlanDecided, VersionLine};
+use planwright_api::{DiffResult, PlanDecided, VersionDocument, VersionLine};
 use planwright_core::id::PlanId;
 use planwright_core::review::{Review, VersionSummary};
 use planwright_engine::Editing;
@@ -20,6 +20,7 @@ use utoipa_axum::routes;
 pub(super) fn routes() -> Routes {
     Routes::default()
         .routes(routes!(list_versions))
+        .routes(routes!(get_version))
         .routes(routes!(diff_versions))
         .routes(routes!(restore_version))
         .routes(routes!(propose_draft))
@@ -46,6 +47,28 @@ async fn list_versions(
         }
     }
     Ok(page)
+}
+
+/// Shows one version of a plan, with its document.
+#[utoipa::path(get, path = "/plan/{id}/versions/{version}", operation_id = "getVersion", tag = "versions",
+    params(("id" = String, Path, description = "The plan."),
+        ("version" = u32, Path, description = "The version.", minimum = 1)),
+    responses((status = 200, description = "The version.", body = ref("#/components/schemas/PlanVersion"))),
+    extensions(("x-planwright-action" = json!("read"))))]
+async fn get_version(
+    State(http): State<Http>,
+    PathStep(id, number): PathStep<PlanId>,
+) -> HttpResult<Json<VersionDocument>> {
+    let number: u32 = body::id(&number)?;
+    let review = super::load(&http, &id).await?;
+    let plans = http.service.engine.plans();
+    let unknown = || Problem::not_found(format!("plan `{id}` has no version {number}"));
+    let summary = review.version(number).ok_or_else(unknown)?;
+    let line = VersionLine::new(&review, summary);
+    let version = plans.load_version(&review, number).await?;
+    let version = version.ok_or_else(unknown)?;
+    let document = plans.whole_document(&version.document).await?;
+    Ok(Json(VersionDocument { line, document }))
 }
 
 /// Which versions.

@@ -2,6 +2,7 @@
 //! `resume`, `fork` and `undo`.
 
 use crate::command::execution::check;
+use crate::command::execution::held_questions::HeldQuestions;
 use crate::command::execution::interrupts::Interrupts;
 use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
 use crate::command::execution::questions::ask_about_waiting_steps;
@@ -15,6 +16,8 @@ use crate::workspace::projections::update_plan_files;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::run::{Run, RunState};
 use planwright_engine::{Observer, RunHandle, RunOptions};
+use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,14 +55,21 @@ pub(crate) async fn execute_run(
         .read(app, &review.current().document.limits)?;
     drop(review);
     let interrupts = Interrupts::listen()?;
+    let mut held = HeldQuestions::listen(app);
     let mut kind = kind;
+    let mut shown = BTreeSet::new();
     loop {
         let progress = Arc::new(RunProgress::new(app.printer(), steps));
         options.observers = vec![Arc::<RunProgress>::clone(&progress) as Arc<dyn Observer>];
         let mut handle = Box::pin(kind.open_run(&app.engine, options.clone())).await?;
         let early = (steps <= LARGE).then_some(&plan);
-        let run = wait_for_run(app, early, &mut handle, &interrupts).await;
+        let say = |text: &str| progress.say(app.printer(), text);
+        let asking = Box::pin(held.ask_while_running(app, &progress, &interrupts));
+        let run = wait_for_run(app, early, &mut handle, (&interrupts, &say), asking).await;
         progress.finish();
+        if std::io::stdout().is_terminal() {
+            shown.append(&mut progress.ended_steps());
+        }
         let mut run = run?;
         let decided =
             !interrupts.is_interrupted() && ask_about_waiting_steps(app, &run, &interrupts).await?;
@@ -101,7 +111,7 @@ pub(crate) async fn execute_run(
         } else {
             worse_exit(Exit::of_run(&run), checked)
         };
-        let reported = print_run_report(app, &run).await;
+        let reported = print_run_report(app, &run, &shown).await;
         drop(run);
         let (review, _) = plan_source::load_plan(app, &plan).await?;
         update_plan_files(app, &review).await;
@@ -124,7 +134,8 @@ async fn wait_for_run(
     app: &App,
     early: Option<&PlanId>,
     handle: &mut RunHandle,
-    interrupts: &Interrupts,
+    (interrupts, say): (&Interrupts, &dyn Fn(&str)),
+    asking: impl Future<Output = ()>,
 ) -> Result<Run, Failure> {
     let id = handle.run_id().clone();
     let early = async {
@@ -138,8 +149,9 @@ async fn wait_for_run(
     };
     tokio::select! {
         run = handle.wait() => Ok(run?),
-        () = interrupts.forward_to_run(app, &id) => unreachable!("it listens for ever"),
+        () = interrupts.forward_to_run(app, &id, say) => unreachable!("it listens for ever"),
         () = early => unreachable!("it waits for ever"),
+        () = asking => unreachable!("it listens for ever"),
     }
 }
 

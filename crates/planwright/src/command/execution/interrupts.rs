@@ -67,16 +67,16 @@ impl Interrupts {
         self.count.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(crate) async fn forward_to_run(&self, app: &App, run: &RunId) {
+    /// Sends what the signals mean to the run. `say` writes where progress does not paint over it.
+    pub(crate) async fn forward_to_run(&self, app: &App, run: &RunId, say: &dyn Fn(&str)) {
         loop {
             let command = match self.next_signal().await {
                 1 => {
-                    app.printer()
-                        .talk("pausing: running calls finish; press Ctrl-C again to cancel");
+                    say("pausing: running calls finish; press Ctrl-C again to cancel");
                     RunCommand::Pause { by: user() }
                 }
                 _ => {
-                    app.printer().talk("cancelling");
+                    say("cancelling: running calls are stopped");
                     RunCommand::Cancel { by: user() }
                 }
             };

@@ -7,6 +7,7 @@ pub(crate) mod execute;
 pub(crate) mod fail;
 pub(crate) mod fork;
 pub(crate) mod hangup;
+pub(crate) mod held_questions;
 pub(crate) mod input;
 pub(crate) mod interrupts;
 pub(crate) mod order;

@@ -25,8 +25,7 @@ pub(crate) async fn ask_about_waiting_steps(
     run: &Run,
     interrupts: &Interrupts,
 ) -> Result<bool, Failure> {
-    let is_program = user().kind != PrincipalKind::Person;
-    if is_program || !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
+    if !is_person_here(app) || run.state().is_terminal() {
         return Ok(false);
     }
     let mut decided = false;
@@ -40,7 +39,7 @@ pub(crate) async fn ask_about_waiting_steps(
             StepState::AwaitingApproval { call, .. } => {
                 ask_step_approval(app, run, (ix, call.as_deref()), interrupts).await?
             }
-            StepState::AwaitingInput { .. } => {
+            state if state.question().is_some() => {
                 decided |= ask_step_input(app, run, ix, interrupts).await?;
                 None
             }
@@ -55,6 +54,12 @@ pub(crate) async fn ask_about_waiting_steps(
         }
     }
     Ok(decided)
+}
+
+/// Returns whether a person can be asked at this terminal.
+pub(super) fn is_person_here(app: &App) -> bool {
+    let printer = app.printer();
+    user().kind == PrincipalKind::Person && printer.can_ask() && !printer.json
 }
 
 async fn ask_step_approval(

@@ -6,21 +6,33 @@ use crate::exit::Failure;
 use crate::terminal::dag;
 use crate::terminal::pending_calls::waiting_calls;
 use crate::terminal::plan_status::status_style;
-use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
+use crate::terminal::printer::{BOLD, DIM, GREEN, RED, YELLOW, block, duration, line};
 use crate::workspace::app::App;
 use crate::workspace::run_selector::{resume_command, selector_of};
 use crate::workspace::variables::quote_word;
-use planwright_core::run::{Run, RunReport, RunState, StepState};
-use planwright_core::status::StepStatus;
+use planwright_core::id::StepId;
+use planwright_core::json::tell_value;
+use planwright_core::plan::StepIx;
+use planwright_core::run::{Run, RunReport, RunState, StepState, StoredValue};
+use planwright_core::status::{RunStatus, StepStatus};
+use planwright_core::text::reveal_hidden;
+use planwright_engine::read_outputs;
 use planwright_server::documents::read_run_result;
+use std::collections::BTreeSet;
 
-/// Prints the outcome of the run and the next commands.
-pub(crate) async fn print_run_report(app: &App, run: &Run) -> Result<(), Failure> {
+/// Prints the outcome of the run and the next commands. Steps whose end is on the screen already get
+/// no second line.
+pub(crate) async fn print_run_report(
+    app: &App,
+    run: &Run,
+    shown: &BTreeSet<StepId>,
+) -> Result<(), Failure> {
     if app.printer().json {
         let result = read_run_result(run, &**app.artifacts(), app.now()).await?;
         app.printer().document(&result)?;
     } else {
-        print_summary(app.printer(), run, app)?;
+        print_summary(app, run, shown)?;
+        print_results(app, run).await?;
         if !run.state().is_terminal() {
             for text in waiting_calls(app, run).await? {
                 app.printer().data(&text)?;
@@ -36,10 +48,14 @@ pub(crate) async fn print_run_report(app: &App, run: &Run) -> Result<(), Failure
 /// Longer plans are summarized without a line per step.
 const MAX_ROWS: usize = 200;
 
-fn print_summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
+fn print_summary(app: &App, run: &Run, shown: &BTreeSet<StepId>) -> Result<(), Failure> {
+    let printer = app.printer();
     let report = RunReport::new(run, app.now());
     if report.steps.len() <= MAX_ROWS {
         for (step, ix) in report.steps.iter().zip(run.plan().indices()) {
+            if step.status == StepStatus::Completed && shown.contains(&step.id) {
+                continue;
+            }
             let style = match step.status {
                 StepStatus::Completed => GREEN,
                 StepStatus::Failed | StepStatus::Denied => RED,
@@ -100,6 +116,56 @@ fn print_summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> 
     ))
 }
 
+/// The most characters of a result that are printed at the end of a run.
+const MAX_RESULT: usize = 400;
+/// The most bytes of outputs that are read to be printed.
+const MAX_OUTPUTS: usize = 4 << 20;
+
+/// Prints what the run came to, cut: its outputs, or else the values of the last steps, which no
+/// other step uses.
+async fn print_results(app: &App, run: &Run) -> Result<(), Failure> {
+    const SHOWN: usize = 3;
+    if let Some(outputs) = read_outputs(run, &**app.artifacts(), MAX_OUTPUTS).await? {
+        for (name, value) in &outputs.values {
+            print_result(app, &line(name), &tell_value(value))?;
+        }
+        for problem in &outputs.problems {
+            app.printer().warn(&problem.to_string());
+        }
+        return Ok(());
+    }
+    let plan = run.plan();
+    let used: BTreeSet<StepIx> = plan
+        .indices()
+        .flat_map(|ix| plan.graph().dependencies(ix).to_vec())
+        .collect();
+    let last = plan.indices().filter(|ix| !used.contains(ix)).take(SHOWN);
+    for ix in last {
+        let Some(stored) = run.step(ix).value() else {
+            continue;
+        };
+        let text = match stored {
+            StoredValue::Inline(value) if value.is_null() => continue,
+            StoredValue::Inline(value) => tell_value(value),
+            StoredValue::Artifact(artifact) => {
+                format!("({} bytes: planwright show {})", artifact.bytes, run.id())
+            }
+        };
+        print_result(app, plan.step_id(ix).as_str(), &text)?;
+    }
+    Ok(())
+}
+
+fn print_result(app: &App, name: &str, text: &str) -> Result<(), Failure> {
+    // What a tool returned must not steer the terminal.
+    let text = block(&reveal_hidden(text.trim_end()));
+    let shown: String = text.chars().take(MAX_RESULT).collect();
+    let cut = if shown.len() < text.len() { " …" } else { "" };
+    let printer = app.printer();
+    let name = printer.out(BOLD, name);
+    printer.data(&format!("{name}: {shown}{cut}"))
+}
+
 /// Returns the exact commands that continue a run.
 pub(crate) async fn next_commands(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
     let mut hints = Vec::new();
@@ -107,11 +173,31 @@ pub(crate) async fn next_commands(app: &App, run: &Run) -> Result<Vec<String>, F
         return adjustment_commands(app, run).await;
     }
     if run.state().is_terminal() {
+        let is_own = run.start().parent.is_none() && run.start().undoes.is_none();
+        if is_own && ended_unfinished(run) {
+            let plan = run.plan().id();
+            hints.push(format!(
+                "To run what is left, with the results so far: planwright resume {plan}"
+            ));
+        }
         return Ok(hints);
     }
     add_answer_commands(app, run, &mut hints).await?;
     hints.extend(resume_command(app, run.clone()).await?);
     Ok(hints)
+}
+
+/// Returns whether a run is over, and some of its steps have still to be done.
+pub(super) fn ended_unfinished(run: &Run) -> bool {
+    match run.status() {
+        RunStatus::Failed | RunStatus::Cancelled | RunStatus::CompletedWithFailures => true,
+        RunStatus::Executing
+        | RunStatus::Waiting
+        | RunStatus::Paused
+        | RunStatus::Stalled
+        | RunStatus::Completed
+        | RunStatus::Adjusted => false,
+    }
 }
 
 /// Returns the commands that continue an adjusted run; none once it was continued.
@@ -144,7 +230,7 @@ async fn add_answer_commands(app: &App, run: &Run, hints: &mut Vec<String>) -> R
                 let child = load_run(app, child).await?;
                 Box::pin(add_answer_commands(app, &child, hints)).await?;
             }
-            StepState::AwaitingInput { .. } => hints.push(format!(
+            state if state.question().is_some() => hints.push(format!(
                 "planwright input {plan} {id} --set NAME=VALUE | --value JSON | --decline (planwright input {plan} shows the question)"
             )),
             _ => {}

@@ -1,10 +1,10 @@
 //! `resolve`: a person says what became of a call whose outcome is unknown.
 
-use crate::command::review::approve::report_decision;
+use crate::command::review::approve::{report_decision, report_standing};
 use crate::exit::{Exit, Failure};
 use crate::terminal::counts::count_of;
 use crate::workspace::app::{App, CommandContext, user};
-use crate::workspace::run_selector::{resume_command, select_run, select_step};
+use crate::workspace::run_selector::{select_run, select_step};
 use planwright_core::id::RunId;
 use planwright_core::json::parse_strict;
 use planwright_core::plan::StepIx;
@@ -96,11 +96,7 @@ async fn resolve_all(app: &App, args: &Args, value: Value) -> Result<Exit, Failu
         return Ok(Exit::Done);
     }
     let calls = count_of(steps.len(), "call", "calls");
-    app.printer()
-        .data(&format!("{plan}  {calls}: {word}  (the run is {status})"))?;
-    if let Some(how) = resume_command(app, run).await? {
-        app.printer().hint(&how);
-    }
+    report_standing(app, &format!("{plan}  {calls}: {word}"), run).await?;
     Ok(Exit::Done)
 }
 

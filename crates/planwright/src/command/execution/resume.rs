@@ -1,9 +1,11 @@
-//! `resume`: goes on with the latest run that has not ended.
+//! `resume`: goes on with a run: with the same one while it has not ended, and after a failure with
+//! a fork of it that keeps its results.
 
 use crate::command::execution::execute::execute_run;
+use crate::command::execution::fork::{ForkOrder, fork_run};
 use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
 use crate::command::execution::reflection::{AdjustmentDecision, confirm_adjustment};
-use crate::command::execution::report::print_run_report;
+use crate::command::execution::report::{ended_unfinished, print_run_report};
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{App, CommandContext};
 use crate::workspace::plan_source::{load_plan, parse_id};
@@ -11,13 +13,15 @@ use crate::workspace::run_selector::{RunTarget, find_run};
 use crate::workspace::servers::Need;
 use planwright_core::id::RunId;
 use planwright_core::review::Review;
-use planwright_core::run::RunState;
+use planwright_core::run::{Run, RunState};
 use planwright_engine::StartRunError;
-use std::collections::BTreeMap;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The plan whose latest run goes on, or a run.
+    /// The plan whose latest run goes on, or a run. After a failed or cancelled run a new one keeps
+    /// its results and runs the rest.
     #[arg(value_name = "ID")]
     plan: String,
     #[command(flatten)]
@@ -65,6 +69,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     if let Some(run) = app.engine.runs().adjusted_run(&review).await? {
         return continue_adjusted(&app, &review, run, &args.flags).await;
     }
+    let (ended, _) = app.engine.runs().load_run(&opened.run, &review).await?;
+    if ended_unfinished(&ended) {
+        return continue_failed(&app, review, ended, given, &args.flags).await;
+    }
+    drop(ended);
     let plans = app.engine.plans();
     let version = plans.load_version(&review, opened.version).await?;
     let steps = version.as_ref().map_or(0, |version| version.steps);
@@ -90,6 +99,30 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         &args.flags,
     )
     .await
+}
+
+/// Runs what a run left undone, as a fork of it: what completed is not done again.
+async fn continue_failed(
+    app: &App,
+    review: Review,
+    run: Run,
+    given: Map<String, Value>,
+    flags: &RunFlags,
+) -> Result<Exit, Failure> {
+    let mut variables = run.start().variables.clone();
+    variables.extend(given);
+    let order = ForkOrder {
+        source: run.id().clone(),
+        from: Vec::new(),
+        variables,
+    };
+    app.printer().talk(&format!(
+        "run {} is {}: a new run keeps its results and does the rest",
+        run.id(),
+        run.status()
+    ));
+    drop(run);
+    Box::pin(fork_run(app, review, order, flags)).await
 }
 
 /// Continues the work of an adjusted run, if the change is approved.
@@ -126,7 +159,7 @@ async fn continue_adjusted(
             .await
         }
         AdjustmentDecision::Wait => {
-            print_run_report(app, &run).await?;
+            print_run_report(app, &run, &BTreeSet::new()).await?;
             Ok(Exit::Waits)
         }
     }
@@ -143,6 +176,12 @@ async fn resume_run(
     if let RunState::Adjusted { .. } = run.state() {
         drop(run);
         return continue_adjusted(app, review, id, flags).await;
+    }
+    // A run of another run's step ends with it, and what was taken back is not made again.
+    let is_own = run.start().parent.is_none() && run.start().undoes.is_none();
+    if ended_unfinished(&run) && is_own {
+        let given = flags.variables.read()?;
+        return continue_failed(app, review.clone(), run, given, flags).await;
     }
     let steps = run.plan().len();
     let judged = app.engine.plans().judge(run.plan());

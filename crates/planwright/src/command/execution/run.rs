@@ -13,12 +13,12 @@ use crate::workspace::plan_source::{self, PlanSource};
 use crate::workspace::servers::Need;
 use planwright_api::{DryRunStep, RunResult, dry_run_result};
 use planwright_core::briefing::render_briefing;
-use planwright_core::plan::Finding;
+use planwright_core::principal::PrincipalKind;
 use planwright_core::review::Review;
-use planwright_core::run::preview;
-use planwright_engine::{Candidate, ReviewError};
+use planwright_engine::Candidate;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -45,12 +45,29 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         PlanSource::File(_) | PlanSource::Stdin => import_plan(context, &source).await?,
     };
     let mut review = review;
+    // A person is asked about the tools as they were last seen: their servers start with the yes. What
+    // is answered without a person is about the tools as they are.
+    let is_person = user().kind == PrincipalKind::Person;
+    let is_asked = !args.flags.yes && app.printer().can_ask() && is_person;
+    let mut need = match is_asked {
+        true => Need::Decide,
+        false => Need::Use,
+    };
     let (candidate, approval, late) = loop {
         app.engine.runs().check_startable(&review).await?;
-        app.start_servers(&review.current().document, Need::Use)
-            .await?;
+        let document = Arc::clone(&review.current().document);
+        app.start_servers(&document, need).await?;
         let runs = app.engine.runs();
-        let candidate = runs.check_runnable(&review, &variables).await?;
+        let checked = runs.check_runnable(&review, &variables).await;
+        // What keeps the plan from running is told only if it is so now.
+        let denies = |found: &Candidate| app.engine.plans().judge(&found.plan).denial().is_some();
+        if need == Need::Decide && checked.as_ref().map_or(true, denies) {
+            need = Need::Use;
+            if app.start_remembered(&document).await? {
+                continue;
+            }
+        }
+        let candidate = checked?;
         let question = ApprovalQuestion {
             review: &review,
             candidate: &candidate,
@@ -59,14 +76,27 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             typed: args.flags.variables.as_typed(),
             can_edit: true,
         };
-        match obtain_approval(&app, &question).await? {
-            Approved::Before { late } => break (candidate, None, late),
+        let (approval, late) = match obtain_approval(&app, &question).await? {
+            Approved::Before { late } => (None, late),
             Approved::Now(given) => {
                 let late = given.late.clone();
-                break (candidate, Some(given), late);
+                (Some(given), late)
             }
-            Approved::AfterEdit => review = edit_plan(&app, &review).await?,
+            Approved::AfterEdit => {
+                review = edit_plan(&app, &review).await?;
+                continue;
+            }
+        };
+        if need == Need::Use || !app.start_remembered(&document).await? {
+            break (candidate, approval, late);
         }
+        need = Need::Use;
+        let now = runs.check_runnable(&review, &variables).await?;
+        if now.digest == candidate.digest {
+            break (candidate, approval, late);
+        }
+        app.printer()
+            .warn("the tools are not what they were when they were last seen: look again");
     };
     let kind = ExecutionKind::Start(review.id().clone());
     let order = ExecutionOrder {
@@ -89,7 +119,7 @@ async fn import_plan(
 ) -> Result<(App, Review), Failure> {
     let file = PlanFile::read(source, None, &context.config.bounds())?;
     if !context.has_store() {
-        plan_source::check_storable(context, "the plan", &file.document)?;
+        plan_source::check_storable(context, &file.name, &file.document)?;
     }
     let app = context.open(Access::Write)?;
     file.print_notices(app.printer());
@@ -122,20 +152,7 @@ async fn preview_run(
             (app.engine.plans().compile(document).await?, version)
         }
     };
-    let missing = candidate.plan.missing_tools(&app.engine.catalog());
-    if !missing.is_empty() {
-        return Err(ReviewError::MissingTools(missing).into());
-    }
-    if candidate.findings.iter().any(Finding::is_error) {
-        return Err(ReviewError::Invalid(candidate.findings).into());
-    }
-    let policy_version = app.engine.policy_version();
-    let previewed = preview(
-        &candidate.plan,
-        &app.engine.catalog(),
-        app.engine.policy(),
-        policy_version,
-    );
+    let previewed = app.engine.plans().preview_run(&candidate)?;
     let result = dry_run_result(&candidate.plan, version, &previewed);
     if app.printer().json {
         app.printer().document(&result)?;

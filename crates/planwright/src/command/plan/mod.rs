@@ -1,6 +1,7 @@
 //! Commands that write, change, list and put away plans.
 
 pub(crate) mod archive;
+pub(crate) mod artifact;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod diff;

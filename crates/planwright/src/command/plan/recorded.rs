@@ -1,4 +1,4 @@
-//! `plan`: plans of what was done without one.
+//! `plan from-session`: plans of what was done without one.
 
 use super::import::propose_document;
 use crate::exit::{Exit, Failure};
@@ -8,25 +8,15 @@ use planwright_core::plan::document_of_calls;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(subcommand)]
-    command: PlanCommand,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum PlanCommand {
-    /// Make a plan of the calls that an agent made through the gateway: values that came from
-    /// earlier results become references to them.
-    FromSession {
-        /// The session, as `planwright list --label session` lists it.
-        session: String,
-        /// The id of the plan; that of the session with `-plan` when absent.
-        #[arg(long)]
-        id: Option<String>,
-    },
+    /// The session, as `planwright list --label session` lists it.
+    session: String,
+    /// The id of the plan; that of the session with `-plan` when absent.
+    #[arg(long)]
+    id: Option<String>,
 }
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
-    let PlanCommand::FromSession { session, id } = &args.command;
+    let Args { session, id } = args;
     let session = parse_id(session)?;
     let id = match id {
         Some(id) => parse_id(id)?,

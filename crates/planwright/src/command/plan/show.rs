@@ -18,15 +18,16 @@ use crate::workspace::maintenance::run_due_maintenance;
 use crate::workspace::plan_source::load_plan_for_reading;
 use crate::workspace::run_selector::find_run;
 use crate::workspace::servers::Need;
-use planwright_api::{ApprovalLine, RunLine};
+use planwright_api::{ApprovalLine, ApprovalWord, RunLine};
 use planwright_core::briefing::render_steps;
 use planwright_core::journal::StreamName;
 use planwright_core::plan::Finding;
+use planwright_core::principal::Assurance;
 use planwright_core::review::{Approval, Review};
 use planwright_core::run::{CallFate, Run};
 use planwright_core::time::Timestamp;
 use planwright_engine::{Candidate, Reapproval};
-use planwright_server::documents::{History, load_plan_details, load_run_lines};
+use planwright_server::documents::{History, Reader, load_plan_details, load_run_lines};
 use std::collections::BTreeSet;
 
 #[derive(Debug, clap::Args)]
@@ -59,11 +60,17 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let runs = load_run_lines(&app.engine, &review).await?;
     let since = diff::load_changes_since_approval(&app, &review, &candidate).await?;
     if context.printer.json {
+        let reader = Reader {
+            principal: user(),
+            assurance: Assurance::Terminal,
+            refusal: None,
+        };
         let details = load_plan_details(
             &app.engine,
             &review,
             &candidate,
             status_line.status.as_str(),
+            &reader,
             History::Whole,
         )
         .await?;
@@ -288,10 +295,12 @@ fn approval_line(approval: &Approval, now: Timestamp) -> String {
     } = ApprovalLine::new(approval, now);
     let used: Vec<String> = approval.spent_by.iter().map(ToString::to_string).collect();
     let what = match state {
-        "open" if used.is_empty() => "not used".to_owned(),
-        "open" | "used" => format!("used by {}", used.join(", ")),
-        "expired" => format!("expired at {}", expires_at.unwrap_or_default()),
-        other => other.replace('_', " "),
+        ApprovalWord::Open if used.is_empty() => "not used".to_owned(),
+        ApprovalWord::Open | ApprovalWord::Used => format!("used by {}", used.join(", ")),
+        ApprovalWord::Expired => format!("expired at {}", expires_at.unwrap_or_default()),
+        ApprovalWord::TakenBack => "taken back".to_owned(),
+        ApprovalWord::Revoked => "revoked".to_owned(),
+        ApprovalWord::Superseded => "superseded".to_owned(),
     };
     let by = line(&approval.by.to_string());
     let late: String = late

@@ -24,9 +24,9 @@ pub(crate) async fn print_run(app: &App, target: RunTarget) -> Result<(), Failur
     let sent = app
         .engine
         .journals()
-        .sent_arguments(run.id(), review, <RunResult>::MAX_ARGS)
+        .sent_calls(run.id(), review, <RunResult>::MAX_ARGS)
         .await?;
-    result.add_sent_arguments(sent);
+    result.add_calls(sent.arguments, &sent.histories);
     if printer.json {
         return printer.document(&result);
     }

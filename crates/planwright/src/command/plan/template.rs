@@ -13,9 +13,9 @@ use crate::workspace::variables::{read_assignments, read_object};
 use planwright_api::{TemplateInput, TemplateLine};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Document, FromTemplate};
-use planwright_core::review::{Review, ReviewState};
+use planwright_core::review::ReviewState;
 use planwright_engine::LoadError;
-use serde_json::{Map, Value};
+use serde_json::Map;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -138,7 +138,7 @@ async fn list_templates(context: &CommandContext) -> Result<Exit, Failure> {
             }
         };
         if review.state() != ReviewState::Deleted && review.current().document.is_template() {
-            lines.push(template_line(&review));
+            lines.push(TemplateLine::new(&review));
         }
     }
     lines.sort_by(|a, b| a.id.cmp(&b.id));
@@ -173,48 +173,11 @@ fn format_input(input: &TemplateInput) -> String {
     }
 }
 
-fn template_line(review: &Review) -> TemplateLine {
-    let document = &review.current().document;
-    let required: Vec<&str> = document
-        .inputs
-        .as_ref()
-        .and_then(|schema| schema.get("required")?.as_array())
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let text = |name: &str, key: &str| {
-        let property = document.inputs.as_ref()?.get("properties")?.get(name)?;
-        property.get(key)?.as_str().map(str::to_owned)
-    };
-    let inputs = document.input_names().map(|name| {
-        let default = document
-            .variables
-            .get(name)
-            .or_else(|| document.input_default(name))
-            .cloned();
-        TemplateInput {
-            required: required.contains(&name.as_str()) && default.is_none(),
-            type_name: text(name, "type"),
-            description: text(name, "description"),
-            name: name.clone(),
-            default,
-        }
-    });
-    TemplateLine {
-        id: review.id().to_string(),
-        title: document.title.clone().unwrap_or_default(),
-        version: review.current().number,
-        steps: document.steps.len(),
-        inputs: inputs.collect(),
-    }
-}
-
 async fn show_template(context: &CommandContext, name: &str) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
     let (review, _) = load_plan_for_reading(&app, name).await?;
     require_inputs(&review.current().document)?;
-    let template = template_line(&review);
+    let template = TemplateLine::new(&review);
     let printer = app.printer();
     if printer.json {
         printer.document(&template)?;
@@ -261,7 +224,11 @@ async fn use_template(context: &CommandContext, args: &UseArgs) -> Result<Exit, 
     let template = &review.current().document;
     let version = review.current().number;
     require_inputs(template)?;
-    let variables = template.variables_for(&given).map_err(|findings| {
+    let origin = FromTemplate {
+        id: review.id().clone(),
+        version,
+    };
+    let mut document = template.fill(origin, &given).map_err(|findings| {
         Failure::usage(format!(
             "template `{}` does not take these inputs",
             review.id()
@@ -271,13 +238,7 @@ async fn use_template(context: &CommandContext, args: &UseArgs) -> Result<Exit, 
     if let Some(id) = &id {
         refuse_template(&app, id).await?;
     }
-    let mut document = template.with_variables(&variables);
     document.id = id;
-    document.inputs = None;
-    document.context.template = Some(FromTemplate {
-        id: review.id().clone(),
-        version,
-    });
     propose_document(&app, document).await
 }
 

@@ -1,13 +1,15 @@
 //! `validate`: everything that is wrong with a plan, at once.
 
 use crate::exit::{Exit, Failure};
+use crate::terminal::printer::Printer;
 use crate::workspace::app::{Access, CommandContext};
 use crate::workspace::plan_file;
 use crate::workspace::plan_source::{self, PlanSource, read_text, unreadable_plan};
 use crate::workspace::servers::Need;
 use crate::workspace::variables::VariableFlags;
 use planwright_api::ValidationResult;
-use planwright_core::plan::{ValidationReport, validate_with};
+use planwright_core::plan::{Code, Document, ReadPlanError};
+use planwright_engine::CheckedDocument;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -35,30 +37,25 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             };
             match plan_file::parse(path, &text, None, &bounds) {
                 Ok(text) => text.into_document(),
-                // What cannot be read as a plan is a finding too, so that programs see one shape.
-                Err(error) if context.printer.json => {
-                    let result = ValidationResult::new(None, None, vec![error.into_finding()]);
-                    context.printer.document(&result)?;
-                    return Ok(Exit::Usage);
+                Err(error) => {
+                    let all = if error.code == Code::Shape {
+                        Document::find_shape_errors(&text, &bounds)
+                    } else {
+                        Vec::new()
+                    };
+                    return report_unreadable(context.printer, &name, error, all);
                 }
-                Err(error) => return Err(unreadable_plan(&name, &error)),
             }
         }
     };
     let mut document = document;
     document.variables.extend(args.variables.read()?);
     app.start_servers(&document, Need::Look).await?;
-    let catalog = app.engine.catalog();
-    let plans = app.engine.plans().known_plans(&document).await?;
-    let ValidationReport { plan, mut findings } =
-        validate_with(document, &catalog, &plans, &bounds);
-    findings.extend(
-        plan.iter()
-            .flat_map(|plan| app.engine.plans().missing_executor_findings(plan)),
-    );
-    let digest = plan
-        .as_ref()
-        .map(|plan| plan.digest(&catalog, app.engine.policy_version()));
+    let CheckedDocument {
+        plan,
+        digest,
+        findings,
+    } = app.engine.plans().check_document(document).await?;
     let result = ValidationResult::new(plan.as_ref(), digest, findings);
     let exit = if result.ok { Exit::Done } else { Exit::Usage };
     if context.printer.json {
@@ -86,4 +83,28 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         .printer
         .data(&format!("digest: {}", digest.unwrap_or_default()))?;
     Ok(Exit::Done)
+}
+
+/// Reports a text that is no plan, with everything that is wrong with its shape. For programs these
+/// are findings too, so that they see one shape.
+fn report_unreadable(
+    printer: Printer,
+    name: &str,
+    error: ReadPlanError,
+    all: Vec<ReadPlanError>,
+) -> Result<Exit, Failure> {
+    let several = all.len() > 1;
+    let findings = || all.into_iter().map(ReadPlanError::into_finding).collect();
+    if printer.json {
+        let findings = match several {
+            true => findings(),
+            false => vec![error.into_finding()],
+        };
+        printer.document(&ValidationResult::new(None, None, findings))?;
+        return Ok(Exit::Usage);
+    }
+    Err(match several {
+        true => Failure::usage(format!("{name}: this is not a plan")).findings(findings()),
+        false => unreadable_plan(name, &error),
+    })
 }

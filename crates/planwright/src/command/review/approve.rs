@@ -17,8 +17,8 @@ use planwright_core::journal::Head;
 use planwright_core::policy::JudgedPlan;
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
-use planwright_core::run::{RunState, Shown, StepState};
-use planwright_core::status::{PlanStatus, StepStatus};
+use planwright_core::run::{Run, RunState, Shown, StepState};
+use planwright_core::status::{PlanStatus, RunStatus, StepStatus};
 use planwright_engine::{Candidate, GivenApproval, RunCommand, ShownPlan};
 use serde_json::json;
 
@@ -58,6 +58,12 @@ impl ShownFlags {
     /// Returns whether neither a version nor a digest is named.
     pub(crate) fn is_empty(&self) -> bool {
         self.version.is_none() && self.digest.is_none()
+    }
+
+    /// Returns whether the digest that is named, if one is, is this one.
+    fn is_digest(&self, current: &Digest) -> bool {
+        let named = self.digest.as_ref();
+        named.is_none_or(|named| named.parse::<Digest>() == Ok(*current))
     }
 
     /// Reads the reviewed version or digest, or fails with the flag to add.
@@ -101,9 +107,13 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
 
 async fn approve_plan(app: &App, review: Review, head: Head, args: &Args) -> Result<(), Failure> {
     let variables = args.variables.read()?;
-    app.start_servers(&review.current().document, Need::Use)
-        .await?;
-    let candidate = app.engine.plans().candidate(&review, &variables).await?;
+    let document = &review.current().document;
+    app.start_servers(document, Need::Decide).await?;
+    let mut candidate = app.engine.plans().candidate(&review, &variables).await?;
+    // The digest may be that of the tools as they are, and not as they were last seen.
+    if !args.shown.is_digest(&candidate.digest) && app.start_remembered(document).await? {
+        candidate = app.engine.plans().candidate(&review, &variables).await?;
+    }
     let digest = candidate.digest;
     let judged = app.engine.plans().judge(&candidate.plan);
     let late = args.late.read()?;
@@ -292,10 +302,22 @@ pub(crate) async fn report_decision(
             "planId": id, "runId": run.id(), "step": step, "decision": decision, "status": status,
         }));
     }
-    app.printer().data(&format!(
-        "{id}  step {step}  {decision}  (the run is {status})"
-    ))?;
-    if let Some(how) = resume_command(app, run).await? {
+    let subject = format!("{id}  step {step}  {decision}");
+    report_standing(app, &subject, run).await
+}
+
+/// Prints what was decided with where its run stands, and the command that continues a run without
+/// a process.
+pub(crate) async fn report_standing(app: &App, decided: &str, run: Run) -> Result<(), Failure> {
+    let status = run.status();
+    let how = resume_command(app, run).await?;
+    let standing = match (&how, status) {
+        // The journal says so until a process goes on with it.
+        (Some(_), RunStatus::Executing) => "no process executes the run".to_owned(),
+        _ => format!("the run is {status}"),
+    };
+    app.printer().data(&format!("{decided}  ({standing})"))?;
+    if let Some(how) = how {
         app.printer().hint(&how);
     }
     Ok(())

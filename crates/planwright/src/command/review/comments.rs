@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, Printer, block, line};
 use crate::workspace::app::{Access, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
-use planwright_api::ThreadLine;
+use planwright_api::{ThreadLine, ThreadWord};
 use planwright_core::review::Review;
 
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let app = context.open(Access::Read)?;
     let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
     let mut threads = ThreadLine::all(&review);
-    threads.retain(|thread| !args.open || thread.state == "open");
+    threads.retain(|thread| !args.open || thread.state == ThreadWord::Open);
     if context.printer.json {
         context.printer.document(&threads)?;
         return Ok(Exit::Done);

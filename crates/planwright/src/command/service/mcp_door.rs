@@ -8,7 +8,7 @@ use planwright_engine::port::BoxFuture;
 use planwright_mcp::{
     GatewayServer, HttpAnswer, HttpCaller, HttpRefusal, HttpServer, MAX_BODY, PlanServer,
 };
-use planwright_server::http::{Caller, McpAddress, McpDoor, Problem};
+use planwright_server::http::{Caller, McpAddress, McpDoor, Problem, ProblemCode};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -79,10 +79,8 @@ fn refuse(refusal: HttpRefusal) -> Problem {
     match refusal {
         // The status by which the protocol tells a client to begin again.
         HttpRefusal::NoSession => Problem::not_found(refusal.to_string()),
-        HttpRefusal::TooManySessions => Problem::later(
-            http::StatusCode::SERVICE_UNAVAILABLE,
-            refusal.to_string(),
-            5,
-        ),
+        HttpRefusal::TooManySessions => {
+            Problem::later(ProblemCode::TooBusy, refusal.to_string(), 5)
+        }
     }
 }

@@ -1,19 +1,23 @@
 //! `serve`: the HTTP service over the plans of this workspace.
 
 use super::mcp_door::HttpDoor;
+use super::operator_view::RunningProgram;
 use crate::command::execution::hangup::Hangup;
-use crate::config::file::FILE;
+use crate::config::file::{FILE, ServeTable};
+use crate::config::sign_in::read_oidc;
 use crate::descriptors::connections_within_limit;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::projections::WorkspaceFiles;
 use planwright_adapters::sqlite::SqliteStore;
+use planwright_adapters::webauthn::WebAuthn;
 use planwright_core::policy::Role;
 use planwright_core::principal::PrincipalKind;
 use planwright_engine::webhooks::CourierWatch;
 use planwright_server::Service;
+use planwright_server::events::EventsOptions;
 use planwright_server::http::{
-    AllowedHost, Http, ServeError, Settings, Tls, listen, page_is_built, secret, serve,
+    AllowedHost, BasePath, Http, ServeError, Settings, Tls, listen, page_is_built, secret, serve,
 };
 use planwright_server::observe::WebhookMetrics;
 use serde_json::json;
@@ -29,6 +33,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Where the service listens unless it is told otherwise.
 const DEFAULT_PORT: u16 = 7526;
+
+/// How long a service behind a proxy goes on answering once it is told to stop.
+const BEHIND_PROXY_DRAIN: Duration = Duration::from_secs(5);
+const LONGEST_DRAIN: Duration = Duration::from_mins(10);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -52,6 +60,10 @@ pub(crate) struct Args {
     /// A web origin whose pages may use the service, besides its own.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// The path under which a proxy shows the service, such as /planwright. The proxy may take it off
+    /// the requests or leave it on.
+    #[arg(long, value_name = "PATH")]
+    base_path: Option<BasePath>,
 }
 
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
@@ -92,7 +104,13 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let page = (page_is_built() && !args.behind_proxy).then(|| service_url(args, address));
     let door = Arc::new(HttpDoor::new(&app, context, &stop_clients, page));
     let mut settings = read_settings(context, args, address)?;
+    settings.operator = Some(Arc::new(RunningProgram(app.clone())));
     settings.mcp = Some(Arc::<HttpDoor>::clone(&door));
+    if let Some(oidc) = &context.config.sign_in().oidc {
+        let redaction = app.engine.redaction().clone();
+        let way = read_oidc(oidc, Arc::clone(&app.secrets), redaction)?;
+        settings.single_sign_on = Some(Arc::new(way));
+    }
     let http = Http::new(service, settings);
     tokio::spawn(end_clients(http.stop.clone(), stop_clients));
     let watch: Arc<dyn CourierWatch> = Arc::new(WebhookMetrics);
@@ -131,9 +149,14 @@ fn build_service(app: &App) -> Result<Service, Failure> {
             "there is no store that the service could write to",
         ));
     };
+    // The page and the inbox ask while the calls wait.
+    app.engine.hold_questions();
     Ok(Service {
         engine: app.engine.clone(),
         tokens: Arc::<SqliteStore>::clone(store),
+        passes: Arc::<SqliteStore>::clone(store),
+        passkeys: Arc::<SqliteStore>::clone(store),
+        passkey_verifier: Arc::new(WebAuthn),
         files: Arc::<WorkspaceFiles>::clone(&app.files),
         answers: Arc::<SqliteStore>::clone(store),
     })
@@ -171,6 +194,10 @@ fn read_settings(
         .hint("use 1 or more, or leave it out"));
     }
     let counts = [
+        table.max_streams,
+        table.max_streams_per_principal,
+        table.max_global_streams,
+        table.max_global_streams_per_principal,
         table.max_connections,
         table.max_idle_per_address,
         table.max_in_flight,
@@ -192,6 +219,7 @@ fn read_settings(
             .cloned()
             .collect(),
         https: args.tls_cert.is_some(),
+        encrypted: args.tls_cert.is_some() || args.behind_proxy,
         metrics_public: table.metrics_public,
         max_connections: limit_connections(
             context,
@@ -212,8 +240,55 @@ fn read_settings(
             .requests_per_second
             .unwrap_or(default.requests_per_second),
         burst: table.burst.unwrap_or(default.burst),
+        base_path: read_base_path(args, table.base_path.as_deref())?,
+        drain: drain_time(args, table.drain_seconds)?,
+        events: read_stream_limits(table, default.events),
         ..default
     })
+}
+
+fn read_base_path(args: &Args, configured: Option<&str>) -> Result<BasePath, Failure> {
+    if let Some(base) = &args.base_path {
+        return Ok(base.clone());
+    }
+    let wrong = |error| Failure::usage(format!("{FILE}, [serve]: {error}"));
+    configured.map_or_else(
+        || Ok(BasePath::default()),
+        |path| path.parse().map_err(wrong),
+    )
+}
+
+/// A proxy needs a moment to notice that the service is not ready any more; callers of this machine
+/// do not look.
+fn drain_time(args: &Args, configured: Option<u64>) -> Result<Duration, Failure> {
+    let drain = match configured {
+        Some(seconds) => Duration::from_secs(seconds),
+        None if args.behind_proxy => BEHIND_PROXY_DRAIN,
+        None => Duration::ZERO,
+    };
+    if drain > LONGEST_DRAIN {
+        let most = LONGEST_DRAIN.as_secs();
+        return Err(Failure::usage(format!(
+            "{FILE}, [serve]: drain_seconds is at most {most}"
+        )));
+    }
+    Ok(drain)
+}
+
+fn read_stream_limits(table: &ServeTable, default: EventsOptions) -> EventsOptions {
+    EventsOptions {
+        max_streams: table.max_streams.unwrap_or(default.max_streams),
+        max_streams_each: table
+            .max_streams_per_principal
+            .unwrap_or(default.max_streams_each),
+        max_global_streams: table
+            .max_global_streams
+            .unwrap_or(default.max_global_streams),
+        max_global_streams_each: table
+            .max_global_streams_per_principal
+            .unwrap_or(default.max_global_streams_each),
+        ..default
+    }
 }
 
 /// As many connections as are wanted, if the file descriptors allow it: runs need some too.
@@ -250,8 +325,9 @@ fn announce_address(
         let code = secret("").map_err(|problem| Failure::new(Exit::RunFailed, problem.detail))?;
         http.sign_in.offer(&code, by, Role::Admin, app.now());
         let page = if page_is_built() { "/" } else { "/docs" };
+        let base = &http.settings.base_path;
         printer.talk(&format!(
-            "sign in once, within five minutes: {url}{page}#sign-in={code}"
+            "sign in once, within five minutes: {url}{base}{page}#sign-in={code}"
         ));
     }
     if printer.json {
@@ -293,7 +369,8 @@ impl StopSignals {
                 () = self.hangup.next(), if first => {}
             }
             if first {
-                http.stop.cancel();
+                let http = http.clone();
+                tokio::spawn(async move { http.stop_after_drain().await });
             }
         }
         http.stop_now.cancel();

@@ -12,7 +12,9 @@ use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_engine::Sweep;
 use planwright_engine::access::{self, Grant, Minted};
 use planwright_engine::crash;
-use planwright_engine::port::{Token, TokenId, Tokens as _};
+use planwright_engine::passes::{self, INVITATION_LIFE, Invitation};
+use planwright_engine::passkeys::forget_passkeys;
+use planwright_engine::port::{Passkeys, Token, TokenId, Tokens};
 use planwright_server::documents::{new_token, token_line};
 use serde_json::json;
 
@@ -26,6 +28,23 @@ pub(crate) enum TokenCommand {
     Revoke {
         #[arg(value_name = "ID")]
         id: String,
+    },
+    /// Invite a person: a link that signs in once, in a browser, to the service of this workspace.
+    Invite(InviteArgs),
+    /// Show the passkeys of a person, or forget them all when a device was lost.
+    Passkeys {
+        /// The name of the person.
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Forget them, and end the person's sessions: they register one again after they signed in.
+        #[arg(long)]
+        forget: bool,
+    },
+    /// End the sessions of a person, and their invitations that were not used.
+    SignOut {
+        /// The name of the person.
+        #[arg(value_name = "NAME")]
+        name: String,
     },
     /// Replace a token by a fresh one for the same person or program. The old one is revoked.
     Rotate {
@@ -48,6 +67,22 @@ pub(crate) struct CreateArgs {
     /// How long it is valid: 45s, 30m, 12h, 30d. Default: until it is revoked.
     #[arg(long, value_name = "TIME")]
     expires: Option<TimeSpan>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct InviteArgs {
+    /// What the person may do: viewer, author, operator, approver or admin.
+    #[arg(long)]
+    role: Role,
+    /// The name under which the person appears in the journal.
+    #[arg(long)]
+    name: String,
+    /// How long the link is good: 30m, 12h, 7d, at most 30d. Default: 24 hours.
+    #[arg(long, value_name = "TIME")]
+    expires: Option<TimeSpan>,
+    /// Where people reach the service.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7526")]
+    url: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -76,6 +111,9 @@ pub(crate) async fn run(context: &CommandContext, command: &TokenCommand) -> Res
         TokenCommand::Create(args) => create_token(context, args).await,
         TokenCommand::List => list_tokens(context).await,
         TokenCommand::Revoke { id } => revoke_token(context, &TokenId(id.clone())).await,
+        TokenCommand::Invite(args) => invite_person(context, args).await,
+        TokenCommand::Passkeys { name, forget } => passkeys_of(context, name, *forget).await,
+        TokenCommand::SignOut { name } => sign_out(context, name).await,
         TokenCommand::Rotate { id } => rotate_token(context, &TokenId(id.clone())).await,
     }
 }
@@ -90,6 +128,90 @@ async fn create_token(context: &CommandContext, args: &CreateArgs) -> Result<Exi
     let roles = &app.engine.policy().roles;
     let minted = access::create(token_store(&app)?, roles, &user(), &grant, app.now()).await?;
     print_token(&app, &minted)
+}
+
+async fn invite_person(context: &CommandContext, args: &InviteArgs) -> Result<Exit, Failure> {
+    let app = context.open(Access::Write)?;
+    let invitation = Invitation {
+        name: args.name.clone(),
+        role: args.role,
+        lifetime: args.expires.map_or(INVITATION_LIFE, TimeSpan::as_duration),
+    };
+    let roles = &app.engine.policy().roles;
+    let store = token_store(&app)?;
+    let invited = passes::invite(store, (roles, &user()), &invitation, app.now()).await?;
+    let url = args.url.trim_end_matches('/');
+    let link = format!("{url}/#sign-in={}", invited.text.expose());
+    let printer = app.printer();
+    let expires_at = invited.pass.expires_at;
+    if printer.json {
+        printer.document(&json!({ "link": link, "expiresAt": expires_at }))?;
+        return Ok(Exit::Done);
+    }
+    printer.data(&link)?;
+    printer.talk(&format!(
+        "signs {} in once, with role {}, until {expires_at}",
+        line(&args.name),
+        args.role
+    ));
+    printer.hint("who has the link is that person: send it over a channel you trust");
+    Ok(Exit::Done)
+}
+
+async fn passkeys_of(context: &CommandContext, name: &str, forget: bool) -> Result<Exit, Failure> {
+    let access = if forget { Access::Write } else { Access::Read };
+    let app = context.open(access)?;
+    let store = token_store(&app)?;
+    let of = Principal::person(name);
+    let all = Passkeys::list(store, &of).await?;
+    let printer = app.printer();
+    let mut ended = 0;
+    if forget {
+        let giver = (&app.engine.policy().roles, &user());
+        forget_passkeys(store, giver, &of).await?;
+        ended = passes::sign_out_everywhere(store, giver, &of).await?;
+    }
+    if printer.json {
+        let lines: Vec<_> = all
+            .iter()
+            .map(|passkey| {
+                json!({ "label": passkey.label, "createdAt": passkey.created_at, "usedAt": passkey.used_at })
+            })
+            .collect();
+        printer.document(
+            &json!({ "name": name, "passkeys": lines, "forgotten": forget, "ended": ended }),
+        )?;
+        return Ok(Exit::Done);
+    }
+    for passkey in &all {
+        let used = passkey
+            .used_at
+            .map_or_else(|| "never used".to_owned(), |at| format!("used {at}"));
+        let state = if forget { "  forgotten" } else { "" };
+        printer.data(&format!(
+            "{}  since {}, {used}{state}",
+            line(&passkey.label),
+            passkey.created_at
+        ))?;
+    }
+    if all.is_empty() {
+        printer.talk(&format!("{} has no passkeys", line(name)));
+    }
+    Ok(Exit::Done)
+}
+
+async fn sign_out(context: &CommandContext, name: &str) -> Result<Exit, Failure> {
+    let app = context.open(Access::Write)?;
+    let roles = &app.engine.policy().roles;
+    let of = Principal::person(name);
+    let ended = passes::sign_out_everywhere(token_store(&app)?, (roles, &user()), &of).await?;
+    let printer = app.printer();
+    if printer.json {
+        printer.document(&json!({ "name": name, "ended": ended }))?;
+    } else {
+        printer.data(&format!("{}  {ended} ended", line(name)))?;
+    }
+    Ok(Exit::Done)
 }
 
 async fn rotate_token(context: &CommandContext, id: &TokenId) -> Result<Exit, Failure> {
@@ -130,7 +252,7 @@ fn print_token(app: &App, minted: &Minted) -> Result<Exit, Failure> {
 async fn list_tokens(context: &CommandContext) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
     let tokens = match &app.sqlite {
-        Some(store) => store.list().await?,
+        Some(store) => Tokens::list(&**store).await?,
         None => Vec::new(),
     };
     let printer = app.printer();

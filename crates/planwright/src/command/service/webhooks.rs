@@ -8,6 +8,7 @@ use planwright_core::text::nearest_names;
 use planwright_engine::port::{DeliveryState, Outbox};
 use planwright_engine::webhooks::Webhook;
 use planwright_engine::webhooks::{About, Courier, Notice};
+use planwright_server::http::OperatorWebhook;
 use serde::Serialize;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -37,7 +38,7 @@ enum WebhooksCommand {
 /// One endpoint, for people and programs.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WebhookLine {
+pub(super) struct WebhookLine {
     name: String,
     /// Without its query, which may hold a key.
     url: String,
@@ -98,7 +99,24 @@ async fn list_webhooks(app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn describe_webhook(app: &App, webhook: &HttpWebhook) -> Result<WebhookLine, Failure> {
+impl From<WebhookLine> for OperatorWebhook {
+    fn from(line: WebhookLine) -> Self {
+        Self {
+            name: line.name,
+            url: line.url,
+            events: line.events,
+            waiting: line.waiting,
+            dead: line.dead,
+            disabled: line.disabled,
+            last_error: line.last_error,
+        }
+    }
+}
+
+pub(super) async fn describe_webhook(
+    app: &App,
+    webhook: &HttpWebhook,
+) -> Result<WebhookLine, Failure> {
     let options = webhook.options();
     let name = options.name.as_str();
     let mut waiting = 0;

@@ -1,5 +1,6 @@
 //! Commands about tools, servers, models, secrets, policy and the installation itself.
 
+pub(crate) mod completion;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod executors;

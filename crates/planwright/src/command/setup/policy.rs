@@ -12,7 +12,6 @@ use crate::workspace::servers::{Need, Servers};
 use crate::workspace::variables::VariableFlags;
 use clap::Subcommand;
 use planwright_api::{PolicyExplanation, StepVerdict};
-use planwright_core::policy::JudgedPlan;
 use planwright_engine::Candidate;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -143,8 +142,7 @@ pub(crate) async fn explain_policy(
             app.engine.plans().compile(document).await?
         }
     };
-    let judged = app.engine.plans().judge(&candidate.plan);
-    let explanation = build_explanation(&app, &candidate, &judged, &args.late)?;
+    let explanation = build_explanation(&app, &candidate, &args.late)?;
     if context.printer.json {
         context.printer.document(&explanation)?;
     } else {
@@ -156,27 +154,17 @@ pub(crate) async fn explain_policy(
 fn build_explanation(
     app: &App,
     candidate: &Candidate,
-    judged: &JudgedPlan,
     late: &LateFlags,
 ) -> Result<PolicyExplanation, Failure> {
-    let chosen = late.read()?.choices_for(judged);
-    judged
-        .check_choices(&candidate.plan, &chosen)
-        .map_err(Failure::usage)?;
-    let late = judged.late_choices(&chosen, &app.engine.policy().late_bound);
-    let verdict = if judged.denial().is_some() {
-        "deny"
-    } else if judged.is_allowed() {
-        "allow"
-    } else {
-        "ask"
-    };
+    let plans = app.engine.plans();
+    let chosen = late.read()?.choices_for(&plans.judge(&candidate.plan));
+    let explained = plans.explain(candidate, &chosen, None)?;
     Ok(PolicyExplanation {
         plan_id: candidate.plan.id().to_string(),
         digest: candidate.digest.to_string(),
-        policy_version: app.engine.policy_version().to_owned(),
-        verdict: verdict.to_owned(),
-        steps: StepVerdict::of(judged, &late),
+        policy_version: explained.policy_version,
+        verdict: explained.verdict.as_str().to_owned(),
+        steps: StepVerdict::of(&explained.judged, &explained.late),
     })
 }
 

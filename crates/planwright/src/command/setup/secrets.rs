@@ -7,6 +7,7 @@ use crate::workspace::app::CommandContext;
 use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_core::secret::SecretName;
 use planwright_engine::port::Secrets as _;
+use planwright_server::http::OperatorSecret;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -38,6 +39,18 @@ pub(crate) struct SecretLine {
     tools: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) problem: Option<String>,
+}
+
+impl From<SecretLine> for OperatorSecret {
+    fn from(line: SecretLine) -> Self {
+        Self {
+            name: line.name,
+            source: line.source,
+            available: line.available,
+            tools: line.tools,
+            problem: line.problem,
+        }
+    }
 }
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {

@@ -1,34 +1,61 @@
 //! `tools`: what plans can call, and what is turned off.
 
 use crate::exit::{Exit, Failure};
-use crate::terminal::printer::{BOLD, DIM, Printer, YELLOW, block, line};
+use crate::terminal::counts::count_of;
+use crate::terminal::printer::{BOLD, DIM, Printer, YELLOW, ago, block, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use planwright_adapters::mcp::{ServerState, ServerStatus};
+use planwright_core::time::Timestamp;
 use planwright_core::tool::{Catalog, KnownTool, ResolveToolError};
 use planwright_engine::port::Tools as _;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// The characters for what a tool's results looked like.
+const MAX_SEEN: usize = 2_000;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// One tool, in full.
     name: Option<String>,
+    /// Start the servers and ask them, instead of showing what they said to an earlier command.
+    #[arg(long)]
+    refresh: bool,
 }
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
-    start_servers_for(&app, args.name.as_deref()).await?;
+    find_tools(&app, args).await?;
     let catalog = app.tools.catalog();
+    let seen = app.tools.remote().recalled();
     match &args.name {
-        Some(name) => print_tool(&app, &catalog, name),
-        None => print_tools(&app, &catalog),
+        Some(name) => print_tool(&app, &catalog, name, &seen),
+        None => print_tools(&app, &catalog, &seen),
     }?;
+    tell_when_seen(&app, &seen);
     Ok(Exit::Done)
 }
 
-/// Starts the server of the tool that was named, or every server that is ready.
-async fn start_servers_for(app: &App, name: Option<&str>) -> Result<(), Failure> {
+/// Says that servers were not asked, and when they were.
+fn tell_when_seen(app: &App, seen: &BTreeMap<String, Timestamp>) {
+    let Some(first) = seen.values().min() else {
+        return;
+    };
+    let names: Vec<String> = seen.keys().map(|name| line(name)).collect();
+    let whose = match names.as_slice() {
+        [_, _, _, _, ..] => count_of(names.len(), "server", "servers"),
+        few => few.join(", "),
+    };
+    let when = ago(app.now().since(*first));
+    app.printer().talk(&format!(
+        "tools of {whose}: as seen {when}; planwright tools --refresh asks again"
+    ));
+}
+
+/// Makes the tools known of the server of the tool that was named, or of every server that is ready.
+async fn find_tools(app: &App, args: &Args) -> Result<(), Failure> {
+    let name = args.name.as_deref();
     let server = name.and_then(|name| match name.strip_prefix("mcp__") {
         Some(rest) => rest.split_once("__"),
         None => name.split_once('.'),
@@ -47,7 +74,17 @@ async fn start_servers_for(app: &App, name: Option<&str>) -> Result<(), Failure>
         (None, Some(("local" | "demo", _))) => BTreeSet::new(),
         (None, _) => app.roster.ready().map(|spec| spec.name.clone()).collect(),
     };
-    for ServerStatus { name, state } in app.connect(&wanted).await? {
+    app.warn_of_problems();
+    let mut started = match args.refresh {
+        true => Vec::new(),
+        false => app.look_up(&wanted).await?,
+    };
+    // One that is not known may be new.
+    let is_unknown = |name: &str| app.tools.catalog().resolve(name).is_err();
+    if args.refresh || name.is_some_and(is_unknown) {
+        started.extend(app.open_connections(&wanted).await?);
+    }
+    for ServerStatus { name, state } in started {
         if let ServerState::Failed { reason, .. } = state {
             app.printer().warn(&format!(
                 "the server `{name}` could not be started: {reason}"
@@ -63,7 +100,12 @@ async fn start_servers_for(app: &App, name: Option<&str>) -> Result<(), Failure>
     Ok(())
 }
 
-fn print_tool(app: &App, catalog: &Catalog, name: &str) -> Result<(), Failure> {
+fn print_tool(
+    app: &App,
+    catalog: &Catalog,
+    name: &str,
+    seen: &BTreeMap<String, Timestamp>,
+) -> Result<(), Failure> {
     let disabled = app.tools.local().disabled();
     let is_off = disabled
         .iter()
@@ -79,20 +121,24 @@ fn print_tool(app: &App, catalog: &Catalog, name: &str) -> Result<(), Failure> {
             None => Failure::usage(error.to_string()).hint(format!("did you mean {nearest}?")),
         }
     })?;
+    let document = dated_document(tool, seen);
     if app.printer().json {
-        app.printer().document(&tool_document(tool))
+        app.printer().document(&document)
     } else {
-        app.printer()
-            .data(&block(&format!("{:#}", tool_document(tool))))
+        app.printer().data(&block(&format!("{document:#}")))
     }
 }
 
-fn print_tools(app: &App, catalog: &Catalog) -> Result<(), Failure> {
+fn print_tools(
+    app: &App,
+    catalog: &Catalog,
+    seen: &BTreeMap<String, Timestamp>,
+) -> Result<(), Failure> {
     let disabled = app.tools.local().disabled();
     let refused = app.tools.remote().refused_tools();
     let printer = app.printer();
     if printer.json {
-        let known = catalog.iter().map(tool_document);
+        let known = catalog.iter().map(|tool| dated_document(tool, seen));
         let off = disabled.iter().map(|(tool, how)| {
             let (server, name) = tool.split_once('.').unwrap_or_default();
             json!({ "server": server, "name": name, "enabled": false, "enable": how })
@@ -104,6 +150,11 @@ fn print_tools(app: &App, catalog: &Catalog) -> Result<(), Failure> {
     }
     for tool in catalog.iter() {
         print_tool_line(printer, tool)?;
+    }
+    for (server, said) in app.tools.instructions() {
+        let first = said.lines().next().unwrap_or_default();
+        let first = printer.out(DIM, &line(first));
+        printer.data(&format!("{:20}  says  {first}", line(&server)))?;
     }
     for (tool, how) in &disabled {
         printer.data(&format!(
@@ -167,15 +218,22 @@ fn print_tool_line(printer: Printer, tool: &KnownTool) -> Result<(), Failure> {
         ""
     };
     let name = printer.out(BOLD, &format!("{:20}", tool.name.to_string()));
-    let class = tool.class.as_str();
+    let class = tool.class.as_shown();
     let digest = tool.digest.short();
     printer.data(&format!(
-        "{name}  {class:6}  {reads:9}  {digest}  {short}{more}"
+        "{name}  {class:10}  {reads:9}  {digest}  {short}{more}"
     ))?;
     match &tool.doubt {
         Some(doubt) => printer.data(&format!("    {} {doubt}", printer.out(YELLOW, "!"))),
         None => Ok(()),
     }
+}
+
+/// The document of a tool, and when its server listed it, if that was to an earlier command.
+fn dated_document(tool: &Arc<KnownTool>, seen: &BTreeMap<String, Timestamp>) -> Value {
+    let mut document = tool_document(tool);
+    document["seenAt"] = json!(seen.get(&tool.name.server));
+    document
 }
 
 fn tool_document(tool: &Arc<KnownTool>) -> Value {
@@ -193,6 +251,7 @@ fn tool_document(tool: &Arc<KnownTool>) -> Value {
         "digest": tool.digest,
         "inputSchema": definition.input_schema,
         "outputSchema": definition.output_schema,
+        "returnsAsSeen": tool.seen().and_then(|seen| seen.write(MAX_SEEN)),
         "annotations": definition.annotations,
     })
 }

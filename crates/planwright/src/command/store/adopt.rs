@@ -1,7 +1,7 @@
 //! `store adopt`: a store that came from elsewhere becomes the user's.
 //!
 //! What was agreed to in it was agreed to elsewhere: every approval that no run has used becomes
-//! void, every run that has not ended is held until a person lets it go on, every token is revoked.
+//! void, every run that has not ended is held until a person ends it, every token is revoked.
 //! The store is signed after all that: who is interrupted adopts it once more.
 
 use crate::command::review::revoke;
@@ -163,7 +163,7 @@ fn confirm(context: &CommandContext, args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Pauses every run in the name of a rule: only a person lets it go on.
+/// Pauses every run in the name of a rule: it can only be ended from here on.
 async fn hold_runs(app: &App, pending: &Pending) -> Result<(), Failure> {
     for (_, run, _) in &pending.runs {
         let by = adoption_rule();
@@ -228,8 +228,8 @@ fn print_adopted(
     ))?;
     if let Some((plan, run, _)) = pending.runs.first() {
         printer.hint(&format!(
-            "planwright show {plan} shows what {run} did and would do; then a person says \
-             planwright resume {run} or planwright cancel {run}"
+            "planwright show {plan} shows what {run} did; planwright cancel {run} ends it, and \
+             planwright resume {plan} then runs what is left, and asks first"
         ));
     }
     Ok(())

@@ -78,9 +78,9 @@ impl From<RewriteStoreError> for Failure {
             | RewriteStoreError::Differs(_)
             | RewriteStoreError::Artifact(_) => Self::from_error(Exit::Store, &error)
                 .hint("planwright store check lists everything that is damaged"),
-            RewriteStoreError::BadBackup(_) | RewriteStoreError::File { .. } => {
-                Self::from_error(Exit::Store, &error)
-            }
+            RewriteStoreError::BadBackup(_)
+            | RewriteStoreError::File { .. }
+            | RewriteStoreError::Folder(_) => Self::from_error(Exit::Store, &error),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The files in `.plans` that hold plain text: written from the journal, and not needed by it.
 
-use crate::workspace::app::Workspace;
+use crate::workspace::app::{GITIGNORE, Workspace};
 use planwright_core::id::PlanId;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,9 @@ impl PlainFiles {
         for entry in entries {
             let entry = entry?;
             let path = entry.path();
-            if belongs_to_store(workspace, &path) {
+            // The file that hides the folder from git says nothing about plans.
+            let hides = path == workspace.plans.join(GITIGNORE);
+            if hides || belongs_to_store(workspace, &path) {
                 continue;
             }
             if entry.file_type()?.is_dir() && depth < DEEPEST {

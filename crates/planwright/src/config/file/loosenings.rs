@@ -4,7 +4,7 @@
 //! Loosening is what lets something happen that the defaults ask about or forbid, or what sends
 //! something elsewhere. Limits, bounds and patience only change how much is done at once.
 
-use super::tables::{HttpGet, Tool};
+use super::tables::{HttpGet, SignInTable, Tool};
 use super::{Config, FILE};
 use crate::config::executors::ScopeMode;
 use crate::config::retention::After;
@@ -118,6 +118,7 @@ impl Config {
             self.serve.metrics_public = false;
             self.serve.allow_hosts.clear();
             self.serve.allow_origins.clear();
+            self.sign_in = SignInTable::default();
         }
         if is_ignored(Subject::Removal) {
             self.retention.remove_after = None;
@@ -304,14 +305,14 @@ impl Config {
                 serve.allow_origins.join(", ")
             ));
         }
+        let mut written = json!([serve.metrics_public, serve.allow_hosts, serve.allow_origins]);
+        if let (Some(oidc), Some(written)) = (&self.sign_in.oidc, written.as_array_mut()) {
+            words.push(format!("people sign in with {}", oidc.issuer));
+            written.push(json!(oidc));
+        }
         (!words.is_empty()).then(|| {
-            Loosening::new(
-                Subject::Service,
-                FILE,
-                "[serve]",
-                words.join("; "),
-                &json!([serve.metrics_public, serve.allow_hosts, serve.allow_origins]),
-            )
+            let words = words.join("; ");
+            Loosening::new(Subject::Service, FILE, "[serve]", words, &written)
         })
     }
 }

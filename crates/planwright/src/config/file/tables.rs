@@ -97,6 +97,8 @@ impl GatewayTable {
 pub(super) struct PlansTable {
     pub(super) stale_after_days: Option<u32>,
     pub(super) stalled_after: Option<TimeSpan>,
+    /// The same in minutes, as pi-plan-mode writes it.
+    pub(super) executor_timeout_minutes: Option<u64>,
     pub(super) archive_after_days: Option<u32>,
     pub(super) delete_after_days: Option<u32>,
 }
@@ -141,6 +143,36 @@ pub(super) struct LimitsTable {
     pub(super) per_tool: BTreeMap<String, usize>,
 }
 
+/// `[sign_in]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SignInTable {
+    pub(crate) oidc: Option<OidcTable>,
+}
+
+/// `[sign_in.oidc]`: the identity provider that people may sign in with.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OidcTable {
+    pub(crate) issuer: String,
+    pub(crate) client_id: String,
+    /// The name of the secret that the provider knows this service by.
+    pub(crate) client_secret: Option<String>,
+    /// What the button says.
+    pub(crate) label: Option<String>,
+    /// The claim that is the person's name; `email` unless it is said.
+    pub(crate) name_claim: Option<String>,
+    /// The claim that roles are given by; `groups` unless it is said.
+    pub(crate) role_claim: Option<String>,
+    /// The role of each of its values.
+    pub(crate) roles: BTreeMap<String, String>,
+    /// The domains that a verified address has to be of.
+    #[serde(default)]
+    pub(crate) allowed_domains: Vec<String>,
+    /// What is asked for besides `openid`; `email` and `profile` unless it is said.
+    pub(crate) scopes: Option<Vec<String>>,
+}
+
 /// `[serve]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -158,6 +190,16 @@ pub(crate) struct ServeTable {
     pub(crate) max_in_flight: Option<usize>,
     /// Requests of one principal that are worked on at once.
     pub(crate) max_in_flight_per_principal: Option<usize>,
+    /// Event streams that are open at once, and of one principal.
+    pub(crate) max_streams: Option<usize>,
+    pub(crate) max_streams_per_principal: Option<usize>,
+    /// Streams of everything that happens, and of one principal.
+    pub(crate) max_global_streams: Option<usize>,
+    pub(crate) max_global_streams_per_principal: Option<usize>,
+    /// How long the service goes on answering once it said that it is not ready any more.
+    pub(crate) drain_seconds: Option<u64>,
+    /// The path under which a proxy shows the service.
+    pub(crate) base_path: Option<String>,
     /// Runs that are executed at once; others wait for their turn.
     pub(crate) max_runs: Option<usize>,
     /// Requests of one principal per second, over time.

@@ -3,7 +3,7 @@
 //! A variable without a value makes the server unusable: a literal `${TOKEN}` must never reach a
 //! command or an address.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Longer texts than this are a mistake, or an attack.
 const MAX_TEXT: usize = 128 * 1024;
@@ -41,7 +41,57 @@ impl Scope<'_> {
         Ok(expanded)
     }
 
+    /// The same for a value of a variable or a header, in which secrets may stand: they are put in
+    /// when the server is connected to, and never before.
+    pub(crate) fn expand_value(&self, text: &str) -> Result<String, String> {
+        let mut expanded = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${secret.") {
+            let (name, after) = after
+                .split_once('}')
+                .ok_or_else(|| "a `${` is never closed with `}`".to_owned())?;
+            expanded.push_str(&self.expand_without_secrets(before)?);
+            expanded.push_str("${secret.");
+            expanded.push_str(name);
+            expanded.push('}');
+            rest = after;
+        }
+        expanded.push_str(&self.expand_without_secrets(rest)?);
+        Ok(expanded)
+    }
+
+    /// A variable may not hold a reference to a secret: it would be looked at again.
+    fn expand_without_secrets(&self, text: &str) -> Result<String, String> {
+        let expanded = self.expand(text)?;
+        if expanded.contains("${secret.") {
+            return Err("a variable holds a `${secret.`".to_owned());
+        }
+        Ok(expanded)
+    }
+
+    /// The same for a word that may begin with `~`, the user's own directory.
+    pub(crate) fn expand_home(&self, text: &str) -> Result<String, String> {
+        match text.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                let home = (self.variable)("HOME").ok_or("`~` is used, and HOME is not set")?;
+                Ok(format!("{home}{}", self.expand(rest)?))
+            }
+            Some(_) | None => self.expand(text),
+        }
+    }
+
+    /// A path, which is meant from the workspace, wherever the program was started.
+    pub(crate) fn expand_path(&self, text: &str) -> Result<PathBuf, String> {
+        Ok(self.workspace.join(self.expand_home(text)?))
+    }
+
     fn value(&self, written: &str) -> Result<String, String> {
+        if written.starts_with("secret.") {
+            return Err("a secret can stand in `env` and `headers` only".to_owned());
+        }
+        if written == "userHome" {
+            return (self.variable)("HOME").ok_or_else(|| "HOME is not set".to_owned());
+        }
         if let Some(input) = written.strip_prefix("input:") {
             return Err(format!(
                 "it asks for the input `{input}`, which only an editor can ask for"
@@ -116,6 +166,31 @@ mod tests {
             Ok("/home/me/project/data")
         );
         assert_eq!(expand("$HOME costs $5").as_deref(), Ok("$HOME costs $5"));
+    }
+
+    #[test]
+    fn the_home_directory_and_secrets_stand_where_they_may() {
+        let variable = |name: &str| match name {
+            "HOME" => Some("/home/me".to_owned()),
+            "SLY" => Some("${secret.X}".to_owned()),
+            _ => None,
+        };
+        let scope = Scope {
+            variable: &variable,
+            workspace: Path::new("/w"),
+        };
+        assert_eq!(
+            scope.expand_home("~/bin/x").as_deref(),
+            Ok("/home/me/bin/x")
+        );
+        assert_eq!(scope.expand_home("~me/x").as_deref(), Ok("~me/x"));
+        assert_eq!(scope.expand_path("x").unwrap(), Path::new("/w/x"));
+        assert_eq!(
+            scope.expand_value("Bearer ${secret.X}").as_deref(),
+            Ok("Bearer ${secret.X}")
+        );
+        assert!(scope.expand_value("${SLY}").is_err());
+        assert!(scope.expand("${secret.X}").is_err());
     }
 
     #[test]

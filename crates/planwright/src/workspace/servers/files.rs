@@ -1,7 +1,8 @@
 //! `.mcp.json` and `.vscode/mcp.json`: files of other programs. What they say beyond our needs is
 //! theirs.
 
-use super::launch::Launch;
+use super::launch::{Launch, check_name};
+use crate::config::json_text;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _};
@@ -21,30 +22,84 @@ pub(super) struct Foreign {
 const MAX_BYTES: u64 = 1 << 20;
 /// More servers than this in one file are a mistake.
 const MAX_SERVERS: usize = 200;
-/// Settings without which a server would not be what its author meant.
-const NOT_SUPPORTED: [&str; 2] = ["envFile", "headersHelper"];
 
 /// The servers of a file under `key`; none if there is no such file. An error names what is wrong
 /// with the file.
 pub(super) fn read(path: &Path, key: &str) -> Result<Vec<Foreign>, String> {
+    match read_text(path, MAX_BYTES)? {
+        Some(text) => parse(&text, key),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn read_text(path: &Path, most: u64) -> Result<Option<String>, String> {
     let mut text = String::new();
     match std::fs::File::open(path) {
         Ok(file) => file
-            .take(MAX_BYTES + 1)
+            .take(most + 1)
             .read_to_string(&mut text)
             .map_err(|error| error.to_string())?,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };
-    if text.len() as u64 > MAX_BYTES {
-        return Err(format!("it is larger than {} KiB", MAX_BYTES >> 10));
+    if text.len() as u64 > most {
+        return Err(format!("it is larger than {} KiB", most >> 10));
     }
-    parse(&text, key)
+    Ok(Some(text))
+}
+
+/// A server as another program of the user has it.
+#[derive(Debug)]
+pub(crate) struct ForeignEntry {
+    pub(crate) name: String,
+    /// As it is written there.
+    pub(crate) entry: Map<String, Value>,
+    /// The launch line or the address.
+    pub(crate) line: String,
+    /// Why it cannot be used here.
+    pub(crate) problem: Option<String>,
+}
+
+/// The largest file of the user's own. Some programs keep their history in it.
+const MAX_OWN_BYTES: u64 = 64 << 20;
+
+/// The servers that a file of the user's has under these keys; none if there is no such file.
+pub(crate) fn read_entries(path: &Path, keys: &[String]) -> Result<Vec<ForeignEntry>, String> {
+    let Some(text) = read_text(path, MAX_OWN_BYTES)? else {
+        return Ok(Vec::new());
+    };
+    let document = read_document(&text)?;
+    let servers = keys.iter().try_fold(&document, |at, key| at.get(key));
+    let Some(Value::Object(servers)) = servers else {
+        return Ok(Vec::new());
+    };
+    let entries = servers.iter().take(MAX_SERVERS).map(|(name, entry)| {
+        let Foreign {
+            launch, problem, ..
+        } = foreign(name, entry);
+        let wrong = || check_name(name).and_then(|()| launch.check()).err();
+        ForeignEntry {
+            name: name.clone(),
+            entry: entry.as_object().cloned().unwrap_or_default(),
+            line: launch.line(),
+            problem: problem.or_else(wrong),
+        }
+    });
+    Ok(entries.collect())
+}
+
+/// Editors write comments into these files, and commas at the end of lists.
+fn read_document(text: &str) -> Result<Value, String> {
+    match serde_json::from_str(text) {
+        Ok(document) => Ok(document),
+        Err(error) => {
+            json_text::read_document(text).map_err(|_| format!("it is not JSON: {error}"))
+        }
+    }
 }
 
 fn parse(text: &str, key: &str) -> Result<Vec<Foreign>, String> {
-    let document: Value =
-        serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let document = read_document(text)?;
     let servers = match document.get(key) {
         None => return Ok(Vec::new()),
         Some(Value::Object(servers)) => servers,
@@ -73,8 +128,6 @@ fn foreign(name: &str, entry: &Value) -> Foreign {
         Ok(launch) => launch,
         Err(problem) => return failed(problem),
     };
-    let unsupported = NOT_SUPPORTED.iter().find(|&&key| entry.contains_key(key));
-    let problem = unsupported.map(|key| format!("it uses `{key}`, which is not supported"));
     let enabled = entry.get("disabled") != Some(&Value::Bool(true))
         && entry
             .get("enabled")
@@ -83,7 +136,7 @@ fn foreign(name: &str, entry: &Value) -> Foreign {
         name: name.to_owned(),
         launch,
         enabled,
-        problem,
+        problem: None,
     }
 }
 
@@ -96,6 +149,8 @@ fn launch(entry: &Map<String, Value>) -> Result<Launch, String> {
         cwd: text(entry, "cwd")?,
         url: text(entry, "url")?,
         headers: texts(entry, "headers")?,
+        env_file: text(entry, "envFile")?,
+        headers_helper: text(entry, "headersHelper")?,
     })
 }
 
@@ -163,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_broken_entry_does_not_hide_the_others() {
-        let text = r#"{"mcpServers": {"bad": 1, "worse": {"command": ["a"]}, "helped": {"url": "x", "headersHelper": "y"},
+        let text = r#"{"mcpServers": {"bad": 1, "worse": {"command": ["a"]}, "helped": {"url": "x", "headersHelper": 1},
             "good": {"command": "node"}}}"#;
         let found = parse(text, "mcpServers").unwrap();
         let problems: Vec<bool> = found
@@ -171,6 +226,13 @@ mod tests {
             .map(|server| server.problem.is_some())
             .collect();
         assert_eq!(problems, [true, true, true, false]);
+    }
+
+    #[test]
+    fn comments_and_last_commas_are_read() {
+        let text = "{\n  // mine\n  \"servers\": {\n    /* one */ \"a\": { \"command\": \"x\", \"args\": [\"//y\",], },\n  },\n}\n";
+        let found = parse(text, "servers").unwrap();
+        assert_eq!(found[0].launch.args, ["//y"]);
     }
 
     #[test]

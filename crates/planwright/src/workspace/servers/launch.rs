@@ -7,7 +7,8 @@ use planwright_core::text::sanitize_line;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 /// A launch line or an address as it was written, variables and all.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -20,6 +21,10 @@ pub(crate) struct Launch {
     pub(crate) cwd: Option<String>,
     pub(crate) url: Option<String>,
     pub(crate) headers: BTreeMap<String, String>,
+    /// A file of more variables. Those of `env` win.
+    pub(crate) env_file: Option<String>,
+    /// A command that prints more headers as a JSON object.
+    pub(crate) headers_helper: Option<String>,
 }
 
 /// Servers that are part of the program.
@@ -47,8 +52,11 @@ impl Launch {
         match (&self.command, &self.url) {
             (Some(_), Some(_)) => return Err("it has both a `command` and a `url`".to_owned()),
             (None, None) => return Err("it has neither a `command` nor a `url`".to_owned()),
-            (Some(_), None) if !self.headers.is_empty() => {
+            (Some(_), None) if !self.headers.is_empty() || self.headers_helper.is_some() => {
                 return Err("it has `headers`, which belong to a `url`".to_owned());
+            }
+            (None, Some(_)) if self.env_file.is_some() => {
+                return Err("it has a `url`, so `envFile` means nothing".to_owned());
             }
             (None, Some(_))
                 if !self.args.is_empty() || !self.env.is_empty() || self.cwd.is_some() =>
@@ -102,14 +110,15 @@ impl Launch {
                 Ok(())
             }
             Some(kind) if kind == wanted => Ok(()),
-            Some(kind @ ("sse" | "ws")) => Err(format!(
-                "its type is `{kind}`: only `stdio` and streamable `http` are supported"
+            Some("sse") if wanted == "http" => Ok(()),
+            Some(kind @ "ws") => Err(format!(
+                "its type is `{kind}`: only `stdio`, `http` and `sse` are supported"
             )),
-            Some(kind @ ("stdio" | "http")) => {
+            Some(kind @ ("stdio" | "http" | "sse")) => {
                 Err(format!("its type is `{kind}`, which it is not"))
             }
             Some(kind) => Err(format!(
-                "its type `{kind}` is unknown: `stdio` and `http` are known"
+                "its type `{kind}` is unknown: `stdio`, `http` and `sse` are known"
             )),
         }
     }
@@ -124,10 +133,32 @@ impl Launch {
             cwd,
             url,
             headers,
+            env_file,
+            headers_helper,
         } = self;
-        Digest::of_json(&json!({
+        let mut written = json!({
             "command": command, "args": args, "env": env, "cwd": cwd, "url": url, "headers": headers,
-        }))
+        });
+        if let Some(file) = env_file {
+            written["envFile"] = json!(file);
+        }
+        // How it is spoken to is no part of what is trusted, and never was.
+        if let Some(helper) = headers_helper {
+            written["headersHelper"] = json!(helper);
+        }
+        Digest::of_json(&written)
+    }
+
+    /// The same with what is in its file of variables: the project can write that.
+    pub(crate) fn digest_with_files(&self, scope: &Scope<'_>) -> Digest {
+        let written = self.digest();
+        match &self.env_file {
+            None => written,
+            Some(file) => {
+                let text = scope.expand_path(file).ok().and_then(read_env_file);
+                Digest::of_json(&json!([written, text]))
+            }
+        }
     }
 
     /// The launch line or the address, for people: what is one argument looks like one.
@@ -137,9 +168,16 @@ impl Launch {
                 let words = std::iter::once(command)
                     .chain(&self.args)
                     .map(|word| quoted(word));
-                words.collect::<Vec<_>>().join(" ")
+                let words = words.collect::<Vec<_>>().join(" ");
+                match &self.env_file {
+                    Some(file) => format!("{words} (variables of {})", quoted(file)),
+                    None => words,
+                }
             }
-            (None, Some(url)) => quoted(url),
+            (None, Some(url)) => match &self.headers_helper {
+                Some(helper) => format!("{} (headers of {})", quoted(url), quoted(helper)),
+                None => quoted(url),
+            },
             (None, None) => String::new(),
         }
     }
@@ -161,7 +199,7 @@ impl Launch {
         let all = |values: &BTreeMap<String, String>| -> Result<BTreeMap<String, String>, String> {
             values
                 .iter()
-                .map(|(name, value)| Ok((name.clone(), scope.expand(value)?)))
+                .map(|(name, value)| Ok((name.clone(), scope.expand_value(value)?)))
                 .collect()
         };
         if let Some(url) = &self.url {
@@ -170,29 +208,75 @@ impl Launch {
                 headers: all(&self.headers)?,
             });
         }
-        let command = scope.expand(self.command.as_deref().unwrap_or_default())?;
+        let command = scope.expand_home(self.command.as_deref().unwrap_or_default())?;
         if command.trim().is_empty() {
             return Err("its `command` is empty once its variables are put in".to_owned());
         }
         let args = self
             .args
             .iter()
-            .map(|arg| scope.expand(arg))
+            .map(|arg| scope.expand_home(arg))
             .collect::<Result<_, _>>()?;
         // A directory is meant from the workspace, wherever the program was started.
         let cwd = self
             .cwd
             .as_deref()
-            .map(|cwd| scope.expand(cwd))
+            .map(|cwd| scope.expand_path(cwd))
             .transpose()?;
-        let cwd = cwd.map(|cwd| scope.workspace.join(cwd));
+        let mut variables = match &self.env_file {
+            Some(file) => {
+                let path = scope.expand_path(file)?;
+                let text = read_env_file(path).ok_or("its `envFile` cannot be read")?;
+                parse_env_file(&text)?
+            }
+            None => BTreeMap::new(),
+        };
+        variables.extend(all(&self.env)?);
         Ok(Transport::Stdio {
             command,
             args,
-            env: all(&self.env)?,
+            env: variables,
             cwd,
         })
     }
+}
+
+/// The largest file of variables.
+const MAX_ENV_FILE: u64 = 256 << 10;
+
+fn read_env_file(path: PathBuf) -> Option<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(MAX_ENV_FILE + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= MAX_ENV_FILE).then_some(text)
+}
+
+/// `NAME=value` lines, as editors read them: with comments, `export` and quotes.
+fn parse_env_file(text: &str) -> Result<BTreeMap<String, String>, String> {
+    let mut variables = BTreeMap::new();
+    for line in text.lines().map(str::trim) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let Some((name, value)) = line.split_once('=') else {
+            return Err("a line of its `envFile` is not NAME=value".to_owned());
+        };
+        let value = value.trim();
+        let quoted = |quote: char| {
+            let inside = value.strip_prefix(quote)?.strip_suffix(quote)?;
+            Some(inside.to_owned())
+        };
+        let value = quoted('"')
+            .or_else(|| quoted('\''))
+            .unwrap_or_else(|| value.to_owned());
+        // A value that looks like a reference is text: the file is not ours to read more into.
+        if value.contains("${") {
+            return Err(format!("`{}` in its `envFile` has a `${{`", name.trim()));
+        }
+        variables.insert(name.trim().to_owned(), value);
+    }
+    Ok(variables)
 }
 
 /// Values of variables and headers may be secrets: only their names are shown.
@@ -264,17 +348,32 @@ mod tests {
             ..command(&["node"])
         };
         assert!(both.check().unwrap_err().contains("both"));
-        let sse = Launch {
-            kind: Some("sse".into()),
+        let socket = Launch {
+            kind: Some("ws".into()),
             url: Some("http://x".into()),
             ..Launch::default()
         };
-        assert!(sse.check().unwrap_err().contains("only `stdio`"));
+        assert!(socket.check().unwrap_err().contains("only `stdio`"));
         let wrong = Launch {
             kind: Some("http".into()),
             ..command(&["node"])
         };
         assert!(wrong.check().unwrap_err().contains("which it is not"));
+    }
+
+    #[test]
+    fn files_of_variables_are_read_as_editors_read_them() {
+        let text = "# mine\n\nA=1\nexport B = \"two words\"\nC='x=y'\n";
+        let variables = parse_env_file(text).unwrap();
+        let expected = [("A", "1"), ("B", "two words"), ("C", "x=y")];
+        assert!(
+            variables
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .eq(expected)
+        );
+        assert!(parse_env_file("A").is_err());
+        assert!(parse_env_file("A=${secret.X}").is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod need;
 mod roster;
 mod table;
 
+pub(crate) use files::read_entries;
 pub(crate) use launch::Launch;
 pub(crate) use need::{Need, Servers};
 pub(crate) use roster::{ListedServer, Roster, ServerReadiness, Source};

@@ -1,4 +1,6 @@
-//! Starting the servers a command needs, and no others.
+//! Starting the servers a command needs, and no others. What is only looked at or decided about is
+//! looked at with the tools that servers listed to earlier commands; what runs, with those that they
+//! list now.
 
 use super::roster::Roster;
 use crate::exit::{Exit, Failure};
@@ -7,8 +9,8 @@ use crate::workspace::app::App;
 use futures::future::join_all;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planwright_adapters::mcp::{McpServers, ServerState, ServerStatus};
-use planwright_core::plan::Document;
-use planwright_core::tool::ResolveToolError;
+use planwright_core::plan::{Code, Document};
+use planwright_core::tool::{Catalog, ResolveToolError};
 use planwright_engine::port::Tools as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -17,10 +19,23 @@ use std::time::Duration;
 /// What becomes of a plan whose servers are not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// It is only looked at: what is missing is said.
+    /// It is only looked at: what is missing is said. Tools may be remembered.
     Look,
-    /// It is approved or executed: what is missing stops it.
+    /// It is decided about: what is missing stops it. Tools may be remembered, since the decision is
+    /// bound to their digests.
+    Decide,
+    /// It is executed: what is missing stops it, and the servers are asked.
     Use,
+}
+
+impl Need {
+    /// Returns whether a plan cannot go on without what it needs.
+    fn stops(self) -> bool {
+        match self {
+            Self::Look => false,
+            Self::Decide | Self::Use => true,
+        }
+    }
 }
 
 /// The servers of one command: how the user wants project servers treated, and what was started.
@@ -65,13 +80,22 @@ struct NamedServers {
 }
 
 impl NamedServers {
-    fn by(document: &Document, roster: &Roster) -> Self {
+    /// The servers of the tools that steps call, that take them back, and that executors may call.
+    /// If executors are only observed (`observed`), they may call any.
+    fn by(document: &Document, roster: &Roster, observed: bool) -> Self {
         let mut named = Self::default();
         for step in &document.steps {
-            named.open |= step.agent.is_some();
+            named.open |= observed && step.agent.is_some();
             let undo = step.undo.as_deref().map(|undo| &*undo.tool);
             for name in step.tool.as_deref().into_iter().chain(undo) {
                 named.note(name, !step.optional, roster);
+            }
+            let hinted = step
+                .agent
+                .as_deref()
+                .and_then(|agent| agent.tool.as_deref());
+            if let Some(name) = hinted {
+                named.note(name, false, roster);
             }
         }
         for name in &document.tools_required {
@@ -96,6 +120,11 @@ impl NamedServers {
             Some(rest) => rest.split_once("__"),
             None => name.split_once('.'),
         };
+        // The scope of a plan can name a server as a whole.
+        if full.is_none() && roster.find(name).is_some() {
+            *self.servers.entry(name.to_owned()).or_default() |= needed;
+            return;
+        }
         let kept = match full {
             Some(("local" | "demo", _)) => return,
             Some((server, _)) if roster.find(server).is_some() => {
@@ -108,34 +137,128 @@ impl NamedServers {
 }
 
 impl App {
-    /// Starts the servers that this plan names; all that are trusted if it names a tool without its
-    /// server.
+    /// Makes the tools of the servers known that this plan names; of all that are trusted if it
+    /// names a tool without its server. Servers are started if the plan is executed, or if what they
+    /// have is not remembered.
     pub(crate) async fn start_servers(
         &self,
         document: &Document,
         need: Need,
     ) -> Result<(), Failure> {
-        let mut named = NamedServers::by(document, &self.roster);
-        for plan in self.engine.plans().known_plans(document).await?.iter() {
-            named.add(NamedServers::by(&plan.document, &self.roster));
-        }
-        let mut wanted: BTreeSet<String> = BTreeSet::new();
+        let named = self.name_servers(document).await?;
         for (name, &needed) in &named.servers {
-            let obstacle = self
-                .roster
-                .find(name)
-                .and_then(super::ListedServer::obstacle);
-            match obstacle {
-                None => drop(wanted.insert(name.clone())),
-                Some((reason, hint)) => {
-                    self.report_missing(reason, hint, need, needed, Exit::Refused)?;
-                }
+            let server = self.roster.find(name);
+            if let Some((reason, hint)) = server.and_then(super::ListedServer::obstacle) {
+                self.report_missing(reason, hint, need, needed, Exit::Refused)?;
             }
         }
-        if named.open || !named.bare.is_empty() {
-            wanted.extend(self.roster.ready().map(|spec| spec.name.clone()));
+        self.warn_of_problems();
+        let wanted = self.wanted_servers(&named);
+        let started = match need {
+            Need::Look | Need::Decide => self.recall_or_start(document, &wanted).await?,
+            Need::Use => self.start_used(&named, &wanted).await?,
+        };
+        self.report_failed(started, &named, need)?;
+        self.explain_bare_names(&named, need)
+    }
+
+    /// Starts what this plan needs and whose tools are only remembered so far: what was decided is
+    /// about to be executed. Returns whether there were remembered tools at all.
+    pub(crate) async fn start_remembered(&self, document: &Document) -> Result<bool, Failure> {
+        if self.tools.remote().recalled().is_empty() {
+            return Ok(false);
         }
-        for ServerStatus { name, state } in self.connect(&wanted).await? {
+        let named = self.name_servers(document).await?;
+        let wanted = self.wanted_servers(&named);
+        let started = self.start_used(&named, &wanted).await?;
+        self.report_failed(started, &named, Need::Use)?;
+        Ok(true)
+    }
+
+    /// The servers that the plan names, and those that the plans below it name.
+    async fn name_servers(&self, document: &Document) -> Result<NamedServers, Failure> {
+        let observed = self.context.config.agents().observe_scope;
+        let mut named = NamedServers::by(document, &self.roster, observed);
+        for plan in self.engine.plans().known_plans(document).await?.iter() {
+            named.add(NamedServers::by(&plan.document, &self.roster, observed));
+        }
+        Ok(named)
+    }
+
+    /// The servers that may have the tools and can be used.
+    fn wanted_servers(&self, named: &NamedServers) -> BTreeSet<String> {
+        let everything = named.open || !named.bare.is_empty();
+        let ready = self.roster.ready().map(|spec| &spec.name);
+        ready
+            .filter(|name| everything || named.servers.contains_key(*name))
+            .cloned()
+            .collect()
+    }
+
+    /// Takes the tools of these servers from memory, and starts those that are not remembered. What
+    /// is wrong with the plan is told only if it is wrong with what the servers have now.
+    async fn recall_or_start(
+        &self,
+        document: &Document,
+        wanted: &BTreeSet<String>,
+    ) -> Result<Vec<ServerStatus>, Failure> {
+        let mut started = self.look_up(wanted).await?;
+        let recalled = self.tools.remote().recalled();
+        let recalled: BTreeSet<String> = recalled
+            .into_keys()
+            .filter(|name| wanted.contains(name))
+            .collect();
+        if !recalled.is_empty() && self.has_tool_findings(document).await? {
+            started.extend(self.open_connections(&recalled).await?);
+        }
+        Ok(started)
+    }
+
+    /// Takes the tools of these servers from memory, and starts those that are not remembered.
+    pub(crate) async fn look_up(
+        &self,
+        wanted: &BTreeSet<String>,
+    ) -> Result<Vec<ServerStatus>, Failure> {
+        let remote = self.tools.remote();
+        let unknown = wanted.iter().filter(|name| !remote.recall_one(name));
+        self.open_connections(&unknown.cloned().collect()).await
+    }
+
+    /// Returns whether something is wrong with the plan that other tools could mend.
+    async fn has_tool_findings(&self, document: &Document) -> Result<bool, Failure> {
+        let checked = self.engine.plans().check_document(document.clone()).await?;
+        let findings = checked.findings.iter();
+        Ok(findings.map(|finding| finding.code).any(depends_on_tools))
+    }
+
+    /// Starts the servers whose tools the plan uses. Which of them has a tool that is named without
+    /// its server is known if all of them are remembered.
+    async fn start_used(
+        &self,
+        named: &NamedServers,
+        wanted: &BTreeSet<String>,
+    ) -> Result<Vec<ServerStatus>, Failure> {
+        let remote = self.tools.remote();
+        let is_searched = !named.open && !named.bare.is_empty();
+        if is_searched && wanted.iter().all(|name| remote.recall_one(name)) {
+            let catalog = self.tools.catalog();
+            if let Some(owners) = find_owners(&catalog, named.bare.keys()) {
+                let is_used =
+                    |name: &&String| named.servers.contains_key(*name) || owners.contains(*name);
+                let used = wanted.iter().filter(is_used).cloned().collect();
+                return self.open_connections(&used).await;
+            }
+        }
+        self.open_connections(wanted).await
+    }
+
+    fn report_failed(
+        &self,
+        started: Vec<ServerStatus>,
+        named: &NamedServers,
+        need: Need,
+    ) -> Result<(), Failure> {
+        for ServerStatus { name, state } in started {
             let ServerState::Failed { reason, stderr } = state else {
                 continue;
             };
@@ -145,7 +268,13 @@ impl App {
             let hint = Some(format!("planwright servers check {name}"));
             self.report_missing(reason, hint, need, needed, Exit::RunFailed)?;
         }
-        self.explain_bare_names(&named, need)
+        Ok(())
+    }
+
+    pub(crate) fn warn_of_problems(&self) {
+        for problem in &self.roster.problems {
+            self.printer().warn(problem);
+        }
     }
 
     /// Connects to these servers, in parallel, and says so on a terminal.
@@ -153,9 +282,15 @@ impl App {
         &self,
         wanted: &BTreeSet<String>,
     ) -> Result<Vec<ServerStatus>, Failure> {
-        for problem in &self.roster.problems {
-            self.printer().warn(problem);
-        }
+        self.warn_of_problems();
+        self.open_connections(wanted).await
+    }
+
+    /// The same without saying what is wrong with the files that name them.
+    pub(crate) async fn open_connections(
+        &self,
+        wanted: &BTreeSet<String>,
+    ) -> Result<Vec<ServerStatus>, Failure> {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
@@ -179,7 +314,7 @@ impl App {
         needed: bool,
         exit: Exit,
     ) -> Result<(), Failure> {
-        if need == Need::Use && needed {
+        if need.stops() && needed {
             return Err(Failure {
                 hint,
                 ..Failure::new(exit, reason)
@@ -212,6 +347,37 @@ impl App {
         }
         Ok(())
     }
+}
+
+/// The servers of these tools; none if a name is a pattern or stands for no tool, or for several:
+/// then any server may have what is meant.
+fn find_owners<'a>(
+    catalog: &Catalog,
+    names: impl Iterator<Item = &'a String>,
+) -> Option<BTreeSet<String>> {
+    names
+        .map(|name| {
+            let tool = catalog.resolve(name).ok()?;
+            Some(tool.name.server.clone())
+        })
+        .collect()
+}
+
+/// Returns whether a finding may be about what a server said to an earlier command, and no longer
+/// says.
+fn depends_on_tools(code: Code) -> bool {
+    matches!(
+        code,
+        Code::UnknownTool
+            | Code::AmbiguousTool
+            | Code::InvalidArgs
+            | Code::OutOfScope
+            | Code::BadSchema
+            | Code::UnknownField
+            | Code::NotAList
+            | Code::SubplanInvalid
+            | Code::OptionalToolMissing
+    )
 }
 
 /// What a server wrote last before it failed, if anything.

@@ -165,11 +165,12 @@ impl Roster {
                 .find(|server| server.name == name)
                 .map(|server| server.source);
             let believed = is_believed(config, &name);
+            let written = launch.digest_with_files(&scope);
             let digest = if believed {
-                launch.digest()
+                written
             } else {
                 // Trust in a server that is not believed is less than trust in one that is.
-                Digest::of_json(&json!([launch.digest(), "annotations are not believed"]))
+                Digest::of_json(&json!([written, "annotations are not believed"]))
             };
             let believed_by_place = source == Source::User && user_is_outside;
             let trusted = if believed_by_place || trust_project {
@@ -181,6 +182,10 @@ impl Roster {
                 Some(problem) => Err(problem),
                 None => specify(&name, &launch, config, &scope),
             };
+            let spec = spec.map(|spec| ServerSpec {
+                trusted_as: Some(digest),
+                ..spec
+            });
             let enabled = enabled
                 && config
                     .server(&name)
@@ -339,8 +344,16 @@ fn specify(
     {
         spec.start_timeout = Duration::from_secs(seconds);
     }
+    for table in config.server(name) {
+        spec.era = spec.era.or(table.era()?);
+    }
+    spec.streams_events = launch.kind.as_deref() == Some("sse");
+    spec.headers_helper.clone_from(&launch.headers_helper);
     if let Some(per_plan) = config.server(name).find_map(|table| table.per_plan) {
         spec.per_plan = per_plan;
+    }
+    if let Some(log) = config.server(name).find_map(|table| table.log_stderr) {
+        spec.logs_stderr = log;
     }
     if let Some(connections) = config.server(name).find_map(|table| table.max_connections) {
         spec.max_connections = connections;

@@ -1,6 +1,7 @@
 //! `[servers.NAME]` of `planwright.toml`: strict, because a misspelt setting has no effect.
 
 use super::launch::{Launch, check_name, is_reserved};
+use planwright_adapters::mcp::Era;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -17,6 +18,8 @@ pub(crate) struct ServerTable {
     pub(crate) enabled: Option<bool>,
     /// Whether each run has a connection of its own.
     pub(crate) per_plan: Option<bool>,
+    /// Whether what it writes to its standard error is told of the call that is under way.
+    pub(crate) log_stderr: Option<bool>,
     /// The number of runs that may have one at once.
     pub(crate) max_connections: Option<usize>,
     #[serde(rename = "type")]
@@ -27,6 +30,14 @@ pub(crate) struct ServerTable {
     cwd: Option<String>,
     url: Option<String>,
     headers: BTreeMap<String, String>,
+    /// A file of more variables.
+    env_file: Option<String>,
+    /// A command that prints more headers.
+    headers_helper: Option<String>,
+    /// The era in which it is spoken to, if that is not to be found out.
+    protocol: Option<String>,
+    /// The name under which this program is known to the one who signs people in, if it has one.
+    pub(crate) client_id: Option<String>,
 }
 
 /// No server needs longer than this to start.
@@ -45,6 +56,8 @@ impl ServerTable {
             cwd,
             url,
             headers,
+            env_file,
+            headers_helper,
             ..
         } = self.clone();
         let launch = Launch {
@@ -55,13 +68,30 @@ impl ServerTable {
             cwd,
             url,
             headers,
+            env_file,
+            headers_helper,
         };
         (launch != Launch::default()).then_some(launch)
+    }
+
+    /// The era that `protocol` names.
+    pub(crate) fn era(&self) -> Result<Option<Era>, String> {
+        match self.protocol.as_deref() {
+            None | Some("auto") => Ok(None),
+            Some("modern" | "2026-07-28") => Ok(Some(Era::Modern)),
+            Some("earlier" | "2025-11-25" | "2025-06-18" | "2025-03-26" | "2024-11-05") => {
+                Ok(Some(Era::Earlier))
+            }
+            Some(other) => Err(format!(
+                "its `protocol` is `{other}`: `modern`, `earlier`, `auto` and their versions are known"
+            )),
+        }
     }
 
     /// What is wrong with it, in words.
     pub(crate) fn check(&self, name: &str) -> Result<(), String> {
         check_name(name)?;
+        self.era()?;
         if let Some(launch) = self.launch() {
             if is_reserved(name) {
                 return Err(format!(

@@ -8,13 +8,13 @@ use crate::events::{Wanted, full, negotiate_format};
 use crate::http::Caller;
 use crate::http::auth::Trace;
 use crate::http::body::JsonBody;
-use crate::http::problem::{HttpResult, Problem};
+use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use planwright_core::model::{Message, ModelRole, TokenUsage};
 use planwright_engine::port::ModelRequest;
 use serde::{Deserialize, Serialize};
@@ -143,7 +143,7 @@ async fn chat(
         .resolve(request.role, request.model.as_deref());
     let asked = asked.map_err(answer::problem)?;
     let permit = http.events.enter(&caller).ok_or_else(full)?;
-    let span = tracing::info_span!("chat", gen_ai.operation.name = "chat", gen_ai.request.model = %asked.name);
+    let span = tracing::info_span!("answer", planwright.model = %asked.name);
     if streams {
         return Ok(stream::answer(&http, permit, request, trace, span));
     }
@@ -186,8 +186,8 @@ fn read(body: ChatRequest) -> HttpResult<ModelRequest> {
 }
 
 fn not_acceptable() -> Problem {
-    Problem::new(
-        StatusCode::NOT_ACCEPTABLE,
+    Problem::of(
+        ProblemCode::NotAcceptable,
         "an answer comes as application/json or text/event-stream",
     )
 }

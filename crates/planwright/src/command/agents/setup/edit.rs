@@ -1,6 +1,7 @@
 //! Changes to the files of clients, as data: they are made, shown, recorded and taken back.
 
-use super::{json_text, toml_text, yaml_text};
+use super::{toml_text, yaml_text};
+use crate::config::json_text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use super::clients::{NAME, Places, Scope, ServerFile, ServerForm, TOML_SERVERS};
 use super::edit::Edit;
-use super::{json_text, toml_text};
-use crate::config::file;
+use super::toml_text;
+use crate::config::{file, json_text};
 use crate::exit::Failure;
 use crate::trust::home;
 use serde_json::{Map, Value, json};
@@ -38,7 +38,8 @@ pub(super) fn plan_move(client: &ServerFile, text: &str, own: &str) -> Result<Mo
         ServerForm::Toml => toml_text::table(text, TOML_SERVERS)?,
         ServerForm::Yaml => {
             return Err(
-                "extensions of this client are moved by hand: see docs/agents-setup.md".to_owned(),
+                "extensions of this client are moved by hand: see planwright explain agents-setup"
+                    .to_owned(),
             );
         }
     };

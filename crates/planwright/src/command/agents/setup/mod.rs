@@ -6,7 +6,6 @@ mod clients;
 mod edit;
 mod files;
 mod gateway;
-mod json_text;
 mod record;
 mod toml_text;
 mod yaml_text;

@@ -115,6 +115,14 @@ fn print_server(printer: Printer, server: &CheckedServer) -> Result<(), Failure>
             printer.data(&format!(
                 "{name}  {ok}  {tools}  {version} ({era})  {took}{itself}"
             ))?;
+            // For models, and shown so that people see what they are told.
+            let said = connected.instructions.iter().flat_map(|text| text.lines());
+            for text in said
+                .filter(|text| !text.trim().is_empty())
+                .take(SHOWN_LINES)
+            {
+                printer.data(&format!("{:16}  says  {}", "", line(text)))?;
+            }
             if connected.ignored > 0 {
                 let ignored = ("message that fits", "messages that fit");
                 let ignored = count_of(connected.ignored, ignored.0, ignored.1);
@@ -160,7 +168,7 @@ fn server_document(server: &CheckedServer) -> Value {
         ServerState::Connected(connected) => json!({
             "name": name, "ok": true, "era": connected.era.to_string(),
             "protocolVersion": connected.protocol_version, "callsItself": connected.calls_itself,
-            "tools": connected.tools, "ignoredMessages": connected.ignored, "millis": millis,
+            "tools": connected.tools, "instructions": connected.instructions, "ignoredMessages": connected.ignored, "millis": millis,
             "refusedTools": connected.refused.iter().map(|refused| json!({
                 "name": refused.tool, "reason": refused.reason,
             })).collect::<Vec<_>>(),

@@ -1,15 +1,23 @@
-//! `servers list`: what the files say, without starting anything.
+//! `servers list`: what the files say, and what is remembered, without starting anything.
 
 use crate::exit::{Exit, Failure};
-use crate::terminal::printer::{BOLD, DIM, GREEN, YELLOW, line};
+use crate::terminal::counts::count_of;
+use crate::terminal::printer::{BOLD, DIM, GREEN, YELLOW, ago, line};
 use crate::trust::TrustState;
 use crate::workspace::app::CommandContext;
 use crate::workspace::servers::{ListedServer, ServerReadiness};
+use planwright_adapters::mcp::{SeenTools, ToolMemory};
+use planwright_adapters::vault::Cipher;
+use planwright_engine::memory::SystemClock;
+use planwright_engine::port::Clock as _;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
     let roster = context.roster();
     let printer = context.printer;
+    // What is sealed is not opened for this: it would need a passphrase.
+    let memory = context.tool_memory(&Arc::new(Cipher::Plain));
     for problem in &roster.problems {
         printer.warn(problem);
     }
@@ -18,7 +26,7 @@ pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
             &roster
                 .servers
                 .iter()
-                .map(server_document)
+                .map(|server| server_document(server, find_seen(server, memory.as_ref())))
                 .collect::<Vec<Value>>(),
         )?;
         return Ok(Exit::Done);
@@ -37,8 +45,13 @@ pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
             server.source,
             line(&server.launch.line())
         ))?;
-        if let Some((reason, _)) = server.obstacle() {
-            printer.data(&format!("{:16}  {}", "", printer.out(DIM, &line(&reason))))?;
+        let seen = find_seen(server, memory.as_ref()).map(|seen| {
+            let tools = count_of(seen.tools, "tool", "tools");
+            let when = ago(SystemClock::default().now().since(seen.at));
+            format!("{tools}, as seen {when}")
+        });
+        if let Some(text) = server.obstacle().map(|(reason, _)| reason).or(seen) {
+            printer.data(&format!("{:16}  {}", "", printer.out(DIM, &line(&text))))?;
         }
     }
     if roster.servers.is_empty() {
@@ -50,7 +63,19 @@ pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn server_document(server: &ListedServer) -> Value {
+/// What a server that may be started answered to an earlier command.
+fn find_seen(server: &ListedServer, memory: Option<&ToolMemory>) -> Option<SeenTools> {
+    match server.readiness() {
+        ServerReadiness::Ready(spec) => memory?.seen(spec),
+        ServerReadiness::Untrusted
+        | ServerReadiness::Changed
+        | ServerReadiness::Disabled
+        | ServerReadiness::Shadowed(_)
+        | ServerReadiness::Unusable(_) => None,
+    }
+}
+
+fn server_document(server: &ListedServer, seen: Option<SeenTools>) -> Value {
     let launch = &server.launch;
     json!({
         "name": server.name,
@@ -64,5 +89,7 @@ fn server_document(server: &ListedServer) -> Value {
         "enabled": server.enabled,
         "status": server.readiness().word(),
         "reason": server.obstacle().map(|(reason, _)| reason),
+        "tools": seen.map(|seen| seen.tools),
+        "seenAt": seen.map(|seen| seen.at),
     })
 }

@@ -1,7 +1,9 @@
 //! `servers`: the MCP servers that files name, which of them are trusted, and whether they work.
 
 mod check;
+mod import;
 mod list;
+mod sign_in;
 mod trust;
 
 use crate::exit::{Exit, Failure};
@@ -13,11 +15,18 @@ use planwright_core::text::nearest_names;
 pub(crate) enum ServersCommand {
     /// List the servers that files name, and how each of them stands.
     List,
-    /// Trust a server that a file of the workspace names, with exactly the launch line or address
-    /// it has.
+    /// Trust servers that a file of the workspace names, with exactly the launch lines or addresses
+    /// they have.
     Trust(trust::TrustArgs),
     /// Revoke trust.
     Untrust(trust::UntrustArgs),
+    /// Take over servers that Claude Desktop, Claude Code, Cursor or VS Code know, into `.mcp.json`.
+    /// They are not trusted by that.
+    Import(import::Args),
+    /// Sign in to a server over HTTP that wants it (OAuth), in a browser on this machine.
+    SignIn(sign_in::SignInArgs),
+    /// Forget a sign-in.
+    SignOut(sign_in::SignOutArgs),
     /// Start servers and say what they are and which tools they bring. Without names: all that are
     /// ready.
     Check(check::Args),
@@ -31,6 +40,9 @@ pub(crate) async fn run(
         ServersCommand::List => list::run(context),
         ServersCommand::Trust(args) => trust::trust_server(context, args),
         ServersCommand::Untrust(args) => trust::untrust_server(context, args),
+        ServersCommand::SignIn(args) => sign_in::sign_in(context, args).await,
+        ServersCommand::SignOut(args) => sign_in::sign_out(context, args),
+        ServersCommand::Import(args) => import::run(context, args),
         ServersCommand::Check(args) => check::run(context, args).await,
     }
 }

@@ -11,8 +11,9 @@ use crate::workspace::servers::{ListedServer, Source};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrustArgs {
-    /// The server, as its file names it.
-    name: String,
+    /// The servers, as their files name them.
+    #[arg(required = true, value_name = "SERVER")]
+    names: Vec<String>,
     /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
@@ -21,36 +22,44 @@ pub(crate) struct TrustArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct UntrustArgs {
     /// The server, as its file names it.
+    #[arg(value_name = "SERVER")]
     name: String,
 }
 
 pub(crate) fn trust_server(context: &CommandContext, args: &TrustArgs) -> Result<Exit, Failure> {
     let roster = context.roster();
     let printer = context.printer;
-    let server = find_server(&roster, &args.name)?;
-    if is_own(server) {
-        refuse_agents("trust servers")?;
-        printer.talk(
-            "it is in your own planwright.toml, so it is trusted already; from now on what its \
-             tools say about themselves counts again",
-        );
-        forget_server(server)?;
-        return trust_prompt::print_trusted(printer, &server.name, server.digest);
+    let named = args.names.iter().map(|name| find_server(&roster, name));
+    let servers = named.collect::<Result<Vec<_>, _>>()?;
+    for server in servers.iter().filter(|server| !is_own(server)) {
+        server.launch.check().map_err(|problem| {
+            Failure::usage(format!(
+                "the server `{}` cannot be used: {problem}",
+                line(&server.name)
+            ))
+        })?;
+        let shown = server_loosening(server, &context.workspace.root);
+        trust_prompt::show_loosening(printer, &shown, Detail::Full);
     }
-    server.launch.check().map_err(|problem| {
-        Failure::usage(format!(
-            "the server `{}` cannot be used: {problem}",
-            line(&server.name)
-        ))
-    })?;
-    let shown = server_loosening(server, &context.workspace.root);
-    trust_prompt::show_loosening(printer, &shown, Detail::Full);
-    trust_prompt::confirm_trust(printer, args.yes, &format!("servers trust {}", server.name))?;
-    roster
-        .trust
-        .grant(&server.name, server.digest, &server.launch.line())?;
-    forget_server(server)?;
-    trust_prompt::print_trusted(printer, &server.name, server.digest)
+    if servers.iter().any(|server| !is_own(server)) {
+        let command = format!("servers trust {}", args.names.join(" "));
+        trust_prompt::confirm_trust(printer, args.yes, &command)?;
+    }
+    for server in servers {
+        if is_own(server) {
+            refuse_agents("trust servers")?;
+            printer.talk(
+                "it is in your own planwright.toml, so it is trusted already; from now on what \
+                 its tools say about themselves counts again",
+            );
+        } else {
+            let launch = server.launch.line();
+            roster.trust.grant(&server.name, server.digest, &launch)?;
+        }
+        forget_server(server)?;
+        trust_prompt::print_trusted(printer, &server.name, server.digest)?;
+    }
+    Ok(Exit::Done)
 }
 
 pub(crate) fn untrust_server(

@@ -1,0 +1,102 @@
+//! What the gateway costs: the program as it is shipped stands between a client and the server, and
+//! the same calls are made with and without it, in turn.
+
+use crate::mcp::{Lines, TEXT, median};
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const ROUNDS: usize = 9;
+const CALLS: usize = 200;
+
+/// Round trips at the median.
+pub(crate) struct Gateway {
+    pub(crate) direct: Duration,
+    /// A call that changes something, as the server says.
+    pub(crate) change: Duration,
+    /// A call that only reads.
+    pub(crate) read: Duration,
+    /// A request that is answered without a call.
+    pub(crate) no_call: Duration,
+}
+
+impl Gateway {
+    pub(crate) fn measure(program: &Path, dir: &Path) -> Result<Self> {
+        prepare(program, dir)?;
+        let mut direct = Lines::start(crate::mcp::echo_server()?)?;
+        let mut gateway = command(program, dir);
+        gateway.args(["mcp", "--gateway"]);
+        let mut gateway = Lines::start(gateway)?;
+        begin(&mut gateway)?;
+        let mut times = [const { Vec::new() }; 4];
+        for round in 0..=ROUNDS {
+            for _ in 0..CALLS {
+                let measured = [
+                    direct.ask("tools/call", &call("change"))?,
+                    gateway.ask("tools/call", &call("echo__change"))?,
+                    gateway.ask("tools/call", &call("echo__echo"))?,
+                    gateway.ask("ping", &json!({}))?,
+                ];
+                for ((answer, took), times) in measured.into_iter().zip(&mut times) {
+                    ensure!(answer.get("error").is_none(), "{answer}");
+                    ensure!(answer["result"]["isError"] != true, "{answer}");
+                    // In the first round everything is cold.
+                    if round > 0 {
+                        times.push(took);
+                    }
+                }
+            }
+        }
+        let [direct, change, read, no_call] = times.map(median);
+        Ok(Self {
+            direct,
+            change,
+            read,
+            no_call,
+        })
+    }
+}
+
+fn call(tool: &str) -> Value {
+    json!({ "name": tool, "arguments": { "text": TEXT } })
+}
+
+fn begin(gateway: &mut Lines) -> Result<()> {
+    let (begun, _) = gateway.ask(
+        "initialize",
+        &json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": { "name": "bench", "version": "1" },
+        }),
+    )?;
+    ensure!(begun["result"].is_object(), "the gateway said {begun}");
+    gateway.tell("notifications/initialized")
+}
+
+/// A workspace with the server, trusted, and a policy that lets it be called.
+fn prepare(program: &Path, dir: &Path) -> Result<()> {
+    let server = json!({ "mcpServers": { "echo": {
+        "command": std::env::current_exe()?, "args": ["bench-echo"],
+    } } });
+    std::fs::write(dir.join(".mcp.json"), server.to_string())?;
+    let policy = "[[policy.rules]]\ntool = \"echo.*\"\nthen = \"allow\"\n";
+    std::fs::write(dir.join("planwright.toml"), policy)?;
+    let mut trust = command(program, dir);
+    let trusted = trust.args(["trust", "--yes"]).stderr(Stdio::null());
+    ensure!(trusted.status()?.success(), "the folder is not trusted");
+    Ok(())
+}
+
+/// The program of a user whose own files are in this directory.
+fn command(program: &Path, dir: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("HOME", dir.join("home"))
+        .current_dir(dir)
+        .stdout(Stdio::null());
+    command
+}

@@ -1,0 +1,204 @@
+//! Finding out who signs people in for a server: RFC 9728 for the server, RFC 8414 for the one who
+//! signs in.
+
+use super::super::http::{bounded_body, chain, client_for};
+use super::TIMEOUT;
+use reqwest::Url;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The scope with which a sign-in can be renewed.
+const OFFLINE: &str = "offline_access";
+
+/// What a server says about who signs people in for it.
+#[derive(Debug, Default, Deserialize)]
+struct Resource {
+    resource: Option<String>,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    scopes_supported: Option<Vec<String>>,
+}
+
+/// What the one who signs in says about itself.
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    registration_endpoint: Option<String>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    scopes_supported: Option<Vec<String>>,
+}
+
+/// Where to sign in, and for what.
+#[derive(Debug, Clone)]
+pub(super) struct Provider {
+    pub(super) issuer: String,
+    pub(super) authorization_endpoint: String,
+    pub(super) token_endpoint: String,
+    pub(super) registration_endpoint: Option<String>,
+    /// What the token is for: the server, in its own words.
+    pub(super) resource: String,
+    pub(super) scopes: Vec<String>,
+}
+
+/// Finds it out. The address in `WWW-Authenticate` is asked first, then the well-known ones.
+pub(super) async fn discover(server: &str) -> Result<Provider, String> {
+    let url = Url::parse(server).map_err(|error| error.to_string())?;
+    let resource = find_resource(&url).await;
+    // The token is sent to this server, so what it is for must be this server.
+    let named = resource.resource.as_deref();
+    let named = named
+        .filter(|named| is_above(named, &url))
+        .unwrap_or(server);
+    let issuer = resource
+        .authorization_servers
+        .first()
+        .cloned()
+        .unwrap_or_else(|| url.origin().ascii_serialization());
+    let metadata = find_metadata(&issuer).await?;
+    if !metadata
+        .code_challenge_methods_supported
+        .iter()
+        .any(|method| method == "S256")
+    {
+        return Err(
+            "it does not say that it supports PKCE, without which no sign-in is safe".into(),
+        );
+    }
+    for endpoint in [&metadata.authorization_endpoint, &metadata.token_endpoint] {
+        check_url(endpoint)?;
+    }
+    Ok(Provider {
+        issuer: metadata.issuer,
+        authorization_endpoint: metadata.authorization_endpoint,
+        token_endpoint: metadata.token_endpoint,
+        registration_endpoint: metadata.registration_endpoint,
+        resource: named.to_owned(),
+        scopes: scopes(resource.scopes_supported, metadata.scopes_supported),
+    })
+}
+
+/// What is asked for: what the server needs, and to stay signed in where that is a scope of its own.
+fn scopes(of_server: Option<Vec<String>>, of_issuer: Option<Vec<String>>) -> Vec<String> {
+    let of_issuer = of_issuer.unwrap_or_default();
+    let Some(mut scopes) = of_server else {
+        return of_issuer;
+    };
+    let stay = of_issuer.into_iter().find(|scope| scope == OFFLINE);
+    scopes.extend(stay.filter(|_| !scopes.iter().any(|scope| scope == OFFLINE)));
+    scopes
+}
+
+/// Returns whether what a server says a token is for is this server, or a part of it above the
+/// address.
+fn is_above(named: &str, server: &Url) -> bool {
+    Url::parse(named).is_ok_and(|named| {
+        named.origin() == server.origin()
+            && server
+                .path()
+                .starts_with(named.path().trim_end_matches('/'))
+    })
+}
+
+async fn find_resource(server: &Url) -> Resource {
+    let path = server.path().trim_end_matches('/');
+    let well_known = "/.well-known/oauth-protected-resource";
+    let mut places: Vec<String> = challenged(server).await.into_iter().collect();
+    places.extend([format!("{well_known}{path}"), well_known.to_owned()]);
+    for place in places {
+        if let Ok(address) = server.join(&place)
+            && let Ok(found) = get::<Resource>(address.as_str()).await
+        {
+            return found;
+        }
+    }
+    Resource::default()
+}
+
+/// The address that the server names when it is asked without a token.
+async fn challenged(server: &Url) -> Option<String> {
+    let (url, client) = client_for(server.as_str(), &BTreeMap::new()).ok()?;
+    let asked = client.get(url).timeout(TIMEOUT).send().await.ok()?;
+    let challenges = asked.headers().get_all(reqwest::header::WWW_AUTHENTICATE);
+    challenges
+        .iter()
+        .filter_map(|challenge| challenge.to_str().ok())
+        .find_map(resource_metadata)
+}
+
+fn resource_metadata(challenge: &str) -> Option<String> {
+    let (_, rest) = challenge.split_once("resource_metadata=")?;
+    let rest = rest.strip_prefix('"')?;
+    rest.split_once('"').map(|(address, _)| address.to_owned())
+}
+
+async fn find_metadata(issuer: &str) -> Result<Metadata, String> {
+    let url = Url::parse(issuer).map_err(|_| format!("`{issuer}` is no address"))?;
+    let origin = url.origin().ascii_serialization();
+    let path = url.path().trim_end_matches('/');
+    let places = [
+        format!("{origin}/.well-known/oauth-authorization-server{path}"),
+        format!("{origin}/.well-known/openid-configuration{path}"),
+        format!("{origin}{path}/.well-known/openid-configuration"),
+    ];
+    for place in &places {
+        let Ok(found) = get::<Metadata>(place).await else {
+            continue;
+        };
+        // A document of another issuer could send people elsewhere.
+        if found.issuer.trim_end_matches('/') != issuer.trim_end_matches('/') {
+            return Err(format!("{place} speaks for another issuer"));
+        }
+        return Ok(found);
+    }
+    Err(format!("{origin} does not say how people sign in there"))
+}
+
+async fn get<T: serde::de::DeserializeOwned>(address: &str) -> Result<T, String> {
+    check_url(address)?;
+    let (url, client) = client_for(address, &BTreeMap::new())?;
+    let request = client
+        .get(url)
+        .header(reqwest::header::ACCEPT, "application/json");
+    let response = request.timeout(TIMEOUT).send().await;
+    let response = response.map_err(|error| chain(&error))?;
+    if !response.status().is_success() {
+        return Err(response.status().to_string());
+    }
+    let body = bounded_body(response)
+        .await
+        .map_err(|error| error.to_string())?;
+    serde_json::from_slice(&body).map_err(|error| error.to_string())
+}
+
+/// Tokens travel encrypted, or stay on this machine.
+fn check_url(url: &str) -> Result<(), String> {
+    client_for(url, &BTreeMap::new()).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_challenge_names_where_to_look() {
+        let challenge =
+            r#"Bearer error="invalid_token", resource_metadata="https://x.example/.well-known/y""#;
+        assert_eq!(
+            resource_metadata(challenge).as_deref(),
+            Some("https://x.example/.well-known/y")
+        );
+        assert_eq!(resource_metadata("Bearer"), None);
+    }
+
+    #[test]
+    fn a_token_is_for_this_server_and_no_other() {
+        let server = Url::parse("https://x.example/mcp").unwrap();
+        assert!(is_above("https://x.example/mcp", &server));
+        assert!(is_above("https://x.example/", &server));
+        assert!(!is_above("https://y.example/mcp", &server));
+        assert!(!is_above("https://x.example/other", &server));
+    }
+}

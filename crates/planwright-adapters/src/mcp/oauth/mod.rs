@@ -1,0 +1,84 @@
+//! Signing in to servers over HTTP: OAuth 2.1 with PKCE, as the protocol describes it. A person signs
+//! in once, in their browser; from then on the tokens are kept, sent and renewed.
+
+mod discovery;
+mod sign_in;
+mod tokens;
+
+pub use sign_in::{OAuthSignIn, OAuthSignInError};
+pub(super) use tokens::Bearer;
+pub use tokens::{FileTokens, OAuthTokens};
+
+use super::http::{bounded_body, chain, client_for};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The time one request may take.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Why an authorization server gave nothing.
+#[derive(Debug)]
+enum PostError {
+    /// It said no, in these words. Asking again does not help.
+    Refused(String),
+    /// It could not be asked, or broke down. Later it may answer.
+    Failed(String),
+}
+
+impl PostError {
+    fn into_reason(self) -> String {
+        match self {
+            Self::Refused(reason) | Self::Failed(reason) => reason,
+        }
+    }
+}
+
+/// Sends a form to an authorization server, and reads its answer. An error says what it said.
+async fn post_form<T: DeserializeOwned>(url: &str, form: &[(&str, &str)]) -> Result<T, PostError> {
+    let body = reqwest::Url::parse_with_params("http://form.invalid/", form)
+        .map_err(|error| PostError::Failed(error.to_string()))?;
+    let body = body.query().unwrap_or_default().to_owned();
+    post(url, "application/x-www-form-urlencoded", body).await
+}
+
+async fn post_json<T: DeserializeOwned>(url: &str, document: &Value) -> Result<T, PostError> {
+    post(url, "application/json", document.to_string()).await
+}
+
+async fn post<T: DeserializeOwned>(url: &str, kind: &str, body: String) -> Result<T, PostError> {
+    let (url, client) = client_for(url, &BTreeMap::new()).map_err(PostError::Failed)?;
+    let request = client
+        .post(url)
+        .header(reqwest::header::CONTENT_TYPE, kind)
+        .header(reqwest::header::ACCEPT, "application/json")
+        .timeout(TIMEOUT)
+        .body(body);
+    let sent = request.send().await;
+    let response = sent.map_err(|error| PostError::Failed(chain(&error)))?;
+    let status = response.status();
+    let body = bounded_body(response)
+        .await
+        .map_err(|error| PostError::Failed(error.to_string()))?;
+    if status.is_success() {
+        return serde_json::from_slice(&body)
+            .map_err(|_| PostError::Failed("the answer cannot be read".to_owned()));
+    }
+    let reason = refusal(status, &body);
+    // Those who are asked too often say so, and mean nothing else by it.
+    if status.is_client_error() && status != reqwest::StatusCode::TOO_MANY_REQUESTS {
+        Err(PostError::Refused(reason))
+    } else {
+        Err(PostError::Failed(reason))
+    }
+}
+
+/// What an authorization server says when it refuses. It never repeats what it was sent.
+fn refusal(status: reqwest::StatusCode, body: &[u8]) -> String {
+    const MAX_CHARS: usize = 300;
+    let said: Value = serde_json::from_slice(body).unwrap_or_default();
+    let word = |key: &str| said.get(key).and_then(Value::as_str).unwrap_or_default();
+    let text = format!("{status} {} {}", word("error"), word("error_description"));
+    text.trim().chars().take(MAX_CHARS).collect()
+}

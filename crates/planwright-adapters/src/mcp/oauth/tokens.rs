@@ -1,0 +1,277 @@
+//! The tokens of servers, kept and renewed.
+
+use super::{PostError, post_form};
+use crate::files::{SealedFolder, lock_beside};
+use crate::vault::Cipher;
+use planwright_core::digest::Digest;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A token is renewed this long before it ends, or after half of its life if that is shorter.
+const EARLY: Duration = Duration::from_secs(60);
+
+/// What a person's sign-in came to.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct OAuthTokens {
+    /// The address that they are for. They are sent to no other.
+    pub(super) url: String,
+    pub(super) access_token: String,
+    pub(super) refresh_token: Option<String>,
+    /// When it ends, and when it is renewed: seconds since 1970.
+    pub(super) expires_at: Option<u64>,
+    pub(super) renew_at: Option<u64>,
+    pub(super) token_endpoint: String,
+    pub(super) client_id: String,
+    pub(super) client_secret: Option<String>,
+    pub(super) resource: String,
+}
+
+/// Nothing of it is shown.
+impl fmt::Debug for OAuthTokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthTokens").finish_non_exhaustive()
+    }
+}
+
+/// The answer of a token endpoint.
+#[derive(Deserialize)]
+pub(super) struct Granted {
+    pub(super) access_token: String,
+    #[serde(default)]
+    pub(super) token_type: String,
+    pub(super) refresh_token: Option<String>,
+    pub(super) expires_in: Option<u64>,
+}
+
+impl Granted {
+    pub(super) fn expires_at(&self) -> Option<u64> {
+        let in_seconds = self.expires_in?;
+        seconds_now().checked_add(in_seconds)
+    }
+
+    pub(super) fn renew_at(&self) -> Option<u64> {
+        let in_seconds = self.expires_in?;
+        let early = EARLY.as_secs().min(in_seconds / 2);
+        seconds_now().checked_add(in_seconds - early)
+    }
+
+    pub(super) fn check(self) -> Result<Self, String> {
+        if self.token_type.eq_ignore_ascii_case("bearer") {
+            Ok(self)
+        } else {
+            Err("it gives a token of a kind that is not known".to_owned())
+        }
+    }
+}
+
+pub(super) fn seconds_now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+impl OAuthTokens {
+    /// The token as it is sent.
+    pub(crate) fn bearer(&self) -> &str {
+        &self.access_token
+    }
+
+    /// Returns whether it can be sent without thinking of its end.
+    fn is_fresh(&self) -> bool {
+        self.renew_at.is_none_or(|at| at > seconds_now())
+    }
+
+    fn has_ended(&self) -> bool {
+        self.expires_at.is_some_and(|at| at <= seconds_now())
+    }
+
+    /// The same sign-in after it was refused: it is neither sent nor renewed again.
+    fn ended(&self) -> Self {
+        Self {
+            refresh_token: None,
+            expires_at: Some(0),
+            renew_at: Some(0),
+            ..self.clone()
+        }
+    }
+
+    async fn renewed(&self) -> Result<Self, PostError> {
+        let Some(refresh) = &self.refresh_token else {
+            return Err(PostError::Refused("the token has ended".to_owned()));
+        };
+        let mut form = vec![
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh.as_str()),
+            ("client_id", self.client_id.as_str()),
+            ("resource", self.resource.as_str()),
+        ];
+        form.extend(
+            self.client_secret
+                .as_deref()
+                .map(|secret| ("client_secret", secret)),
+        );
+        let granted: Granted = post_form(&self.token_endpoint, &form).await?;
+        let granted = granted.check().map_err(PostError::Failed)?;
+        Ok(Self {
+            expires_at: granted.expires_at(),
+            renew_at: granted.renew_at(),
+            access_token: granted.access_token,
+            refresh_token: granted.refresh_token.or_else(|| self.refresh_token.clone()),
+            ..self.clone()
+        })
+    }
+}
+
+/// Tokens in files, one for each server, sealed like everything else of the store.
+#[derive(Clone)]
+pub struct FileTokens {
+    files: SealedFolder,
+    /// Renewing spends the old token, so it is done once.
+    renewing: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl fmt::Debug for FileTokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FileTokens").field(&self.files).finish()
+    }
+}
+
+impl FileTokens {
+    /// Keeps them in this directory, which is made when needed.
+    pub fn new(directory: impl Into<PathBuf>, cipher: Arc<Cipher>) -> Self {
+        Self {
+            files: SealedFolder::new(directory, cipher),
+            renewing: Arc::default(),
+        }
+    }
+
+    /// The tokens for this server at this address, renewed if need be, or if the server refused the
+    /// one that it was `refused` with. `None` if no person signed in.
+    pub(crate) async fn fresh(
+        &self,
+        server: &str,
+        url: &str,
+        refused: Option<&str>,
+    ) -> Result<Option<OAuthTokens>, String> {
+        let is_good = |tokens: &OAuthTokens| {
+            tokens.is_fresh() && refused.is_none_or(|refused| refused != tokens.access_token)
+        };
+        match self.kept(server, url)? {
+            None => return Ok(None),
+            Some(tokens) if is_good(&tokens) => return Ok(Some(tokens)),
+            Some(_) => {}
+        }
+        let _renewing = self.renewing.lock().await;
+        let _alone = self.keep_others_out(server).await?;
+        // Another call or process may have renewed it meanwhile.
+        let Some(tokens) = self.kept(server, url)? else {
+            return Ok(None);
+        };
+        if is_good(&tokens) {
+            return Ok(Some(tokens));
+        }
+        let was_refused = refused == Some(tokens.access_token.as_str());
+        match tokens.renewed().await {
+            Ok(renewed) => {
+                self.save(server, &renewed)?;
+                Ok(Some(renewed))
+            }
+            Err(PostError::Refused(reason)) => {
+                // It is asked once: what was refused stays refused.
+                self.save(server, &tokens.ended())?;
+                let again = format!("planwright servers sign-in {server}");
+                Err(format!("the sign-in is over: {reason} ({again})"))
+            }
+            // What is still good for a moment is sent until its end.
+            Err(PostError::Failed(_)) if !was_refused && !tokens.has_ended() => Ok(Some(tokens)),
+            Err(PostError::Failed(reason)) => {
+                Err(format!("the sign-in could not be renewed: {reason}"))
+            }
+        }
+    }
+
+    /// Returns whether a person signed in to this server at this address.
+    pub(crate) fn has(&self, server: &str, url: &str) -> Result<bool, String> {
+        Ok(self.kept(server, url)?.is_some())
+    }
+
+    /// The tokens as they are kept, if they are for this address.
+    fn kept(&self, server: &str, url: &str) -> Result<Option<OAuthTokens>, String> {
+        let kept = self.files.load(&file_name(server));
+        let kept = kept.map_err(|error| error.to_string())?;
+        let tokens = kept.and_then(|text| serde_json::from_slice::<OAuthTokens>(&text).ok());
+        Ok(tokens.filter(|tokens| tokens.url == url))
+    }
+
+    /// Waits for the other processes of this workspace: a token that two of them renew is refused to
+    /// one of them, and a careful authorization server then ends the sign-in.
+    async fn keep_others_out(&self, server: &str) -> Result<std::fs::File, String> {
+        let path = self.files.path(&file_name(server));
+        let locked = tokio::task::spawn_blocking(move || lock_beside(&path)).await;
+        let locked = locked.map_err(|error| error.to_string())?;
+        locked.map_err(|error| error.to_string())
+    }
+
+    pub(super) fn save(&self, server: &str, tokens: &OAuthTokens) -> Result<(), String> {
+        let text = serde_json::to_vec(tokens).map_err(|error| error.to_string())?;
+        let saved = self.files.save(&file_name(server), &text);
+        saved.map_err(|error| error.to_string())
+    }
+
+    /// Forgets them. Returns whether there were any.
+    pub fn forget(&self, server: &str) -> Result<bool, String> {
+        let removed = self.files.remove(&file_name(server));
+        removed.map_err(|error| error.to_string())
+    }
+}
+
+/// The name of a server's file: names of servers can have any letters.
+fn file_name(server: &str) -> String {
+    let name = Digest::of_bytes(server.as_bytes()).hex();
+    name.chars().take(16).collect()
+}
+
+/// Has a text masked from now on, or says why that cannot be.
+type Mask = dyn Fn(&str) -> Result<(), String> + Send + Sync;
+
+/// A person's sign-in at one server, as its requests use it.
+#[derive(Clone)]
+pub(crate) struct Bearer {
+    pub(crate) tokens: FileTokens,
+    pub(crate) server: String,
+    pub(crate) url: String,
+    /// Has a token masked before it is sent.
+    pub(crate) mask: Arc<Mask>,
+}
+
+impl fmt::Debug for Bearer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Bearer").field(&self.server).finish()
+    }
+}
+
+impl Bearer {
+    /// The token to send, renewed if it is about to end.
+    pub(crate) async fn token(&self) -> Result<String, String> {
+        self.fresh(None).await
+    }
+
+    /// The token to send after the server refused this one. An error says that there is none.
+    pub(crate) async fn token_instead_of(&self, refused: &str) -> Result<String, String> {
+        self.fresh(Some(refused)).await
+    }
+
+    async fn fresh(&self, refused: Option<&str>) -> Result<String, String> {
+        let fresh = self.tokens.fresh(&self.server, &self.url, refused).await?;
+        let tokens = fresh.ok_or_else(|| {
+            format!(
+                "the sign-in is over (planwright servers sign-in {})",
+                self.server
+            )
+        })?;
+        (self.mask)(tokens.bearer())?;
+        Ok(tokens.bearer().to_owned())
+    }
+}

@@ -1,0 +1,148 @@
+//! People who are at the identity provider and have not come back yet.
+
+use super::sign_in::secret;
+use crate::http::problem::Problem;
+use planwright_core::digest::Digest;
+use planwright_core::policy::SignInRules;
+use planwright_core::time::Timestamp;
+use planwright_engine::port::{IdentityProvider, ProviderVisit};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use zeroize::Zeroizing;
+
+/// How long a person may take there.
+pub(crate) const VISIT_LIFE: Duration = Duration::from_mins(10);
+
+/// The provider that people may sign in with, and what the operator makes of what it says.
+#[derive(Debug, Clone)]
+pub struct SingleSignOn {
+    pub provider: Arc<dyn IdentityProvider>,
+    pub rules: SignInRules,
+    /// What the button says.
+    pub label: String,
+}
+
+/// Makes what is secret about visits, out of a key of this process and what the browser holds. Nothing
+/// is kept, so no number of visits that never end can push out another one; after a restart people
+/// begin again.
+pub(crate) struct Visits(OnceLock<Zeroizing<String>>);
+
+/// Nothing of it is for a log.
+impl fmt::Debug for Visits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Visits")
+    }
+}
+
+impl Visits {
+    pub(crate) fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// Begins a visit after which the browser comes back to `redirect`, and returns what the browser
+    /// keeps meanwhile.
+    pub(crate) fn begin(
+        &self,
+        redirect: String,
+        now: Timestamp,
+    ) -> Result<(ProviderVisit, String), Problem> {
+        let until = now.plus(VISIT_LIFE).as_millis();
+        let kept = format!("{}.{until}", secret("")?);
+        Ok((self.visit(redirect, &kept)?, kept))
+    }
+
+    /// The visit that a browser comes back from with this state, if it is its own and not over.
+    pub(crate) fn end(
+        &self,
+        redirect: String,
+        (state, kept): (&str, &str),
+        now: Timestamp,
+    ) -> Result<Option<ProviderVisit>, Problem> {
+        let until = kept.rsplit_once('.').map(|(_, until)| until.parse::<i64>());
+        let in_time = matches!(until, Some(Ok(until)) if now.as_millis() < until);
+        let visit = self.visit(redirect, kept)?;
+        // Of digests: how much of them is alike says nothing.
+        let same = Digest::of_bytes(state.as_bytes()) == Digest::of_bytes(visit.state.as_bytes());
+        Ok(Some(visit).filter(|_| same && in_time))
+    }
+
+    fn visit(&self, redirect: String, kept: &str) -> Result<ProviderVisit, Problem> {
+        let key = match self.0.get() {
+            Some(key) => key,
+            None => {
+                let made = Zeroizing::new(secret("")?);
+                self.0.get_or_init(|| made)
+            }
+        };
+        let text = |purpose: &str| {
+            let parts = [key.as_bytes(), purpose.as_bytes(), kept.as_bytes()];
+            Digest::of_parts(&parts).hex()
+        };
+        Ok(ProviderVisit {
+            redirect,
+            state: text("state"),
+            nonce: text("nonce"),
+            verifier: text("verifier"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        Timestamp::from_millis(1_000)
+    }
+
+    fn begin(visits: &Visits) -> (ProviderVisit, String) {
+        visits.begin("http://here/back".to_owned(), now()).unwrap()
+    }
+
+    #[test]
+    fn a_visit_ends_in_time_and_in_the_browser_it_began_in() {
+        let visits = Visits::new();
+        let (mine, kept) = begin(&visits);
+        let (other, others) = begin(&visits);
+        let end = |state: &str, kept: &str, at| {
+            let ended = visits.end("http://here/back".to_owned(), (state, kept), at);
+            ended.unwrap().map(|visit| visit.verifier)
+        };
+        assert_eq!(end(&mine.state, &kept, now()), Some(mine.verifier.clone()));
+        assert_eq!(end(&other.state, &others, now()), Some(other.verifier));
+        assert_eq!(end(&mine.state, &others, now()), None);
+        assert_eq!(end(&other.state, &kept, now()), None);
+        assert_eq!(end(&mine.state, &kept, now().plus(VISIT_LIFE)), None);
+        for kept in ["", ".", "x", "x.9999999999999", "x.y"] {
+            assert_eq!(end(&mine.state, kept, now()), None, "{kept}");
+        }
+        // A browser cannot make its time longer.
+        let longer = format!("{}.9999999999999", kept.split_once('.').unwrap().0);
+        assert_eq!(end(&mine.state, &longer, now()), None);
+        let after_a_restart = Visits::new();
+        let ended = after_a_restart.end("http://here/back".to_owned(), (&mine.state, &kept), now());
+        assert!(ended.unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_secret_differs_and_suits_the_provider() {
+        let (visit, kept) = begin(&Visits::new());
+        let texts = [&visit.state, &visit.nonce, &visit.verifier];
+        for (at, text) in texts.iter().enumerate() {
+            assert!(text.len() == 64 && !kept.contains(*text), "{text}");
+            assert!(texts[..at].iter().all(|other| other != text));
+        }
+    }
+
+    #[test]
+    fn any_number_of_visits_that_never_end_leaves_others_alone() {
+        let visits = Visits::new();
+        let (mine, kept) = begin(&visits);
+        for _ in 0..5_000 {
+            begin(&visits);
+        }
+        let back = visits.end("http://here/back".to_owned(), (&mine.state, &kept), now());
+        assert!(back.unwrap().is_some());
+    }
+}

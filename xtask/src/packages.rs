@@ -1,0 +1,111 @@
+//! Programs that only tests and packages need. Where they can be installed, they are.
+
+use anyhow::{Context as _, Result, ensure};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A program, and the Debian package that has it.
+struct Package {
+    program: &'static str,
+    /// How it is asked for its version.
+    version: &'static str,
+    package: &'static str,
+    purpose: &'static str,
+}
+
+const COMPILER: Package = Package {
+    program: "c++",
+    version: "--version",
+    package: "g++",
+    purpose: "the fuzzer needs a C++ compiler",
+};
+
+const BROWSER: Package = Package {
+    program: "chromium",
+    version: "--version",
+    package: "chromium",
+    purpose: "the tests of the page need a browser",
+};
+
+const TERMINAL: Package = Package {
+    program: "tmux",
+    version: "-V",
+    package: "tmux",
+    purpose: "the tests of the full screen need a terminal that can be read",
+};
+
+pub(crate) const MUSL_COMPILER: &str = "musl-gcc";
+
+const COMPILER_OF_STATIC_PROGRAMS: Package = Package {
+    program: MUSL_COMPILER,
+    version: "--version",
+    package: "musl-tools",
+    purpose: "a static program needs a C compiler for musl",
+};
+
+/// Makes sure that the C parts of static programs can be compiled.
+pub(crate) fn ensure_musl_compiler() -> Result<()> {
+    COMPILER_OF_STATIC_PROGRAMS.ensure()
+}
+
+/// Makes sure that there is a standard library for a target. Toolchains that rustup did not install
+/// have to bring it.
+pub(crate) fn ensure_target(triple: &str) -> Result<()> {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", triple]);
+    let output = rustc.output().context("cannot run rustc")?;
+    let folder = String::from_utf8(output.stdout).context("the path of rustc is no text")?;
+    if output.status.success() && Path::new(folder.trim()).is_dir() {
+        return Ok(());
+    }
+    let mut rustup = Command::new("rustup");
+    rustup.args(["target", "add", triple]).stderr(Stdio::null());
+    ensure!(
+        rustup.status().is_ok_and(|status| status.success()),
+        "there is no standard library for {triple}: `rustup target add {triple}` installs it, with the network; \
+         a toolchain that is not rustup's has to bring it"
+    );
+    Ok(())
+}
+
+/// Makes sure that there is a C++ compiler.
+pub(crate) fn ensure_compiler() -> Result<()> {
+    COMPILER.ensure()
+}
+
+/// Makes sure that the programs that tests start are there. They are installed while the build goes on.
+pub(crate) fn ensure_test_programs() -> Result<()> {
+    BROWSER.ensure()?;
+    TERMINAL.ensure()
+}
+
+impl Package {
+    fn ensure(&self) -> Result<()> {
+        let Self {
+            program,
+            version,
+            package,
+            purpose,
+        } = self;
+        if succeeds(program, &[version]) {
+            return Ok(());
+        }
+        println!("== {program}: apt-get install {package}");
+        if succeeds("apt-get", &["update", "-q"]) {
+            let install = ["install", "-qy", "--no-install-recommends", package];
+            succeeds("apt-get", &install);
+        }
+        ensure!(
+            succeeds(program, &[version]),
+            "{purpose}, for example the Debian package {package}"
+        );
+        Ok(())
+    }
+}
+
+fn succeeds(program: &str, args: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(args).env("DEBIAN_FRONTEND", "noninteractive");
+    let status = command.stdout(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
