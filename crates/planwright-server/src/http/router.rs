@@ -37,8 +37,8 @@ pub fn app(http: &Http) -> Router {
         .route_layer(from_fn_with_state(http.clone(), limits::limit_in_flight))
         // What is held in memory was counted before it is packed.
         .route_layer(from_fn(gzip::layer))
-        .route_layer(from_fn_with_state(http.clone(), auth::authenticate_request))
         .route_layer(from_fn_with_state(http.clone(), limits::refuse_on_reserve))
+        .route_layer(from_fn_with_state(http.clone(), auth::authenticate_request))
         .fallback(routes::nothing_here)
         .layer(from_fn_with_state(http.clone(), cors::layer))
         .layer(from_fn_with_state(http.clone(), auth::check_host))

@@ -109,9 +109,11 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         Hint::AskAnotherApprover => {
             "another approver is needed: planwright approve ID --digest DIGEST"
         }
-        Hint::ApproveCurrent => "review the plan and approve what it does now",
+        Hint::ApproveCurrent => {
+            "planwright show ID says what it does now; approve that with planwright approve ID --digest DIGEST"
+        }
         Hint::CancelAndApproveCurrent => {
-            "cancel the run, review the plan and approve what it does now"
+            "planwright cancel ID ends the run; planwright show ID then says what the plan does now, to be approved"
         }
         Hint::ImportAsNewPlan => "planwright import stores it as a plan of its own",
         Hint::ListTools => "planwright tools lists the tools and how to enable the others",

@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// Fewer requests prove little. Most of them come from what the document says, the others are made
 /// up: some in a check, many in a proof.
-const LEAST: u64 = 4_000;
+const LEAST: u64 = 7_500;
 
 /// Limits that one impatient client does not reach.
 const UNHURRIED: &str = "[serve]\nrequests_per_second = 100000\nburst = 100000\n";

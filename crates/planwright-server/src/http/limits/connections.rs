@@ -1,7 +1,7 @@
 //! Connections: so many at once, and none that sends or takes nothing for ever.
 
-use super::open_connections::{Connection, OpenConnections, Place};
-use crate::http::auth::is_always_admitted;
+use super::open_connections::{Connection, OpenConnections, Place, Room};
+use crate::http::auth::{Caller, is_always_admitted};
 use crate::http::problem::{Problem, ProblemCode};
 use crate::http::state::Http;
 use axum::body::Body;
@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep, sleep, timeout};
 
 /// The time a connection is given to make room for a new one.
@@ -71,34 +71,56 @@ impl Guard {
 
     /// Finds room, if need be that of a connection which only sits there, or in the reserve.
     async fn find_room(&self) -> io::Result<Room> {
-        if let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() {
-            return Ok(Room {
-                permit,
-                is_reserve: false,
-            });
+        if let Some(room) = self.try_take(Place::Room) {
+            return Ok(room);
         }
-        let freed = match self.open.make_room() {
-            Some(Place::Room) => Some((&self.room, false)),
-            Some(Place::Reserve) => Some((&self.reserve, true)),
+        if let Some(place) = self.open.make_room()
+            && let Some(room) = self.wait_for(place).await
+        {
+            return Ok(room);
+        }
+        self.try_take(Place::Reserve).ok_or_else(|| {
+            tracing::warn!("too many connections: one was closed at once");
+            io::Error::from(io::ErrorKind::ConnectionRefused)
+        })
+    }
+
+    /// Moves the connection of a known caller from the reserve to a place beside it, that of a stranger if need be.
+    /// Returns whether it has one.
+    async fn leave_reserve(&self, peer: SocketAddr) -> bool {
+        let room = match self.try_take(Place::Room) {
+            Some(room) => Some(room),
+            None if self.open.make_room_beside_reserve() => self.wait_for(Place::Room).await,
             None => None,
         };
-        if let Some((semaphore, is_reserve)) = freed
-            && let Ok(Ok(permit)) = timeout(GIVING_WAY, Arc::clone(semaphore).acquire_owned()).await
-        {
-            return Ok(Room { permit, is_reserve });
+        let Some(room) = room else {
+            return false;
+        };
+        self.open.change_room(peer, room);
+        true
+    }
+
+    fn try_take(&self, place: Place) -> Option<Room> {
+        let permit = Arc::clone(self.places(place)).try_acquire_owned();
+        permit.ok().map(|permit| Room::new(place, permit))
+    }
+
+    /// Waits for a place that is made free.
+    async fn wait_for(&self, place: Place) -> Option<Room> {
+        let permit = Arc::clone(self.places(place)).acquire_owned();
+        let permit = timeout(GIVING_WAY, permit).await.ok()?.ok()?;
+        Some(Room::new(place, permit))
+    }
+
+    fn places(&self, place: Place) -> &Arc<Semaphore> {
+        match place {
+            Place::Room => &self.room,
+            Place::Reserve => &self.reserve,
         }
-        if let Ok(permit) = Arc::clone(&self.reserve).try_acquire_owned() {
-            return Ok(Room {
-                permit,
-                is_reserve: true,
-            });
-        }
-        tracing::warn!("too many connections: one was closed at once");
-        Err(io::Error::from(io::ErrorKind::ConnectionRefused))
     }
 
     async fn admit(&self, stream: TcpStream) -> io::Result<Guarded> {
-        let Room { permit, is_reserve } = self.find_room().await?;
+        let room = self.find_room().await?;
         let peer = stream.peer_addr()?;
         // Small answers are sent at once.
         stream.set_nodelay(true)?;
@@ -109,10 +131,9 @@ impl Guard {
             waits: false,
             idle: Box::pin(sleep(self.limits.idle_timeout)),
             idle_timeout: self.limits.idle_timeout,
-            connection: self.open.add(peer, is_reserve),
+            connection: self.open.add(peer, room),
             open: self.open.clone(),
             peer,
-            _permit: permit,
         })
     }
 }
@@ -123,15 +144,12 @@ fn strangers_of(connections: usize) -> usize {
     few.max(connections / STRANGERS_SHARE)
 }
 
-/// The place of one connection.
-struct Room {
-    permit: OwnedSemaphorePermit,
-    is_reserve: bool,
-}
-
 /// Marks a request on a connection of the reserve.
-#[derive(Debug, Clone, Copy)]
-struct OnReserve;
+#[derive(Debug, Clone)]
+struct OnReserve {
+    guard: Guard,
+    peer: SocketAddr,
+}
 
 impl<S: Send + 'static> Accept<TcpStream, S> for Guard {
     type Stream = Guarded;
@@ -144,14 +162,17 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Guard {
     }
 }
 
-/// Refuses everything but decisions on a connection of the reserve.
+/// Refuses on a connection of the reserve what is no decision, unless a known caller asks and a stranger can make room.
 pub(crate) async fn refuse_on_reserve(
     State(http): State<Http>,
     request: Request,
     next: Next,
 ) -> Response {
-    let refuses = request.extensions().get::<OnReserve>().is_some();
-    if !refuses || is_always_admitted(&http, &request) {
+    let Some(OnReserve { guard, peer }) = request.extensions().get::<OnReserve>().cloned() else {
+        return next.run(request).await;
+    };
+    let is_known = request.extensions().get::<Caller>().is_some();
+    if is_always_admitted(&http, &request) || is_known && guard.leave_reserve(peer).await {
         return next.run(request).await;
     }
     let words = "the service has too many connections at this moment";
@@ -170,7 +191,8 @@ pub(crate) async fn note_request(
     let noted = guard.open.begin_request(peer);
     request.extensions_mut().insert(noted.on_connection());
     if noted.is_on_reserve() {
-        request.extensions_mut().insert(OnReserve);
+        let guard = guard.clone();
+        request.extensions_mut().insert(OnReserve { guard, peer });
     }
     let (parts, body) = next.run(request).await.into_parts();
     // The closure is never called; it lives as long as the body, and says no more about its length
@@ -195,7 +217,6 @@ pub(crate) struct Guarded {
     connection: Arc<Connection>,
     open: OpenConnections,
     peer: SocketAddr,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Guarded {
@@ -255,6 +276,9 @@ impl AsyncRead for Guarded {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if read.is_pending() {
+            self.connection.note_silence();
+        }
         if read.is_pending() && self.is_over(context) {
             // To the server it looks as if the client had closed it.
             return Poll::Ready(Ok(()));

@@ -29,17 +29,20 @@ impl<T> Crowd<T> {
         }
     }
 
-    /// Lets one in. Returns its place, and the one that gives way to it.
-    pub(super) fn enter(&mut self, address: IpAddr, member: T) -> (u64, Option<T>) {
+    /// Lets one in. Returns its place, and the one that gives way to it, of those that may.
+    pub(super) fn enter(
+        &mut self,
+        address: IpAddr,
+        member: T,
+        may_leave: impl Fn(&T) -> bool,
+    ) -> (u64, Option<T>) {
         let counted = counted_address(address);
         let most_here = most_of(self.most_per_address, address);
-        let own = self.by_address.get(&counted).map_or(0, BTreeSet::len);
-        let leaver = if own >= most_here {
-            self.oldest_of(&counted)
-        } else if self.members.len() >= self.most {
-            self.oldest_of_most()
-        } else {
-            None
+        let own = self.by_address.get(&counted);
+        let leaver = match own {
+            Some(own) if own.len() >= most_here => self.oldest_of(own, &may_leave),
+            Some(_) | None if self.members.len() >= self.most => self.oldest_of_most(&may_leave),
+            Some(_) | None => None,
         };
         let left = leaver.and_then(|place| self.leave(place));
         self.turn += 1;
@@ -63,23 +66,27 @@ impl<T> Crowd<T> {
         Some(member)
     }
 
-    /// Makes one leave, as if another came.
-    pub(super) fn give_way(&mut self) -> Option<T> {
-        let place = self.oldest_of_most()?;
+    /// Makes one that may leave do so, as if another came.
+    pub(super) fn give_way(&mut self, may_leave: impl Fn(&T) -> bool) -> Option<T> {
+        let place = self.oldest_of_most(&may_leave)?;
         self.leave(place)
     }
 
-    fn oldest_of(&self, address: &IpAddr) -> Option<u64> {
-        self.by_address.get(address)?.first().copied()
+    fn oldest_of(&self, own: &BTreeSet<u64>, may_leave: &impl Fn(&T) -> bool) -> Option<u64> {
+        let is_free = |place: &&u64| {
+            self.members
+                .get(place)
+                .is_some_and(|(_, member)| may_leave(member))
+        };
+        own.iter().find(is_free).copied()
     }
 
-    fn oldest_of_most(&self) -> Option<u64> {
-        let oldest = |own: &BTreeSet<u64>| Reverse(own.first().copied());
-        let of_most = self
-            .by_address
+    fn oldest_of_most(&self, may_leave: &impl Fn(&T) -> bool) -> Option<u64> {
+        self.by_address
             .values()
-            .max_by_key(|own| (own.len(), oldest(own)));
-        of_most.and_then(|own| own.first().copied())
+            .filter_map(|own| Some((own.len(), Reverse(self.oldest_of(own, may_leave)?))))
+            .max()
+            .map(|(_, Reverse(oldest))| oldest)
     }
 }
 
@@ -115,11 +122,11 @@ mod tests {
     fn the_address_with_the_most_makes_room_for_the_others() {
         let mut crowd = Crowd::new(4, 10);
         for name in ["a", "b", "c"] {
-            assert_eq!(crowd.enter(ip("192.0.2.1"), name).1, None);
+            assert_eq!(crowd.enter(ip("192.0.2.1"), name, |_| true).1, None);
         }
-        assert_eq!(crowd.enter(ip("192.0.2.2"), "quiet").1, None);
-        assert_eq!(crowd.enter(ip("192.0.2.1"), "d").1, Some("a"));
-        assert_eq!(crowd.enter(ip("192.0.2.3"), "other").1, Some("b"));
+        assert_eq!(crowd.enter(ip("192.0.2.2"), "quiet", |_| true).1, None);
+        assert_eq!(crowd.enter(ip("192.0.2.1"), "d", |_| true).1, Some("a"));
+        assert_eq!(crowd.enter(ip("192.0.2.3"), "other", |_| true).1, Some("b"));
         assert_eq!(crowd.members.len(), 4);
         assert!(crowd.members.values().any(|(_, name)| *name == "quiet"));
     }
@@ -127,18 +134,32 @@ mod tests {
     #[test]
     fn an_address_has_a_limit_of_its_own_and_this_machine_four_times_that() {
         let mut crowd = Crowd::new(100, 1);
-        assert_eq!(crowd.enter(ip("2001:db8::1"), 1).1, None);
-        assert_eq!(crowd.enter(ip("2001:db8::2"), 2).1, Some(1));
+        assert_eq!(crowd.enter(ip("2001:db8::1"), 1, |_| true).1, None);
+        assert_eq!(crowd.enter(ip("2001:db8::2"), 2, |_| true).1, Some(1));
         for number in 0..4 {
-            assert_eq!(crowd.enter(ip("127.0.0.1"), number).1, None);
+            assert_eq!(crowd.enter(ip("127.0.0.1"), number, |_| true).1, None);
         }
-        assert_eq!(crowd.enter(ip("127.0.0.1"), 4).1, Some(0));
+        assert_eq!(crowd.enter(ip("127.0.0.1"), 4, |_| true).1, Some(0));
+    }
+
+    #[test]
+    fn the_oldest_that_may_leave_does_and_without_one_there_is_one_more() {
+        let mut crowd = Crowd::new(2, 2);
+        let here = ip("192.0.2.1");
+        for number in [1, 2] {
+            crowd.enter(here, number, |_| true);
+        }
+        assert_eq!(crowd.enter(here, 3, |number| *number > 1).1, Some(2));
+        assert_eq!(crowd.enter(here, 4, |_| false).1, None);
+        assert_eq!(crowd.members.len(), 3);
+        assert_eq!(crowd.give_way(|number| *number > 3), Some(4));
+        assert_eq!(crowd.give_way(|_| false), None);
     }
 
     #[test]
     fn who_left_is_forgotten() {
         let mut crowd = Crowd::new(1, 1);
-        let (place, _) = crowd.enter(ip("192.0.2.1"), "a");
+        let (place, _) = crowd.enter(ip("192.0.2.1"), "a", |_| true);
         assert_eq!(crowd.leave(place), Some("a"));
         assert_eq!(crowd.leave(place), None);
         assert!(crowd.by_address.is_empty());

@@ -8,7 +8,8 @@
 //!
 //! A connection belongs to a stranger until a request on it brings a token that is valid. Strangers have
 //! a share of their own: when it is full, one of them makes room for the next, also while it has a
-//! request, because no caller with rights waits for the answer.
+//! request, because no caller with rights waits for the answer. One that has just come, and whose bytes have not
+//! been looked at, does not: they may be a token.
 
 use super::crowd::{Crowd, counted_address, most_of};
 use futures::task::AtomicWaker;
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 /// All open connections. Cheap to clone; all clones are the same.
@@ -46,8 +48,23 @@ struct Entry {
     turn: Option<u64>,
     /// Its place among the strangers.
     stranger: Option<u64>,
-    /// It came when there was no room, and is for decisions only.
-    is_reserve: bool,
+    room: Room,
+}
+
+/// The place of one connection, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Room {
+    place: Place,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Room {
+    pub(super) fn new(place: Place, permit: OwnedSemaphorePermit) -> Self {
+        Self {
+            place,
+            _permit: permit,
+        }
+    }
 }
 
 /// Where a connection has its place.
@@ -65,6 +82,7 @@ pub(super) struct Connection {
     closing: AtomicBool,
     cut: AtomicBool,
     known: AtomicBool,
+    listened_to: AtomicBool,
     pub(super) waker: AtomicWaker,
 }
 
@@ -91,6 +109,11 @@ impl Connection {
     /// Returns whether a valid token was shown on it.
     pub(super) fn is_known(&self) -> bool {
         self.known.load(Ordering::Acquire)
+    }
+
+    /// Notes that everything it sent was read, and more is waited for.
+    pub(super) fn note_silence(&self) {
+        self.listened_to.store(true, Ordering::Release);
     }
 
     fn set_idle(&self, since: Option<Instant>) {
@@ -125,21 +148,18 @@ impl OpenConnections {
     }
 
     /// Notes a connection, which has no request yet.
-    pub(super) fn add(&self, peer: SocketAddr, is_reserve: bool) -> Arc<Connection> {
+    pub(super) fn add(&self, peer: SocketAddr, room: Room) -> Arc<Connection> {
         let connection = Arc::<Connection>::default();
         let mut table = self.table();
-        let (stranger, left) = table.strangers.enter(peer.ip(), peer);
+        let stranger = table.let_in(peer);
         let entry = Entry {
             connection: Arc::clone(&connection),
             requests: 0,
             turn: None,
             stranger: Some(stranger),
-            is_reserve,
+            room,
         };
         table.open.insert(peer, entry);
-        if let Some(left) = left {
-            table.cut(left);
-        }
         self.note_idle(&mut table, peer);
         connection
     }
@@ -179,13 +199,10 @@ impl OpenConnections {
         {
             return;
         }
-        let (place, left) = table.strangers.enter(peer.ip(), peer);
+        let place = table.let_in(peer);
         if let Some(entry) = table.open.get_mut(&peer) {
             entry.stranger = Some(place);
             entry.connection.known.store(false, Ordering::Release);
-        }
-        if let Some(left) = left {
-            table.cut(left);
         }
     }
 
@@ -195,7 +212,7 @@ impl OpenConnections {
         let mut turn = None;
         let mut is_reserve = false;
         if let Some(entry) = table.open.get_mut(&peer) {
-            is_reserve = entry.is_reserve;
+            is_reserve = entry.room.place == Place::Reserve;
             entry.requests += 1;
             entry.connection.set_idle(None);
             turn = entry.turn.take();
@@ -213,22 +230,36 @@ impl OpenConnections {
     /// Closes the connection that has been idle for longest, or else a stranger's. Returns where there is
     /// room then.
     pub(super) fn make_room(&self) -> Option<Place> {
+        self.close_one(&[Place::Room, Place::Reserve])
+    }
+
+    /// Closes such a connection that is not on the reserve. Returns whether there is one.
+    pub(super) fn make_room_beside_reserve(&self) -> bool {
+        self.close_one(&[Place::Room]).is_some()
+    }
+
+    fn close_one(&self, places: &[Place]) -> Option<Place> {
         let mut table = self.table();
-        let idle = table.idle.pop_first().map(|(_, peer)| peer);
-        if let Some(peer) = idle {
-            table.close(peer);
-        }
-        let left = idle.or_else(|| {
-            let stranger = table.strangers.give_way()?;
+        let peer = table.close_idle(places).or_else(|| {
+            let Table {
+                open, strangers, ..
+            } = &mut *table;
+            let has_place = |peer: &SocketAddr| {
+                open.get(peer)
+                    .is_some_and(|entry| places.contains(&entry.room.place))
+            };
+            let stranger = strangers.give_way(|peer| has_place(peer) && may_leave(open, peer))?;
             table.cut(stranger);
             Some(stranger)
-        });
-        let entry = table.open.get(&left?)?;
-        Some(if entry.is_reserve {
-            Place::Reserve
-        } else {
-            Place::Room
-        })
+        })?;
+        table.open.get(&peer).map(|entry| entry.room.place)
+    }
+
+    /// Gives a connection another place, in exchange for its own.
+    pub(super) fn change_room(&self, peer: SocketAddr, room: Room) {
+        if let Some(entry) = self.table().open.get_mut(&peer) {
+            entry.room = room;
+        }
     }
 
     fn end_request(&self, peer: SocketAddr) {
@@ -243,12 +274,9 @@ impl OpenConnections {
         // One that was answered is the youngest of the strangers again.
         if let Some(place) = entry.stranger.take() {
             table.strangers.leave(place);
-            let (place, left) = table.strangers.enter(peer.ip(), peer);
+            let place = table.let_in(peer);
             if let Some(entry) = table.open.get_mut(&peer) {
                 entry.stranger = Some(place);
-            }
-            if let Some(left) = left {
-                table.cut(left);
             }
         }
         self.note_idle(&mut table, peer);
@@ -285,7 +313,37 @@ impl OpenConnections {
     }
 }
 
+/// Returns whether a stranger may be made to leave: what it sent has been read, and was no token.
+fn may_leave(open: &HashMap<SocketAddr, Entry>, peer: &SocketAddr) -> bool {
+    open.get(peer)
+        .is_none_or(|entry| entry.connection.listened_to.load(Ordering::Acquire))
+}
+
 impl Table {
+    /// Counts a connection among the strangers, one of which leaves if they are too many. Returns its place there.
+    fn let_in(&mut self, peer: SocketAddr) -> u64 {
+        let open = &self.open;
+        let may_leave = |other: &SocketAddr| may_leave(open, other);
+        let (place, left) = self.strangers.enter(peer.ip(), peer, may_leave);
+        if let Some(left) = left {
+            self.cut(left);
+        }
+        place
+    }
+
+    /// Closes the connection that has been idle for longest at one of these places.
+    fn close_idle(&mut self, places: &[Place]) -> Option<SocketAddr> {
+        let has_place = |peer: &SocketAddr| {
+            let entry = self.open.get(peer);
+            entry.is_some_and(|entry| places.contains(&entry.room.place))
+        };
+        let found = self.idle.iter().find(|(_, peer)| has_place(peer));
+        let (turn, peer) = found.map(|(turn, peer)| (*turn, *peer))?;
+        self.idle.remove(&turn);
+        self.close(peer);
+        Some(peer)
+    }
+
     fn close(&mut self, peer: SocketAddr) {
         if let Some(entry) = self.open.get_mut(&peer) {
             entry.turn = None;
@@ -357,16 +415,17 @@ impl Drop for RequestGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::sync::Semaphore;
 
     #[test]
     fn a_connection_whose_token_is_looked_up_does_not_give_way_to_strangers() {
         let open = OpenConnections::new(100, 4);
         let asks = peer("10.0.0.1:1");
-        let connection = open.add(asks, false);
+        let connection = add(&open, asks);
         let request = open.begin_request(asks);
         request.on_connection().note_known();
         let flood = |ports: std::ops::Range<u16>| -> Vec<Arc<Connection>> {
-            let one = |port: u16| open.add(SocketAddr::from(([10, 0, 0, 1], port)), false);
+            let one = |port: u16| add(&open, SocketAddr::from(([10, 0, 0, 1], port)));
             ports.map(one).collect()
         };
         let others = flood(1_000..1_020);
@@ -379,6 +438,19 @@ mod tests {
         assert!(connection.is_cut());
     }
 
+    /// A connection that came and said nothing.
+    fn add(open: &OpenConnections, peer: SocketAddr) -> Arc<Connection> {
+        let connection = add_unread(open, peer, Place::Room);
+        connection.note_silence();
+        connection
+    }
+
+    /// A connection that came, and whose bytes were not read yet.
+    fn add_unread(open: &OpenConnections, peer: SocketAddr, place: Place) -> Arc<Connection> {
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        open.add(peer, Room::new(place, permit))
+    }
+
     fn peer(text: &str) -> SocketAddr {
         text.parse().unwrap()
     }
@@ -386,13 +458,13 @@ mod tests {
     #[test]
     fn the_longest_idle_connection_of_an_address_gives_way() {
         let connections = OpenConnections::new(2, 100);
-        let first = connections.add(peer("192.0.2.1:1"), false);
-        let second = connections.add(peer("192.0.2.1:2"), false);
-        let other = connections.add(peer("192.0.2.2:1"), false);
+        let first = add(&connections, peer("192.0.2.1:1"));
+        let second = add(&connections, peer("192.0.2.1:2"));
+        let other = add(&connections, peer("192.0.2.2:1"));
         assert!(!first.gives_way() && !second.gives_way());
         // It is not idle while it is asked something, and the last in the order afterwards.
         drop(connections.begin_request(peer("192.0.2.1:1")));
-        let third = connections.add(peer("192.0.2.1:3"), false);
+        let third = add(&connections, peer("192.0.2.1:3"));
         assert!(second.gives_way());
         assert!(!first.gives_way() && !third.gives_way() && !other.gives_way());
         assert_eq!(connections.make_room(), Some(Place::Room));
@@ -402,11 +474,11 @@ mod tests {
     #[test]
     fn a_connection_with_a_request_is_never_closed_once_a_token_was_shown() {
         let connections = OpenConnections::new(1, 100);
-        let busy = connections.add(peer("192.0.2.1:1"), false);
+        let busy = add(&connections, peer("192.0.2.1:1"));
         let request = connections.begin_request(peer("192.0.2.1:1"));
         connections.note_known(peer("192.0.2.1:1"));
         for port in 2..50 {
-            connections.add(peer(&format!("192.0.2.1:{port}")), false);
+            add(&connections, peer(&format!("192.0.2.1:{port}")));
         }
         while connections.make_room().is_some() {}
         assert!(!busy.gives_way());
@@ -418,37 +490,74 @@ mod tests {
     #[test]
     fn this_machine_may_have_more_and_a_network_of_ipv6_counts_as_one() {
         let connections = OpenConnections::new(1, 100);
-        let here = connections.add(peer("127.0.0.1:1"), false);
+        let here = add(&connections, peer("127.0.0.1:1"));
         for port in 2..=4 {
-            connections.add(peer(&format!("127.0.0.1:{port}")), false);
+            add(&connections, peer(&format!("127.0.0.1:{port}")));
         }
         assert!(!here.gives_way());
-        connections.add(peer("127.0.0.1:5"), false);
+        add(&connections, peer("127.0.0.1:5"));
         assert!(here.gives_way());
-        let first = connections.add(peer("[2001:db8::1]:1"), false);
-        connections.add(peer("[2001:db8::2]:1"), false);
+        let first = add(&connections, peer("[2001:db8::1]:1"));
+        add(&connections, peer("[2001:db8::2]:1"));
         assert!(first.gives_way());
     }
 
     #[test]
     fn a_stranger_gives_way_with_its_request_and_who_showed_a_token_does_not() {
         let connections = OpenConnections::new(10, 2);
-        let known = connections.add(peer("192.0.2.1:1"), false);
+        let known = add(&connections, peer("192.0.2.1:1"));
         let _asks = connections.begin_request(peer("192.0.2.1:1"));
         connections.note_known(peer("192.0.2.1:1"));
-        let slow = connections.add(peer("192.0.2.1:2"), false);
+        let slow = add(&connections, peer("192.0.2.1:2"));
         let _slow = connections.begin_request(peer("192.0.2.1:2"));
         for port in 3..20 {
-            connections.add(peer(&format!("192.0.2.2:{port}")), false);
+            add(&connections, peer(&format!("192.0.2.2:{port}")));
         }
         assert!(slow.is_cut() && slow.gives_way());
         assert!(!known.is_cut() && known.is_known());
     }
 
     #[test]
+    fn one_whose_bytes_are_unread_gives_way_to_no_flood() {
+        let connections = OpenConnections::new(100, 4);
+        let person = add_unread(&connections, peer("192.0.2.1:1"), Place::Room);
+        for port in 2..50 {
+            add(&connections, peer(&format!("192.0.2.1:{port}")));
+        }
+        assert!(!person.is_cut());
+        person.note_silence();
+        add(&connections, peer("192.0.2.1:50"));
+        assert!(person.is_cut());
+    }
+
+    #[test]
+    fn who_leaves_the_reserve_takes_the_place_of_one_beside_it() {
+        let connections = OpenConnections::new(100, 100);
+        let on_reserve = add_unread(&connections, peer("192.0.2.1:1"), Place::Reserve);
+        on_reserve.note_silence();
+        assert!(!connections.make_room_beside_reserve());
+        let slow = add(&connections, peer("192.0.2.1:2"));
+        let _request = connections.begin_request(peer("192.0.2.1:2"));
+        assert!(connections.make_room_beside_reserve());
+        assert!(slow.is_cut() && !on_reserve.gives_way());
+        assert!(
+            connections
+                .begin_request(peer("192.0.2.1:1"))
+                .is_on_reserve()
+        );
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        connections.change_room(peer("192.0.2.1:1"), Room::new(Place::Room, permit));
+        assert!(
+            !connections
+                .begin_request(peer("192.0.2.1:1"))
+                .is_on_reserve()
+        );
+    }
+
+    #[test]
     fn what_is_closed_is_forgotten() {
         let connections = OpenConnections::new(1, 100);
-        connections.add(peer("192.0.2.1:1"), false);
+        add(&connections, peer("192.0.2.1:1"));
         connections.remove(peer("192.0.2.1:1"));
         assert_eq!(connections.make_room(), None);
         let table = connections.table();

@@ -57,7 +57,7 @@ impl Strangers {
     ) -> Result<T, Problem> {
         let gives_way = Arc::new(Notify::new());
         let address = address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        let (place, left) = lock(&self.bodies).enter(address, Arc::clone(&gives_way));
+        let (place, left) = lock(&self.bodies).enter(address, Arc::clone(&gives_way), |_| true);
         if let Some(left) = left {
             left.notify_one();
         }
