@@ -330,6 +330,10 @@ impl Reader {
         self.infos(&sql, params_from_iter(values))
     }
 
+    pub(super) fn plans_with_runs(&self, word: &str) -> Result<Vec<StreamInfo>, StoreError> {
+        self.infos(&plans_with_runs(), [word])
+    }
+
     pub(super) fn runs_in(&self, words: &[String]) -> Result<Vec<StreamInfo>, StoreError> {
         let sql = runs_in(words.len());
         self.infos(&sql, params_from_iter(words))
@@ -515,6 +519,14 @@ fn plans_in(words: usize) -> String {
     let places = places(words);
     format!(
         "SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'plan' AND status IN ({places}) AND updated_at <= ?
+         ORDER BY updated_at DESC, id DESC"
+    )
+}
+
+fn plans_with_runs() -> String {
+    format!(
+        "SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'plan' AND status = ?1
+         AND EXISTS (SELECT 1 FROM streams AS run WHERE run.kind = 'run' AND run.plan = streams.plan)
          ORDER BY updated_at DESC, id DESC"
     )
 }

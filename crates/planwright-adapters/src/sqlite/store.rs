@@ -377,6 +377,14 @@ impl StreamIndex for SqliteStore {
         Box::pin(self.look(move |reader| reader.plans_in(&words, until)))
     }
 
+    fn plans_with_runs(
+        &self,
+        status: CachedStatus,
+    ) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
+        let word = status.to_string();
+        Box::pin(self.look(move |reader| reader.plans_with_runs(&word)))
+    }
+
     fn runs_in<'a>(
         &'a self,
         statuses: &'a [CachedStatus],

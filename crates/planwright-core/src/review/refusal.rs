@@ -90,7 +90,7 @@ pub enum ReviewRefusal {
     NeedsPerson,
     /// The version alone does not say which sub-plans, tools and policy were looked at.
     #[error(
-        "its version does not say what its sub-plans, tools and policy are now: name the digest that was shown"
+        "a version does not say what its tools, its sub-plans and the policy are now: approve by the digest that was shown"
     )]
     DigestNeeded,
     /// The approval lacks a choice for arguments that are only known later: the run would be wider

@@ -48,6 +48,13 @@ macro_rules! forward_ports {
                     self.inner.plans_in(statuses, until)
                 }
 
+                fn plans_with_runs(
+                    &self,
+                    status: CachedStatus,
+                ) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
+                    self.inner.plans_with_runs(status)
+                }
+
                 fn runs_in<'a>(
                     &'a self,
                     statuses: &'a [CachedStatus],

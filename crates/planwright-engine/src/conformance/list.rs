@@ -185,6 +185,7 @@ pub async fn plans_are_found_by_where_they_stand(store: Subject) {
     for (id, word, at) in [
         ("a", "proposed", 2_000),
         ("b", "archived", 3_000),
+        ("e", "proposed", 1_000),
         ("c", "approved", 4_000),
     ] {
         let mut chain = begin(&store, &format!("plan/{id}"), id, 1_000).await;
@@ -194,10 +195,10 @@ pub async fn plans_are_found_by_where_they_stand(store: Subject) {
     begin(&store, "run/r", "a", 1_000).await;
     let found =
         async |words: &[&str]| names(&store.plans_in(&statuses(words), None).await.unwrap());
-    assert_eq!(found(&["proposed"]).await, ["plan/a"]);
+    assert_eq!(found(&["proposed"]).await, ["plan/a", "plan/e"]);
     assert_eq!(
         found(&["proposed", "approved"]).await,
-        ["plan/c", "plan/a"],
+        ["plan/c", "plan/a", "plan/e"],
         "most recently updated first"
     );
     assert_eq!(found(&["draft"]).await, ["plan/d"], "and no run");
@@ -211,6 +212,9 @@ pub async fn plans_are_found_by_where_they_stand(store: Subject) {
         .await
         .unwrap();
     assert_eq!(all, store.plans().await.unwrap());
+    let begun = async |word| names(&store.plans_with_runs(word).await.unwrap());
+    assert_eq!(begun(CachedStatus::Proposed).await, ["plan/a"]);
+    assert!(begun(CachedStatus::Approved).await.is_empty());
 }
 
 pub async fn plans_are_found_by_how_long_nothing_happened(store: Subject) {

@@ -29,7 +29,7 @@ impl Maintenance {
             .context
             .ports
             .store
-            .plans_in(&[CachedStatus::Proposed], None)
+            .plans_with_runs(CachedStatus::Proposed)
             .await?
         {
             match self.corrected(info).await {
@@ -51,16 +51,6 @@ impl Maintenance {
     /// The append that makes a plan's word right; none if it is.
     async fn corrected(&self, info: StreamInfo) -> Result<Option<Append>, LoadError> {
         let StreamInfo { stream, status, .. } = info;
-        if self
-            .context
-            .ports
-            .store
-            .runs(&status.plan)
-            .await?
-            .is_empty()
-        {
-            return Ok(None);
-        }
         let (review, head) = load_review(&*self.context.ports.store, &status.plan).await?;
         if review.cached_status() == status.status {
             return Ok(None);

@@ -11,6 +11,7 @@ use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::principal::Principal;
 use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -85,6 +86,17 @@ impl StreamIndex for MemoryStore {
         let untouched = |info: &StreamInfo| until.is_none_or(|until| info.updated_at <= until);
         ready(Ok(self.plans_now(|info| {
             statuses.contains(&info.status.status) && untouched(info)
+        })))
+    }
+
+    fn plans_with_runs(
+        &self,
+        status: CachedStatus,
+    ) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
+        let runs = self.runs_now(|_| true);
+        let begun: BTreeSet<&PlanId> = runs.iter().map(|run| &run.status.plan).collect();
+        ready(Ok(self.plans_now(|info| {
+            info.status.status == status && begun.contains(&info.status.plan)
         })))
     }
 

@@ -66,6 +66,11 @@ impl Overview {
         }
     }
 
+    /// Reads everything, so that the first look does not have to.
+    pub async fn read_ahead(&self) -> Result<(), LoadError> {
+        self.catch_up().await.map(drop)
+    }
+
     /// Figures over everything that happened since the beginning of the hour of this instant, or
     /// ever.
     pub async fn figures(&self, since: Option<Timestamp>) -> Result<Figures, LoadError> {

@@ -99,6 +99,7 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Resu
         .into_make_service_with_connect_info::<SocketAddr>();
     let stopping = stop(http.clone(), handle.clone());
     tokio::spawn(close_expired_streams(http.clone()));
+    tokio::spawn(read_ahead(http.clone()));
     let served = async {
         match tls {
             None => {
@@ -149,6 +150,13 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Resu
         );
     }
     Ok(())
+}
+
+/// Sums up what there is, so that the first person who looks does not wait for it. A failure is told to those who look.
+async fn read_ahead(http: Http) {
+    if let Err(error) = http.service.engine.overview().read_ahead().await {
+        tracing::debug!(%error, "the plans could not be summed up");
+    }
 }
 
 /// Ends a service whose store failed for good: nothing can be recorded any more, so nothing is

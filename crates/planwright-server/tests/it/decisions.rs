@@ -383,7 +383,7 @@ fn a_version_does_not_approve_plans_that_were_others_when_they_were_looked_at() 
         decision[name] = shown.clone();
         service.post("/plan/p/approve", &decision)
     };
-    approve("version", &json!(1)).refuses(409, "name the digest that was shown");
+    approve("version", &json!(1)).refuses(409, "approve by the digest that was shown");
     approve("digest", &looked_at).refuses(409, "");
     approve("digest", &proposed).ends(200);
 }

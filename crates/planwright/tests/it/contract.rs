@@ -201,6 +201,35 @@ fn import_show_and_list_have_the_promised_keys() {
 }
 
 #[test]
+fn a_list_has_a_limit_and_says_when_there_is_more() {
+    let bench = Bench::new();
+    for id in ["a", "b", "c"] {
+        let plan = bench.plan(id, json!([echo("a", 1, &[])]));
+        bench.run(&["import", &plan]).ends(0);
+    }
+    let hint = "planwright list --limit 0 lists all";
+    let two = bench.run(&["list", "--limit", "2", "--json"]).ends(0);
+    let ids: Vec<Value> = two
+        .json()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|plan| plan["id"].clone())
+        .collect();
+    assert_eq!(ids, ["c", "b"], "those that changed last");
+    assert!(two.err.contains(hint), "{}", two.err);
+    for args in [
+        &["list", "--limit", "3"][..],
+        &["list", "--limit", "0"],
+        &["list"],
+    ] {
+        let all = bench.run(args).ends(0);
+        assert_eq!(all.out.lines().count(), 3, "{args:?}");
+        assert!(!all.err.contains(hint), "{args:?}");
+    }
+}
+
+#[test]
 fn the_log_is_one_entry_per_line() {
     let bench = Bench::new();
     let plan = bench.plan("p", json!([echo("a", 1, &[])]));

@@ -660,7 +660,7 @@ fn a_version_alone_does_not_approve_the_plans_it_runs() {
     let by_version = || {
         bench
             .run(&["approve", "p", "--version", "1"])
-            .complains(3, "name the digest that was shown");
+            .complains(3, "approve by the digest that was shown");
     };
     // Swapped after it was shown; the version of the plan that runs it stays.
     bench.plan("child", json!([effect("other", &[])]));

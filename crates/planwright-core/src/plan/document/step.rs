@@ -51,7 +51,10 @@ pub struct Step {
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "deserialize_step_ids::list"
     )]
-    #[schemars(with = "Vec<String>")]
+    #[schemars(
+        with = "Vec<String>",
+        inner(regex(pattern = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"))
+    )]
     pub depends_on: Vec<StepId>,
     /// Name under which later steps see the value. The step id always works.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -70,6 +70,13 @@ pub trait StreamIndex: Send + Sync + fmt::Debug {
         until: Option<Timestamp>,
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
 
+    /// The plan streams with this cached status that have runs. Otherwise as
+    /// [`StreamIndex::plans_in`].
+    fn plans_with_runs(
+        &self,
+        status: CachedStatus,
+    ) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>>;
+
     /// The run streams of all plans with one of these cached statuses, oldest first. Otherwise as
     /// [`StreamIndex::plans_in`].
     fn runs_in<'a>(

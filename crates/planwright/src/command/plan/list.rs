@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// left out otherwise.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
+    /// At most so many plans, the ones that changed last. 0: all of them.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
 }
 
 impl Args {
@@ -30,6 +33,11 @@ impl Args {
     fn includes_status(&self, status: &CachedStatus) -> bool {
         let is_archived = *status == CachedStatus::Archived;
         self.all || *status != CachedStatus::Deleted && is_archived == self.archived
+    }
+
+    /// Returns whether this many lines are enough.
+    fn is_reached(&self, lines: usize) -> bool {
+        self.limit > 0 && lines >= self.limit
     }
 }
 
@@ -40,9 +48,13 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let mut lines = Vec::new();
     let mut notes = Vec::new();
     let mut unreadable = lost_streams(&app).await;
-    for info in app.engine.journals().plans().await? {
-        if !args.includes_status(&info.status.status) {
-            continue;
+    let mut has_more = false;
+    let mut plans = app.engine.journals().plans().await?;
+    plans.retain(|info| args.includes_status(&info.status.status));
+    for info in plans {
+        if args.is_reached(lines.len()) {
+            has_more = true;
+            break;
         }
         // One damaged plan does not hide the others.
         let mut leave_out = |damage: String| {
@@ -98,6 +110,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
                 "planwright new -o plan.json writes a first plan; planwright demo shows a whole run",
             );
         }
+    }
+    if has_more {
+        printer.hint("these are the plans that changed last; planwright list --limit 0 lists all");
     }
     if damaged {
         printer.hint("planwright verify lists everything that is damaged");
