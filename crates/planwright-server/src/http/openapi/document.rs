@@ -250,7 +250,7 @@ fn complete(
         }
     }
     if operation.contains_key("requestBody") {
-        statuses.extend(["408", "413", "415"]);
+        statuses.extend(["408", "413", "415", "422"]);
     }
     if *method == Method::POST && *required != RouteAccess::Public {
         statuses.extend(["409", "422"]);
