@@ -109,7 +109,10 @@ pub struct Input {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SubPlan {
     /// Id of the plan or template.
-    #[schemars(with = "String")]
+    #[schemars(
+        with = "String",
+        regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$")
+    )]
     pub id: PlanId,
     /// Values for its inputs. Strings may hold `${references}`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]

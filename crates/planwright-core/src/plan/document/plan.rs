@@ -20,7 +20,7 @@ pub struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         with = "Option<String>",
-        regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+        regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$")
     )]
     pub id: Option<PlanId>,
     /// What the plan does, in a line.
@@ -159,7 +159,10 @@ pub struct Context {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FromTemplate {
     /// Id of the template.
-    #[schemars(with = "String")]
+    #[schemars(
+        with = "String",
+        regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$")
+    )]
     pub id: PlanId,
     /// Version of the template.
     pub version: u32,

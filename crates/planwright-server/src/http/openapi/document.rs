@@ -359,6 +359,9 @@ fn complete_parameter(parameter: &mut Value) {
             parameter["description"] = json!(description);
         }
     }
+    if let Some(schema) = parameter["schema"].as_object_mut() {
+        super::shape::bound_integer(schema, u64::MAX);
+    }
     if name == "cursor" {
         parameter["schema"] = json!({ "type": "string", "pattern": super::patterns::CURSOR });
     }

@@ -21,6 +21,9 @@ const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Keywords whose value is schemas by name.
 const NAMED: [&str; 2] = ["properties", "patternProperties"];
 
+/// Integers in JSON are read as far as all programs agree about them.
+const MOST_IN_JSON: u64 = 1 << 53;
+
 /// Gives every schema of the document its final shape.
 pub(super) fn shape_schemas(document: &mut Value) {
     write_out_references(document);
@@ -41,7 +44,7 @@ pub(super) fn shape_schemas(document: &mut Value) {
     for (_, schema) in schemas.into_iter().flatten() {
         visit(schema, &mut |schema| {
             if let Some(schema) = schema.as_object_mut() {
-                bound_integer(schema);
+                bound_integer(schema, MOST_IN_JSON);
             }
         });
     }
@@ -196,8 +199,8 @@ fn describe_names(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Integers in JSON are read as far as all programs agree about them.
-fn bound_integer(schema: &mut Map<String, Value>) {
+/// Says up to where integers are read, where nothing else does.
+pub(super) fn bound_integer(schema: &mut Map<String, Value>, most: u64) {
     let is_integer = match schema.get("type") {
         Some(Value::String(kind)) => kind == "integer",
         Some(Value::Array(kinds)) => kinds.contains(&json!("integer")),
@@ -209,7 +212,7 @@ fn bound_integer(schema: &mut Map<String, Value>) {
     let format = schema.get("format").and_then(Value::as_str);
     let most = match format {
         Some("int32" | "uint32") => u64::from(u32::MAX),
-        _ => 1 << 53,
+        _ => most,
     };
     schema.insert("maximum".to_owned(), json!(most));
 }
