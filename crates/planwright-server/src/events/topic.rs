@@ -299,10 +299,12 @@ impl Live {
             .kept
             .front()
             .map_or_else(|| self.fold.last() + 1, Frame::seq);
-        if seq + 1 < first {
+        // A client names any number.
+        let next = seq.saturating_add(1);
+        if next < first {
             return Next::Older;
         }
-        let skip = usize::try_from(seq + 1 - first).unwrap_or(usize::MAX);
+        let skip = usize::try_from(next - first).unwrap_or(usize::MAX);
         Next::Frames(self.kept.iter().skip(skip).take(most).cloned().collect())
     }
 }

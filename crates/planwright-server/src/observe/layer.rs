@@ -139,7 +139,8 @@ fn panicked(trace: TraceId) -> Response {
     let problem = json!({
         "type": format!("urn:planwright:problem:{code}"),
         "code": code,
-        "title": "The service failed while it answered this request",
+        "title": "Internal Server Error",
+        "detail": "the service failed while it answered this request",
         "status": 500,
         "traceId": trace.to_string(),
     });

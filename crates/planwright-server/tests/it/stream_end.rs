@@ -34,3 +34,13 @@ fn who_has_everything_of_a_run_that_is_over_is_told_not_to_come_back() {
     assert_eq!(again("/plan/p/events", ids[0]), 200);
     assert_eq!(listen(&service, "/plan/p/events", None).status, 200);
 }
+
+#[test]
+fn a_place_beyond_every_number_has_no_events() {
+    let service = Service::new();
+    service.plan("p", json!([echo("a", 1, &[])]));
+    for after in [u64::MAX, u64::MAX - 1, 1 << 53] {
+        let answer = service.get(&format!("/plan/p/events?after={after}"));
+        assert_eq!(answer.ends(200).json()["events"], json!([]), "{after}");
+    }
+}
