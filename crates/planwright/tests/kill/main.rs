@@ -6,8 +6,8 @@
 //! is recorded twice, no `unsafe` call was repeated by itself, and an unknown outcome is there
 //! exactly where the journal says a call had started and not ended.
 //!
-//! `PLANWRIGHT_KILL_CYCLES` sets how many cycles must be reached. Unless told, they are 400, and of
-//! the crash points every second one is taken: the odd ones of one shape, the even ones of the next.
+//! `PLANWRIGHT_KILL_CYCLES` sets how many cycles must be reached. Unless told, they are 200, and of
+//! the crash points every fourth one is taken, other ones of each shape.
 
 #![expect(
     clippy::unwrap_used,
@@ -34,8 +34,8 @@ struct Totals {
 #[test]
 fn a_run_killed_anywhere_loses_nothing_and_repeats_nothing() {
     let told = std::env::var("PLANWRIGHT_KILL_CYCLES").ok();
-    let stride = if told.is_some() { 1 } else { 2 };
-    let wanted = told.map_or(400, |cycles| cycles.parse().expect("a number of cycles"));
+    let stride = if told.is_some() { 1 } else { 4 };
+    let wanted = told.map_or(200, |cycles| cycles.parse().expect("a number of cycles"));
     let totals = Totals::default();
     let points = every_single_kill(&totals, stride);
     assert!(

@@ -19,10 +19,10 @@ const GOALS: [&str; 10] = [
 
 /// The schema leaves even this model nothing but valid plans; repair rounds are for what a schema
 /// cannot say.
-/// A check asks for some of them, the proof for all.
+/// A check asks for one of them, the proof for all.
 fn goals() -> &'static [&'static str] {
     let wanted = std::env::var("PLANWRIGHT_MODEL_GOALS")
-        .map_or(2, |goals| goals.parse().expect("a number of goals"));
+        .map_or(1, |goals| goals.parse().expect("a number of goals"));
     &GOALS[..wanted]
 }
 
@@ -62,7 +62,9 @@ fn all_goals_but_one_become_a_plan_that_validates() {
             failed.push(validated);
         }
     }
-    assert!(failed.len() <= 1, "{failed:#?}");
+    // One that is alone has to become a plan.
+    let may_fail = usize::from(goals().len() > 1);
+    assert!(failed.len() <= may_fail, "{failed:#?}");
     project.leaves_no_server_behind();
 }
 
