@@ -7,8 +7,9 @@
 use crate::dist;
 use crate::fuzz::{self, Fuzzer, Length};
 use crate::mutants;
+use crate::output::{Shown, relay_output};
 use crate::packages;
-use crate::suites::{read_program, read_suites, relay_output, run_suites};
+use crate::suites::{self, read_program, read_suites, run_suites};
 use crate::web;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use std::path::{Path, PathBuf};
@@ -255,17 +256,14 @@ pub(crate) fn run() -> Result<()> {
     // Last: they take as long as they are told, and need a processor all the time.
     suites.extend(Fuzzer::build("dev")?.suites(Length::Check)?);
     println!("== tests: {} suites", suites.len());
-    let failed = std::thread::scope(|scope| {
+    let (failures, beside) = std::thread::scope(|scope| {
         let beside = scope.spawn(|| run_beside(&lints));
-        let mut failed = run_suites(suites, count_suites_at_once());
-        failed.extend(
-            beside
-                .join()
-                .unwrap_or_else(|_| vec!["what runs beside the tests".to_owned()]),
-        );
-        failed
+        let failures = run_suites(suites, count_suites_at_once());
+        (failures, beside.join())
     });
-    ensure!(failed.is_empty(), "failed: {}", failed.join("; "));
+    suites::report(&suites::retry_alone(failures))?;
+    let beside = beside.map_err(|_| anyhow!("what runs beside the tests panicked"))?;
+    ensure!(beside.is_empty(), "failed: {}", beside.join("; "));
     println!("== check: ok in {:.0} s", started.elapsed().as_secs_f64());
     Ok(())
 }
@@ -296,9 +294,14 @@ fn run_beside(lints: &Lints) -> Vec<String> {
     let mut failed = Vec::new();
     for (name, command) in commands {
         let started = Instant::now();
-        match relay_output(name, command) {
-            Ok(true) => println!("== {name}: ok in {:.0} s", started.elapsed().as_secs_f64()),
-            Ok(false) => failed.push(name.to_owned()),
+        match relay_output(name, command, Shown::AsItRuns) {
+            Ok(output) if output.succeeded => {
+                println!("== {name}: ok in {:.0} s", started.elapsed().as_secs_f64());
+            }
+            Ok(output) => {
+                output.print_end(name);
+                failed.push(name.to_owned());
+            }
             Err(error) => failed.push(format!("{name}: {error:#}")),
         }
     }

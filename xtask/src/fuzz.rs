@@ -2,7 +2,8 @@
 //! other. `fuzz/src/lib.rs` has the targets and their limits, `fuzz/corpus` a folder for each.
 
 use crate::check::build_quickly;
-use crate::suites::{Suite, relay_output, run_suites};
+use crate::output::{Shown, relay_output};
+use crate::suites::{Failure, Suite, report, run_suites};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ pub(crate) enum Length {
 /// Carries out `cargo xtask fuzz`.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     match args {
-        [] => fail_with(Fuzzer::build("dev")?.try_all(Length::Check)?),
+        [] => report(&Fuzzer::build("dev")?.try_all(Length::Check)?),
         ["merge", target] => Fuzzer::build("dev")?.merge(target),
         [target] => Fuzzer::build("dev")?.try_one(target, Length::Seconds(60)),
         [target, "--seconds", seconds] => {
@@ -51,12 +52,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
 
 /// Tries every target for an hour, with an optimised build.
 pub(crate) fn prove() -> Result<()> {
-    fail_with(Fuzzer::build("release")?.try_all(Length::Seconds(PROVE_SECONDS))?)
-}
-
-fn fail_with(failed: Vec<String>) -> Result<()> {
-    ensure!(failed.is_empty(), "failed: {}", failed.join("; "));
-    Ok(())
+    report(&Fuzzer::build("release")?.try_all(Length::Seconds(PROVE_SECONDS))?)
 }
 
 impl Fuzzer {
@@ -94,12 +90,12 @@ impl Fuzzer {
                 let args = prepare(target, length)?;
                 let name = format!("fuzz/{target}");
                 let suite = Suite::of_program(name, &self.program, root());
-                Ok(suite.with_args(args).with_variable(TARGET, target))
+                Ok(suite.with_args(args).with_variable(TARGET, target).quiet())
             })
             .collect()
     }
 
-    fn try_all(&self, length: Length) -> Result<Vec<String>> {
+    fn try_all(&self, length: Length) -> Result<Vec<Failure>> {
         let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Ok(run_suites(self.suites(length)?, processors))
     }
@@ -131,7 +127,8 @@ impl Fuzzer {
     fn start(&self, target: &str, args: &[String]) -> Result<()> {
         let mut fuzzer = Command::new(&self.program);
         fuzzer.args(args).current_dir(root()).env(TARGET, target);
-        ensure!(relay_output(target, fuzzer)?, "{target} failed");
+        let output = relay_output(target, fuzzer, Shown::AsItRuns)?;
+        ensure!(output.succeeded, "{target} failed");
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ mod dist;
 mod fuzz;
 mod model;
 mod mutants;
+mod output;
 mod packages;
 mod peers;
 mod suites;

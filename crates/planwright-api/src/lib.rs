@@ -48,7 +48,7 @@ pub use receipt::{
 pub use reflection::{CriteriaResult, CriterionWire, ReflectionWire};
 pub use run::{
     AskedCallWire, AttemptLine, DryRunStep, ErrorWire, ItemResult, LargeValue, RunResult,
-    StepResult, StepTrail, dry_run_result,
+    StepLogLine, StepResult, StepTrail, dry_run_result,
 };
 pub use schema::{
     BriefingShape, DiffShape, EffectShape, FindingShape, PrincipalShape, QuestionShape,
@@ -63,8 +63,8 @@ pub use version::{
     VersionLine,
 };
 pub use words::{
-    AssessmentShape, EffectClassShape, FindingCodeShape, ListedStatusShape, PlanStatusShape,
-    PrincipalKindShape, RiskShape, RoleShape, RuleModeShape, RunResultStatusShape, RunStatusShape,
-    SeverityShape, StepResultStatusShape, StepStatusShape, VerdictShape, WaitingForShape,
-    one_of_words,
+    AssessmentShape, EffectClassShape, FindingCodeShape, ListedStatusShape, LogLevelShape,
+    PlanStatusShape, PrincipalKindShape, RiskShape, RoleShape, RuleModeShape, RunResultStatusShape,
+    RunStatusShape, SeverityShape, StepResultStatusShape, StepStatusShape, VerdictShape,
+    WaitingForShape, one_of_words,
 };

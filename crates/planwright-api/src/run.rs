@@ -104,6 +104,22 @@ pub struct StepResult {
     /// The concrete call a person is asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<AskedCallWire>,
+    /// What its server logged during its calls, the latest 100 lines. Not a part of the journal: it may be gone
+    /// before the run is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<StepLogLine>,
+}
+
+/// A line that a server logged. The server's own words, which nothing here vouches for.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct StepLogLine {
+    pub at: String,
+    #[schema(value_type = crate::words::LogLevelShape)]
+    pub level: String,
+    /// The part of the server that wrote it; `stderr` for its standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logger: Option<String>,
+    pub message: String,
 }
 
 /// What a step that runs once per element came to for one of them.
@@ -220,6 +236,9 @@ impl RunResult {
     /// Larger arguments are left out of results.
     pub const MAX_ARGS: usize = 16 << 10;
 
+    /// Lines of one step's log in a result.
+    const MAX_LOG_LINES: usize = 100;
+
     /// Adds what the steps' latest calls were sent, and when the steps began and ended.
     pub fn add_calls(&mut self, mut sent: BTreeMap<StepId, Value>, histories: &StepHistories) {
         for step in &mut self.steps {
@@ -233,6 +252,21 @@ impl RunResult {
                 step.ended_at = history.ended_at.map(|at| at.to_string());
                 step.models = ModelCostLine::all(&history.models);
             }
+        }
+    }
+
+    /// Adds what the servers logged, in the order of the lines: for each step the latest ones.
+    pub fn add_log(&mut self, lines: impl DoubleEndedIterator<Item = (String, StepLogLine)>) {
+        let mut logs: BTreeMap<String, Vec<StepLogLine>> = BTreeMap::new();
+        for (step, line) in lines.rev() {
+            let log = logs.entry(step).or_default();
+            if log.len() < Self::MAX_LOG_LINES {
+                log.push(line);
+            }
+        }
+        for step in &mut self.steps {
+            step.log = logs.remove(&step.id).unwrap_or_default();
+            step.log.reverse();
         }
     }
 
@@ -310,6 +344,7 @@ impl StepResult {
             error: error.map(ErrorWire::from),
             items,
             call: None,
+            log: Vec::new(),
             waits_for: waits_for.map(|run| run.to_string()),
         }
     }
@@ -378,6 +413,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
                 waits_for: None,
                 items: None,
                 call: None,
+                log: Vec::new(),
             },
             args: args.clone(),
             verdict: verdict.as_str().to_owned(),

@@ -83,4 +83,7 @@ words! {
     RiskShape as "Risk" = ["low", "medium", "high"];
     /// Whether a plan with the finding runs.
     SeverityShape as "Severity" = ["error", "warning"];
+    /// How much a line of a server's log matters, as the server says.
+    LogLevelShape as "LogLevel" =
+        ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 }

@@ -1,20 +1,20 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
 use crate::context::{
-    ActiveRuns, AgentSettings, Clients, ConcurrencyLimits, Context, Limiter, Observer, Ports,
-    RecentReviews, Retention, RetentionPorts, RunFamilies, Settings,
+    ActiveRuns, AgentSettings, Clients, ConcurrencyLimits, Context, Limiter, LogKeeper, Observer,
+    Ports, RecentReviews, Retention, RetentionPorts, RunFamilies, Settings,
 };
 use crate::journal::journals::Journals;
 use crate::maintenance::Maintenance;
 use crate::memory::{
-    MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoLeftovers, NoModel, NoSurroundings,
-    RandomIds, SystemClock,
+    MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoLeftovers, NoModel, NoStepLogs,
+    NoSurroundings, RandomIds, SystemClock,
 };
 use crate::overview::Overview;
 use crate::planner::Planner;
 use crate::port::{
     Artifacts, Clock, Executors, Ids, Leftovers, Model, Outbox, OwnerId, RetentionStore, Secrets,
-    Store, Surroundings, Tokens, Tools,
+    StepLogs, Store, Surroundings, Tokens, Tools,
 };
 use crate::redaction::known_secrets::Redaction;
 use crate::review::inbox::Inbox;
@@ -52,6 +52,7 @@ pub struct EngineBuilder {
     surroundings: Option<Arc<dyn Surroundings>>,
     executors: Option<Arc<dyn Executors>>,
     leftovers: Option<Arc<dyn Leftovers>>,
+    step_logs: Option<Arc<dyn StepLogs>>,
     agents: AgentSettings,
     call_timeout: Duration,
     stored_bytes: u64,
@@ -91,6 +92,7 @@ impl Engine {
             surroundings: None,
             executors: None,
             leftovers: None,
+            step_logs: None,
             agents: AgentSettings::default(),
             call_timeout: Self::DEFAULT_CALL_TIMEOUT,
             stored_bytes: Self::DEFAULT_STORED_BYTES,
@@ -185,6 +187,11 @@ impl Engine {
     /// The place of values that are too large for the journal.
     pub fn artifacts(&self) -> &Arc<dyn Artifacts> {
         &self.context.ports.artifacts
+    }
+
+    /// What servers logged during the calls of a run.
+    pub fn step_logs(&self) -> &Arc<dyn StepLogs> {
+        &self.context.ports.step_logs
     }
 
     /// The language models.
@@ -293,6 +300,13 @@ impl EngineBuilder {
     #[must_use]
     pub fn leftovers(mut self, leftovers: Arc<dyn Leftovers>) -> Self {
         self.leftovers = Some(leftovers);
+        self
+    }
+
+    /// Keeps what servers log during calls. Without it those lines are told live and forgotten.
+    #[must_use]
+    pub fn step_logs(mut self, step_logs: Arc<dyn StepLogs>) -> Self {
+        self.step_logs = Some(step_logs);
         self
     }
 
@@ -414,6 +428,7 @@ impl EngineBuilder {
                 .unwrap_or_else(|| Arc::new(NoSurroundings)),
             executors: self.executors.unwrap_or_else(|| Arc::new(NoExecutors)),
             leftovers: self.leftovers.unwrap_or_else(|| Arc::new(NoLeftovers)),
+            step_logs: self.step_logs.unwrap_or_else(|| Arc::new(NoStepLogs)),
             clock: self
                 .clock
                 .unwrap_or_else(|| Arc::new(SystemClock::default())),
@@ -431,13 +446,18 @@ impl EngineBuilder {
             stored_bytes: self.stored_bytes,
             prompts: self.prompts,
         };
+        let active = ActiveRuns::default();
+        active.watch_all(Arc::new(LogKeeper {
+            logs: Arc::clone(&ports.step_logs),
+            clock: Arc::clone(&ports.clock),
+        }));
         Engine {
             context: Arc::new(Context {
                 ports,
                 settings,
                 redaction: self.redaction,
                 limiter: Limiter::new(self.limits),
-                active: ActiveRuns::default(),
+                active,
                 clients: Clients::default(),
                 families: RunFamilies::default(),
                 reviews: RecentReviews::default(),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PlanEvent, RunResult } from "../api/types";
-import { actionsFor, emptyRun, foldRun, mergeSteps, stateWord, timeline } from "./run";
+import { actionsFor, emptyRun, foldRun, logLines, mergeSteps, stateWord, timeline } from "./run";
 
 const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, "0")}.000Z`;
 const event = (second: number, state: string, id = "a", run = "run_1"): PlanEvent => ({ event: "plan.step", planId: "p", runId: run, occurredAt: at(second), step: { id, state } });
@@ -40,6 +40,15 @@ describe("a run", () => {
     const many = foldRun(running, Array.from({ length: 500 }, (_, index) => line(`line ${index}`)));
     expect(many.steps.get("a")?.lines).toHaveLength(200);
     expect(foldRun(many, [event(3, "completed")]).steps.get("a")?.lines.at(-1)?.text).toBe("line 499");
+  });
+
+  it("shows what a server logged before this page watched", () => {
+    const kept = { steps: [{ id: "a", status: "running", log: [{ at: "", level: "info", message: "kept" }] }] } as unknown as RunResult;
+    const line = (text: string): PlanEvent => ({ ...event(2, "running"), event: "plan.log", level: "error", message: text });
+    const shown = (events: PlanEvent[]) => mergeSteps(kept, foldRun(emptyRun("run_1"), events)).flatMap(logLines);
+    expect(shown([])).toEqual([{ level: "info", text: "kept" }]);
+    const told = shown([event(1, "running"), line("one"), line("two")]);
+    expect(told.map((line) => line.text)).toEqual(["one", "two"]);
   });
 
   it("believes the document where the events are behind", () => {

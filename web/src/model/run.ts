@@ -156,6 +156,13 @@ export function mergeSteps(result: RunResult, life: RunLife): (StepResult & { li
   });
 }
 
+/** What the server of a step logged: as it was kept, or as it was told while this page watched, whichever is more. */
+export function logLines(step: StepResult & { life: StepLife | null }): readonly LogLine[] {
+  const kept = step.log ?? [];
+  const told = step.life?.lines ?? [];
+  return told.length > kept.length ? told : kept.map((line) => ({ level: line.level, text: line.message }));
+}
+
 /** The document has it ended while the events that were read say that it goes on: they are behind. */
 function isStale(step: StepResult, life: StepLife): boolean {
   return ENDED.has(step.status) && !ENDED.has(life.state);

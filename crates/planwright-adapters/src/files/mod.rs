@@ -7,6 +7,7 @@ mod atomic;
 mod projection;
 mod sealed_folder;
 mod snapshot;
+mod step_logs;
 
 pub use artifacts::FileArtifacts;
 pub(crate) use atomic::create_temporary;
@@ -14,3 +15,4 @@ pub use atomic::{WriteFileError, atomic_write, lock_beside};
 pub use projection::{Draft, Projection};
 pub use sealed_folder::{SealedFolder, SealedFolderError};
 pub use snapshot::WorkspaceSurroundings;
+pub use step_logs::FileStepLogs;

@@ -2,6 +2,7 @@
 
 use super::{CommentRefusal, ReviewRefusal};
 use crate::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
+use crate::run::Refusal;
 
 impl ClassifiedError for ReviewRefusal {
     fn class(&self) -> ErrorClass {
@@ -67,6 +68,7 @@ impl ClassifiedError for ReviewRefusal {
             Self::DigestNeeded => Some(Hint::ApproveCurrent),
             Self::OpenThreads { .. } => Some(Hint::ResolveComments),
             Self::Comment(refusal) => refusal.hint(),
+            Self::Decision(Refusal::Stale { .. }) => Some(Hint::ApproveCurrent),
             Self::Decision(refusal) => refusal.hint(),
             Self::Deleted
             | Self::NothingToDecide(_)

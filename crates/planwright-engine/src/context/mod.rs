@@ -30,7 +30,7 @@ pub use kept_overview::PlanSummary;
 pub(crate) use kept_overview::{KeptOverview, SeenRun};
 pub use limiter::ConcurrencyLimits;
 pub(crate) use limiter::{Demand, Limiter, Permit};
-pub(crate) use observer::Observers;
+pub(crate) use observer::{LogKeeper, Observers};
 pub use observer::{Observer, on_step_complete, on_step_start};
 pub use pauses::Pauses;
 pub(crate) use ports::{Ports, RetentionPorts};

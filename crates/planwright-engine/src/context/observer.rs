@@ -1,6 +1,6 @@
 //! Watching a run. An observer sees what is already durable and can change nothing.
 
-use crate::port::{LoggedLine, Progress, ProgressSink, TextSink};
+use crate::port::{Clock, KeptLine, LoggedLine, Progress, ProgressSink, StepLogs, TextSink};
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::id::{RunId, StepId};
 use planwright_core::journal::Entry;
@@ -40,8 +40,7 @@ pub trait Observer: Send + Sync {
         self.progress(step, progress);
     }
 
-    /// A line that the server of a step's call logs: untrusted, not journaled, and kept by nothing
-    /// here.
+    /// A line that the server of a step's call logs: untrusted and not journaled.
     fn log(&self, _step: &StepId, _line: &LoggedLine) {}
 
     /// The same, for those who watch more than one run.
@@ -97,6 +96,26 @@ pub fn on_step_complete(call: impl Fn(&StepReport) + Send + Sync + 'static) -> A
             call(&StepReport::new(run, ix, entry.at));
         }
     })
+}
+
+/// Keeps what the servers of all runs log.
+#[derive(Debug)]
+pub(crate) struct LogKeeper {
+    pub(crate) logs: Arc<dyn StepLogs>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Observer for LogKeeper {
+    fn entry(&self, _run: &Run, _entry: &Entry<RunEvent>) {}
+
+    fn log_of(&self, run: &RunId, step: &StepId, line: &LoggedLine) {
+        let kept = KeptLine {
+            at: self.clock.now(),
+            step: step.clone(),
+            line: line.clone(),
+        };
+        self.logs.keep(run, kept);
+    }
 }
 
 /// All observers of one run.

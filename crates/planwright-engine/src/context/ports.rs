@@ -1,8 +1,8 @@
 //! The outside of one engine, as traits.
 
 use crate::port::{
-    Artifacts, Clock, Executors, Ids, Leftovers, Model, Outbox, RetentionStore, Secrets, Store,
-    Surroundings, Tokens, Tools,
+    Artifacts, Clock, Executors, Ids, Leftovers, Model, Outbox, RetentionStore, Secrets, StepLogs,
+    Store, Surroundings, Tokens, Tools,
 };
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ pub(crate) struct Ports {
     pub(crate) executors: Arc<dyn Executors>,
     /// What interrupted calls left running.
     pub(crate) leftovers: Arc<dyn Leftovers>,
+    /// What servers log during calls.
+    pub(crate) step_logs: Arc<dyn StepLogs>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
 }

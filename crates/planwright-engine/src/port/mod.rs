@@ -20,6 +20,7 @@ mod progress;
 mod retention_store;
 mod secrets;
 mod servers;
+mod step_logs;
 mod store;
 mod surroundings;
 mod tokens;
@@ -50,6 +51,7 @@ pub use retention_store::{
 };
 pub use secrets::{SecretError, Secrets};
 pub use servers::{ClientInput, ServerError, ServerNews, ServerQuestion, Servers};
+pub use step_logs::{KeptLine, StepLogs};
 pub(crate) use store::failed_for_good;
 pub use store::{
     AcquireError, Append, AppendError, Brought, Changes, FeedOf, Journal, Lease, LeaseRule, Leases,

@@ -10,6 +10,6 @@ mod token;
 pub use answer_size::{AnswerSize, step_href};
 pub use markdown::write_markdown;
 pub use plan::{History, ListedRun, Reader, load_plan_details, load_plan_runs, load_run_lines};
-pub use run::{StepPage, read_asked_call, read_run_page, read_run_result};
+pub use run::{StepPage, add_step_logs, read_asked_call, read_run_page, read_run_result};
 pub(crate) use threads::{newest_part, thread_within};
 pub use token::{new_token, token_line};

@@ -1,11 +1,12 @@
 //! Results of runs, with the values that the run keeps as artifacts read back.
 
 use super::answer_size::{AnswerSize, step_href};
-use planwright_api::{AskedCallWire, ItemResult, RunResult, StepResult};
+use planwright_api::{AskedCallWire, ItemResult, RunResult, StepLogLine, StepResult};
+use planwright_core::id::RunId;
 use planwright_core::plan::StepIx;
 use planwright_core::run::{AskedCall, Run, RunReport, StepReport, StepState, StoredValue};
 use planwright_core::time::Timestamp;
-use planwright_engine::port::{ArtifactError, Artifacts};
+use planwright_engine::port::{ArtifactError, Artifacts, KeptLine, StepLogs};
 use planwright_engine::{read_outputs, read_value};
 use serde_json::Value;
 
@@ -31,6 +32,20 @@ pub async fn read_run_result(
     let mut result = RunResult::new(run, &report, results);
     result.add_outputs(read_outputs(run, artifacts, MAX_OUTPUTS).await?);
     Ok(result)
+}
+
+/// Adds what servers logged during the calls of a run.
+pub async fn add_step_logs(result: &mut RunResult, run: &RunId, logs: &dyn StepLogs) {
+    let lines = logs.read(run).await;
+    result.add_log(lines.into_iter().map(|KeptLine { at, step, line }| {
+        let shown = StepLogLine {
+            at: at.to_string(),
+            level: line.level.as_str().to_owned(),
+            logger: line.logger,
+            message: line.text,
+        };
+        (step.to_string(), shown)
+    }));
 }
 
 /// Bytes of outputs that the result of a run has. Larger values are read from their steps.

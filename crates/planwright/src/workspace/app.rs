@@ -20,7 +20,7 @@ use crate::workspace::principal::{add_agent_marks, confirmation_hint, is_agent};
 use crate::workspace::projections::WorkspaceFiles;
 use crate::workspace::servers::{Roster, Servers};
 use planwright_adapters::demo::Demo;
-use planwright_adapters::files::{FileArtifacts, WorkspaceSurroundings};
+use planwright_adapters::files::{FileArtifacts, FileStepLogs, WorkspaceSurroundings};
 use planwright_adapters::local::Local;
 use planwright_adapters::mcp::{
     AllTools, FileTokens, McpOptions, McpServers, SeenShapes, ToolMemory,
@@ -459,6 +459,10 @@ impl CommandContext {
                     Arc::<SqliteStore>::clone(sqlite),
                     endpoints.collect(),
                 );
+            if keep_logs {
+                let folder = self.workspace.plans.join("logs/runs");
+                builder = builder.step_logs(Arc::new(FileStepLogs::new(folder)));
+            }
         }
         let engine = builder
             .model(models)

@@ -244,3 +244,39 @@ fn a_run_shows_what_was_sent_and_what_came_back() {
     assert_eq!(result["runId"], json!(run));
     assert_eq!(result["steps"][0]["args"], json!({"path": "notes.txt"}));
 }
+
+#[test]
+fn what_a_server_logs_is_kept_with_its_step() {
+    let bench = Bench::new();
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/leaky_server.py");
+    bench.configure(&format!(
+        "[servers.leaky]\ncommand = \"python3\"\nargs = [\"{server}\"]\nlog_stderr = true\n"
+    ));
+    let says = |id: &str, told: &str, how: &str, after: &[&str]| {
+        let args = json!({ "told": told, "how": how });
+        json!({ "id": id, "tool": "leaky.leak", "args": args, "dependsOn": after })
+    };
+    let steps = json!([
+        says("log", "one\u{1b}[31m", "log", &[]),
+        says("stderr", "two", "stderr", &["log"]),
+        says("silent", "three", "text", &["stderr"]),
+    ]);
+    let plan = bench.plan("p", steps);
+    let ran = bench.run(&["run", &plan, "--yes", "--json", "--trust-project-servers"]);
+    let run = ran.ends(0).json()["runId"].as_str().unwrap().to_owned();
+
+    let result = bench.run(&["show", &run, "--json"]).ends(0).json();
+    let logs = result["steps"].as_array().unwrap();
+    let first = &logs[0]["log"][0];
+    assert_eq!(first["level"], "error");
+    assert_eq!(first["message"], "{\"told\":\"one\\u001b[31m\"}");
+    assert!(first["at"].as_str().unwrap().ends_with('Z'), "{first}");
+    let second = &logs[1]["log"][0];
+    assert_eq!(second["logger"], "stderr");
+    assert_eq!(second["message"], "told two");
+    assert!(logs[2].get("log").is_none(), "{}", logs[2]);
+
+    let shown = bench.run(&["show", &run]).ends(0).out;
+    assert!(shown.contains("    log     info: told two"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+}

@@ -218,6 +218,8 @@ fn a_list_has_a_limit_and_says_when_there_is_more() {
         .collect();
     assert_eq!(ids, ["c", "b"], "those that changed last");
     assert!(two.err.contains(hint), "{}", two.err);
+    let listed = bench.run(&["list", "--json"]).ends(0);
+    assert_eq!(listed.json().as_array().map(Vec::len), Some(3));
     for args in [
         &["list", "--limit", "3"][..],
         &["list", "--limit", "0"],

@@ -282,6 +282,7 @@ fn an_approval_of_another_version_is_refused() {
     $ planwright approve report --version 7
     --- stderr
     error: what was shown is not what would run: shown was version 7, current is version 1
+    hint: planwright show report says what it does now; approve that with planwright approve report --digest DIGEST
     --- exit 3
     "#);
 }

@@ -4,7 +4,7 @@ import { planPath, post, stepPath } from "../../api/client";
 import { refreshPlan } from "../../api/queries";
 import type { Json, RunAccepted, StepResult, Waiting, Whoami } from "../../api/types";
 import { may, whyNot, type Act } from "../../model/access";
-import { actionsFor, type StepAction, type StepLife } from "../../model/run";
+import { actionsFor, logLines, type StepAction, type StepLife } from "../../model/run";
 import { duration, until } from "../../model/time";
 import { shortDigest } from "../../model/text";
 import { Button } from "../../ui/Button";
@@ -39,6 +39,7 @@ export function StepPanel({ plan, run, runStatus, step, waiting, who, now }: Pro
     navigate({ page: "run", plan, run: begun.runId });
   });
   // What is asked says itself why.
+  const lines = logLines(step);
   const note = step.error?.message ?? (step.status === "completed" || actions.includes("approve") ? null : step.life?.note);
   return (
     <section className="panel step-panel" aria-label={`Step ${step.id}`}>
@@ -126,10 +127,10 @@ export function StepPanel({ plan, run, runStatus, step, waiting, who, now }: Pro
           <Arguments args={step.args} />
         </Part>
       ) : null}
-      {step.life && step.life.lines.length > 0 ? (
+      {lines.length > 0 ? (
         <Part title="What the server logged">
           <ol className="log">
-            {step.life.lines.map((line, index) => (
+            {lines.map((line, index) => (
               <li key={index}>
                 <span className="quiet">{line.level}</span> <Text text={line.text} />
               </li>

@@ -2,7 +2,6 @@
 
 use planwright_core::event::EventName;
 use planwright_core::status::StepStatus;
-use planwright_engine::port::LogLevel;
 use serde_json::{Map, Value, json};
 
 /// Properties of an event besides those that all have.
@@ -232,13 +231,12 @@ fn progress() -> Value {
 }
 
 fn log() -> Value {
-    let levels = LogLevel::ALL.map(LogLevel::as_str);
     let logger = json!({ "type": ["string", "null"], "description": "The part of the server that wrote it." });
     told_live(
         "plan.log",
         "A line that a server logged during a call.",
         &[
-            ("level", json!({ "type": "string", "enum": levels })),
+            ("level", json!({ "$ref": reference_to("LogLevel") })),
             ("logger", logger),
             ("message", json!({ "type": "string" })),
         ],

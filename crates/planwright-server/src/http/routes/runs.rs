@@ -2,7 +2,7 @@
 
 use super::Seen;
 use super::decisions::read_choices;
-use crate::documents::{ListedRun, StepPage, load_plan_runs, read_run_page};
+use crate::documents::{ListedRun, StepPage, add_step_logs, load_plan_runs, read_run_page};
 use crate::http::auth::{Caller, ToldTrace, Trace};
 use crate::http::body::{OptionalBody, Params, PathId, PathStep};
 use crate::http::linked_page::{self, LinkedPage, LinkedParams};
@@ -277,6 +277,7 @@ async fn get_run(
     let journals = engine.journals();
     let sent = journals.sent_calls(run.id(), review, most).await?;
     result.add_calls(sent.arguments, &sent.histories);
+    add_step_logs(&mut result, run.id(), &**engine.step_logs()).await;
     Ok(Json(result))
 }
 

@@ -23,10 +23,14 @@ pub(crate) struct Args {
     /// left out otherwise.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
-    /// At most so many plans, the ones that changed last. 0: all of them.
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    limit: usize,
+    /// At most so many plans, the ones that changed last; 0 for all of them. Default: 100, and all of
+    /// them with --json.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
 }
+
+/// What a person looks through. Programs get everything unless they say otherwise.
+const LINES_FOR_PEOPLE: usize = 100;
 
 impl Args {
     /// Returns whether plans that stand there are listed. The others are not even read.
@@ -35,9 +39,13 @@ impl Args {
         self.all || *status != CachedStatus::Deleted && is_archived == self.archived
     }
 
-    /// Returns whether this many lines are enough.
-    fn is_reached(&self, lines: usize) -> bool {
-        self.limit > 0 && lines >= self.limit
+    /// Returns how many plans are shown at most.
+    fn limit(&self, json: bool) -> usize {
+        let unless_told = if json { 0 } else { LINES_FOR_PEOPLE };
+        match self.limit.unwrap_or(unless_told) {
+            0 => usize::MAX,
+            limit => limit,
+        }
     }
 }
 
@@ -48,11 +56,12 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let mut lines = Vec::new();
     let mut notes = Vec::new();
     let mut unreadable = lost_streams(&app).await;
+    let limit = args.limit(printer.json);
     let mut has_more = false;
     let mut plans = app.engine.journals().plans().await?;
     plans.retain(|info| args.includes_status(&info.status.status));
     for info in plans {
-        if args.is_reached(lines.len()) {
+        if lines.len() >= limit {
             has_more = true;
             break;
         }

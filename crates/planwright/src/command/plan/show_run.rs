@@ -8,12 +8,14 @@ use crate::workspace::app::App;
 use crate::workspace::run_selector::RunTarget;
 use planwright_api::RunResult;
 use planwright_core::text::reveal_hidden;
-use planwright_server::documents::read_run_result;
+use planwright_server::documents::{add_step_logs, read_run_result};
 use serde_json::Value;
 use std::time::Duration;
 
 /// The most characters of a value on one line.
 const MAX_VALUE: usize = 300;
+/// The latest lines of a server's log that are shown of a step. `--json` has more.
+const MAX_LOG_LINES: usize = 5;
 
 /// Prints a run as data.
 pub(crate) async fn print_run(app: &App, target: RunTarget) -> Result<(), Failure> {
@@ -27,6 +29,7 @@ pub(crate) async fn print_run(app: &App, target: RunTarget) -> Result<(), Failur
         .sent_calls(run.id(), review, <RunResult>::MAX_ARGS)
         .await?;
     result.add_calls(sent.arguments, &sent.histories);
+    add_step_logs(&mut result, run.id(), &**app.engine.step_logs()).await;
     if printer.json {
         return printer.document(&result);
     }
@@ -60,6 +63,11 @@ pub(crate) async fn print_run(app: &App, target: RunTarget) -> Result<(), Failur
         if let Some(error) = &step.error {
             let message = line(&error.message);
             printer.data(&format!("    error   {}: {message}", line(&error.code)))?;
+        }
+        let earlier = step.log.len().saturating_sub(MAX_LOG_LINES);
+        for logged in &step.log[earlier..] {
+            let message = line(&logged.message);
+            printer.data(&format!("    log     {}: {message}", logged.level))?;
         }
     }
     for hint in next_commands(app, &run).await? {
