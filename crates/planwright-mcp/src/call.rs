@@ -35,11 +35,13 @@ pub(crate) struct ToolCall {
     /// The same for every attempt at the same call.
     pub(crate) key: String,
     pub(crate) awaited: Arc<AwaitedPlans>,
+    /// The client shows pages, and the person in front of it may decide.
+    pub(crate) has_page: bool,
     /// Told about the run that is begun.
     pub(crate) observers: Vec<Arc<dyn Observer>>,
 }
 
-type Done = Result<CallToolResult, Problem>;
+pub(crate) type Done = Result<CallToolResult, Problem>;
 
 impl Host {
     /// Does what is asked for.
@@ -57,8 +59,11 @@ impl Host {
             PlanCall::CreateAndExecute => self.plan_tool(call, PlanTool::CreateAndExecute).await,
             PlanCall::Resume => self.resume(call).await,
             PlanCall::Cancel => self.cancel(call).await,
+            PlanCall::Decide => self.decide(call).await,
         };
-        done.unwrap_or_else(Problem::into_result)
+        let mut result = done.unwrap_or_else(Problem::into_result);
+        self.add_review(call, &mut result).await;
+        result
     }
 
     async fn propose(&self, call: &ToolCall) -> Done {
@@ -184,43 +189,49 @@ impl Host {
     async fn ask_approval(&self, call: &ToolCall) -> Done {
         let review = self.load(call).await?;
         let candidate = self.candidate(&review).await?;
-        let words = "An agent asks you to approve this plan. Nothing runs by your yes alone.";
-        let decision = call.person.ask(&review, &candidate, words).await;
-        let by = call.person.principal().clone();
+        let words = "An agent asks you to approve this plan.";
+        match call.person.ask(&review, &candidate, words).await {
+            Some(decision) => {
+                let plan = (&review, &candidate);
+                let status = self.record_decision(call, plan, &decision).await?;
+                describe_decision(plan, &decision, status)
+            }
+            None if call.person.went_to_review() => {
+                Ok(leave_to_person(review.id(), "in their browser"))
+            }
+            None if call.has_page && !call.person.has_question() => Ok(leave_to_person(
+                review.id(),
+                "in the review that is shown with this result",
+            )),
+            None => {
+                Err(Problem::new("no person could be asked here").next(self.at_hand(review.id())))
+            }
+        }
+    }
+
+    /// Records what a person decided about a plan, and returns where it stands then.
+    pub(crate) async fn record_decision(
+        &self,
+        call: &ToolCall,
+        (review, candidate): (&Review, &Candidate),
+        decision: &Decision,
+    ) -> Result<PlanStatus, Problem> {
+        let by = call.person.principal();
         let plans = self.engine.plans();
         let shown = Shown::Digest(candidate.digest);
         let id = review.id();
-        match decision {
-            None => Err(Problem::new("no person could be asked here").next(self.at_hand(id))),
-            Some(Decision::Unclear) => Err(not_agreed("the person did not agree")),
-            Some(Decision::Approve { sees_late_values }) => {
-                let given = call.person.approval(&candidate, sees_late_values);
-                let approved = plans.approve_on_terms(id, &Map::new(), &given).await;
-                let review = approved.map_err(review_problem)?;
-                self.write_files(id).await;
-                let fields = object(json!({
-                    "planId": id, "status": self.stands(&review).await?, "digest": candidate.digest,
-                }));
-                Ok(success(
-                    fields,
-                    &format!("plan_execute with planId {id} runs it"),
-                ))
+        let recorded = match decision {
+            Decision::Unclear => return Err(not_agreed(NOT_AGREED)),
+            Decision::Approve { sees_late_values } => {
+                let given = call.person.approval(candidate, *sees_late_values);
+                plans.approve_on_terms(id, &Map::new(), &given).await
             }
-            Some(Decision::Changes(reason)) => {
-                let asked = plans.request_changes(id, shown, &by, &reason).await;
-                asked.map_err(review_problem)?;
-                self.write_files(id).await;
-                Err(not_agreed(format!("the person asks for changes: {reason}")))
-            }
-            Some(Decision::Reject(reason)) => {
-                let rejected = plans.reject(id, shown, &by, &reason).await;
-                rejected.map_err(review_problem)?;
-                self.write_files(id).await;
-                Err(not_agreed(format!(
-                    "the person rejected the plan: {reason}"
-                )))
-            }
-        }
+            Decision::Changes(reason) => plans.request_changes(id, shown, by, reason).await,
+            Decision::Reject(reason) => plans.reject(id, shown, by, reason).await,
+        };
+        let review = recorded.map_err(review_problem)?;
+        self.write_files(id).await;
+        self.stands(&review).await
     }
 
     async fn ask_rejection(&self, call: &ToolCall) -> Done {
@@ -414,7 +425,7 @@ impl Host {
         Ok(review)
     }
 
-    async fn load(&self, call: &ToolCall) -> Result<Review, Problem> {
+    pub(crate) async fn load(&self, call: &ToolCall) -> Result<Review, Problem> {
         self.load_plan(text(call, "planId").unwrap_or_default())
             .await
     }
@@ -444,15 +455,49 @@ impl Host {
 const LIST: &str = "plan_list names the plans that there are";
 const REPAIR: &str = "repair what the findings name and call plan_propose again with the same id";
 
-fn text<'a>(call: &'a ToolCall, name: &str) -> Option<&'a str> {
+pub(crate) fn text<'a>(call: &'a ToolCall, name: &str) -> Option<&'a str> {
     call.args.get(name).and_then(Value::as_str)
 }
 
-fn object(value: Value) -> Map<String, Value> {
+pub(crate) fn object(value: Value) -> Map<String, Value> {
     if let Value::Object(map) = value {
         map
     } else {
         Map::new()
+    }
+}
+
+const NOT_AGREED: &str = "the person did not agree";
+
+/// The answer to a call whose decision comes later.
+fn leave_to_person(id: &PlanId, place: &str) -> CallToolResult {
+    let fields = object(json!({ "planId": id, "status": "pending_approval" }));
+    let next = format!(
+        "the person decides {place}; plan_status with planId {id} says what they decided, and plan_execute runs what they approved"
+    );
+    success(fields, &next)
+}
+
+/// Tells the agent what the person decided.
+fn describe_decision(
+    (review, candidate): (&Review, &Candidate),
+    decision: &Decision,
+    status: PlanStatus,
+) -> Done {
+    let id = review.id();
+    match decision {
+        Decision::Unclear => Err(not_agreed(NOT_AGREED)),
+        Decision::Approve { .. } => {
+            let fields = json!({ "planId": id, "status": status, "digest": candidate.digest });
+            let next = format!("plan_execute with planId {id} runs it");
+            Ok(success(object(fields), &next))
+        }
+        Decision::Changes(reason) => {
+            Err(not_agreed(format!("the person asks for changes: {reason}")))
+        }
+        Decision::Reject(reason) => Err(not_agreed(format!(
+            "the person rejected the plan: {reason}"
+        ))),
     }
 }
 

@@ -5,6 +5,7 @@
 //! nothing that a model writes is taken for an answer.
 
 mod answer;
+mod app;
 mod awaited;
 mod call;
 mod caller;

@@ -54,6 +54,8 @@ struct OpenQuestion {
 enum About {
     Plan(PlanId, Digest),
     Run(Box<RunQuestion>),
+    /// The person was given the address of the review of this plan.
+    Address(PlanId),
 }
 
 impl OpenQuestions {
@@ -75,22 +77,39 @@ impl OpenQuestions {
         Some(state)
     }
 
+    /// Notes what a page shows, in place of what was shown longest ago if there is too much.
+    fn open_latest(&self, about: About) -> Option<String> {
+        let mut open = self.questions();
+        if open.len() >= MAX_OPEN {
+            let oldest = open.iter().min_by_key(|(_, question)| question.asked);
+            let oldest = oldest.map(|(state, _)| state.clone());
+            oldest.and_then(|state| open.remove(&state));
+        }
+        drop(open);
+        self.open(about)
+    }
+
     /// Takes the digest of this plan that was shown under this word, once.
     fn take_plan(&self, state: &str, plan: &PlanId) -> Option<Digest> {
         match self.take(state)? {
             About::Plan(shown, digest) if shown == *plan => Some(digest),
-            About::Plan(..) | About::Run(_) => None,
+            About::Plan(..) | About::Run(_) | About::Address(_) => None,
         }
+    }
+
+    /// Takes the question that gave the address of this plan's review, once.
+    fn take_address(&self, state: &str, plan: &PlanId) -> bool {
+        matches!(self.take(state), Some(About::Address(shown)) if shown == *plan)
     }
 
     /// Takes the question of a run that was asked under this word, once. One about a plan stays.
     fn take_run(&self, state: &str) -> Option<Box<RunQuestion>> {
-        if let About::Plan(..) = self.questions().get(state)?.about {
+        if !matches!(self.questions().get(state)?.about, About::Run(_)) {
             return None;
         }
         match self.take(state)? {
             About::Run(question) => Some(question),
-            About::Plan(..) => None,
+            About::Plan(..) | About::Address(_) => None,
         }
     }
 
@@ -118,6 +137,14 @@ pub(crate) enum Channel {
     None,
 }
 
+/// Where people review plans in a browser, and how a client is told to open it.
+#[derive(Debug)]
+pub(crate) struct ReviewAddress {
+    /// The address of the service.
+    pub(crate) service: String,
+    pub(crate) channel: Channel,
+}
+
 /// What a person said about a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
@@ -138,7 +165,13 @@ pub(crate) struct AskedPerson {
     agent: Principal,
     person: Principal,
     channel: Channel,
+    /// For what no form is sent with.
+    address: Option<ReviewAddress>,
+    /// The person went to the review in their browser.
+    went_to_review: AtomicBool,
     open: Arc<OpenQuestions>,
+    /// What pages of the client show.
+    shown: Arc<OpenQuestions>,
     /// The question that the result of the call has to ask.
     wanted: Mutex<Option<InputRequiredResult>>,
     /// Runs ask for themselves.
@@ -158,15 +191,18 @@ impl AskedPerson {
         engine: Engine,
         agent: Principal,
         person: Principal,
-        channel: Channel,
-        open: Arc<OpenQuestions>,
+        (channel, address): (Channel, Option<ReviewAddress>),
+        (open, shown): (Arc<OpenQuestions>, Arc<OpenQuestions>),
     ) -> Self {
         Self {
             engine,
             agent,
             person,
             channel,
+            address,
+            went_to_review: AtomicBool::new(false),
             open,
+            shown,
             wanted: Mutex::default(),
             leaves_runs: AtomicBool::new(false),
         }
@@ -201,7 +237,15 @@ impl AskedPerson {
         words: &str,
     ) -> Option<Decision> {
         let late = self.engine.plans().careful_choices(candidate);
-        let message = self.message(review, candidate, words, &late).await?;
+        let message = match self.channel {
+            Channel::None => None,
+            Channel::Request(_) | Channel::Result { .. } => {
+                self.message(review, candidate, words, &late).await
+            }
+        };
+        let Some(message) = message else {
+            return self.send_to_review(review.id(), words).await;
+        };
         let form = || match late.values().any(|choice| *choice != LateChoice::Ask) {
             true => plan_form(message.clone()),
             false => decision_form(message.clone()),
@@ -228,6 +272,68 @@ impl AskedPerson {
                 None
             }
         }
+    }
+
+    /// Returns whether the person went to the review in their browser, where they decide.
+    pub(crate) fn went_to_review(&self) -> bool {
+        self.went_to_review.load(Ordering::Relaxed)
+    }
+
+    /// Has the client open the review in a browser. What the person decides there is recorded
+    /// there: it is no answer here.
+    async fn send_to_review(&self, plan: &PlanId, words: &str) -> Option<Decision> {
+        let ReviewAddress { service, channel } = self.address.as_ref()?;
+        let id = format!("{:016x}", getrandom::u64().ok()?);
+        let question = ElicitRequestParams::UrlElicitationParams {
+            meta: None,
+            message: format!("{words} Decide in your browser: the review of `{plan}`."),
+            url: format!("{service}/ui/plans/{plan}"),
+            elicitation_id: id,
+        };
+        let answer = match channel {
+            Channel::None => return None,
+            Channel::Request(peer) => ask_client(peer, question).await?,
+            Channel::Result { state: None, .. } => {
+                self.ask_as_result(question, About::Address(plan.clone()))?;
+                return None;
+            }
+            Channel::Result {
+                responses,
+                state: Some(state),
+            } => {
+                let is_ours = self.open.take_address(state, plan);
+                answer_in(responses.as_ref()).filter(|_| is_ours)?
+            }
+        };
+        if answer.action != ElicitationAction::Accept {
+            return Some(Decision::Unclear);
+        }
+        self.went_to_review.store(true, Ordering::Relaxed);
+        None
+    }
+
+    /// The review for a page of the client, with the word that its decision needs. Nothing if the
+    /// plan is too long to be shown whole.
+    pub(crate) async fn show_review(
+        &self,
+        review: &Review,
+        candidate: &Candidate,
+    ) -> Option<Value> {
+        let late = self.engine.plans().careful_choices(candidate);
+        let words = "An agent asks you to approve this plan.";
+        let text = self.message(review, candidate, words, &late).await?;
+        let about = About::Plan(review.id().clone(), candidate.digest);
+        let word = self.shown.open_latest(about)?;
+        let asks_late = late.values().any(|choice| *choice != LateChoice::Ask);
+        Some(json!({
+            "planId": review.id(), "version": review.current().number,
+            "digest": candidate.digest, "text": text, "lateValues": asks_late, "word": word,
+        }))
+    }
+
+    /// Takes the digest of the plan that a page showed with this word, once.
+    pub(crate) fn take_shown(&self, word: &str, plan: &PlanId) -> Option<Digest> {
+        self.shown.take_plan(word, plan)
     }
 
     /// Makes the question the result of the call. Nothing if too many are open.
@@ -437,10 +543,12 @@ pub(crate) fn decision_of(result: &ElicitResult) -> Decision {
     if result.action != ElicitationAction::Accept {
         return Decision::Unclear;
     }
-    let value = |name: &str| {
-        let content = result.content.as_ref();
-        content.and_then(|content| content.get(name))
-    };
+    let content = result.content.as_ref();
+    decision_in(|name| content.and_then(|content| content.get(name)))
+}
+
+/// Reads the fields of an answer.
+pub(crate) fn decision_in<'a>(value: impl Fn(&str) -> Option<&'a Value>) -> Decision {
     let field = |name: &str| value(name).and_then(Value::as_str).unwrap_or_default();
     let comment = field("comment").chars().take(2_000).collect::<String>();
     match field("decision") {
@@ -488,6 +596,20 @@ mod tests {
         ] {
             assert_eq!(answer(not.clone()), Decision::Unclear, "{not}");
         }
+    }
+
+    #[test]
+    fn what_is_shown_last_can_always_be_decided() {
+        let shown = OpenQuestions::default();
+        let plan: PlanId = "one".parse().unwrap();
+        let about = || About::Plan(plan.clone(), Digest::ZERO);
+        let first = shown.open_latest(about()).unwrap();
+        for _ in 0..MAX_OPEN {
+            shown.open_latest(about()).unwrap();
+        }
+        let last = shown.open_latest(about()).unwrap();
+        assert_eq!(shown.take_plan(&first, &plan), None);
+        assert_eq!(shown.take_plan(&last, &plan), Some(Digest::ZERO));
     }
 
     #[test]

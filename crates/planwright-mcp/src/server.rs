@@ -1,12 +1,13 @@
 //! The server: what a client is told, and how its requests reach the tools.
 
 use crate::answer::Problem;
+use crate::app::{page_resource, read_page, shows_pages, tools_with_page};
 use crate::awaited::AwaitedPlans;
 use crate::call::ToolCall;
 use crate::caller::Caller;
 use crate::progress::{StepCount, progress_sink};
 use crate::prompt;
-use crate::question::{AskedPerson, Channel, OpenQuestions};
+use crate::question::{AskedPerson, Channel, OpenQuestions, ReviewAddress};
 use crate::subscription::{Subscriptions, stream_of};
 use crate::tool::PlanCall;
 use planwright_core::policy::Permission;
@@ -15,12 +16,12 @@ use planwright_engine::port::PlanFiles;
 use planwright_engine::{Engine, PlanMaker, PlanTool};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, GetPromptRequestParams,
-    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, ElicitationCapability,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
     ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
-    SubscriptionFilter, UnsubscribeRequestParams, UpdateTaskParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServiceExt as _};
@@ -61,6 +62,9 @@ pub struct PlanServer {
     open: Arc<OpenQuestions>,
     awaited: Arc<AwaitedPlans>,
     subscriptions: Arc<Subscriptions>,
+    /// What pages of the client show. `None` where other servers answer through this one: a page
+    /// of theirs could press our buttons.
+    shown: Option<Arc<OpenQuestions>>,
 }
 
 /// The reason a connection ended other than by its client.
@@ -89,7 +93,29 @@ impl PlanServer {
             open: Arc::default(),
             awaited: Arc::default(),
             subscriptions: Arc::default(),
+            shown: Some(Arc::default()),
         }
+    }
+
+    /// Shows no page.
+    pub(crate) fn without_pages(self) -> Self {
+        Self {
+            shown: None,
+            ..self
+        }
+    }
+
+    /// Returns whether the review is shown as a page to the person behind a request.
+    fn has_page(&self, caller: &Caller, context: &RequestContext<RoleServer>) -> bool {
+        self.shown.is_some() && caller.person.is_some() && shows_pages(context)
+    }
+
+    /// The tools that the client of a request is offered.
+    pub(crate) fn tools_for(&self, context: &RequestContext<RoleServer>) -> Vec<Tool> {
+        if self.has_page(&Caller::of(&self.host, context), context) {
+            return tools_with_page();
+        }
+        PlanCall::ALL.map(PlanCall::definition).to_vec()
     }
 
     pub(crate) fn host(&self) -> &Arc<Host> {
@@ -111,10 +137,21 @@ impl PlanServer {
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Channel {
-        let can_ask = context
-            .client_capabilities()
-            .is_some_and(|capabilities| capabilities.elicitation.is_some());
-        if !can_ask {
+        Self::channel_if(request, context, |modes| {
+            // One that names no mode has forms.
+            modes.form.is_some() || modes.url.is_none()
+        })
+    }
+
+    /// The way to ask a client that can ask in this way.
+    fn channel_if(
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        has_mode: impl Fn(&ElicitationCapability) -> bool,
+    ) -> Channel {
+        let modes = context.client_capabilities();
+        let modes = modes.and_then(|capabilities| capabilities.elicitation);
+        if !modes.is_some_and(|modes| has_mode(&modes)) {
             return Channel::None;
         }
         let modern = context
@@ -132,6 +169,17 @@ impl PlanServer {
 }
 
 impl PlanServer {
+    /// Where the person reviews plans, if their client opens addresses.
+    fn review_address(
+        &self,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<ReviewAddress> {
+        let service = self.host.page.clone()?;
+        let channel = Self::channel_if(request, context, |modes| modes.url.is_some());
+        Some(ReviewAddress { service, channel })
+    }
+
     /// All that a call needs.
     fn prepare(
         &self,
@@ -140,18 +188,25 @@ impl PlanServer {
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<ToolCall, ErrorData> {
+        let has_page = self.has_page(&caller, context);
         let agent = caller.principal;
-        let (person, channel) = match caller.person {
-            Some(person) => (person, Self::channel(&request, context)),
+        let (person, channel, address) = match caller.person {
+            Some(person) => {
+                let channel = Self::channel(&request, context);
+                (person, channel, self.review_address(&request, context))
+            }
             // It is not asked, and so never recorded.
-            None => (agent.clone(), Channel::None),
+            None => (agent.clone(), Channel::None, None),
         };
         let person = AskedPerson::new(
             self.host.engine.clone(),
             agent.clone(),
             person,
-            channel,
-            Arc::clone(&self.open),
+            (channel, address),
+            (
+                Arc::clone(&self.open),
+                self.shown.clone().unwrap_or_default(),
+            ),
         );
         let random =
             getrandom::u64().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
@@ -165,6 +220,7 @@ impl PlanServer {
             cancelled: context.ct.clone(),
             key: format!("mcp {random:016x}"),
             awaited: Arc::clone(&self.awaited),
+            has_page,
             observers: vec![Arc::new(StepCount::new(progress_sink(context)))],
         })
     }
@@ -188,10 +244,9 @@ impl ServerHandler for PlanServer {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = PlanCall::ALL.into_iter().map(PlanCall::definition);
-        Ok(ListToolsResult::with_all_items(tools.collect()))
+        Ok(ListToolsResult::with_all_items(self.tools_for(&context)))
     }
 
     async fn call_tool(
@@ -202,6 +257,10 @@ impl ServerHandler for PlanServer {
         let unknown = || ErrorData::invalid_params(format!("unknown tool: {}", request.name), None);
         let tool = PlanCall::from_name(&request.name).ok_or_else(unknown)?;
         let caller = Caller::of(&self.host, &context);
+        // Where no page is shown there is nothing that could call it.
+        if tool == PlanCall::Decide && !self.has_page(&caller, &context) {
+            return Err(unknown());
+        }
         if let Err(problem) = caller.check(tool.permission()) {
             return Ok(problem.into_result().into());
         }
@@ -224,7 +283,12 @@ impl ServerHandler for PlanServer {
     ) -> Result<ListResourcesResult, ErrorData> {
         self.reader(&context)?;
         let listed = self.host.list_plans_as_resources().await;
-        listed.map_err(|problem| ErrorData::internal_error(problem.error, None))
+        let mut listed =
+            listed.map_err(|problem| ErrorData::internal_error(problem.error, None))?;
+        if self.has_page(&Caller::of(&self.host, &context), &context) {
+            listed.resources.push(page_resource());
+        }
+        Ok(listed)
     }
 
     async fn list_resource_templates(
@@ -242,6 +306,9 @@ impl ServerHandler for PlanServer {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let missing = |words: String| ErrorData::resource_not_found(words, None);
         let viewer = self.reader(&context)?;
+        if let Some(page) = self.shown.as_ref().and_then(|_| read_page(&request.uri)) {
+            return Ok(page.into());
+        }
         let read = self.host.read_resource_at(&request.uri, &viewer).await;
         match read {
             Ok(Some(result)) => Ok(result.into()),

@@ -20,10 +20,12 @@ pub(crate) enum PlanCall {
     CreateAndExecute,
     Resume,
     Cancel,
+    /// What the person decided on the page that a client shows. Only that page is told of it.
+    Decide,
 }
 
 impl PlanCall {
-    /// Every tool, in the order in which they are offered.
+    /// Every tool that models are offered, in this order.
     pub(crate) const ALL: [Self; 12] = [
         Self::Propose,
         Self::List,
@@ -53,11 +55,18 @@ impl PlanCall {
             Self::CreateAndExecute => "plan_create_and_execute",
             Self::Resume => "plan_resume",
             Self::Cancel => "plan_cancel",
+            Self::Decide => "plan_decide",
         }
     }
 
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.as_str() == name)
+        let mut tools = Self::ALL.into_iter().chain([Self::Decide]);
+        tools.find(|tool| tool.as_str() == name)
+    }
+
+    /// Returns whether a page with the review is shown with its result.
+    pub(crate) fn has_review(self) -> bool {
+        matches!(self, Self::Propose | Self::Get | Self::Approve)
     }
 
     pub(crate) fn definition(self) -> Tool {
@@ -80,7 +89,7 @@ impl PlanCall {
     /// give it.
     pub(crate) fn permission(self) -> Permission {
         match self {
-            Self::List | Self::Get | Self::Status | Self::Approve | Self::Reject => {
+            Self::List | Self::Get | Self::Status | Self::Approve | Self::Reject | Self::Decide => {
                 Permission::Read
             }
             Self::Propose | Self::Create => Permission::Propose,
@@ -109,6 +118,7 @@ impl PlanCall {
             Self::CreateAndExecute => "Have a plan written and run it",
             Self::Resume => "Go on with a run",
             Self::Cancel => "Cancel a run",
+            Self::Decide => "Record what the person decided",
         }
     }
 
@@ -139,6 +149,9 @@ impl PlanCall {
             Self::Resume => "Goes on with a run that waited, was paused or lost its process.",
             Self::Cancel => {
                 "Cancels the latest run of a plan. Calls in flight are stopped, nothing else starts."
+            }
+            Self::Decide => {
+                "Records what the person decided in the review. It takes the word that the review was given, and nothing without it."
             }
         }
     }
@@ -177,6 +190,16 @@ impl PlanCall {
             Self::Reject => object(
                 json!({ "planId": plan_id, "reason": { "type": "string", "minLength": 1, "maxLength": 2_000 } }),
                 &["planId", "reason"],
+            ),
+            Self::Decide => object(
+                json!({
+                    "planId": plan_id,
+                    "word": { "type": "string", "description": "Comes with the review." },
+                    "decision": { "type": "string", "enum": ["approve", "changes", "reject"] },
+                    "comment": { "type": "string", "maxLength": 2_000 },
+                    "seeLateValues": { "type": "boolean" },
+                }),
+                &["planId", "word", "decision"],
             ),
             Self::Create | Self::CreateAndExecute => object(
                 json!({ "goal": { "type": "string", "minLength": 1, "description": "What is to be achieved, in full sentences." } }),

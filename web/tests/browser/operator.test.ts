@@ -65,4 +65,7 @@ it("what a server logs and the picture it takes are shown with the step", async 
   const picture = step.getByRole("img", { name: "Picture 1 of the value" });
   await picture.waitFor();
   expect(await picture.evaluate((shown: HTMLImageElement) => shown.decode().then(() => shown.naturalWidth))).toBe(1);
+  // Also for those who come later.
+  await page.reload();
+  await step.getByText("the light is poor").first().waitFor();
 });

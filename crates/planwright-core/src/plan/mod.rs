@@ -42,7 +42,7 @@ pub(crate) use expression::without_detours;
 pub use expression::{ArgumentUse, Condition, ConditionError, Expectation};
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
-pub use import::{ReadPlanError, SourceLocation};
+pub use import::{ReadPlanError, SourceLocation, read_yaml_value};
 pub use known_values::{KnownValues, LatePart, known_args};
 pub use markdown::{
     MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as,

@@ -105,7 +105,7 @@ impl ClientState {
 
 impl GatewayServer {
     pub fn new(host: Host, settings: GatewaySettings, servers: Arc<dyn Servers>) -> Self {
-        let plans = PlanServer::new(host);
+        let plans = PlanServer::new(host).without_pages();
         let offers = Offers {
             servers: Arc::clone(&servers),
             names: settings.servers.clone(),

@@ -5,6 +5,7 @@ use super::auth::Caller;
 use super::problem::{Problem, ProblemCode};
 use super::state::Http;
 use axum::body::Bytes;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Path, Query, Request};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -239,7 +240,14 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(query)) => Ok(Self(query)),
-            Err(error) => Err(Problem::of(ProblemCode::BadParameter, error.body_text())),
+            Err(error) => Err(bad_query(&error)),
         }
     }
+}
+
+/// A query that cannot be read: which parameter, and what is wrong with it.
+pub(crate) fn bad_query(error: &QueryRejection) -> Problem {
+    let words = error.body_text();
+    let about = words.strip_prefix("Failed to deserialize query string: ");
+    Problem::of(ProblemCode::BadParameter, about.unwrap_or(&words))
 }

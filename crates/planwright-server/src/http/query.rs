@@ -1,6 +1,7 @@
 //! What stands behind the question mark of an address: what a route does not know is refused, so that no caller
 //! believes it was heard.
 
+use super::body::bad_query;
 use super::openapi::QueryParameter;
 use super::problem::{Problem, ProblemCode};
 use super::state::Http;
@@ -41,7 +42,7 @@ fn check(http: &Http, request: &Request) -> Result<(), Problem> {
         return Ok(());
     };
     let given = Query::<Vec<(String, String)>>::try_from_uri(request.uri())
-        .map_err(|error| Problem::of(ProblemCode::BadParameter, error.body_text()))?;
+        .map_err(|error| bad_query(&error))?;
     for (name, value) in given.iter() {
         let Some(parameter) = known.iter().find(|known| known.name == *name) else {
             return Err(unknown(name, known));

@@ -366,3 +366,111 @@ fn a_client_hears_of_changes_of_what_it_subscribed_to() {
     let gone = old.ask("resources/unsubscribe", json!({ "uri": "plan://p" }));
     assert!(gone["error"].is_null(), "{gone:#}");
 }
+
+/// A client that shows pages of servers.
+fn shows_pages() -> Value {
+    json!({ "extensions": { "io.modelcontextprotocol/ui": { "mimeTypes": ["text/html;profile=mcp-app"] } } })
+}
+
+fn names(tools: &Value) -> Vec<&str> {
+    let tools = tools["result"]["tools"].as_array().unwrap();
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect()
+}
+
+/// The word that the page of a plan was given with this result.
+fn word(result: &Value) -> String {
+    let review = &result["_meta"]["planwright/review"];
+    review["word"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_review_is_shown_as_a_page_and_only_its_word_decides() {
+    for start in [modern as fn(&Bench, Value) -> McpClient, legacy] {
+        let bench = Bench::new();
+        let mut client = start(&bench, shows_pages());
+        let tools = client.ask("tools/list", json!({}));
+        assert!(names(&tools).contains(&"plan_decide"));
+        let page = json!({ "uri": "ui://planwright/review" });
+        let page = client.ask("resources/read", page);
+        let page = &page["result"]["contents"][0];
+        assert_eq!(page["mimeType"], "text/html;profile=mcp-app");
+
+        let plan =
+            |id: &str, step: &str| json!({ "plan": { "id": id, "steps": [effect(step, &[])] } });
+        let shown = client.call("plan_propose", plan("p", "a"));
+        let review = &shown["_meta"]["planwright/review"];
+        let text = review["text"].as_str().unwrap();
+        assert!(
+            text.contains("effects.txt") && text.contains("sha256:"),
+            "{text}"
+        );
+        let first = word(&shown);
+        let visible = [&shown["content"], &shown["structuredContent"]].map(Value::to_string);
+        assert!(!visible.concat().contains(&first), "a model could read it");
+        let other = word(&client.call("plan_propose", plan("q", "b")));
+
+        let mut decide = |word: &str, decision: &str| {
+            let args = json!({ "planId": "p", "word": word, "decision": decision });
+            client.call("plan_decide", args)["structuredContent"].clone()
+        };
+        // No word, that of another plan, and that of a page which said nothing clear.
+        for (word, decision) in [
+            ("", "approve"),
+            (other.as_str(), "approve"),
+            (&first, "Approve"),
+        ] {
+            let refused = decide(word, decision);
+            assert_eq!(refused["success"], false, "{word} {decision}: {refused:#}");
+        }
+        assert_eq!(decide(&first, "approve")["success"], false, "it was used");
+        assert_eq!(bench.status("p"), "proposed");
+
+        // What was shown before the plan changed decides nothing about what it is now.
+        let before = word(&client.call("plan_get", json!({ "planId": "p" })));
+        client.call("plan_propose", plan("p", "c"));
+        let args = json!({ "planId": "p", "word": before, "decision": "approve" });
+        let stale = client.call("plan_decide", args);
+        assert_eq!(stale["structuredContent"]["success"], false, "{stale:#}");
+        assert_eq!(bench.status("p"), "proposed");
+
+        let asked = client.call("plan_approve", json!({ "planId": "p" }));
+        assert_eq!(
+            asked["structuredContent"]["status"], "pending_approval",
+            "{asked:#}"
+        );
+        let args = json!({ "planId": "p", "word": word(&asked), "decision": "approve" });
+        let approved = client.call("plan_decide", args);
+        assert_eq!(
+            approved["structuredContent"]["recorded"], "approve",
+            "{approved:#}"
+        );
+        assert_eq!(bench.status("p"), "approved");
+        let journal = bench.read(".plans/p/session.jsonl");
+        assert!(journal.contains("host_mediated"), "{journal}");
+        let over = client.call("plan_get", json!({ "planId": "p" }));
+        assert!(over["_meta"]["planwright/review"].is_null(), "{over:#}");
+    }
+}
+
+#[test]
+fn a_client_that_shows_no_pages_is_offered_none_and_neither_is_one_of_the_gateway() {
+    let bench = Bench::new();
+    let gateway =
+        |bench: &Bench| McpClient::modern(bench.command(&["mcp", "--gateway"]), shows_pages());
+    for mut client in [modern(&bench, json!({})), gateway(&bench)] {
+        let tools = client.ask("tools/list", json!({}));
+        assert!(!names(&tools).contains(&"plan_decide"));
+        propose(&mut client, "p", json!([effect("a", &[])]));
+        let shown = client.call("plan_get", json!({ "planId": "p" }));
+        assert!(shown["_meta"]["planwright/review"].is_null(), "{shown:#}");
+        let args = json!({ "planId": "p", "word": "x", "decision": "approve" });
+        let call = json!({ "name": "plan_decide", "arguments": args });
+        let refused = client.ask("tools/call", call);
+        let words = refused["error"]["message"].as_str().unwrap();
+        assert!(words.contains("unknown tool"), "{refused:#}");
+    }
+    assert_eq!(bench.status("p"), "proposed");
+}

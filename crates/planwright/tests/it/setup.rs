@@ -95,7 +95,7 @@ fn furnish(bench: &Bench) {
     write(
         bench,
         ".config/goose/config.yaml",
-        "GOOSE_MODEL: x # the best\nextensions:\n  developer:\n    enabled: true # yes\n    type: builtin\nGOOSE_MODE: smart\n",
+        "GOOSE_MODEL: x # the best\nextensions:\n  developer:\n    enabled: true # yes\n    type: builtin\n  github:\n    type: stdio\n    cmd: gh-mcp # theirs\n    args: [serve]\n    envs:\n      HOST: example.org\n    timeout: 300\nGOOSE_MODE: smart\n",
     );
     for (path, _, _) in files(bench.home()) {
         let path = bench.home().join(path);
@@ -324,6 +324,7 @@ fn the_gateway_takes_the_servers_over_and_gives_them_back() {
         ("claude-code", ".claude.json"),
         ("codex", ".codex/config.toml"),
         ("vscode", ".config/Code/User/mcp.json"),
+        ("goose", ".config/goose/config.yaml"),
     ] {
         let bench = Bench::new();
         furnish(&bench);
@@ -350,6 +351,11 @@ fn the_gateway_takes_the_servers_over_and_gives_them_back() {
             );
             assert!(theirs.contains("old.example.org"), "{theirs}");
         }
+        if client == "goose" {
+            let words = "`developer` stays with the client";
+            assert!(said.err.contains(words), "{said:#?}");
+            assert!(ours.contains("example.org"), "{ours}");
+        }
         setup(&bench, &[client, "--undo", "--yes"]).ends(0);
         assert_eq!(files(bench.home()), before, "{client}");
         // Also when the client wrote to its file since.
@@ -358,7 +364,10 @@ fn the_gateway_takes_the_servers_over_and_gives_them_back() {
         write(
             &bench,
             file,
-            &text.replace("dark", "light").replace("// my", "// our"),
+            &text
+                .replace("dark", "light")
+                .replace("// my", "// our")
+                .replace("smart", "auto"),
         );
         setup(&bench, &[client, "--undo", "--yes"]).ends(0);
         let theirs = read(&bench, file);

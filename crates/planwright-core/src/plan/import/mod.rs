@@ -13,3 +13,4 @@ mod yaml;
 pub use error::{ReadPlanError, SourceLocation};
 pub(super) use read::explain;
 pub(super) use yaml::parse_yaml;
+pub use yaml::read_yaml_value;

@@ -3,6 +3,7 @@
 use super::{ReadPlanError, SourceLocation};
 use crate::plan::{Bounds, Code};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// Limits on the number of values and their nesting.
 const MAX_VALUES: usize = 20_000;
@@ -32,6 +33,11 @@ impl YamlError {
             ),
         }
     }
+}
+
+/// Reads a document of YAML that is no plan, within the same limits.
+pub fn read_yaml_value(yaml: &str, bounds: &Bounds) -> Result<Value, ReadPlanError> {
+    parse_yaml(yaml, bounds).map_err(|error| error.refuse("the YAML", 0))
 }
 
 /// Reads a value. Anchors, merges and keys given twice are refused: what is reviewed has to be what

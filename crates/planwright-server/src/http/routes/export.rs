@@ -10,6 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use planwright_core::id::PlanId;
+use planwright_core::review::ReviewRefusal;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
@@ -58,10 +59,7 @@ async fn export_plan(
     let engine = &http.service.engine;
     let number = version.unwrap_or_else(|| review.current().number);
     let loaded = engine.plans().load_version(&review, number).await?;
-    let loaded = loaded.ok_or_else(|| {
-        let words = format!("plan `{id}` has no version {number}");
-        Problem::of(ProblemCode::NotFound, words)
-    })?;
+    let loaded = loaded.ok_or(ReviewRefusal::NoSuchVersion(number))?;
     let (kind, ending, text) = match format {
         ExportFormat::Md => {
             let page = write_markdown(engine, &review, &loaded, None).await?;

@@ -3,14 +3,14 @@
 use crate::http::auth::{Caller, Trace};
 use crate::http::body::{self, JsonBody, OptionalBody, Params, PathId, PathStep};
 use crate::http::linked_page::{self, LinkedPage, LinkedParams};
-use crate::http::problem::{HttpResult, Problem};
+use crate::http::problem::HttpResult;
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use axum::Json;
 use axum::extract::State;
 use planwright_api::{DiffResult, PlanDecided, VersionDocument, VersionLine};
 use planwright_core::id::PlanId;
-use planwright_core::review::{Review, VersionSummary};
+use planwright_core::review::{Review, ReviewRefusal, VersionSummary};
 use planwright_engine::Editing;
 use serde::Deserialize;
 use serde_json::Map;
@@ -62,11 +62,11 @@ async fn get_version(
     let number: u32 = body::id(&number)?;
     let review = super::load(&http, &id).await?;
     let plans = http.service.engine.plans();
-    let unknown = || Problem::not_found(format!("plan `{id}` has no version {number}"));
-    let summary = review.version(number).ok_or_else(unknown)?;
+    let unknown = ReviewRefusal::NoSuchVersion(number);
+    let summary = review.version(number).ok_or_else(|| unknown.clone())?;
     let line = VersionLine::new(&review, summary);
     let version = plans.load_version(&review, number).await?;
-    let version = version.ok_or_else(unknown)?;
+    let version = version.ok_or(unknown)?;
     let document = plans.whole_document(&version.document).await?;
     Ok(Json(VersionDocument { line, document }))
 }

@@ -60,6 +60,8 @@ pub(super) enum ServerForm {
 
 /// The name under which clients know this program.
 pub(super) const NAME: &str = "planwright";
+/// The mapping of servers in YAML.
+pub(super) const YAML_SERVERS: &str = "extensions";
 /// The table of servers in TOML.
 pub(super) const TOML_SERVERS: &str = "mcp_servers";
 
@@ -145,7 +147,7 @@ impl Client {
                 value: json!({ "command": program, "args": args }),
             },
             ServerForm::Yaml => Edit::YamlEntry {
-                above: "extensions".to_owned(),
+                above: YAML_SERVERS.to_owned(),
                 name: NAME.to_owned(),
                 block: vec![
                     "enabled: true".to_owned(),

@@ -41,6 +41,12 @@ pub(super) enum Edit {
         name: String,
         block: Vec<String>,
     },
+    /// A server that leaves the file.
+    YamlServerMoved {
+        above: String,
+        name: String,
+        block: Vec<String>,
+    },
     /// The whole file is ours.
     Whole { text: String },
 }
@@ -77,6 +83,7 @@ impl Edit {
             Self::YamlEntry { above, name, block } => {
                 yaml_text::set_entry(text, above, name, block)
             }
+            Self::YamlServerMoved { above, name, .. } => yaml_text::remove_entry(text, above, name),
             Self::Whole { text } => Ok(text.clone()),
         }
     }
@@ -110,6 +117,12 @@ impl Edit {
                 }
             }
             Self::YamlEntry { above, name, .. } => yaml_text::remove_entry(text, above, name),
+            Self::YamlServerMoved { above, name, block } => {
+                match yaml_text::entry(text, above, name)? {
+                    Some(_) => Ok(text.to_owned()),
+                    None => yaml_text::set_entry(text, above, name, block),
+                }
+            }
             Self::Whole { .. } => Ok(text.to_owned()),
         }
     }

@@ -1,11 +1,12 @@
 //! Moves the servers of a client behind Planwright.
 
-use super::clients::{NAME, Places, Scope, ServerFile, ServerForm, TOML_SERVERS};
+use super::clients::{NAME, Places, Scope, ServerFile, ServerForm, TOML_SERVERS, YAML_SERVERS};
 use super::edit::Edit;
-use super::toml_text;
+use super::{toml_text, yaml_text};
 use crate::config::{file, json_text};
 use crate::exit::Failure;
 use crate::trust::home;
+use planwright_core::plan::{Bounds, read_yaml_value};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -36,11 +37,11 @@ pub(super) fn plan_move(client: &ServerFile, text: &str, own: &str) -> Result<Mo
     let servers = match client.form {
         ServerForm::Json(key) => json_text::value_at(text, &[key.to_owned()])?,
         ServerForm::Toml => toml_text::table(text, TOML_SERVERS)?,
+        ServerForm::Yaml if text.trim().is_empty() => None,
         ServerForm::Yaml => {
-            return Err(
-                "extensions of this client are moved by hand: see planwright explain agents-setup"
-                    .to_owned(),
-            );
+            let document = read_yaml_value(text, &Bounds::default());
+            let document = document.map_err(|error| error.message)?;
+            document.get(YAML_SERVERS).cloned()
         }
     };
     let known = toml_text::table(own, "servers")?.unwrap_or_else(|| json!({}));
@@ -52,7 +53,11 @@ pub(super) fn plan_move(client: &ServerFile, text: &str, own: &str) -> Result<Mo
         if name == NAME {
             continue;
         }
-        let value = match convert(&name, &entry) {
+        let read = match client.form {
+            ServerForm::Json(_) | ServerForm::Toml => Ok(entry.clone()),
+            ServerForm::Yaml => read_extension(&entry),
+        };
+        let value = match read.and_then(|entry| convert(&name, &entry)) {
             Ok(value) => value,
             Err(why) => {
                 moved.left.push((name, why));
@@ -64,25 +69,68 @@ pub(super) fn plan_move(client: &ServerFile, text: &str, own: &str) -> Result<Mo
             moved.left.push((name, why));
             continue;
         }
-        moved.into.push(Edit::TomlTable {
-            above: "servers".to_owned(),
-            name: name.clone(),
-            value,
-        });
-        moved.out.push(match client.form {
+        let out = match client.form {
             ServerForm::Json(key) => Edit::JsonServerMoved {
                 path: vec![key.to_owned()],
-                key: name,
+                key: name.clone(),
                 value: entry,
             },
-            ServerForm::Toml | ServerForm::Yaml => Edit::TomlServerMoved {
+            ServerForm::Toml => Edit::TomlServerMoved {
                 above: TOML_SERVERS.to_owned(),
-                name,
+                name: name.clone(),
                 value: entry,
             },
+            ServerForm::Yaml => {
+                let Some(block) = yaml_text::entry(text, YAML_SERVERS, &name)? else {
+                    let why = "it is not written as a block".to_owned();
+                    moved.left.push((name, why));
+                    continue;
+                };
+                Edit::YamlServerMoved {
+                    above: YAML_SERVERS.to_owned(),
+                    name: name.clone(),
+                    block,
+                }
+            }
+        };
+        moved.out.push(out);
+        moved.into.push(Edit::TomlTable {
+            above: "servers".to_owned(),
+            name,
+            value,
         });
     }
     Ok(moved)
+}
+
+/// An extension of Goose as others write servers.
+fn read_extension(entry: &Value) -> Result<Value, String> {
+    let Value::Object(entry) = entry else {
+        return Err("it is not a mapping".to_owned());
+    };
+    let kind = entry.get("type").and_then(Value::as_str);
+    match kind {
+        Some("stdio" | "streamable_http" | "sse") => {}
+        Some("builtin" | "platform") => return Err("it is a part of the client".to_owned()),
+        _ => return Err("its type is not supported".to_owned()),
+    }
+    let mut server = Map::new();
+    for (key, value) in entry {
+        let is_empty = value.is_null()
+            || value.as_array().is_some_and(Vec::is_empty)
+            || value.as_object().is_some_and(Map::is_empty);
+        let key = match key.as_str() {
+            "name" | "display_name" | "bundled" => continue,
+            "env_keys" | "available_tools" if is_empty => continue,
+            "env_keys" => return Err("its secrets are in the keyring of the client".to_owned()),
+            "cmd" => "command",
+            "envs" => "env",
+            "uri" => "url",
+            other => other,
+        };
+        server.insert(key.to_owned(), value.clone());
+    }
+    Ok(Value::Object(server))
 }
 
 /// Keys that say how a client treats a server, and nothing about the server.

@@ -57,6 +57,27 @@ pub(super) fn remove_entry(text: &str, above: &str, name: &str) -> Result<String
     Ok(join(&lines, text))
 }
 
+/// The lines of `name` below the mapping `above`, without their indentation.
+pub(super) fn entry(text: &str, above: &str, name: &str) -> Result<Option<Vec<String>>, String> {
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let Some(at) = find_mapping(&lines, above)? else {
+        return Ok(None);
+    };
+    let begin = format!("{name}:");
+    let mut inside = at + 1..end_of_block(&lines, at);
+    let Some(start) = inside.find(|&line| lines[line].trim() == begin) else {
+        return Ok(None);
+    };
+    let block = &lines[start + 1..end_of_block(&lines, start)];
+    let indent = block.iter().find(|line| !is_blank(line));
+    let indent = indent.map_or(0, |line| indent_of(line).len());
+    let dedented = block.iter().map(|line| {
+        let line = line.get(indent..).unwrap_or_else(|| line.trim_start());
+        line.to_owned()
+    });
+    Ok(Some(dedented.collect()))
+}
+
 /// The line with the name of a mapping at the left margin.
 fn find_mapping(lines: &[String], name: &str) -> Result<Option<usize>, String> {
     if lines.iter().any(|line| line.starts_with('\t')) {
@@ -121,6 +142,17 @@ fn join(lines: &[String], like: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lines_of_an_entry_are_found() {
+        let file = "extensions:\n  a:\n    type: stdio\n    envs:\n      X: 1\n\n  b:\n    type: sse\nc:\n  a:\n";
+        let found = |name| entry(file, "extensions", name).unwrap();
+        let lines = ["type: stdio", "envs:", "  X: 1"].map(str::to_owned);
+        assert_eq!(found("a"), Some(lines.to_vec()));
+        assert_eq!(found("b"), Some(vec!["type: sse".to_owned()]));
+        assert_eq!(found("c"), None);
+        assert_eq!(entry("", "extensions", "a"), Ok(None));
+    }
 
     #[test]
     fn an_entry_is_set_and_taken_back_and_the_rest_stays() {
