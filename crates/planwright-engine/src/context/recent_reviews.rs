@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes that the plans may take, about.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a version takes without its document.
-const LEAST_BYTES: usize = 4 << 10;
+/// What a version takes without its document, as measured with plans of three steps.
+const LEAST_BYTES: usize = 16 << 10;
 
 /// A document that was read takes about so many times the bytes of its text.
 const TIMES_ITS_TEXT: usize = 8;
