@@ -41,7 +41,7 @@ mod wire;
 
 pub use all_tools::AllTools;
 pub use hint_memory::hint_file;
-pub use oauth::{FileTokens, OAuthSignIn, OAuthSignInError, OAuthTokens};
+pub use oauth::{FileTokens, KnownAs, OAuthSignIn, OAuthSignInError, OAuthTokens};
 pub use options::{McpOptions, PassedRequests};
 pub use report::{Connected, Era, RefusedTool, ServerState, ServerStatus};
 pub use seen_shapes::SeenShapes;

@@ -177,6 +177,11 @@ impl Config {
             .chain(self.user.servers.get(name))
     }
 
+    /// What the user's own file says about a server.
+    pub(crate) fn own_server(&self, name: &str) -> Option<&ServerTable> {
+        self.user.servers.get(name)
+    }
+
     /// A limit of zero would stop everything without a word.
     fn check(&self) -> Result<(), Failure> {
         check_servers(FILE, &self.servers)?;

@@ -6,9 +6,11 @@ listed, and a plan calls those that the scenario wants called. Questions are ans
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 PROGRAM = os.environ["PLANWRIGHT"]
 SCENARIO = os.environ["MCP_CONFORMANCE_SCENARIO"]
@@ -27,7 +29,14 @@ class Workspace:
             "XDG_CONFIG_HOME": home,
             "PLANWRIGHT_TRUST_PROJECT_SERVERS": "1",
         }
-        self.write(".mcp.json", {"mcpServers": {"suite": {"type": "http", "url": url}}})
+        if SCENARIO != "auth/pre-registration":
+            self.write(".mcp.json", {"mcpServers": {"suite": {"type": "http", "url": url}}})
+            return
+        # The owner of the suite's server made this program known, and gave the user these.
+        self.environment["PLANWRIGHT_SECRET_SUITE"] = CONTEXT["client_secret"]
+        os.mkdir(os.path.join(home, "planwright"))
+        with open(os.path.join(home, "planwright", "planwright.toml"), "w", encoding="utf-8") as file:
+            file.write(f'[servers.suite]\nurl = "{url}"\nclient_id = "{CONTEXT["client_id"]}"\nclient_secret = "SUITE"\n')
 
     def write(self, name: str, document: object) -> None:
         with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
@@ -45,6 +54,26 @@ class Workspace:
         if arguments != ("tools",):
             print(arguments, done.returncode, done.stdout, done.stderr, sep="\n", file=sys.stderr)
         return json.loads(done.stdout) if done.stdout.strip() else None
+
+    def sign_in(self) -> None:
+        """Signs in, as a person does whose browser goes wherever it is sent."""
+        with subprocess.Popen(
+            [PROGRAM, "servers", "sign-in", "suite"],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            for line in process.stdout:
+                print("sign-in", line, end="", file=sys.stderr)
+                address = re.search(r"https?://\S+", line)
+                if address:
+                    try:
+                        urllib.request.urlopen(address.group(), timeout=20).read()
+                    except OSError as error:
+                        print("the browser", error, file=sys.stderr)
 
     def answer(self, plan: str) -> None:
         """Accepts every question as it is asked: with the defaults of its form, or a yes."""
@@ -87,6 +116,8 @@ def wanted(tools: list) -> list:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
         workspace = Workspace(folder, home, sys.argv[1])
+        if SCENARIO.startswith("auth/"):
+            workspace.sign_in()
         listed = workspace.run("tools")
         tools = [tool for tool in listed if tool["server"] == "suite"]
         steps = [

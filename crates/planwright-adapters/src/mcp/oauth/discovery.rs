@@ -10,6 +10,11 @@ use std::collections::BTreeMap;
 /// The scope with which a sign-in can be renewed.
 const OFFLINE: &str = "offline_access";
 
+/// The ways of saying who this program is.
+pub(super) const BASIC: &str = "client_secret_basic";
+const POST: &str = "client_secret_post";
+const PUBLIC: &str = "none";
+
 /// What a server says about who signs people in for it.
 #[derive(Debug, Default, Deserialize)]
 struct Resource {
@@ -29,6 +34,9 @@ struct Metadata {
     #[serde(default)]
     code_challenge_methods_supported: Vec<String>,
     scopes_supported: Option<Vec<String>>,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
 }
 
 /// Where to sign in, and for what.
@@ -41,17 +49,51 @@ pub(super) struct Provider {
     /// What the token is for: the server, in its own words.
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
+    auth_methods: Option<Vec<String>>,
+    /// It names itself in every answer.
+    names_itself: bool,
+}
+
+impl Provider {
+    /// How this program says who it is: with no secret where that is enough.
+    pub(super) fn auth_method(&self) -> &'static str {
+        let Some(known) = &self.auth_methods else {
+            return PUBLIC;
+        };
+        let found = [PUBLIC, POST, BASIC]
+            .into_iter()
+            .find(|method| known.iter().any(|known| known == method));
+        found.unwrap_or(PUBLIC)
+    }
+
+    /// How a secret is sent where the one who gave it did not say: in a header, unless that is not
+    /// taken.
+    pub(super) fn secret_method(&self) -> &'static str {
+        let known = self.auth_methods.as_deref().unwrap_or_default();
+        let takes = |method: &str| known.iter().any(|known| known == method);
+        if takes(POST) && !takes(BASIC) {
+            POST
+        } else {
+            BASIC
+        }
+    }
+
+    /// Returns whether an answer with this name, or without one, can be this one's.
+    pub(super) fn has_answered(&self, named: Option<&String>) -> bool {
+        named.map_or(!self.names_itself, |named| *named == self.issuer)
+    }
 }
 
 /// Finds it out. The address in `WWW-Authenticate` is asked first, then the well-known ones.
 pub(super) async fn discover(server: &str) -> Result<Provider, String> {
     let url = Url::parse(server).map_err(|error| error.to_string())?;
-    let resource = find_resource(&url).await;
+    let challenge = challenged(&url).await;
+    let resource = find_resource(&url, challenge.resource_metadata).await;
     // The token is sent to this server, so what it is for must be this server.
-    let named = resource.resource.as_deref();
-    let named = named
-        .filter(|named| is_above(named, &url))
-        .unwrap_or(server);
+    let named = resource.resource.as_deref().unwrap_or(server);
+    if !is_above(named, &url) {
+        return Err(format!("it says that its tokens are for {named}"));
+    }
     let issuer = resource
         .authorization_servers
         .first()
@@ -76,7 +118,12 @@ pub(super) async fn discover(server: &str) -> Result<Provider, String> {
         token_endpoint: metadata.token_endpoint,
         registration_endpoint: metadata.registration_endpoint,
         resource: named.to_owned(),
-        scopes: scopes(resource.scopes_supported, metadata.scopes_supported),
+        scopes: scopes(
+            challenge.scopes.or(resource.scopes_supported),
+            metadata.scopes_supported,
+        ),
+        auth_methods: metadata.token_endpoint_auth_methods_supported,
+        names_itself: metadata.authorization_response_iss_parameter_supported,
     })
 }
 
@@ -102,12 +149,11 @@ fn is_above(named: &str, server: &Url) -> bool {
     })
 }
 
-async fn find_resource(server: &Url) -> Resource {
+async fn find_resource(server: &Url, named: Option<String>) -> Resource {
     let path = server.path().trim_end_matches('/');
     let well_known = "/.well-known/oauth-protected-resource";
-    let mut places: Vec<String> = challenged(server).await.into_iter().collect();
-    places.extend([format!("{well_known}{path}"), well_known.to_owned()]);
-    for place in places {
+    let usual = [format!("{well_known}{path}"), well_known.to_owned()];
+    for place in named.into_iter().chain(usual) {
         if let Ok(address) = server.join(&place)
             && let Ok(found) = get::<Resource>(address.as_str()).await
         {
@@ -117,21 +163,55 @@ async fn find_resource(server: &Url) -> Resource {
     Resource::default()
 }
 
-/// The address that the server names when it is asked without a token.
-async fn challenged(server: &Url) -> Option<String> {
-    let (url, client) = client_for(server.as_str(), &BTreeMap::new()).ok()?;
-    let asked = client.get(url).timeout(TIMEOUT).send().await.ok()?;
-    let challenges = asked.headers().get_all(reqwest::header::WWW_AUTHENTICATE);
-    challenges
-        .iter()
-        .filter_map(|challenge| challenge.to_str().ok())
-        .find_map(resource_metadata)
+/// What a server says when it is asked without a token.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Challenge {
+    resource_metadata: Option<String>,
+    scopes: Option<Vec<String>>,
 }
 
-fn resource_metadata(challenge: &str) -> Option<String> {
-    let (_, rest) = challenge.split_once("resource_metadata=")?;
-    let rest = rest.strip_prefix('"')?;
-    rest.split_once('"').map(|(address, _)| address.to_owned())
+/// Asks the server without a token: with a message, since many refuse nothing else.
+async fn challenged(server: &Url) -> Challenge {
+    let Ok((url, client)) = client_for(server.as_str(), &BTreeMap::new()) else {
+        return Challenge::default();
+    };
+    let message = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let posted = client
+        .post(url.clone())
+        .header(reqwest::header::CONTENT_TYPE, "application/json")
+        .header(
+            reqwest::header::ACCEPT,
+            "application/json, text/event-stream",
+        )
+        .body(message);
+    for request in [posted, client.get(url)] {
+        let Ok(asked) = request.timeout(TIMEOUT).send().await else {
+            continue;
+        };
+        let challenges = asked.headers().get_all(reqwest::header::WWW_AUTHENTICATE);
+        let mut challenges = challenges.iter().filter_map(|said| said.to_str().ok());
+        if let Some(said) = challenges.next() {
+            return read_challenge(said);
+        }
+    }
+    Challenge::default()
+}
+
+fn read_challenge(said: &str) -> Challenge {
+    let quoted = |name: &str| {
+        let begin = format!("{name}=\"");
+        let (at, _) = said.match_indices(&begin).find(|(at, _)| {
+            let before = said.get(..*at).and_then(|text| text.chars().next_back());
+            before.is_none_or(|sign| matches!(sign, ' ' | ','))
+        })?;
+        let text = said.get(at + begin.len()..)?;
+        text.split_once('"').map(|(text, _)| text.to_owned())
+    };
+    let scopes = quoted("scope");
+    Challenge {
+        resource_metadata: quoted("resource_metadata"),
+        scopes: scopes.map(|text| text.split_whitespace().map(str::to_owned).collect()),
+    }
 }
 
 async fn find_metadata(issuer: &str) -> Result<Metadata, String> {
@@ -183,14 +263,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_challenge_names_where_to_look() {
-        let challenge =
-            r#"Bearer error="invalid_token", resource_metadata="https://x.example/.well-known/y""#;
-        assert_eq!(
-            resource_metadata(challenge).as_deref(),
-            Some("https://x.example/.well-known/y")
-        );
-        assert_eq!(resource_metadata("Bearer"), None);
+    fn a_challenge_names_where_to_look_and_what_to_ask_for() {
+        let said = r#"Bearer error="invalid_token", scope="read write",resource_metadata="https://x.example/.well-known/y""#;
+        let read = Challenge {
+            resource_metadata: Some("https://x.example/.well-known/y".to_owned()),
+            scopes: Some(vec!["read".to_owned(), "write".to_owned()]),
+        };
+        assert_eq!(read_challenge(said), read);
+        for said in ["Bearer", "Bearer scope=", r#"Bearer other_scope="x"#, ""] {
+            assert_eq!(read_challenge(said), Challenge::default(), "{said}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod discovery;
 mod sign_in;
 mod tokens;
 
-pub use sign_in::{OAuthSignIn, OAuthSignInError};
+pub use sign_in::{KnownAs, OAuthSignIn, OAuthSignInError};
 pub(super) use tokens::Bearer;
 pub use tokens::{FileTokens, OAuthTokens};
 
@@ -35,22 +35,67 @@ impl PostError {
     }
 }
 
+/// This program as an authorization server knows it.
+#[derive(Clone, Copy)]
+struct Credentials<'a> {
+    id: &'a str,
+    secret: Option<&'a str>,
+    /// The secret goes into a header, and not into the form.
+    in_header: bool,
+}
+
+impl<'a> Credentials<'a> {
+    /// What is added to a form.
+    fn fields(self) -> Vec<(&'static str, &'a str)> {
+        match self.secret {
+            Some(_) if self.in_header => Vec::new(),
+            Some(secret) => vec![("client_id", self.id), ("client_secret", secret)],
+            None => vec![("client_id", self.id)],
+        }
+    }
+
+    /// What is sent before the form: name and secret, encoded as in a form first.
+    fn header(self) -> Option<(String, String)> {
+        let secret = self.secret.filter(|_| self.in_header)?;
+        Some((form_encoded(self.id)?, form_encoded(secret)?))
+    }
+}
+
+fn form_encoded(text: &str) -> Option<String> {
+    let url = reqwest::Url::parse_with_params("http://form.invalid/", [(text, "")]).ok()?;
+    let query = url.query()?;
+    query.strip_suffix('=').map(str::to_owned)
+}
+
 /// Sends a form to an authorization server, and reads its answer. An error says what it said.
-async fn post_form<T: DeserializeOwned>(url: &str, form: &[(&str, &str)]) -> Result<T, PostError> {
+async fn post_form<T: DeserializeOwned>(
+    url: &str,
+    form: &[(&str, &str)],
+    client: Credentials<'_>,
+) -> Result<T, PostError> {
+    let form = [form, &client.fields()].concat();
     let body = reqwest::Url::parse_with_params("http://form.invalid/", form)
         .map_err(|error| PostError::Failed(error.to_string()))?;
     let body = body.query().unwrap_or_default().to_owned();
-    post(url, "application/x-www-form-urlencoded", body).await
+    let kind = "application/x-www-form-urlencoded";
+    post(url, (kind, body), client.header()).await
 }
 
 async fn post_json<T: DeserializeOwned>(url: &str, document: &Value) -> Result<T, PostError> {
-    post(url, "application/json", document.to_string()).await
+    post(url, ("application/json", document.to_string()), None).await
 }
 
-async fn post<T: DeserializeOwned>(url: &str, kind: &str, body: String) -> Result<T, PostError> {
+async fn post<T: DeserializeOwned>(
+    url: &str,
+    (kind, body): (&str, String),
+    known_as: Option<(String, String)>,
+) -> Result<T, PostError> {
     let (url, client) = client_for(url, &BTreeMap::new()).map_err(PostError::Failed)?;
-    let request = client
-        .post(url)
+    let mut request = client.post(url);
+    if let Some((name, secret)) = known_as {
+        request = request.basic_auth(name, Some(secret));
+    }
+    let request = request
         .header(reqwest::header::CONTENT_TYPE, kind)
         .header(reqwest::header::ACCEPT, "application/json")
         .timeout(TIMEOUT)
@@ -81,4 +126,35 @@ fn refusal(status: reqwest::StatusCode, body: &[u8]) -> String {
     let word = |key: &str| said.get(key).and_then(Value::as_str).unwrap_or_default();
     let text = format!("{status} {} {}", word("error"), word("error_description"));
     text.trim().chars().take(MAX_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_goes_where_the_server_wants_it() {
+        let client = Credentials {
+            id: "a b",
+            secret: Some("x:y%"),
+            in_header: true,
+        };
+        assert_eq!(client.fields(), []);
+        let header = ("a+b".to_owned(), "x%3Ay%25".to_owned());
+        assert_eq!(client.header(), Some(header));
+        let client = Credentials {
+            in_header: false,
+            ..client
+        };
+        let fields = [("client_id", "a b"), ("client_secret", "x:y%")];
+        assert_eq!(client.fields(), fields);
+        assert_eq!(client.header(), None);
+        let public = Credentials {
+            secret: None,
+            in_header: true,
+            ..client
+        };
+        assert_eq!(public.fields(), [("client_id", "a b")]);
+        assert_eq!(public.header(), None);
+    }
 }

@@ -1,9 +1,9 @@
 //! One sign-in: the address that the person opens, the answer that their browser brings back to this
 //! machine, and the tokens it is exchanged for.
 
-use super::discovery::{Provider, discover};
+use super::discovery::{BASIC, Provider, discover};
 use super::tokens::{FileTokens, Granted, OAuthTokens};
-use super::{PostError, post_form, post_json};
+use super::{Credentials, PostError, post_form, post_json};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::Url;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -39,7 +40,6 @@ pub enum OAuthSignInError {
 }
 
 /// A sign-in that a person has begun.
-#[derive(Debug)]
 pub struct OAuthSignIn {
     server: String,
     url: String,
@@ -51,20 +51,47 @@ pub struct OAuthSignIn {
     verifier: String,
 }
 
+/// What the operator was given when this program was made known.
+#[derive(Clone)]
+pub struct KnownAs {
+    pub id: String,
+    pub secret: Option<String>,
+}
+
+/// The secret is not shown.
+impl fmt::Debug for KnownAs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KnownAs")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
 /// This program as the one who signs in knows it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Clone, Deserialize)]
 struct Client {
     client_id: String,
     client_secret: Option<String>,
+    /// How it wants the secret.
+    token_endpoint_auth_method: Option<String>,
+}
+
+/// Neither the secret nor what proves the answer is shown.
+impl fmt::Debug for OAuthSignIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthSignIn")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
 }
 
 impl OAuthSignIn {
     /// Finds out where to sign in, makes this program known there, and listens for the answer.
-    /// `client_id` if the operator made it known already.
+    /// `known_as` if the operator made it known already.
     pub async fn begin(
         server: &str,
         url: &str,
-        client_id: Option<&str>,
+        known_as: Option<KnownAs>,
     ) -> Result<Self, OAuthSignInError> {
         let provider = discover(url).await.map_err(OAuthSignInError::Discovery)?;
         let listener = TcpListener::bind(("127.0.0.1", 0))
@@ -75,10 +102,11 @@ impl OAuthSignIn {
             .map_err(OAuthSignInError::Listen)?
             .port();
         let redirect = format!("http://127.0.0.1:{port}/callback");
-        let client = match client_id {
-            Some(id) => Client {
-                client_id: id.to_owned(),
-                client_secret: None,
+        let client = match known_as {
+            Some(KnownAs { id, secret }) => Client {
+                client_id: id,
+                client_secret: secret,
+                token_endpoint_auth_method: None,
             },
             None => register(&provider, &redirect)
                 .await
@@ -123,17 +151,20 @@ impl OAuthSignIn {
         let code = tokio::time::timeout(PATIENCE, self.wait_for_code())
             .await
             .map_err(|_| OAuthSignInError::Late)??;
-        let mut form = vec![
+        let form = [
             ("grant_type", "authorization_code"),
             ("code", code.as_str()),
             ("redirect_uri", self.redirect.as_str()),
-            ("client_id", self.client.client_id.as_str()),
             ("code_verifier", self.verifier.as_str()),
             ("resource", self.provider.resource.as_str()),
         ];
-        let secret = self.client.client_secret.as_deref();
-        form.extend(secret.map(|secret| ("client_secret", secret)));
-        let granted: Granted = post_form(&self.provider.token_endpoint, &form)
+        let wanted = self.client.token_endpoint_auth_method.as_deref();
+        let client = Credentials {
+            id: &self.client.client_id,
+            secret: self.client.client_secret.as_deref(),
+            in_header: wanted.unwrap_or_else(|| self.provider.secret_method()) == BASIC,
+        };
+        let granted: Granted = post_form(&self.provider.token_endpoint, &form, client)
             .await
             .map_err(|error| OAuthSignInError::Refused(error.into_reason()))?;
         let granted = granted.check().map_err(OAuthSignInError::Refused)?;
@@ -146,6 +177,7 @@ impl OAuthSignIn {
             token_endpoint: self.provider.token_endpoint.clone(),
             client_id: self.client.client_id.clone(),
             client_secret: self.client.client_secret.clone(),
+            secret_in_header: client.in_header,
             resource: self.provider.resource.clone(),
         };
         tokens
@@ -179,8 +211,7 @@ impl OAuthSignIn {
                 continue;
             }
             // Another server must not answer in the place of the one that was asked.
-            let issuer = answers.get("iss");
-            if issuer.is_some_and(|issuer| *issuer != self.provider.issuer) {
+            if !self.provider.has_answered(answers.get("iss")) {
                 answer(&mut stream, "400 Bad Request", "Another server answered.").await;
                 return Err(OAuthSignInError::Refused(
                     "another server answered".to_owned(),
@@ -218,7 +249,7 @@ async fn register(provider: &Provider, redirect: &str) -> Result<Client, String>
         "redirect_uris": [redirect],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
-        "token_endpoint_auth_method": "none",
+        "token_endpoint_auth_method": provider.auth_method(),
         "application_type": "native",
         "scope": provider.scopes.join(" "),
     });

@@ -1,6 +1,6 @@
 //! The tokens of servers, kept and renewed.
 
-use super::{PostError, post_form};
+use super::{Credentials, PostError, post_form};
 use crate::files::{SealedFolder, lock_beside};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
@@ -26,6 +26,8 @@ pub struct OAuthTokens {
     pub(super) token_endpoint: String,
     pub(super) client_id: String,
     pub(super) client_secret: Option<String>,
+    #[serde(default)]
+    pub(super) secret_in_header: bool,
     pub(super) resource: String,
 }
 
@@ -101,18 +103,17 @@ impl OAuthTokens {
         let Some(refresh) = &self.refresh_token else {
             return Err(PostError::Refused("the token has ended".to_owned()));
         };
-        let mut form = vec![
+        let form = [
             ("grant_type", "refresh_token"),
             ("refresh_token", refresh.as_str()),
-            ("client_id", self.client_id.as_str()),
             ("resource", self.resource.as_str()),
         ];
-        form.extend(
-            self.client_secret
-                .as_deref()
-                .map(|secret| ("client_secret", secret)),
-        );
-        let granted: Granted = post_form(&self.token_endpoint, &form).await?;
+        let client = Credentials {
+            id: &self.client_id,
+            secret: self.client_secret.as_deref(),
+            in_header: self.secret_in_header,
+        };
+        let granted: Granted = post_form(&self.token_endpoint, &form, client).await?;
         let granted = granted.check().map_err(PostError::Failed)?;
         Ok(Self {
             expires_at: granted.expires_at(),

@@ -38,6 +38,8 @@ pub(crate) struct ServerTable {
     protocol: Option<String>,
     /// The name under which this program is known to the one who signs people in, if it has one.
     pub(crate) client_id: Option<String>,
+    /// The secret that goes with it, by its name here. Only of a server in the user's own file.
+    pub(crate) client_secret: Option<String>,
 }
 
 /// No server needs longer than this to start.
@@ -46,6 +48,11 @@ const LONGEST_START: u64 = 600;
 const MOST_CONNECTIONS: usize = 256;
 
 impl ServerTable {
+    /// Returns whether this is the server at exactly this address.
+    pub(crate) fn is_at(&self, url: &str) -> bool {
+        self.url.as_deref() == Some(url)
+    }
+
     /// What is started or connected to, unless these are settings only.
     pub(crate) fn launch(&self) -> Option<Launch> {
         let Self {

@@ -4,10 +4,11 @@
 use super::find_server;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::line;
-use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::principal::refuse_agents;
-use crate::workspace::servers::ServerReadiness;
-use planwright_adapters::mcp::{OAuthSignIn, OAuthSignInError, Transport};
+use crate::workspace::servers::{ServerReadiness, ServerTable};
+use planwright_adapters::mcp::{KnownAs, OAuthSignIn, OAuthSignInError, Transport};
+use planwright_core::secret::SecretName;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
@@ -40,11 +41,8 @@ pub(crate) async fn sign_in(context: &CommandContext, args: &SignInArgs) -> Resu
     };
     let app = context.open(Access::Write)?;
     let tokens = app.sign_ins();
-    let client_id = context
-        .config
-        .server(&server.name)
-        .find_map(|table| table.client_id.as_deref());
-    let begun = OAuthSignIn::begin(&server.name, url, client_id).await;
+    let known_as = find_known_client(&app, (&server.name, url)).await?;
+    let begun = OAuthSignIn::begin(&server.name, url, known_as).await;
     let begun = begun.map_err(|error| failed(&error))?;
     let address = begun.address().map_err(|error| failed(&error))?;
     let printer = context.printer;
@@ -60,6 +58,36 @@ pub(crate) async fn sign_in(context: &CommandContext, args: &SignInArgs) -> Resu
         printer.data(&format!("{}  signed in", line(&server.name)))?;
     }
     Ok(Exit::Done)
+}
+
+/// What the server's table says about this program.
+async fn find_known_client(
+    app: &App,
+    (server, url): (&str, &str),
+) -> Result<Option<KnownAs>, Failure> {
+    let config = &app.context.config;
+    let known = |table: &ServerTable| table.client_id.clone();
+    let Some(id) = config.server(server).find_map(known) else {
+        return Ok(None);
+    };
+    if config
+        .server(server)
+        .all(|table| table.client_secret.is_none())
+    {
+        return Ok(Some(KnownAs { id, secret: None }));
+    }
+    // A file that came with a project must not choose where a secret of the user's is sent.
+    let own = config.own_server(server).filter(|table| table.is_at(url));
+    let named = own.and_then(|table| table.client_secret.as_deref());
+    let name = named.and_then(SecretName::new).ok_or_else(|| {
+        let words = "`client_secret` is the name of a secret, and stands beside `url` in your own planwright.toml";
+        Failure::usage(words).hint("planwright explain servers")
+    })?;
+    let found = app.secrets.get(&name).await;
+    let found = found
+        .map_err(|error| Failure::usage(error.to_string()).hint("planwright secrets check"))?;
+    let secret = Some(found.expose().to_owned());
+    Ok(Some(KnownAs { id, secret }))
 }
 
 pub(crate) fn sign_out(context: &CommandContext, args: &SignOutArgs) -> Result<Exit, Failure> {
