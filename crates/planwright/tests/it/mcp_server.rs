@@ -448,8 +448,8 @@ fn a_review_is_shown_as_a_page_and_only_its_word_decides() {
             "{approved:#}"
         );
         assert_eq!(bench.status("p"), "approved");
-        let journal = bench.read(".plans/p/session.jsonl");
-        assert!(journal.contains("host_mediated"), "{journal}");
+        let shown = bench.run(&["show", "p", "--json"]).ends(0).out;
+        assert!(shown.contains("\"host_mediated\""), "{shown}");
         let over = client.call("plan_get", json!({ "planId": "p" }));
         assert!(over["_meta"]["planwright/review"].is_null(), "{over:#}");
     }
