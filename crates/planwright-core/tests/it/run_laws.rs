@@ -89,6 +89,16 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
             next_timer = Some(next_timer.map_or(at, |earliest| earliest.min(at)));
         }
     }
+    for opened in looping.keys().filter_map(|ix| run.open_loop(*ix)) {
+        let is_done = |ix: &StepIx| {
+            matches!(
+                run.step(*ix),
+                StepState::Completed { .. } | StepState::Skipped { .. }
+            )
+        };
+        let done = opened.instances().filter(is_done).count();
+        assert_eq!(opened.done() as usize, done, "instances that are done");
+    }
     closable.extend(
         looping
             .into_iter()
