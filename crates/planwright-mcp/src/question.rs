@@ -165,7 +165,7 @@ pub(crate) struct AskedPerson {
     agent: Principal,
     person: Principal,
     channel: Channel,
-    /// For what no form is sent with.
+    /// Where the person is sent when no form can be.
     address: Option<ReviewAddress>,
     /// The person went to the review in their browser.
     went_to_review: AtomicBool,

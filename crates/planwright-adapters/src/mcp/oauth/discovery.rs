@@ -189,9 +189,11 @@ async fn challenged(server: &Url) -> Challenge {
             continue;
         };
         let challenges = asked.headers().get_all(reqwest::header::WWW_AUTHENTICATE);
-        let mut challenges = challenges.iter().filter_map(|said| said.to_str().ok());
-        if let Some(said) = challenges.next() {
-            return read_challenge(said);
+        let challenges = challenges.iter().filter_map(|said| said.to_str().ok());
+        // There may be others, for other ways than this.
+        let mut challenges = challenges.map(read_challenge);
+        if let Some(challenge) = challenges.find(|challenge| *challenge != Challenge::default()) {
+            return challenge;
         }
     }
     Challenge::default()
