@@ -165,9 +165,10 @@ pub(crate) fn run_suites(suites: Vec<Suite>, at_once: usize) -> Vec<Failure> {
     std::thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
-                // The lock is let go before the suite runs.
+                // No lock is held while the suite runs.
                 while let Some(suite) = { lock(&waiting).pop_front() } {
-                    lock(&failed).extend(suite.run_to_end());
+                    let failure = suite.run_to_end();
+                    lock(&failed).extend(failure);
                 }
             });
         }
@@ -294,6 +295,22 @@ mod tests {
         let suite = Suite::of_program("script".to_owned(), Path::new("/bin/sh"), Path::new("/"));
         let args = ["-c", text, "script"].map(str::to_owned);
         suite.with_args(args.to_vec())
+    }
+
+    #[test]
+    fn suites_run_at_the_same_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let meets = |mine: &str, other: &str| {
+            let text = format!(
+                "touch {mine}; for i in $(seq 1000); do test -e {other} && exit 0; sleep 0.03; done; exit 1"
+            );
+            Suite {
+                folder: folder.path().to_owned(),
+                ..script(&text)
+            }
+        };
+        let failed = run_suites(vec![meets("a", "b"), meets("b", "a")], 2);
+        assert!(failed.is_empty(), "{failed:?}");
     }
 
     #[test]
