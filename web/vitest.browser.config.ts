@@ -6,8 +6,6 @@ export default defineConfig({
     include: ["tests/browser/**/*.test.ts"],
     environment: "node",
     fileParallelism: false,
-    // As the other suites do: beside all of them a deadline is missed now and then. The report names such a test.
-    retry: 1,
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

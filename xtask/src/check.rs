@@ -9,7 +9,7 @@ use crate::fuzz::{self, Fuzzer, Length};
 use crate::mutants;
 use crate::output::{Shown, relay_output};
 use crate::packages;
-use crate::suites::{self, read_program, read_suites, run_suites};
+use crate::suites::{self, Suite, read_program, read_suites, run_suites};
 use crate::web;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use std::path::{Path, PathBuf};
@@ -254,7 +254,8 @@ pub(crate) fn run() -> Result<()> {
     let tool = read_program(&messages, "xtask")?;
     suites.push(dist::trial_suite(&tool, &program)?);
     // Last: they take as long as they are told, and need a processor all the time.
-    suites.extend(Fuzzer::build("dev")?.suites(Length::Check)?);
+    let fuzzers = Fuzzer::build("dev")?.suites(Length::Check)?;
+    suites.extend(fuzzers.into_iter().map(Suite::quiet));
     println!("== tests: {} suites", suites.len());
     let (failures, beside) = std::thread::scope(|scope| {
         let beside = scope.spawn(|| run_beside(&lints));

@@ -90,7 +90,7 @@ impl Fuzzer {
                 let args = prepare(target, length)?;
                 let name = format!("fuzz/{target}");
                 let suite = Suite::of_program(name, &self.program, root());
-                Ok(suite.with_args(args).with_variable(TARGET, target).quiet())
+                Ok(suite.with_args(args).with_variable(TARGET, target))
             })
             .collect()
     }

@@ -181,8 +181,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Runs tests that failed beside all the other suites once more, by themselves, and returns the
-/// suites that fail again. Deadlines of real programs are missed on two processors that five suites
-/// share; a test that passes alone is named, not forgotten. More than a few are no accident.
+/// suites that fail again. Deadlines of real programs are missed where several suites share two
+/// processors; a test that passes alone is named, not forgotten. More than a few are no accident.
 pub(crate) fn retry_alone(failures: Vec<Failure>) -> Vec<Failure> {
     let tests: usize = failures.iter().map(|it| it.failed_tests().len()).sum();
     if tests > MAX_RETRIED_TESTS {
@@ -206,9 +206,14 @@ pub(crate) fn report(failures: &[Failure]) -> Result<()> {
 }
 
 impl Failure {
+    /// The tests that failed, of a suite that came to its end and names all of them. One that broke
+    /// off has tests that did not run.
     fn failed_tests(&self) -> &[String] {
         let output = self.output.as_ref().ok();
-        output.map_or(&[], |output| &output.failed_tests)
+        let whole = output.filter(|output| {
+            output.counts.map(|(_, failed)| failed) == Some(output.failed_tests.len())
+        });
+        whole.map_or(&[], |output| &output.failed_tests)
     }
 
     /// Runs the tests that failed by themselves. A suite that names none has failed for good.
@@ -220,12 +225,21 @@ impl Failure {
         let mut args = self.suite.args.clone();
         args.extend(["--exact".to_owned(), "--test-threads=1".to_owned()]);
         args.extend(tests.iter().cloned());
-        let failure = self.suite.clone().with_args(args).run_to_end();
-        if failure.is_none() {
-            let (name, tests) = (&self.suite.name, tests.join(", "));
-            println!("== {name}: UNSTABLE: failed beside the others and passed alone: {tests}");
+        let again = self.suite.with_args(args);
+        let output = relay_output(&again.name, again.command(), again.shown);
+        // A name that fits no test would run none, and end well.
+        let passed = output
+            .as_ref()
+            .is_ok_and(|output| output.succeeded && output.counts == Some((tests.len(), 0)));
+        if !passed {
+            return Some(Self {
+                suite: again,
+                output,
+            });
         }
-        failure
+        let (name, tests) = (&again.name, tests.join(", "));
+        println!("== {name}: UNSTABLE: failed beside the others and passed alone: {tests}");
+        None
     }
 }
 
@@ -313,28 +327,45 @@ mod tests {
         assert!(failed.is_empty(), "{failed:?}");
     }
 
+    const FAILED: &str =
+        "echo \"test a::b ... FAILED\"; echo \"test result: FAILED. 1 passed; 1 failed\"; exit 101";
+
+    fn fails_again(text: &str) -> bool {
+        !retry_alone(run_suites(vec![script(text)], 1)).is_empty()
+    }
+
     #[test]
     fn a_test_that_fails_is_run_once_more_by_itself() {
-        let fails_with_others = script(
-            r#"test "$*" = "--exact --test-threads=1 a::b" && exit 0
-            echo "test a::b ... FAILED"; exit 101"#,
+        let alone = r#"test "$*" = "--exact --test-threads=1 a::b""#;
+        let passes = "echo \"test result: ok. 1 passed; 0 failed\"; exit 0";
+        assert!(!fails_again(&format!(
+            "{alone} && {{ {passes}; }}; {FAILED}"
+        )));
+        assert!(fails_again(FAILED), "it fails alone too");
+        let runs_none = "echo \"test result: ok. 0 passed; 0 failed\"; exit 0";
+        assert!(fails_again(&format!(
+            "{alone} && {{ {runs_none}; }}; {FAILED}"
+        )));
+        assert!(
+            fails_again(&format!("{alone} && exit 0; {FAILED}")),
+            "it says nothing"
         );
-        let failed = run_suites(vec![fails_with_others], 1);
-        assert_eq!(failed[0].failed_tests(), ["a::b"]);
-        assert!(retry_alone(failed).is_empty());
+    }
 
-        let fails_always =
-            script(r#"echo "test a::b ... FAILED"; echo "test a::c ... ok"; exit 101"#);
-        let failed = retry_alone(run_suites(vec![fails_always], 1));
-        assert_eq!(failed[0].failed_tests(), ["a::b"]);
+    #[test]
+    fn a_suite_that_broke_off_has_failed_for_good() {
+        let passes = "test $# -gt 0 && { echo \"test result: ok. 1 passed; 0 failed\"; exit 0; }";
+        let broke_off = "echo \"test a::b ... FAILED\"; kill -ABRT $$";
+        assert!(fails_again(&format!("{passes}; {broke_off}")));
+        let more = "echo \"test a::b ... FAILED\"; echo \"test result: FAILED. 1 passed; 2 failed\"; exit 101";
+        assert!(fails_again(&format!("{passes}; {more}")));
     }
 
     #[test]
     fn many_failures_are_no_accident() {
-        let fails_once = script(
-            r#"test $# -gt 0 && exit 0
-            for t in a b c d; do echo "test $t ... FAILED"; done; exit 101"#,
-        );
-        assert_eq!(retry_alone(run_suites(vec![fails_once], 1)).len(), 1);
+        let passes = "test $# -gt 0 && { echo \"test result: ok. 4 passed; 0 failed\"; exit 0; }";
+        let fails = "for t in a b c d; do echo \"test $t ... FAILED\"; done; \
+            echo \"test result: FAILED. 0 passed; 4 failed\"; exit 101";
+        assert!(fails_again(&format!("{passes}; {fails}")));
     }
 }

@@ -2,7 +2,7 @@
 //! with buttons that a person presses.
 //!
 //! A result about a plan that waits for a decision carries the review in the part that clients hand
-//! to the page and keep from the model. With it comes a word that counts once, for that plan and
+//! to the page and keep from the model. With it comes a nonce that counts once, for that plan and
 //! that digest: `plan_decide`, which only the page may call, is nothing without it.
 
 use crate::answer::{Problem, success};
@@ -10,7 +10,9 @@ use crate::call::{Done, ToolCall, object, text};
 use crate::question::decision_in;
 use crate::server::Host;
 use crate::tool::PlanCall;
+use planwright_core::review::Review;
 use planwright_core::status::PlanStatus;
+use planwright_engine::Candidate;
 use rmcp::model::{
     CallToolResult, MetaObject, ReadResourceResult, Resource, ResourceContents, Tool,
 };
@@ -71,40 +73,29 @@ fn with_meta(mut tool: Tool, ui: Value) -> Tool {
 }
 
 impl Host {
-    /// Adds the review to a result about a plan that waits for a decision.
-    pub(crate) async fn add_review(&self, call: &ToolCall, result: &mut CallToolResult) {
-        if !call.has_page || !call.tool.has_review() {
-            return;
+    /// Adds the review to a result about a plan, if the plan waits for a decision and the client
+    /// shows pages.
+    pub(crate) async fn with_review(
+        &self,
+        call: &ToolCall,
+        (review, candidate): (&Review, &Candidate),
+        mut result: CallToolResult,
+    ) -> CallToolResult {
+        if !call.has_page || self.stands(review).await.ok() != Some(PlanStatus::Proposed) {
+            return result;
         }
-        let value = result.structured_content.as_ref();
-        let id = value.and_then(|value| value["id"].as_str().or_else(|| value["planId"].as_str()));
-        let Some(id) = id else { return };
-        let review = match self.review_of(call, id).await {
-            Ok(Some(review)) => review,
-            Ok(None) => return,
-            Err(problem) => {
-                tracing::debug!(plan = id, problem = problem.error, "no review is shown");
-                return;
-            }
-        };
-        let meta = result.meta.get_or_insert_with(MetaObject::new);
-        meta.0.insert(REVIEW.to_owned(), review);
-    }
-
-    async fn review_of(&self, call: &ToolCall, id: &str) -> Result<Option<Value>, Problem> {
-        let review = self.load_plan(id).await?;
-        if self.stands(&review).await? != PlanStatus::Proposed {
-            return Ok(None);
+        if let Some(shown) = call.person.show_review(review, candidate).await {
+            let meta = result.meta.get_or_insert_with(MetaObject::new);
+            meta.0.insert(REVIEW.to_owned(), shown);
         }
-        let candidate = self.candidate(&review).await?;
-        Ok(call.person.show_review(&review, &candidate).await)
+        result
     }
 
     /// Records what a person decided on the page.
     pub(crate) async fn decide(&self, call: &ToolCall) -> Done {
         let review = self.load(call).await?;
-        let word = text(call, "word").unwrap_or_default();
-        let shown = call.person.take_shown(word, review.id());
+        let nonce = text(call, "nonce").unwrap_or_default();
+        let shown = call.person.take_shown(nonce, review.id());
         let candidate = self.candidate(&review).await?;
         if shown != Some(candidate.digest) {
             let error = "what was shown is not what would run, or it was decided already";

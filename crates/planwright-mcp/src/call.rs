@@ -61,9 +61,7 @@ impl Host {
             PlanCall::Cancel => self.cancel(call).await,
             PlanCall::Decide => self.decide(call).await,
         };
-        let mut result = done.unwrap_or_else(Problem::into_result);
-        self.add_review(call, &mut result).await;
-        result
+        done.unwrap_or_else(Problem::into_result)
     }
 
     async fn propose(&self, call: &ToolCall) -> Done {
@@ -94,7 +92,10 @@ impl Host {
                 self.at_hand(id)
             )
         };
-        Ok(success(fields, &next))
+        let proposed = success(fields, &next);
+        Ok(self
+            .with_review(call, (&review, &candidate), proposed)
+            .await)
     }
 
     async fn list(&self, call: &ToolCall) -> Done {
@@ -147,12 +148,10 @@ impl Host {
 
     async fn get(&self, call: &ToolCall) -> Done {
         let review = self.load(call).await?;
-        let (_, mut fields) = self.describe(&review, &call.agent).await?;
+        let (candidate, mut fields) = self.describe(&review, &call.agent).await?;
         fields.insert("plan".to_owned(), json!(review.current().document));
-        Ok(success(
-            fields,
-            "plan_status says how its latest run stands",
-        ))
+        let read = success(fields, "plan_status says how its latest run stands");
+        Ok(self.with_review(call, (&review, &candidate), read).await)
     }
 
     async fn status(&self, call: &ToolCall) -> Done {
@@ -199,10 +198,11 @@ impl Host {
             None if call.person.went_to_review() => {
                 Ok(leave_to_person(review.id(), "in their browser"))
             }
-            None if call.has_page && !call.person.has_question() => Ok(leave_to_person(
-                review.id(),
-                "in the review that is shown with this result",
-            )),
+            None if call.has_page && !call.person.has_question() => {
+                let place = "in the review that is shown with this result";
+                let left = leave_to_person(review.id(), place);
+                Ok(self.with_review(call, (&review, &candidate), left).await)
+            }
             None => {
                 Err(Problem::new("no person could be asked here").next(self.at_hand(review.id())))
             }
@@ -403,8 +403,7 @@ impl Host {
 
     /// The address where a person reviews a plan.
     fn page_of(&self, plan: &PlanId) -> Option<String> {
-        let page = self.page.as_ref()?;
-        Some(format!("{page}/ui/plans/{plan}"))
+        self.page.as_ref().map(|service| review_url(service, plan))
     }
 
     /// How a person decides where no client asks them.
@@ -450,6 +449,11 @@ impl Host {
             tracing::warn!(%plan, problem, "the files of a plan are not up to date");
         }
     }
+}
+
+/// Where the page of the service shows the review of a plan.
+pub(crate) fn review_url(service: &str, plan: &PlanId) -> String {
+    format!("{service}/ui/plans/{plan}")
 }
 
 const LIST: &str = "plan_list names the plans that there are";

@@ -4,6 +4,7 @@
 //! question as the result of the call, and make the call again with the answer. In both cases the
 //! answer is bound to what was shown: a digest, once, for a while.
 
+use crate::call::review_url;
 use crate::run_question::{RunQuestion, find_question};
 use planwright_core::briefing::{RenderOptions, render_briefing};
 use planwright_core::digest::Digest;
@@ -287,7 +288,7 @@ impl AskedPerson {
         let question = ElicitRequestParams::UrlElicitationParams {
             meta: None,
             message: format!("{words} Decide in your browser: the review of `{plan}`."),
-            url: format!("{service}/ui/plans/{plan}"),
+            url: review_url(service, plan),
             elicitation_id: id,
         };
         let answer = match channel {
@@ -312,7 +313,7 @@ impl AskedPerson {
         None
     }
 
-    /// The review for a page of the client, with the word that its decision needs. Nothing if the
+    /// The review for a page of the client, with the nonce that its decision needs. Nothing if the
     /// plan is too long to be shown whole.
     pub(crate) async fn show_review(
         &self,
@@ -323,17 +324,17 @@ impl AskedPerson {
         let words = "An agent asks you to approve this plan.";
         let text = self.message(review, candidate, words, &late).await?;
         let about = About::Plan(review.id().clone(), candidate.digest);
-        let word = self.shown.open_latest(about)?;
+        let nonce = self.shown.open_latest(about)?;
         let asks_late = late.values().any(|choice| *choice != LateChoice::Ask);
         Some(json!({
             "planId": review.id(), "version": review.current().number,
-            "digest": candidate.digest, "text": text, "lateValues": asks_late, "word": word,
+            "digest": candidate.digest, "text": text, "lateValues": asks_late, "nonce": nonce,
         }))
     }
 
-    /// Takes the digest of the plan that a page showed with this word, once.
-    pub(crate) fn take_shown(&self, word: &str, plan: &PlanId) -> Option<Digest> {
-        self.shown.take_plan(word, plan)
+    /// Takes the digest of the plan that a page showed with this nonce, once.
+    pub(crate) fn take_shown(&self, nonce: &str, plan: &PlanId) -> Option<Digest> {
+        self.shown.take_plan(nonce, plan)
     }
 
     /// Makes the question the result of the call. Nothing if too many are open.

@@ -151,7 +151,7 @@ impl PlanCall {
                 "Cancels the latest run of a plan. Calls in flight are stopped, nothing else starts."
             }
             Self::Decide => {
-                "Records what the person decided in the review. It takes the word that the review was given, and nothing without it."
+                "Records what the person decided in the review. It takes the nonce that came with the review, and does nothing without it."
             }
         }
     }
@@ -194,12 +194,12 @@ impl PlanCall {
             Self::Decide => object(
                 json!({
                     "planId": plan_id,
-                    "word": { "type": "string", "description": "Comes with the review." },
+                    "nonce": { "type": "string", "description": "Comes with the review, for one decision." },
                     "decision": { "type": "string", "enum": ["approve", "changes", "reject"] },
                     "comment": { "type": "string", "maxLength": 2_000 },
                     "seeLateValues": { "type": "boolean" },
                 }),
-                &["planId", "word", "decision"],
+                &["planId", "nonce", "decision"],
             ),
             Self::Create | Self::CreateAndExecute => object(
                 json!({ "goal": { "type": "string", "minLength": 1, "description": "What is to be achieved, in full sentences." } }),

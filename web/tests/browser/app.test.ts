@@ -97,7 +97,7 @@ it("an agent with a token of its own is shown no page", async () => {
   expect(tools.map((tool) => tool.name)).not.toContain("plan_decide");
   const proposed = await client.callTool({ name: "plan_propose", arguments: { plan: { id: "mine", title: "Mine", goal: "a test", steps } } });
   expect(proposed._meta?.[REVIEW]).toBeUndefined();
-  await expect(client.callTool({ name: "plan_decide", arguments: { planId: "mine", word: "x", decision: "approve" } })).rejects.toThrow(/unknown tool/);
+  await expect(client.callTool({ name: "plan_decide", arguments: { planId: "mine", nonce: "x", decision: "approve" } })).rejects.toThrow(/unknown tool/);
   await client.close();
 });
 

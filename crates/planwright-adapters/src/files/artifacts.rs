@@ -2,6 +2,7 @@
 //! tell it.
 
 use super::artifact_retention::Hold;
+use super::atomic::nofollow;
 use super::atomic::{WriteFileError, atomic_write};
 use crate::scarcity::wait_for_room_blocking;
 use crate::sqlite::{RewriteProgress, Tell};
@@ -304,10 +305,8 @@ pub(super) fn read_file(path: &Path, digest: Digest, most: u64) -> Result<Vec<u8
         io::ErrorKind::NotFound => ArtifactError::Missing(digest),
         _ => ArtifactError::Io(format!("{}: {error}", path.display())),
     };
-    let nofollow =
-        i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
     let mut open = OpenOptions::new();
-    open.read(true).custom_flags(nofollow);
+    open.read(true).custom_flags(nofollow());
     let file = wait_for_room_blocking(|| open.open(path)).map_err(failed)?;
     // A file that grew is not read to its end: one byte too many is proof enough.
     // Its length is only a hint for the room it needs.

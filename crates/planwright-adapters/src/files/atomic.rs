@@ -3,9 +3,9 @@
 
 use crate::scarcity::wait_for_room_blocking;
 use planwright_engine::crash;
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +50,30 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<(), WriteFileError> {
         _ => {}
     }
     replace(directory, path, bytes).map_err(failed)
+}
+
+/// The flag with which a link is not opened: one that was planted must lead nowhere.
+pub(crate) fn nofollow() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small")
+}
+
+/// Makes a directory for its owner alone, if it is not there. A link to one is refused.
+pub(crate) fn create_directory(path: &Path) -> Result<(), WriteFileError> {
+    let failed = |source| WriteFileError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(WriteFileError::NotADirectory(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match DirBuilder::new().mode(0o700).create(path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
+                Ok(()) | Err(_) => Ok(()),
+            }
+        }
+        Err(error) => Err(failed(error)),
+    }
 }
 
 /// Waits for other processes that change the file at `path`, and keeps them out until the returned

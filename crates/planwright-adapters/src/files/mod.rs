@@ -10,8 +10,8 @@ mod snapshot;
 mod step_logs;
 
 pub use artifacts::FileArtifacts;
-pub(crate) use atomic::create_temporary;
 pub use atomic::{WriteFileError, atomic_write, lock_beside};
+pub(crate) use atomic::{create_directory, create_temporary, nofollow};
 pub use projection::{Draft, Projection};
 pub use sealed_folder::{SealedFolder, SealedFolderError};
 pub use snapshot::WorkspaceSurroundings;

@@ -4,14 +4,14 @@
 //! They are never read back as the truth. Each is replaced whole: a draft beside it, synced,
 //! renamed over it, and the directory synced once for all of them.
 
-use super::atomic::WriteFileError;
+use super::atomic::{WriteFileError, create_directory};
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::plan::is_stored_part_file;
 use std::collections::BTreeSet;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The folder of archived plans.
@@ -51,7 +51,7 @@ impl Projection {
 
     /// Begins a file. Nothing is visible under its name before [`Projection::publish`].
     pub fn draft(&self, name: &'static str) -> Result<Draft, WriteFileError> {
-        create_directory(&self.directory)?;
+        create_plan_directory(&self.directory)?;
         Self::draft_of(self.path(name))
     }
 
@@ -66,7 +66,7 @@ impl Projection {
         }
         let directory = self.path(Self::ARTIFACTS);
         let target = directory.join(file);
-        create_directory(&self.directory)?;
+        create_plan_directory(&self.directory)?;
         create_directory(&directory)?;
         let is_there = std::fs::symlink_metadata(&target).is_ok_and(|found| found.is_file())
             && std::fs::read(&target).is_ok_and(|bytes| Digest::of_bytes(&bytes) == *digest);
@@ -179,30 +179,12 @@ fn remove_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a directory, and the archive if it is in there.
-fn create_directory(path: &Path) -> Result<(), WriteFileError> {
+/// Makes the directory of a plan, and the archive if it is in there.
+fn create_plan_directory(path: &Path) -> Result<(), WriteFileError> {
     if let Some(archive) = path.parent().filter(|parent| parent.ends_with(ARCHIVE)) {
-        create_one_directory(archive)?;
+        create_directory(archive)?;
     }
-    create_one_directory(path)
-}
-
-fn create_one_directory(path: &Path) -> Result<(), WriteFileError> {
-    let failed = |source| WriteFileError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    match std::fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(WriteFileError::NotADirectory(path.to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            match DirBuilder::new().mode(0o700).create(path) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
-                Ok(()) | Err(_) => Ok(()),
-            }
-        }
-        Err(error) => Err(failed(error)),
-    }
+    create_directory(path)
 }
 
 /// A file that is being written. Dropped without being published, it leaves nothing behind.

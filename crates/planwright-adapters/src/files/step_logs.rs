@@ -1,14 +1,16 @@
 //! What servers log during the calls of a run, as lines of JSON: a file for each run, and at most one
 //! before it.
 
+use super::atomic::{create_directory, nofollow};
 use planwright_core::id::{RunId, StepId};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{BoxFuture, KeptLine, LogLevel, LoggedLine, StepLogs};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// The file and the one before it together hold at most 1 MiB.
 const MAX_FILE_BYTES: u64 = 512 << 10;
@@ -18,10 +20,11 @@ const MAX_FILE_BYTES: u64 = 512 << 10;
 const MAX_FILES: usize = 1_000;
 const MAX_FOLDER_BYTES: u64 = 64 << 20;
 
-/// The logs of steps in a folder.
+/// The logs of steps, in a folder of their own among the other logs.
 #[derive(Debug)]
 pub struct FileStepLogs {
-    folder: Arc<Path>,
+    logs: PathBuf,
+    folder: PathBuf,
     /// One line at a time: two of them could find the file full at once.
     writing: Mutex<()>,
 }
@@ -38,10 +41,12 @@ struct Row {
 }
 
 impl FileStepLogs {
-    /// Keeps logs below `folder`, which is made when the first line comes.
-    pub fn new(folder: impl Into<Arc<Path>>) -> Self {
+    /// Keeps logs in `runs` below the folder of logs. Both are made when the first line comes.
+    pub fn new(logs: impl Into<PathBuf>) -> Self {
+        let logs = logs.into();
         Self {
-            folder: folder.into(),
+            folder: logs.join("runs"),
+            logs,
             writing: Mutex::new(()),
         }
     }
@@ -59,7 +64,10 @@ impl FileStepLogs {
         bytes.push(b'\n');
         let path = latest(&self.folder, run);
         let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        std::fs::create_dir_all(&self.folder)?;
+        // They may have come with a clone: what leads elsewhere is neither written to nor cleared.
+        for folder in [&self.logs, &self.folder] {
+            create_directory(folder).map_err(io::Error::other)?;
+        }
         if !path.try_exists()? {
             make_room(&self.folder)?;
         }
@@ -97,6 +105,9 @@ fn make_room(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let found = entry.metadata()?;
+        if !found.is_file() {
+            continue;
+        }
         files.push((found.modified()?, found.len(), entry.path()));
     }
     let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
@@ -126,29 +137,19 @@ fn earlier(folder: &Path, run: &RunId) -> PathBuf {
 
 fn open_to_append(path: &Path) -> io::Result<File> {
     let mut options = File::options();
-    options.create(true).append(true);
-    refuse_links(&mut options);
-    options.open(path)
+    options
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .custom_flags(nofollow())
+        .open(path)
 }
-
-/// The folder may have come with a clone: a file there that points elsewhere is not followed.
-#[cfg(unix)]
-fn refuse_links(options: &mut std::fs::OpenOptions) {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
-    options.custom_flags(nofollow).mode(0o600);
-}
-
-#[cfg(not(unix))]
-fn refuse_links(_options: &mut std::fs::OpenOptions) {}
 
 /// Reads what a file has, and no more than was ever written into one.
 fn read_file(path: &PathBuf) -> Vec<KeptLine> {
     let mut text = Vec::new();
     let mut options = File::options();
-    options.read(true);
-    refuse_links(&mut options);
-    let file = options.open(path);
+    let file = options.read(true).custom_flags(nofollow()).open(path);
     if file.is_ok_and(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut text).is_err()) {
         return Vec::new();
     }
@@ -195,7 +196,7 @@ mod tests {
         let logs = FileStepLogs::new(folder.path().join("logs"));
         assert!(logs.read(&run()).await.is_empty());
         logs.keep(&run(), line("first\nof two"));
-        let path = latest(&folder.path().join("logs"), &run());
+        let path = latest(&logs.folder, &run());
         let mut file = open_to_append(&path).unwrap();
         file.write_all(b"{\"no\": \"line\"}\n\xff\n").unwrap();
         logs.keep(&run(), line("second"));
@@ -213,7 +214,7 @@ mod tests {
         }
         let kept = logs.read(&run()).await;
         assert!(kept.last().unwrap().line.text.starts_with("29 "));
-        let files = std::fs::read_dir(folder.path()).unwrap();
+        let files = std::fs::read_dir(&logs.folder).unwrap();
         let bytes: u64 = files
             .map(|file| file.unwrap().metadata().unwrap().len())
             .sum();
@@ -224,30 +225,59 @@ mod tests {
     #[tokio::test]
     async fn the_runs_that_logged_longest_ago_make_room() {
         let folder = tempfile::tempdir().unwrap();
+        let logs = FileStepLogs::new(folder.path());
+        fill(&logs.folder);
+        logs.keep(&run(), line("new"));
+        assert_eq!(logs.read(&run()).await.len(), 1);
+        let left = std::fs::read_dir(&logs.folder).unwrap().count();
+        assert_eq!(left, MAX_FILES / 4 * 3 + 1);
+        assert!(!logs.folder.join("run_old0.jsonl").exists());
+        assert!(logs.folder.join("run_old999.jsonl").exists());
+    }
+
+    /// As many files as there may be, the first of them the oldest.
+    fn fill(folder: &Path) {
+        std::fs::create_dir(folder).unwrap();
         for number in 0..MAX_FILES {
-            let path = folder.path().join(format!("run_old{number}.jsonl"));
+            let path = folder.join(format!("run_old{number}.jsonl"));
             let file = File::create(path).unwrap();
             let age = std::time::Duration::from_secs(5_000 - number as u64);
             file.set_modified(std::time::SystemTime::now() - age)
                 .unwrap();
         }
-        let logs = FileStepLogs::new(folder.path());
-        logs.keep(&run(), line("new"));
-        assert_eq!(logs.read(&run()).await.len(), 1);
-        let left = std::fs::read_dir(folder.path()).unwrap().count();
-        assert_eq!(left, MAX_FILES / 4 * 3 + 1);
-        assert!(!folder.path().join("run_old0.jsonl").exists());
-        assert!(folder.path().join("run_old999.jsonl").exists());
     }
 
-    #[cfg(unix)]
     #[tokio::test]
-    async fn a_link_in_the_folder_is_not_followed() {
+    async fn what_leads_elsewhere_is_neither_written_to_nor_cleared() {
         let folder = tempfile::tempdir().unwrap();
         let elsewhere = folder.path().join("elsewhere");
-        std::fs::write(&elsewhere, "mine").unwrap();
-        std::os::unix::fs::symlink(&elsewhere, latest(folder.path(), &run())).unwrap();
+        fill(&elsewhere);
+        let link = |name: &str| {
+            let path = folder.path().join(name);
+            std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+            path
+        };
+        let logs = link("logs");
+        let beside = folder.path().join("beside");
+        std::fs::create_dir(&beside).unwrap();
+        link("beside/runs");
+        for logs in [logs, beside] {
+            let logs = FileStepLogs::new(logs);
+            logs.keep(&run(), line("theirs"));
+            assert!(logs.read(&run()).await.is_empty());
+        }
+        let left = std::fs::read_dir(&elsewhere).unwrap().count();
+        assert_eq!(left, MAX_FILES);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_a_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
         let logs = FileStepLogs::new(folder.path());
+        std::fs::create_dir(&logs.folder).unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        std::fs::write(&elsewhere, "mine").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, latest(&logs.folder, &run())).unwrap();
         logs.keep(&run(), line("theirs"));
         assert!(logs.read(&run()).await.is_empty());
         assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "mine");

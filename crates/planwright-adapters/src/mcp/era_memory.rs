@@ -3,6 +3,7 @@
 //! Finding it out costs the time of a server that ignores `server/discover`, and a second start of
 //! a modern one that takes long to come up.
 
+use super::stderr_log::make_log_folder;
 use super::{Era, ServerSpec};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -45,11 +46,7 @@ impl EraMemory {
             .unwrap_or_else(PoisonError::into_inner)
             .replace(era);
         if before != Some(era) {
-            let written = self
-                .path
-                .parent()
-                .map(std::fs::create_dir_all)
-                .and_then(Result::ok);
+            let written = self.path.parent().and_then(make_log_folder);
             let text = format!("{era} {}\n", self.origin);
             written
                 .and_then(|()| crate::files::atomic_write(&self.path, text.as_bytes()).ok())

@@ -2,12 +2,14 @@
 //! terminal.
 
 use super::wire::Wire;
+use crate::files::{create_directory, nofollow};
 use planwright_core::secret::RedactedStream;
 use planwright_core::text::sanitize_line;
 use planwright_engine::Redaction;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{PipeReader, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -155,6 +157,12 @@ impl StderrLog {
     }
 }
 
+/// Makes the folder of logs. It may have come with a clone, and must not lead elsewhere.
+pub(super) fn make_log_folder(path: &Path) -> Option<()> {
+    std::fs::create_dir_all(path.parent()?).ok()?;
+    create_directory(path).ok()
+}
+
 /// Lines out of pieces.
 #[derive(Debug, Default)]
 struct Lines(Vec<u8>);
@@ -191,10 +199,12 @@ impl Sink {
         if !self.kept {
             return None;
         }
-        std::fs::create_dir_all(self.path.parent()?).ok()?;
+        make_log_folder(self.path.parent()?)?;
         File::options()
             .create(true)
             .append(true)
+            .mode(0o600)
+            .custom_flags(nofollow())
             .open(&self.path)
             .ok()
     }

@@ -16,6 +16,7 @@ use super::sealed_journal::{self, Turn};
 use super::store::SqliteStore;
 use super::writer::note_losses;
 use crate::files::FileArtifacts;
+use crate::files::nofollow;
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
 use planwright_engine::crash;
@@ -320,11 +321,9 @@ pub(super) fn hash_file(
     path: &Path,
     mut each: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<(u64, Digest)> {
-    let nofollow =
-        i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
     let mut file = OpenOptions::new()
         .read(true)
-        .custom_flags(nofollow)
+        .custom_flags(nofollow())
         .open(path)?;
     let mut hash = Sha256::new();
     let mut bytes = 0;

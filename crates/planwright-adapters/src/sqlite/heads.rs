@@ -5,6 +5,7 @@
 //! power loss it may promise less, never too much. Other processes watch the file to learn about
 //! commits.
 
+use crate::files::nofollow;
 use planwright_core::digest::Digest;
 use planwright_core::journal::Head;
 use std::collections::HashMap;
@@ -54,14 +55,12 @@ impl Seen {
 impl Heads {
     /// Opens the file and reads what it promises: the furthest head of every stream.
     pub(super) fn open(path: &Path, share: Share) -> io::Result<(Self, HashMap<String, Head>)> {
-        let nofollow =
-            i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
         let mut open = OpenOptions::new();
         open.read(true)
             .append(true)
             .create(true)
             .mode(0o600)
-            .custom_flags(nofollow);
+            .custom_flags(nofollow());
         let mut file = open.open(path)?;
         let locked = match share {
             Share::Shared => file.try_lock_shared(),

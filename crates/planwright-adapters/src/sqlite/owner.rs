@@ -6,6 +6,7 @@
 //! run out. Files are made and removed only inside a write transaction (or by their owner), so that
 //! no two processes do it at the same time.
 
+use crate::files::nofollow;
 use planwright_engine::port::OwnerId;
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -151,10 +152,6 @@ fn same_file(file: &File, path: &Path) -> bool {
         (Ok(ours), Ok(named)) => (ours.dev(), ours.ino()) == (named.dev(), named.ino()),
         _ => false,
     }
-}
-
-fn nofollow() -> i32 {
-    i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small")
 }
 
 /// The file of an owner; `None` if the id cannot be a file name.

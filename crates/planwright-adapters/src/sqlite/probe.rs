@@ -1,6 +1,7 @@
 //! A write that means nothing: it fails where any other write would.
 
 use super::open::Options;
+use crate::files::nofollow;
 use planwright_engine::port::StoreError;
 use rusqlite::Connection;
 use std::fs::OpenOptions;
@@ -21,14 +22,12 @@ pub(super) fn rewrite_page(connection: &Connection) -> Result<(), rusqlite::Erro
 /// the start now and then, and needs no space then; values in files, and a log that grows, do.
 pub(super) fn take_space(options: &Options) -> Result<(), StoreError> {
     let path = options.beside("-probe");
-    let nofollow =
-        i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
     let written = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .custom_flags(nofollow)
+        .custom_flags(nofollow())
         .open(&path)
         .and_then(|mut file| {
             file.write_all(&[0; PROBE_BYTES])?;

@@ -2,6 +2,7 @@
 //! limits.
 
 use crate::service::Service;
+use planwright_engine::port::LogLevel;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -54,6 +55,25 @@ fn every_operation_of_the_document_is_complete() {
         }
     }
     check_refs(&document, &document["components"]);
+}
+
+#[test]
+fn the_levels_of_logs_are_those_of_the_protocol() {
+    let service = Service::new();
+    let document = service.bare("GET", "/openapi.json").send().ends(200).json();
+    let levels = LogLevel::ALL.map(LogLevel::as_str);
+    let described = &document["components"]["schemas"]["LogLevel"]["enum"];
+    assert_eq!(*described, json!(levels));
+}
+
+#[test]
+fn a_parameter_that_cannot_be_read_is_named_with_what_it_may_be() {
+    let service = Service::new();
+    let refused = service.get("/approvals?risk=extreme").ends(400).json();
+    assert_eq!(
+        refused["detail"],
+        "risk: unknown variant `extreme`, expected one of `low`, `medium`, `high`"
+    );
 }
 
 /// Every reference leads somewhere.

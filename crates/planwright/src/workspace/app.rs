@@ -460,7 +460,7 @@ impl CommandContext {
                     endpoints.collect(),
                 );
             if keep_logs {
-                let folder = self.workspace.plans.join("logs/runs");
+                let folder = self.workspace.plans.join("logs");
                 builder = builder.step_logs(Arc::new(FileStepLogs::new(folder)));
             }
         }

@@ -11,10 +11,14 @@ const FRESH: Duration = Duration::from_hours(1);
 /// Removes the oldest logs until all of them together are within the limit.
 pub(crate) fn prune_logs(directory: &Path, limit: u64, dry_run: bool) -> io::Result<Removed> {
     let mut removed = Removed::default();
-    let entries = match std::fs::read_dir(directory) {
+    // What came with a clone may be a link: nothing is removed where it leads.
+    match std::fs::symlink_metadata(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(removed),
-        entries => entries?,
-    };
+        Ok(found) if !found.is_dir() => return Ok(removed),
+        Ok(_) => {}
+        Err(error) => return Err(error),
+    }
+    let entries = std::fs::read_dir(directory)?;
     let mut logs = Vec::new();
     for entry in entries {
         let entry = entry?;
@@ -72,6 +76,18 @@ mod tests {
             "it may be in use"
         );
         assert_eq!(left(), 1);
+        let link = directory.path().join("link");
+        let elsewhere = tempfile::tempdir().unwrap();
+        let old = elsewhere.path().join("old");
+        std::fs::write(&old, [0; 100]).unwrap();
+        let ago = SystemTime::now() - Duration::from_hours(5);
+        std::fs::File::open(&old)
+            .unwrap()
+            .set_modified(ago)
+            .unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), &link).unwrap();
+        let none = prune_logs(&link, 0, false).unwrap();
+        assert_eq!((none, old.exists()), (Removed::default(), true));
         let none = prune_logs(&directory.path().join("none"), 0, false).unwrap();
         assert_eq!(none, Removed::default());
     }

@@ -380,14 +380,14 @@ fn names(tools: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// The word that the page of a plan was given with this result.
-fn word(result: &Value) -> String {
+/// The nonce that the page of a plan was given with this result.
+fn nonce(result: &Value) -> String {
     let review = &result["_meta"]["planwright/review"];
-    review["word"].as_str().unwrap().to_owned()
+    review["nonce"].as_str().unwrap().to_owned()
 }
 
 #[test]
-fn a_review_is_shown_as_a_page_and_only_its_word_decides() {
+fn a_review_is_shown_as_a_page_and_only_its_nonce_decides() {
     for start in [modern as fn(&Bench, Value) -> McpClient, legacy] {
         let bench = Bench::new();
         let mut client = start(&bench, shows_pages());
@@ -407,31 +407,31 @@ fn a_review_is_shown_as_a_page_and_only_its_word_decides() {
             text.contains("effects.txt") && text.contains("sha256:"),
             "{text}"
         );
-        let first = word(&shown);
+        let first = nonce(&shown);
         let visible = [&shown["content"], &shown["structuredContent"]].map(Value::to_string);
         assert!(!visible.concat().contains(&first), "a model could read it");
-        let other = word(&client.call("plan_propose", plan("q", "b")));
+        let other = nonce(&client.call("plan_propose", plan("q", "b")));
 
-        let mut decide = |word: &str, decision: &str| {
-            let args = json!({ "planId": "p", "word": word, "decision": decision });
+        let mut decide = |nonce: &str, decision: &str| {
+            let args = json!({ "planId": "p", "nonce": nonce, "decision": decision });
             client.call("plan_decide", args)["structuredContent"].clone()
         };
-        // No word, that of another plan, and that of a page which said nothing clear.
-        for (word, decision) in [
+        // No nonce, that of another plan, and that of a page which said nothing clear.
+        for (nonce, decision) in [
             ("", "approve"),
             (other.as_str(), "approve"),
             (&first, "Approve"),
         ] {
-            let refused = decide(word, decision);
-            assert_eq!(refused["success"], false, "{word} {decision}: {refused:#}");
+            let refused = decide(nonce, decision);
+            assert_eq!(refused["success"], false, "{nonce} {decision}: {refused:#}");
         }
         assert_eq!(decide(&first, "approve")["success"], false, "it was used");
         assert_eq!(bench.status("p"), "proposed");
 
         // What was shown before the plan changed decides nothing about what it is now.
-        let before = word(&client.call("plan_get", json!({ "planId": "p" })));
+        let before = nonce(&client.call("plan_get", json!({ "planId": "p" })));
         client.call("plan_propose", plan("p", "c"));
-        let args = json!({ "planId": "p", "word": before, "decision": "approve" });
+        let args = json!({ "planId": "p", "nonce": before, "decision": "approve" });
         let stale = client.call("plan_decide", args);
         assert_eq!(stale["structuredContent"]["success"], false, "{stale:#}");
         assert_eq!(bench.status("p"), "proposed");
@@ -441,7 +441,7 @@ fn a_review_is_shown_as_a_page_and_only_its_word_decides() {
             asked["structuredContent"]["status"], "pending_approval",
             "{asked:#}"
         );
-        let args = json!({ "planId": "p", "word": word(&asked), "decision": "approve" });
+        let args = json!({ "planId": "p", "nonce": nonce(&asked), "decision": "approve" });
         let approved = client.call("plan_decide", args);
         assert_eq!(
             approved["structuredContent"]["recorded"], "approve",
@@ -466,7 +466,7 @@ fn a_client_that_shows_no_pages_is_offered_none_and_neither_is_one_of_the_gatewa
         propose(&mut client, "p", json!([effect("a", &[])]));
         let shown = client.call("plan_get", json!({ "planId": "p" }));
         assert!(shown["_meta"]["planwright/review"].is_null(), "{shown:#}");
-        let args = json!({ "planId": "p", "word": "x", "decision": "approve" });
+        let args = json!({ "planId": "p", "nonce": "x", "decision": "approve" });
         let call = json!({ "name": "plan_decide", "arguments": args });
         let refused = client.ask("tools/call", call);
         let words = refused["error"]["message"].as_str().unwrap();

@@ -5,6 +5,7 @@
 //! digest of everything before it is. Entries stand there as the database has them: in an encrypted
 //! store they stay encrypted.
 
+use crate::files::nofollow;
 use crate::files::{WriteFileError, create_temporary};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -307,10 +308,8 @@ pub(in crate::sqlite) fn is_sealed_name(name: &str) -> bool {
 }
 
 fn open(path: &Path) -> Result<File, ReadSealedError> {
-    let nofollow =
-        i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
     let mut options = OpenOptions::new();
-    options.read(true).custom_flags(nofollow);
+    options.read(true).custom_flags(nofollow());
     match options.open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ReadSealedError::Missing),
         opened => Ok(opened?),

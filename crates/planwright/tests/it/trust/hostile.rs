@@ -4,6 +4,7 @@
 use super::clone::{Clone, KEY};
 use planwright_testing::provider::{Provider, ScriptedReply};
 use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::Bench;
 use serde_json::json;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -354,6 +355,40 @@ fn plans_are_not_seen_by_git_and_take_no_name_of_ours() {
             .complains(2, "beside the plans");
     }
     assert!(!clone.bench.path(".plans/prompts").exists());
+}
+
+/// A clone may bring links where the logs of servers go.
+#[test]
+fn logs_are_written_to_nothing_that_a_clone_points_at() {
+    let bench = Bench::new();
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/leaky_server.py");
+    bench.configure(&format!(
+        "[servers.leaky]\ncommand = \"python3\"\nargs = [\"{server}\"]\nlog_stderr = true\n"
+    ));
+    let outside = tempfile::tempdir().unwrap();
+    let mine = outside.path().join("mine");
+    std::fs::write(&mine, "mine").unwrap();
+    let step = |how: &str| {
+        let args = json!({ "told": "theirs", "how": how });
+        json!({ "id": how, "tool": "leaky.leak", "args": args })
+    };
+    let run = |id: &str, link: &str, target: &std::path::Path| {
+        let link = bench.path(link);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(target, &link).unwrap();
+        let plan = bench.plan(id, json!([step("log"), step("stderr")]));
+        bench
+            .run(&["run", &plan, "--yes", "--trust-project-servers"])
+            .ends(0);
+        std::fs::remove_file(&link).unwrap();
+    };
+    run("all", ".plans/logs", outside.path());
+    run("runs", ".plans/logs/runs", outside.path());
+    std::fs::remove_file(bench.path(".plans/logs/leaky.log")).unwrap();
+    run("file", ".plans/logs/leaky.log", &mine);
+    let left: Vec<_> = std::fs::read_dir(outside.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine");
 }
 
 #[test]
