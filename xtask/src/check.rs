@@ -248,9 +248,8 @@ pub(crate) fn run() -> Result<()> {
             .map_err(|_| anyhow!("the installation of the peers panicked"))??;
         anyhow::Ok(messages)
     })?;
-    let mut suites = read_suites(&messages)?;
     let program = read_program(&messages, "planwright")?;
-    suites.insert(0, web::browser_suite(&program)?);
+    let mut suites = interleave(web::browser_suites(&program)?, read_suites(&messages)?);
     let tool = read_program(&messages, "xtask")?;
     suites.push(dist::trial_suite(&tool, &program)?);
     // Last: they take as long as they are told, and need a processor all the time.
@@ -267,6 +266,19 @@ pub(crate) fn run() -> Result<()> {
     ensure!(beside.is_empty(), "failed: {}", beside.join("; "));
     println!("== check: ok in {:.0} s", started.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Puts each of the first suites before as many of the others as run beside it: browsers take much
+/// of the machine, and two of them would wait for each other.
+fn interleave(first: Vec<Suite>, others: Vec<Suite>) -> Vec<Suite> {
+    let mut others = others.into_iter();
+    let mut suites = Vec::new();
+    for suite in first {
+        suites.push(suite);
+        suites.extend(others.by_ref().take(count_suites_at_once() - 1));
+    }
+    suites.extend(others);
+    suites
 }
 
 fn count_suites_at_once() -> usize {

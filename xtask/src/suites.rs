@@ -46,6 +46,16 @@ pub(crate) struct Suite {
     /// A variable that it needs besides those of cargo.
     variable: Option<(&'static str, String)>,
     shown: Shown,
+    retried: Retried,
+}
+
+/// What is run once more of a suite that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Retried {
+    /// The tests that it names, as Rust's harness does.
+    FailedTests,
+    /// All of it: it is short, and its tests are not started one by one.
+    Whole,
 }
 
 /// Reads what `cargo test --no-run --message-format=json` says about the programs it built.
@@ -84,6 +94,7 @@ impl Suite {
             args: Vec::new(),
             variable: None,
             shown: Shown::AsItRuns,
+            retried: Retried::FailedTests,
         }
     }
 
@@ -100,6 +111,12 @@ impl Suite {
     pub(crate) fn quiet(self) -> Self {
         let shown = Shown::IfItFails;
         Self { shown, ..self }
+    }
+
+    /// Counts as one test where failures are retried.
+    pub(crate) fn retried_whole(self) -> Self {
+        let retried = Retried::Whole;
+        Self { retried, ..self }
     }
 
     fn read(message: &Value) -> Option<Self> {
@@ -133,6 +150,23 @@ impl Suite {
             suite: self,
             output,
         })
+    }
+
+    /// The suite with these of its tests alone.
+    fn alone(self, tests: &[String]) -> Self {
+        if self.retried == Retried::Whole {
+            return self;
+        }
+        let mut args = self.args.clone();
+        args.extend(["--exact".to_owned(), "--test-threads=1".to_owned()]);
+        args.extend(tests.iter().cloned());
+        self.with_args(args)
+    }
+
+    /// Whether this many tests passed. A name that fits no test would run none, and end well.
+    fn passed(&self, output: &Output, tests: usize) -> bool {
+        let counted = self.retried == Retried::Whole || output.counts == Some((tests, 0));
+        output.succeeded && counted
     }
 
     /// The call of the program as cargo would make it.
@@ -184,7 +218,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// suites that fail again. Deadlines of real programs are missed where several suites share two
 /// processors; a test that passes alone is named, not forgotten. More than a few are no accident.
 pub(crate) fn retry_alone(failures: Vec<Failure>) -> Vec<Failure> {
-    let tests: usize = failures.iter().map(|it| it.failed_tests().len()).sum();
+    let tests: usize = failures.iter().map(|it| it.retried_tests().len()).sum();
     if tests > MAX_RETRIED_TESTS {
         return failures;
     }
@@ -216,21 +250,25 @@ impl Failure {
         whole.map_or(&[], |output| &output.failed_tests)
     }
 
-    /// Runs the tests that failed by themselves. A suite that names none has failed for good.
+    /// The names of what is run once more.
+    fn retried_tests(&self) -> Vec<String> {
+        match self.suite.retried {
+            Retried::FailedTests => self.failed_tests().to_vec(),
+            Retried::Whole => vec![self.suite.name.clone()],
+        }
+    }
+
+    /// Runs what failed by itself. A suite that names no test has failed for good.
     fn retry(self) -> Option<Self> {
-        let tests = self.failed_tests().to_vec();
+        let tests = self.retried_tests();
         if tests.is_empty() {
             return Some(self);
         }
-        let mut args = self.suite.args.clone();
-        args.extend(["--exact".to_owned(), "--test-threads=1".to_owned()]);
-        args.extend(tests.iter().cloned());
-        let again = self.suite.with_args(args);
+        let again = self.suite.alone(&tests);
         let output = relay_output(&again.name, again.command(), again.shown);
-        // A name that fits no test would run none, and end well.
         let passed = output
             .as_ref()
-            .is_ok_and(|output| output.succeeded && output.counts == Some((tests.len(), 0)));
+            .is_ok_and(|output| again.passed(output, tests.len()));
         if !passed {
             return Some(Self {
                 suite: again,
@@ -350,6 +388,18 @@ mod tests {
             fails_again(&format!("{alone} && exit 0; {FAILED}")),
             "it says nothing"
         );
+    }
+
+    #[test]
+    fn a_suite_without_named_tests_is_run_again_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let once = format!("mkdir {0}/seen && exit 1; exit 0", folder.path().display());
+        let failed = run_suites(vec![script(&once).retried_whole()], 1);
+        assert!(retry_alone(failed).is_empty());
+        let failed = run_suites(vec![script("exit 1").retried_whole()], 1);
+        assert_eq!(retry_alone(failed).len(), 1);
+        let many = (0..4).map(|_| script("exit 1").retried_whole()).collect();
+        assert_eq!(retry_alone(run_suites(many, 1)).len(), 4);
     }
 
     #[test]

@@ -10,6 +10,9 @@ use std::time::Instant;
 /// What the page's dependencies were installed from, beside them: they are installed again when it is another.
 const STAMP: &str = "node_modules/.installed";
 
+/// The files of tests in a browser that take longest.
+const LONGEST_FIRST: &[&str] = &["pages", "scale", "review", "run", "hostile"];
+
 /// Builds the page where Node is, and says so where it is not: the program works without it.
 pub(crate) fn build() -> Result<()> {
     if !succeeds("npm", &["--version"]) {
@@ -35,15 +38,34 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// The page in a browser, with the program that was built.
-pub(crate) fn browser_suite(program: &Path) -> Result<Suite> {
+/// The page in a browser, with the program that was built: a suite per file, those that take longest first.
+pub(crate) fn browser_suites(program: &Path) -> Result<Vec<Suite>> {
     let program = program.to_str().context("the program's path is no text")?;
-    let npm = Path::new("npm");
-    let suite = Suite::of_program("web/browser".to_owned(), npm, &folder());
-    let args = ["run", "--silent", "browser"].map(str::to_owned).to_vec();
-    Ok(suite
-        .with_args(args)
-        .with_variable("PLANWRIGHT_PROGRAM", program))
+    let files = folder().join("tests/browser");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&files).context("the page has no tests")? {
+        let name = entry?.file_name();
+        let name = name.to_str().and_then(|name| name.strip_suffix(".test.ts"));
+        names.extend(name.map(str::to_owned));
+    }
+    names.sort_by_key(|name| {
+        let place = LONGEST_FIRST.iter().position(|long| long == name);
+        (place.unwrap_or(LONGEST_FIRST.len()), name.clone())
+    });
+    ensure!(!names.is_empty(), "the page has no tests");
+    Ok(names
+        .iter()
+        .map(|name| browser_suite(name, program))
+        .collect())
+}
+
+fn browser_suite(name: &str, program: &str) -> Suite {
+    let file = format!("tests/browser/{name}.test.ts");
+    let args = ["run", "--silent", "browser", "--", &file].map(str::to_owned);
+    Suite::of_program(format!("web/{name}"), Path::new("npm"), &folder())
+        .with_args(args.to_vec())
+        .with_variable("PLANWRIGHT_PROGRAM", program)
+        .retried_whole()
 }
 
 fn folder() -> PathBuf {

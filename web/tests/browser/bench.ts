@@ -156,6 +156,7 @@ export async function openPage(browser: Browser, bench: Bench, token: string | n
   await context.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", (event) => console.error(`violation of ${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
   });
+  context.setDefaultTimeout(90_000);
   const page = await context.newPage();
   page.on("dialog", (dialog) => {
     faults.push(`dialog ${dialog.message()}`);
@@ -211,7 +212,7 @@ export async function readAll(page: Page): Promise<void> {
   }
 }
 
-export async function until<Value>(look: () => Promise<Value | null | undefined | false>, what: string, ms = 40_000): Promise<Value> {
+export async function until<Value>(look: () => Promise<Value | null | undefined | false>, what: string, ms = 90_000): Promise<Value> {
   const end = Date.now() + ms;
   for (;;) {
     const found = await look();

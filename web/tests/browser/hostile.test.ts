@@ -81,13 +81,13 @@ it("100 hostile texts in every field run no script and ask no other origin", asy
   await open(page, "/ui/plans");
   await page.locator(".plan-row").first().waitFor();
   await expectNoHit(page);
-}, 180_000);
+});
 
 it("hostile texts of servers, of answers and of models stay texts", async () => {
   const { bench } = stage;
   const { page } = await stage.visit(bench.ada, "/ui/tools");
   // Titles, descriptions, fields, choices and defaults. A name that is none is refused before it comes this far.
-  await until(async () => (await page.locator(".tool-card").count()) >= PAYLOADS.length, "the tools are listed", 60_000);
+  await until(async () => (await page.locator(".tool-card").count()) >= PAYLOADS.length, "the tools are listed");
   await page.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)));
   const listed = flat(await page.locator("main").innerText());
   for (const payload of PAYLOADS) expect(listed).toContain(flat(visible(payload)));
@@ -136,4 +136,4 @@ it("hostile texts of servers, of answers and of models stay texts", async () => 
     await until(async () => flat(await said.innerText().catch(() => "")) === flat(`Model ${visible(words)}`), "the model says it again");
   }
   await expectNoHit(page);
-}, 120_000);
+});

@@ -254,4 +254,4 @@ it("a plan of 200 steps is shown quickly, drawn as far as it is on screen, and a
   await page.getByText("200 steps, shown by level").waitFor();
   await readAll(page);
   await until(async () => await page.getByRole("button", { name: /^Approve/ }).isEnabled(), "everything was on screen");
-}, 120_000);
+});

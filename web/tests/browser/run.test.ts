@@ -209,6 +209,6 @@ it("the page comes back by itself when the service was killed and started again"
   await page.getByText("connection lost, trying again").waitFor();
   await stage.bench.serve();
   await page.locator(".live", { hasText: /live$/ }).waitFor();
-  await page.locator(".meta .state", { hasText: "completed" }).waitFor({ timeout: 30_000 });
+  await page.locator(".meta .state", { hasText: "completed" }).waitFor();
   expect(stage.bench.read("survived.txt")).toBe("yes");
 });

@@ -60,7 +60,7 @@ it("16 viewers of a run with 20 results of a megabyte do not fill the memory of 
   }
   console.log(`the service had ${before} MB before, and at most ${most} MB with 16 viewers`);
   expect(most).toBeLessThan(200);
-}, 120_000);
+});
 
 it("a plan of 5,000 steps is reviewed, edited, run and watched without the page standing still", async () => {
   const { bench } = stage;
@@ -92,7 +92,7 @@ it("a plan of 5,000 steps is reviewed, edited, run and watched without the page 
   const seen = await page.evaluate(() => (window as unknown as { frames: Frames }).frames);
   console.log(`${rate.toFixed(0)} steps ended per second; the longest frame took ${seen.frame.toFixed(0)} ms, the longest task ${seen.task.toFixed(0)} ms`);
   // Far above what it takes, and far below what a list that is folded anew for each event takes.
-  expect(seen.task).toBeLessThan(1_000);
+  expect(seen.task).toBeLessThan(5_000);
   // The rest is more of the same. With PLANWRIGHT_SCALE=whole it is watched to its end.
   if (process.env["PLANWRIGHT_SCALE"] === "whole") {
     await until(async () => (await done()) === STEPS, "the page says that all steps ended");
@@ -100,4 +100,4 @@ it("a plan of 5,000 steps is reviewed, edited, run and watched without the page 
   }
   await bench.ask(bench.ada, "POST", "/plan/huge/cancel", {});
   await until(async () => (await bench.ask(bench.ada, "GET", `/plan/huge/runs/${run}`)).body.status === "cancelled", "the run is cancelled");
-}, 300_000);
+});

@@ -212,7 +212,9 @@ fn our_client_does_what_both_eras_of_the_protocol_say() {
             let client = &client;
             scope.spawn(move || {
                 let mut suite = suite(era, "client");
-                suite.args(["--command", client]).env("PLANWRIGHT", program);
+                suite
+                    .args(["--command", client, "--timeout", "180000"])
+                    .env("PLANWRIGHT", program);
                 if era.package == EARLIER.package {
                     suite.args(["--suite", "all"]);
                 }
