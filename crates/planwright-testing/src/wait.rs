@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// How long another process may take to get somewhere, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Looking costs the starting of a process in many tests.
-const LONGEST_PAUSE: Duration = Duration::from_millis(15);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Looks again and again until `done`, and panics when that takes too long.
 #[track_caller]

@@ -164,7 +164,8 @@ async fn answers_without_end_are_cut() {
             "output_too_large",
             "{era} {shape}"
         );
-        let grown = peak_memory() - before;
+        // The kernel counts by the page and by the thread: what it says may shrink a little.
+        let grown = peak_memory().saturating_sub(before);
         assert!(grown < 256, "{era} {shape} took {grown} MiB");
     }
 }

@@ -48,7 +48,7 @@ async fn a_server_that_knows_no_schemas_is_asked_otherwise_and_remembered() {
     for questions in [3, 4] {
         let answer = ask(&models, structured("?")).await.0.unwrap();
         assert_eq!(answer.text, r#"{"answer":7}"#);
-        assert_eq!(provider.asked().len(), questions);
+        assert_eq!(provider.times_asked(), questions);
     }
     let asked = provider.asked();
     assert_eq!(
@@ -79,7 +79,7 @@ async fn a_refusal_for_another_reason_changes_nothing() {
         matches!(answer, Err(ModelError::Refused { status: 400, .. })),
         "{answer:?}"
     );
-    assert_eq!(provider.asked().len(), 1);
+    assert_eq!(provider.times_asked(), 1);
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn what_is_demanded_is_not_replaced() {
     };
     let (answer, _) = ask(&models_of(options, Redaction::default()), structured("?")).await;
     assert!(matches!(answer, Err(ModelError::Refused { .. })));
-    assert_eq!(provider.asked().len(), 1);
+    assert_eq!(provider.times_asked(), 1);
 }
 
 #[tokio::test]

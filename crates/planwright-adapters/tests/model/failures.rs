@@ -23,7 +23,7 @@ async fn what_passes_is_asked_again() {
         let (answer, told) = ask(&models(&provider, kind), question("hello")).await;
         assert_eq!(answer.unwrap().text, "at last", "{kind:?}");
         assert_eq!(told.concat(), "at last");
-        assert_eq!(provider.asked().len(), 3);
+        assert_eq!(provider.times_asked(), 3);
     }
 }
 
@@ -51,7 +51,7 @@ async fn retries_end() {
         message: "too busy (503)".to_owned(),
     };
     assert_eq!(answer, Err(expected));
-    assert_eq!(provider.asked().len(), 3);
+    assert_eq!(provider.times_asked(), 3);
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn a_refusal_is_final_and_says_why() {
             }),
             "{kind:?}"
         );
-        assert_eq!(provider.asked().len(), 1);
+        assert_eq!(provider.times_asked(), 1);
     }
 }
 
@@ -149,7 +149,7 @@ async fn an_answer_that_breaks_off_is_asked_for_again_only_while_nobody_knows_a_
             "{kind:?}: {answer:?}"
         );
         assert_eq!(told.concat(), "a whole answer", "{kind:?}");
-        assert_eq!(provider.asked().len(), 1);
+        assert_eq!(provider.times_asked(), 1);
     }
 }
 
@@ -183,7 +183,7 @@ async fn silence_and_slowness_have_limits() {
             "{kind:?}: {answer:?}"
         );
         assert_eq!(
-            provider.asked().len(),
+            provider.times_asked(),
             1,
             "a slow provider is not asked again"
         );

@@ -93,6 +93,12 @@ impl Provider {
             .clone()
     }
 
+    /// How often it was asked so far: what was said need not be copied for that.
+    pub fn times_asked(&self) -> usize {
+        let asked = self.shared.asked.lock();
+        asked.unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// A `planwright.toml` with it as the provider `scripted` (OpenAI's format), of which
     /// `scripted/model` is the default model. Nothing is tried twice, so that a failing test fails
     /// fast.
@@ -153,7 +159,12 @@ fn serve(shared: &Shared, stream: TcpStream) {
         connection.whole(*status, &reply.headers, body);
         return;
     }
-    let (events, whole): (Vec<Event>, Value) = match asked.path.as_str() {
+    let (events, whole): (Vec<Event>, Value) = match asked
+        .path
+        .split('?')
+        .next()
+        .unwrap_or_default()
+    {
         path if path.contains(":streamGenerateContent") || path.contains(":generateContent") => (
             gemini::events(&reply, &asked),
             gemini::whole(&reply, &asked),

@@ -185,7 +185,7 @@ fn what_changes_something_waits_for_a_person_and_is_done_once() {
     let said = chat(&bench, &["--resume", &id], "").ends(0);
     assert_eq!(said.out, "Done.\n");
     assert_eq!(bench.read("effects.txt"), "once\n");
-    assert_eq!(provider.asked().len(), 2);
+    assert_eq!(provider.times_asked(), 2);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn a_person_is_shown_the_call_and_says_yes_or_no() {
             );
         }
         terminal.types(answer);
-        wait_until("the answer", || provider.asked().len() == 2);
+        wait_until("the answer", || provider.times_asked() == 2);
         wait_until("the prompt", || terminal.seen().matches("› ").count() >= 2);
         terminal.types("/quit\n");
         assert_eq!(terminal.ends(), Some(0));
@@ -415,7 +415,7 @@ fn a_provider_that_fails_ends_no_conversation() {
 fn interrupt_a_story(terminal: &mut Terminal, provider: &Provider) {
     terminal.wait_for("› ");
     terminal.types("tell me a story\n");
-    wait_until("the question", || provider.asked().len() == 1);
+    wait_until("the question", || provider.times_asked() == 1);
     terminal.interrupt();
     terminal.wait_for("interrupting");
     wait_until("the prompt", || terminal.seen().matches("› ").count() >= 2);
@@ -428,7 +428,7 @@ fn ctrl_c_ends_the_answer_and_the_chat_goes_on() {
     let mut terminal = Terminal::start(&bench, &["chat"]);
     interrupt_a_story(&mut terminal, &provider);
     terminal.types("stop\n");
-    wait_until("the answer", || provider.asked().len() == 2);
+    wait_until("the answer", || provider.times_asked() == 2);
     wait_until("the prompt", || terminal.seen().matches("› ").count() >= 3);
     terminal.types("/quit\n");
     assert_eq!(terminal.ends(), Some(0));
@@ -458,7 +458,7 @@ fn an_answer_that_is_interrupted_counts_against_the_budget() {
         "{}",
         said.err
     );
-    assert_eq!(provider.asked().len(), 1);
+    assert_eq!(provider.times_asked(), 1);
 }
 
 #[test]
@@ -548,7 +548,7 @@ fn commands_inside_the_chat_are_those_of_the_command_line() {
     ] {
         assert!(said.err.contains(words), "{words:?} is not in {}", said.err);
     }
-    assert_eq!(provider.asked().len(), 1);
+    assert_eq!(provider.times_asked(), 1);
     assert!(!said.out.contains("demo.echo") || said.out.contains("[demo.echo]"));
 }
 
@@ -624,7 +624,7 @@ fn a_plan_of_the_model_that_changes_something_is_the_persons_to_approve() {
         terminal.wait_for("Approve and run?");
         assert!(terminal.seen().contains("Note it") && terminal.seen().contains("digest sha256:"));
         terminal.types(answer);
-        wait_until("the answer", || provider.asked().len() == 3);
+        wait_until("the answer", || provider.times_asked() == 3);
         wait_until("the prompt", || terminal.seen().matches("› ").count() >= 2);
         terminal.types("/quit\n");
         assert_eq!(terminal.ends(), Some(0));

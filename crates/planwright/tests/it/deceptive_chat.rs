@@ -90,17 +90,17 @@ fn a_reader_of_the_chat_can_name_tool_target_and_effect() {
     let mut asked = 0;
     for number in 0..all {
         let before = terminal.seen().len();
-        let heard = provider.asked().len();
+        let heard = provider.times_asked();
         let seen = |terminal: &Terminal| terminal.seen()[before..].replace('\r', "");
         terminal.types("go on\n");
         wait_until("the question, or none", || {
-            seen(&terminal).contains(QUESTION) || provider.asked().len() >= heard + 2
+            seen(&terminal).contains(QUESTION) || provider.times_asked() >= heard + 2
         });
         let screen = seen(&terminal);
         if screen.contains(QUESTION) {
             terminal.types("n\n");
         }
-        wait_until("the answer", || provider.asked().len() >= heard + 2);
+        wait_until("the answer", || provider.times_asked() >= heard + 2);
         wait_until("the prompt", || {
             seen(&terminal).contains("As you wish.") || seen(&terminal).matches(PROMPT).count() >= 1
         });

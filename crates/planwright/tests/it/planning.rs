@@ -282,7 +282,7 @@ fn an_interrupted_planner_is_left_alone() {
     let provider = Provider::scripted([ScriptedReply::json(plan()).after(Duration::from_secs(60))]);
     let bench = bench(&provider);
     let running = bench.start(&["create", "read the notes"]);
-    wait_until("the model to be asked", || provider.asked().len() == 1);
+    wait_until("the model to be asked", || provider.times_asked() == 1);
     running.signal(Signal::INT);
     let said = running.wait();
     assert_eq!(said.code, 130, "{said:#?}");

@@ -8,6 +8,7 @@
 mod agent_clients;
 mod agent_examples;
 mod calls;
+mod clients_of_strangers;
 mod coding_agents;
 mod conformance;
 mod crash;

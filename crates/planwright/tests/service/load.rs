@@ -14,11 +14,11 @@ const CONNECTIONS: usize = 1_100;
 const SIGN_INS: usize = 300;
 
 /// Versions of the large plan, and the bytes of each.
-const VERSIONS: usize = 40;
+const VERSIONS: usize = 24;
 const VERSION_BYTES: usize = 900 << 10;
 
 /// Ten readers together cost less memory than this. With every version in memory for each of them, as it
-/// was once, it is 540 MiB.
+/// was once, it is more than 300 MiB.
 const MOST_GROWTH_KB: u64 = 200 << 10;
 
 /// How long requests take, in order.
