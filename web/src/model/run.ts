@@ -130,7 +130,7 @@ export function stateWord(state: string): StateWord {
     case "changes_requested":
       return { glyph: "↩", word: "changes requested", tone: "ask" };
     case "adjusted":
-      return { glyph: "↪", word: "adjusted, goes on elsewhere", tone: "quiet" };
+      return { glyph: "↪", word: "adjusted, continues in another run", tone: "quiet" };
     case "skipped":
       return { glyph: "↷", word: "skipped", tone: "quiet" };
     case "undone":

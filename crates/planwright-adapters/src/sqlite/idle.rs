@@ -61,7 +61,7 @@ pub struct Rewritten {
 pub enum RewriteStoreError {
     #[error("there is no store at {0}")]
     NoStore(PathBuf),
-    #[error("{0} is there already: it is not replaced")]
+    #[error("{0} already exists and is not replaced")]
     Exists(PathBuf),
     #[error("{0} is no backup")]
     NoBackup(PathBuf),

@@ -374,13 +374,13 @@ impl Briefer<'_> {
 /// An executor does at most what its tools do; a program of its own does what it likes.
 fn agent_effect(agent: &Agent, tools: &[ScopedTool]) -> Effect {
     if agent.is_client() {
-        let words = "makes the calls that a client of the gateway wants, each judged by itself";
+        let words = "makes the calls that a gateway client requests, each checked separately";
         let kind = tools.iter().map(|tool| tool.effect.kind).min();
         return Effect::new(kind.unwrap_or(EffectKind::Nothing), words.to_owned());
     }
     if let Some(executor) = &agent.executor {
         let words = format!(
-            "hands the work to the program {}, which can do everything you can",
+            "delegates to the program {}, which runs with your permissions",
             crate::text::reveal_hidden(executor)
         );
         return Effect::new(EffectKind::Unknown, words);
@@ -399,7 +399,7 @@ fn agent_effect(agent: &Agent, tools: &[ScopedTool]) -> Effect {
                 .filter(|tool| tool.effect.kind.changes_something());
             let names: Vec<&str> = changing.map(|tool| tool.tool.as_str()).collect();
             format!(
-                "lets a model choose its calls, also of {}",
+                "lets a model choose its calls, including {}",
                 names.join(", ")
             )
         }

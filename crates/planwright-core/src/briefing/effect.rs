@@ -63,7 +63,7 @@ impl Effect {
             return if annotations.open_world_hint == Some(true) {
                 Self::new(
                     EffectKind::Sends,
-                    "changes nothing here, but what it is given leaves this machine",
+                    "changes nothing here, but sends its arguments to another machine",
                 )
             } else {
                 Self::new(EffectKind::Reads, "only reads")

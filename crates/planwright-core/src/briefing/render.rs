@@ -102,7 +102,7 @@ impl Renderer<'_> {
         }
         if let Some(context) = &briefing.context {
             self.values(&[])
-                .write("", "context (told to the executor)", context, "");
+                .write("", "context (given to the executor)", context, "");
         }
         self.lines.blank();
         self.counts(briefing);
@@ -175,7 +175,7 @@ impl Renderer<'_> {
         let head = format!("{}  {tool}{}", step.id, title.unwrap_or_default());
         if self.options.agreed.contains(&step.id) {
             self.lines
-                .wrapped(Tone::Faint, indent, &format!("{head}  (agreed to before)"));
+                .wrapped(Tone::Faint, indent, &format!("{head}  (approved before)"));
             return;
         }
         self.lines.wrapped(Tone::Strong, indent, &head);
@@ -302,7 +302,7 @@ impl Renderer<'_> {
             self.lines.wrapped(
                 Tone::Warning,
                 indent,
-                &format!("the file that is there is not compared: {why}"),
+                &format!("not compared with the existing file: {why}"),
             );
         }
         if file.exists == Some(true) && file.diff.is_empty() && file.not_compared.is_none() {
@@ -355,7 +355,7 @@ impl Renderer<'_> {
             limits.push(format!("after {}", step.after.join(", ")));
         }
         if step.retries > 0 {
-            limits.push(format!("tried again up to {} times", step.retries));
+            limits.push(format!("retried up to {} times", step.retries));
         }
         if let Some(seconds) = step.timeout_seconds {
             limits.push(format!("time limit {seconds} s"));
@@ -385,7 +385,7 @@ impl Renderer<'_> {
     fn loops(&mut self, loops: &LoopBriefing, indent: &str) {
         let Some(count) = loops.count else {
             let words = format!(
-                "once for each element of {}; how many is only known later",
+                "once for each element of {}; the number is not known yet",
                 escape_line(&reveal_around_words(&loops.over))
             );
             self.lines.wrapped(Tone::Warning, indent, &words);

@@ -128,7 +128,7 @@ impl LiveRun {
                 id: step.clone(),
                 ..found.clone()
             });
-            let summary = format!("step `{step}` was taken back by {run}");
+            let summary = format!("step `{step}` was undone by {run}");
             return vec![Story {
                 step: details,
                 ..Story::new(EventName::PlanStep, summary)

@@ -59,7 +59,7 @@ impl LateChoice {
     /// Says what follows from the choice, for the approver who is about to agree.
     pub fn consequence(&self) -> String {
         match self {
-            Self::Any => "what the steps before it return is sent as it is".to_owned(),
+            Self::Any => "uses results of earlier steps, sent unchanged".to_owned(),
             Self::Ask => "you are asked again once its values are known".to_owned(),
             Self::Constraint(condition) => format!("only if {}", condition.source()),
         }

@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReviewRefusal {
     /// A plan with this id exists already.
-    #[error("there is a plan `{0}` already")]
+    #[error("plan `{0}` already exists")]
     Exists(PlanId),
     /// The plan was deleted.
     #[error("the plan was deleted")]
@@ -62,7 +62,7 @@ pub enum ReviewRefusal {
         by: Principal,
     },
     /// The principal has no approval of this plan that could still be used.
-    #[error("{0} has given no approval of this plan that could still be used")]
+    #[error("{0} has no unused approval of this plan")]
     NothingToRevoke(Principal),
     /// More people have to agree.
     #[error("{given} of {required} people have approved it")]
@@ -90,12 +90,12 @@ pub enum ReviewRefusal {
     NeedsPerson,
     /// The version alone does not say which sub-plans, tools and policy were looked at.
     #[error(
-        "a version does not say what its tools, its sub-plans and the policy are now: approve by the digest that was shown"
+        "its tools, sub-plans or the policy may have changed since this version: approve by the digest that was shown"
     )]
     DigestNeeded,
     /// The approval lacks a choice for arguments that are only known later: the run would be wider
     /// than it is to be.
-    #[error("it is approved already, and not with late {step}={choice}")]
+    #[error("the plan is already approved without late {step}={choice}")]
     ApprovedWider {
         /// The plan.
         plan: PlanId,
@@ -122,15 +122,13 @@ pub enum ReviewRefusal {
     #[error("the plan is a draft: propose it first")]
     Draft,
     /// The plan was proposed already.
-    #[error("the plan is {0} and no draft")]
+    #[error("the plan is {0}, not a draft")]
     NotADraft(PlanStatus),
     /// A draft without steps cannot be proposed.
     #[error("the draft has no steps yet")]
     NoSteps,
     /// A draft that no model wrote is proposed by a person.
-    #[error(
-        "the draft was put together without a model: a person has to look at it and propose it"
-    )]
+    #[error("the draft was created without a model: a person has to review and propose it")]
     Fallback,
     /// The plan has no version of this number.
     #[error("the plan has no version {0}")]
@@ -142,13 +140,13 @@ pub enum ReviewRefusal {
     #[error("the reason has {0} bytes, at most {limit} are kept", limit = Review::MAX_REASON)]
     ReasonTooLong(usize),
     /// The plan was never opened for this run.
-    #[error("the plan has no run {0} of its own")]
+    #[error("run {0} does not belong to the plan")]
     NoSuchRun(RunId),
     /// A run of the plan has not ended.
     #[error("the plan is executing: cancel the run first")]
     Executing,
     /// An approver asked for changes, and the plan has not changed since.
-    #[error("changes were asked for: change the plan and propose it again")]
+    #[error("changes were requested: edit the plan and propose it again")]
     ChangesRequested,
     /// The plan was not touched for too long.
     #[error("the plan expired because it was not touched for too long: propose it again")]
@@ -160,7 +158,7 @@ pub enum ReviewRefusal {
     #[error("the plan is not archived")]
     NotArchived,
     /// Something of the plan is still waited for.
-    #[error("the plan is {0}: only a plan that is over can be archived")]
+    #[error("the plan is {0}: only a finished plan can be archived")]
     NotOver(PlanStatus),
     /// Policy wants everything discussed first.
     #[error("{count} {} left to discuss, the first of them {first}", if *count == 1 { "comment is" } else { "comments are" })]
@@ -209,7 +207,7 @@ pub enum CommentRefusal {
     #[error("the thread is {0} already")]
     Already(&'static str),
     /// The principal may neither settle nor reopen this thread.
-    #[error("{0} may not settle this thread: a person does, or the one who began it")]
+    #[error("{0} may not resolve this thread: only a person or its author can")]
     MayNotResolve(Principal),
     /// The id of the comment is taken.
     #[error("there is a comment `{0}` already")]

@@ -70,7 +70,7 @@ impl Revocation {
     /// Describes an approval that was revoked.
     pub(super) fn describe(of: &Principal, by: &Principal) -> String {
         match by == of {
-            true => format!("{of} took the approval back before it was used"),
+            true => format!("{of} revoked the approval before it was used"),
             false => format!("the approval of {of} was revoked by {by} before it was used"),
         }
     }

@@ -659,7 +659,7 @@ impl Run {
                 format!("not run: step `{}` did not succeed", self.step_id(failed))
             }
             RunSignal::Adjusted(version) => {
-                format!("not run: the work goes on with version {version} of the plan")
+                format!("not run: the work continues with version {version} of the plan")
             }
             RunSignal::Paused
             | RunSignal::Resumed

@@ -19,7 +19,7 @@ pub enum Refusal {
         status: RunStatus,
     },
     /// The process that was asked let go of the run meanwhile.
-    #[error("the run has ended (not executing any more)")]
+    #[error("the run has ended (no longer executing)")]
     NotExecuting,
     /// A run that is not paused cannot be resumed.
     #[error("the run is not paused")]
@@ -40,7 +40,7 @@ pub enum Refusal {
     #[error("there is no step `{0}`")]
     UnknownStep(String),
     /// No approval of the step is waited for.
-    #[error("step `{step}` is {state}: no approval is waited for")]
+    #[error("step `{step}` is {state}: it is not waiting for approval")]
     NothingToApprove {
         /// The step or element.
         step: String,
@@ -48,7 +48,7 @@ pub enum Refusal {
         state: StepStatus,
     },
     /// The outcome of the step is not in question.
-    #[error("step `{step}` is {state}: its outcome is not in question")]
+    #[error("step `{step}` is {state}: its outcome is not unknown")]
     NothingToResolve {
         /// The step or element.
         step: String,
@@ -56,7 +56,7 @@ pub enum Refusal {
         state: StepStatus,
     },
     /// The step asks nothing.
-    #[error("step `{step}` is {state}: it asks nothing")]
+    #[error("step `{step}` is {state}: it has no open question")]
     NothingToAnswer {
         /// The step or element.
         step: String,
@@ -64,7 +64,7 @@ pub enum Refusal {
         state: StepStatus,
     },
     /// The step asks something else by now.
-    #[error("step `{step}` asks something else by now")]
+    #[error("the question of step `{step}` has changed since")]
     OtherQuestion {
         /// The step or element.
         step: String,
@@ -78,7 +78,7 @@ pub enum Refusal {
         findings: Vec<String>,
     },
     /// Only people answer.
-    #[error("{0} may not answer: people are asked, and people answer")]
+    #[error("{0} may not answer: only people can answer")]
     MayNotAnswer(Principal),
     /// The step cannot start.
     #[error("step `{step}` is {state} and cannot start")]
@@ -89,7 +89,7 @@ pub enum Refusal {
         state: StepStatus,
     },
     /// The step cannot be left out any more.
-    #[error("step `{step}` is {state} and cannot be left out any more")]
+    #[error("step `{step}` is {state} and can no longer be skipped")]
     CannotSkip {
         /// The step or element.
         step: String,
@@ -105,7 +105,7 @@ pub enum Refusal {
         attempt: u32,
     },
     /// The decision was made about something else.
-    #[error("what was shown is not what would run: shown was {shown}, current is {current}")]
+    #[error("the plan changed since it was shown: shown {shown}, now {current}")]
     Stale {
         /// The version or digest that was on the screen.
         shown: Shown,
@@ -113,16 +113,16 @@ pub enum Refusal {
         current: Shown,
     },
     /// Only a run that has ended can be taken back.
-    #[error("the run is {status}: only a run that has ended can be taken back")]
+    #[error("the run is {status}: only a run that has ended can be undone")]
     NotEnded {
         /// The status at that time.
         status: RunStatus,
     },
     /// No completed step says how it is taken back.
-    #[error("nothing of this run can be taken back: no completed step says how")]
+    #[error("nothing in this run can be undone: no completed step defines an undo")]
     NothingToUndo,
     /// The run was taken back already.
-    #[error("the run was taken back already, by {run}")]
+    #[error("the run was already undone, by {run}")]
     AlreadyUndone {
         /// The id of that run.
         run: RunId,
@@ -132,7 +132,7 @@ pub enum Refusal {
     MayNotApprove(Principal),
     /// Others wait for the step, and the principal may not agree to them.
     #[error(
-        "{by} may not leave out step `{step}`: other steps wait for it, so only those who may approve decide that they go on without it"
+        "{by} may not skip step `{step}`: other steps depend on it, so skipping it needs the right to approve"
     )]
     MayNotSkip {
         /// The step or element.
@@ -141,12 +141,10 @@ pub enum Refusal {
         by: Principal,
     },
     /// A rule holds the run for good.
-    #[error(
-        "the run came with a store from elsewhere, and what was agreed to there is no consent here"
-    )]
+    #[error("the run came with an adopted store, and its approval was given elsewhere")]
     HeldRun,
     /// Only people lift the pause of a person.
-    #[error("{paused_by} paused the run, and {by} may not resume it: a person has to")]
+    #[error("{paused_by} paused the run, and {by} may not resume it: only a person can")]
     PausedByPerson {
         /// The person who paused it.
         paused_by: Principal,
@@ -173,7 +171,7 @@ pub enum Refusal {
     #[error("calls of `{0}` are approved with a passkey")]
     Passkey(String),
     /// The run is not at a point where a reflection decides anything.
-    #[error("the run is {status}, and no outcome of it is in question")]
+    #[error("the run is {status} and has no unknown outcome")]
     NothingToReflectOn {
         /// The status at that time.
         status: RunStatus,

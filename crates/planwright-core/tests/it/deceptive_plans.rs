@@ -219,7 +219,7 @@ fn in_document(words: &str) -> Vec<String> {
         vec![format!(": {tool}"), format!("may overwrite{effect}")]
     } else if let Some(tool) = words.strip_suffix(": is not known here") {
         vec![format!(": {tool}"), "is not known here".to_owned()]
-    } else if ["lines with", "only known later"].contains(&words) {
+    } else if ["lines with", "number is not known yet"].contains(&words) {
         // The document has values in full, and a count where it is known.
         Vec::new()
     } else {

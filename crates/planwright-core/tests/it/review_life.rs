@@ -469,7 +469,7 @@ fn only_a_plan_that_is_over_is_archived_and_an_archived_one_accepts_no_decision(
     let refused = life.archive().unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the plan is proposed: only a plan that is over can be archived"
+        "the plan is proposed: only a finished plan can be archived"
     );
     assert_eq!(
         life.give(&ReviewCommand::Unarchive { by: ada() }),

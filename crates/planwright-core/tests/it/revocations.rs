@@ -158,7 +158,7 @@ fn an_approval_that_was_revoked_starts_nothing_and_says_why() {
     let review = lived(&[yes.clone(), revoke(&bob(), &bob(), None)]);
     assert_eq!(
         refused(&review, 1).to_string(),
-        "person bob took the approval back before it was used"
+        "person bob revoked the approval before it was used"
     );
 
     // A person who took an approval back may approve again, and others may agree instead.

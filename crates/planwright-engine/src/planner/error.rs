@@ -43,7 +43,7 @@ pub enum CreateError {
     #[error("plan `{0}` is executing: it is changed when the run is over, or paused and cancelled")]
     Executing(PlanId),
     /// A person has to resolve the outcome of this step first.
-    #[error("it is not known what became of step `{0}`: a person says so first")]
+    #[error("the outcome of step `{0}` is unknown: a person has to resolve it first")]
     OutcomeUnknown(String),
     /// The plan could not be loaded or stored.
     #[error(transparent)]

@@ -136,7 +136,7 @@ pub enum ModelError {
         known: Vec<String>,
     },
     /// The model needs a key and there is none.
-    #[error("there is no key for `{model}`: {hint}")]
+    #[error("no API key for `{model}`: {hint}")]
     NoKey {
         /// Name of the model.
         model: String,

@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// The place that is configured for it holds no value.
-    #[error("the secret `{name}` is not there: {place}")]
+    #[error("secret `{name}` not found: {place}")]
     Missing {
         /// Name of the secret.
         name: SecretName,

@@ -68,7 +68,7 @@ pub enum StartRunError {
     },
     /// A tool, a sub-plan or the policy is not the one the run was approved with.
     #[error(
-        "a tool, a sub-plan or the policy changed since the run began: approved was {approved}, now it would be {current}{difference}"
+        "a tool, a sub-plan or the policy changed since the run started: approved {approved}, now {current}{difference}"
     )]
     ToolsChanged {
         /// The digest that was approved.
@@ -119,7 +119,7 @@ pub enum StartRunError {
         status: RunStatus,
     },
     /// An undo of a run of this plan has not ended.
-    #[error("{run} of plan `{plan}` is being taken back")]
+    #[error("{run} of plan `{plan}` is being undone")]
     BeingUndone {
         /// The plan.
         plan: PlanId,
@@ -127,7 +127,7 @@ pub enum StartRunError {
         run: RunId,
     },
     /// The run belongs to a step of another run, which resumes it.
-    #[error("{run} is the work of step `{}` of {}: that one is resumed", .parent.step, .parent.run)]
+    #[error("{run} belongs to step `{}` of {}: resume that run instead", .parent.step, .parent.run)]
     ChildRun {
         /// The child run.
         run: RunId,
@@ -138,7 +138,7 @@ pub enum StartRunError {
     #[error("there is no step `{0}`")]
     UnknownStep(String),
     /// The engine is stopping and starts nothing.
-    #[error("the service is stopping and starts nothing any more")]
+    #[error("the service is shutting down and starts no new runs")]
     Stopping,
     /// Another process owns the run.
     #[error(transparent)]

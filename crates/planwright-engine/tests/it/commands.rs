@@ -166,10 +166,10 @@ async fn refusals_come_back_in_the_owners_words() {
     };
     for (command, words) in [
         (by_agent, "people approve"),
-        (stale, "what was shown is not what would run"),
+        (stale, "the plan changed since it was shown"),
         (approve("nowhere"), "no step `nowhere`"),
-        (approve("s2"), "no approval is waited for"),
-        (resolve, "its outcome is not in question"),
+        (approve("s2"), "it is not waiting for approval"),
+        (resolve, "its outcome is not unknown"),
     ] {
         let refused = other
             .runs()

@@ -511,7 +511,7 @@ async fn what_is_over_is_put_away_and_deleted_when_its_time_has_come() {
     let refused = engine.plans().archive(&plan, &person()).await.unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the plan is approved: only a plan that is over can be archived"
+        "the plan is approved: only a finished plan can be archived"
     );
     engine
         .runs()
@@ -605,7 +605,7 @@ async fn changes_can_be_asked_for_without_a_rejection() {
         .to_string();
     assert_eq!(
         refused,
-        "changes were asked for: change the plan and propose it again"
+        "changes were requested: edit the plan and propose it again"
     );
     engine
         .plans()

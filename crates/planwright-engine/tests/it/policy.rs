@@ -113,7 +113,7 @@ async fn a_tool_that_changed_since_the_approval_starts_no_run_and_resumes_none()
         .unwrap_err()
         .to_string();
     assert!(
-        refused.contains("changed since the run began") && refused.contains("→ \"other\""),
+        refused.contains("changed since the run started") && refused.contains("→ \"other\""),
         "{refused}"
     );
 }
@@ -522,7 +522,7 @@ async fn a_run_carries_its_consent_and_its_pins() {
         ..
     } = &entries[0].event
     else {
-        panic!("no consent")
+        panic!("given elsewhere")
     };
     assert_eq!(consent.approved_by, [person()]);
     assert_eq!(

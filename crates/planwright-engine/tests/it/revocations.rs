@@ -251,7 +251,7 @@ async fn somebody_else_may_agree_even_if_nobody_swept() {
         .agree(&plan, &person(), Assurance::Terminal)
         .await
         .unwrap_err();
-    assert!(again.to_string().contains("approved already"), "{again}");
+    assert!(again.to_string().contains("already approved"), "{again}");
     office.take_away(&token).await;
     office
         .agree(&plan, &person(), Assurance::Terminal)
@@ -359,10 +359,7 @@ async fn an_approval_is_taken_back_by_whoever_gave_it_or_by_an_admin() {
             .await
             .unwrap_err()
             .to_string();
-        assert_eq!(
-            again,
-            "person bob has given no approval of this plan that could still be used"
-        );
+        assert_eq!(again, "person bob has no unused approval of this plan");
         office.refused(&plan).await;
     }
 }

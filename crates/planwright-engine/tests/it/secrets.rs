@@ -127,7 +127,7 @@ async fn the_digest_of_a_call_does_not_depend_on_the_secret() {
     let world = World::new();
     let first = run(&world, steps.clone()).await;
     let other = World::new();
-    let secrets = MemorySecrets::new([(name("KEY"), secret("something else"))]);
+    let secrets = MemorySecrets::new([(name("KEY"), secret("has changed"))]);
     let store = Arc::clone(&other.store);
     let artifacts = Arc::clone(&other.artifacts);
     let engine = other
@@ -153,7 +153,7 @@ async fn the_digest_of_a_call_does_not_depend_on_the_secret() {
             .to_owned()
     };
     assert_eq!(call(&world, &first), call(&other, &second));
-    assert_eq!(other.made()[0].args["value"], "something else");
+    assert_eq!(other.made()[0].args["value"], "has changed");
 }
 
 #[tokio::test(start_paused = true)]

@@ -316,7 +316,7 @@ async fn a_shutdown_finishes_the_calls_in_flight_and_the_rest_goes_on_at_the_nex
     let refused = supervisor.start_run(&plan, options()).await.unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the service is stopping and starts nothing any more"
+        "the service is shutting down and starts no new runs"
     );
     let next = supervise(&world.engine("two"));
     after(10_000).await;

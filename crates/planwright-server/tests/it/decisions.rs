@@ -148,13 +148,13 @@ fn approving_when_nothing_waits_is_a_conflict_and_what_is_unknown_is_not_found()
     service.approve("p");
     service
         .post("/plan/p/approve", &yes)
-        .refuses(409, "approved already");
+        .refuses(409, "already approved");
     service
         .post("/plan/unknown/approve", &yes)
         .refuses(404, "no plan `unknown`");
     service
         .post("/plan/p/steps/a/approve", &yes)
-        .refuses(409, "has no run");
+        .refuses(409, "does not belong");
     service.run("p");
     service.wait_for("p", "completed");
     service
@@ -234,13 +234,13 @@ fn an_approval_of_something_else_than_what_is_current_is_a_conflict() {
             "/plan/p/approve",
             &json!({ "decision": "approve", "digest": shown }),
         )
-        .refuses(409, "what was shown");
+        .refuses(409, "since it was shown");
     service
         .post(
             "/plan/p/approve",
             &json!({ "decision": "approve", "version": 1 }),
         )
-        .refuses(409, "what was shown");
+        .refuses(409, "since it was shown");
     assert_eq!(service.status("p"), "proposed");
     service
         .post(

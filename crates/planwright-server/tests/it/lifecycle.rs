@@ -526,13 +526,13 @@ fn a_persons_pause_is_a_persons_to_lift_and_what_others_wait_for_is_an_approvers
     service.wait_for("p", "paused");
     let bot = service.token("operator", "agent", "bot");
     let refused = service.bare("POST", "/plan/p/resume").token(&bot).send();
-    refused.refuses(403, "a person has to");
+    refused.refuses(403, "only a person can");
     let olga = service.token("operator", "person", "olga");
     let skip = |step: &str| {
         let path = format!("/plan/p/steps/{step}/skip");
         service.bare("POST", &path).token(&olga).send()
     };
-    skip("check").refuses(403, "may not leave out");
+    skip("check").refuses(403, "may not skip");
     skip("last").ends(200);
     let resumed = service.bare("POST", "/plan/p/resume").token(&olga).send();
     resumed.ends(202);

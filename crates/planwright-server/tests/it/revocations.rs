@@ -67,7 +67,7 @@ fn one_takes_back_ones_own_approval_and_an_admin_anybodys() {
     );
     start(&service, "p").refuses(409, "person bob took the approval back");
     bob.post(&service, path, &json!({}))
-        .refuses(409, "has given no approval");
+        .refuses(409, "has no unused approval");
     bob.agree(&service, "p");
     service.post(path, &of_bob).ends(200);
     start(&service, "p").refuses(409, "the approval of person bob was revoked by person ada");

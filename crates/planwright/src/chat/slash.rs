@@ -97,7 +97,7 @@ enum PlanCommand {
     Undo(undo::Args),
     /// Change a plan.
     Edit(edit::Args),
-    /// Have a model write a plan, or some of its steps, again.
+    /// Have a model rewrite a plan, or some of its steps.
     Regenerate(regenerate::Args),
     /// Show the differences between versions.
     Diff(diff::Args),

@@ -68,12 +68,12 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Set up this folder: a configuration with what is found on this machine.
     Init(command::start::init::Args),
-    /// Show what runs and what waits for you.
+    /// Show active runs and what is waiting for you.
     #[command(hide = true)]
     Status,
-    /// Review, decide and watch on a full screen.
+    /// Review, decide and watch in a full-screen interface.
     Tui,
-    /// List what waits for you, with the command that decides each.
+    /// List what is waiting for you, with the command for each.
     Inbox,
     /// Stop a run: running calls finish, and `resume` continues it. With --cancel it ends.
     Stop(command::start::stop::Args),
@@ -87,7 +87,7 @@ pub(crate) enum Command {
     Demo(command::demo::Args),
     /// Have a model write a plan for a goal.
     Create(command::plan::create::Args),
-    /// Have a model write a plan, or some of its steps, again.
+    /// Have a model rewrite a plan, or some of its steps.
     #[command(hide = true)]
     Regenerate(command::plan::regenerate::Args),
     /// Write a first plan to edit.
@@ -132,7 +132,7 @@ pub(crate) enum Command {
     /// Cancel a run: running calls are stopped, the remaining steps do not run.
     #[command(hide = true)]
     Cancel(command::execution::cancel::Args),
-    /// Mark a run as failed that will not be continued.
+    /// Mark a run that will not be resumed as failed.
     #[command(hide = true)]
     Fail(command::execution::fail::Args),
     /// End a run whose journal is damaged, so that its plan can be used again.
@@ -175,7 +175,7 @@ pub(crate) enum Command {
     /// Save plans with inputs as templates, and create plans from them.
     #[command(hide = true)]
     Template(command::plan::template::Args),
-    /// Commands about the text and the life of plans.
+    /// Commands for plan documents and their lifecycle.
     #[command(subcommand)]
     Plan(PlanGroup),
     /// Commands about runs.
@@ -187,10 +187,10 @@ pub(crate) enum Command {
     /// Commands for setting up a workspace.
     #[command(subcommand)]
     Config(ConfigGroup),
-    /// Make a plan of what an agent did through the gateway.
+    /// Create a plan from what an agent did through the gateway.
     #[command(hide = true)]
     FromSession(command::plan::recorded::Args),
-    /// Take pictures, recordings and files that steps came to out of the store.
+    /// List and save images, audio and files that steps returned.
     #[command(hide = true)]
     Artifact(command::plan::artifact::Args),
     /// Replay a run from its journal, without any tool call.
@@ -220,7 +220,7 @@ pub(crate) enum Command {
     /// Delete a plan.
     #[command(hide = true, alias = "rm")]
     Delete(command::plan::delete::Args),
-    /// Trust this folder: what its files allow beyond the defaults counts only after this.
+    /// Trust this folder, so that what its files allow beyond the defaults takes effect.
     ///
     /// The files of a folder (planwright.toml, .mcp.json, .vscode/mcp.json, .plans/prompts) can
     /// bring rules that allow calls, programs, servers, places of models, secrets, and addresses
@@ -264,15 +264,15 @@ pub(crate) enum Command {
     /// Offer the plans as tools to the MCP client that starts this program (standard input and output).
     #[command(hide = true)]
     Mcp(command::service::mcp::Args),
-    /// Answer a hook of an agent's client: decide about a call, take over a plan, tell what waits.
+    /// Answer a hook of an agent's client: decide about a call, store a plan, list what is waiting.
     ///
     /// A client such as Claude Code runs this with its question on standard input. Everything that goes wrong
     /// blocks the call. `planwright setup` writes it into the client's configuration.
     #[command(hide = true)]
     Hook(command::agents::hook::Args),
-    /// Write Planwright into the configuration of an agent's client: server, hooks and skill.
+    /// Add Planwright to the configuration of an agent's client: server, hooks and skill.
     ///
-    /// The changes are shown first, and `--undo` takes them back. An agent cannot do this: it would
+    /// The changes are shown first, and `--undo` reverts them. An agent cannot do this: it would
     /// change what guards it.
     #[command(hide = true)]
     Setup(command::agents::setup::Args),

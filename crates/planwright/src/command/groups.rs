@@ -12,7 +12,7 @@ pub(crate) enum PlanGroup {
     Export(command::plan::export::Args),
     /// Validate a plan and report every error.
     Validate(command::plan::validate::Args),
-    /// Have a model write a plan, or some of its steps, again.
+    /// Have a model rewrite a plan, or some of its steps.
     Regenerate(command::plan::regenerate::Args),
     /// Show the differences between versions of a plan.
     Diff(command::plan::diff::Args),
@@ -31,7 +31,7 @@ pub(crate) enum PlanGroup {
     Delete(command::plan::delete::Args),
     /// Save plans with inputs as templates, and create plans from them.
     Template(command::plan::template::Args),
-    /// Make a plan of what an agent did through the gateway.
+    /// Create a plan from what an agent did through the gateway.
     FromSession(command::plan::recorded::Args),
     /// Show statistics: latency and failures of tools, approvals, predictions, missing tools.
     Stats(command::audit::stats::Args),
@@ -49,7 +49,7 @@ pub(crate) enum RunGroup {
     Pause(command::execution::pause::Args),
     /// Cancel a run: running calls are stopped, the remaining steps do not run.
     Cancel(command::execution::cancel::Args),
-    /// Mark a run as failed that will not be continued.
+    /// Mark a run that will not be resumed as failed.
     Fail(command::execution::fail::Args),
     /// Start a run that reuses the results of another one.
     #[command(after_help = crate::exit::EXIT_CODES)]
@@ -72,7 +72,7 @@ pub(crate) enum RunGroup {
     Verify(command::audit::verify::Args),
     /// Write a signed receipt of a run: what was approved, sent and returned. Or verify one.
     Receipt(command::audit::receipt::Args),
-    /// Take pictures, recordings and files that steps came to out of the store.
+    /// List and save images, audio and files that steps returned.
     Artifact(command::plan::artifact::Args),
 }
 
@@ -90,7 +90,7 @@ pub(crate) enum ReviewGroup {
 pub(crate) enum ConfigGroup {
     /// Check the workspace, the store and the configuration.
     Doctor,
-    /// Trust this folder: what its files allow beyond the defaults counts only after this.
+    /// Trust this folder, so that what its files allow beyond the defaults takes effect.
     ///
     /// The files of a folder (planwright.toml, .mcp.json, .vscode/mcp.json, .plans/prompts) can
     /// bring rules that allow calls, programs, servers, places of models, secrets, and addresses
@@ -110,9 +110,9 @@ pub(crate) enum ConfigGroup {
     /// Create, list, rotate and revoke access tokens of the service.
     #[command(subcommand)]
     Token(command::service::token::TokenCommand),
-    /// Write Planwright into the configuration of an agent's client: server, hooks and skill.
+    /// Add Planwright to the configuration of an agent's client: server, hooks and skill.
     ///
-    /// The changes are shown first, and `--undo` takes them back. An agent cannot do this: it would
+    /// The changes are shown first, and `--undo` reverts them. An agent cannot do this: it would
     /// change what guards it.
     Setup(command::agents::setup::Args),
     /// Print the completion script of a shell.

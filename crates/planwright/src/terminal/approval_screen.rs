@@ -130,7 +130,7 @@ impl ApprovalScreen<'_> {
     fn keys(&self, has_values_to_see: bool, has_rules: bool) -> String {
         let mut keys = vec!["[y] approve"];
         if has_values_to_see {
-            keys.push("[s] see each late value first");
+            keys.push("[s] ask again for each late value");
         }
         if has_rules {
             keys.push("[a] always allow…");
@@ -181,7 +181,7 @@ fn allow_for_good(app: &App, rules: Vec<AlwaysRule>) -> Result<bool, Failure> {
     let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
     always::add_entries(entries)?;
     printer.talk(&format!(
-        "planwright policy list shows them; planwright policy remove {} takes them back",
+        "To list them: planwright policy list. To remove them: planwright policy remove {}",
         names.join(" ")
     ));
     Ok(true)

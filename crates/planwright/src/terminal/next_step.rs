@@ -14,7 +14,7 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
         Hint::Text(text) => text.clone(),
         Hint::EditPlan(_) => return None,
         Hint::CompareVersions { based_on } => format!(
-            "planwright diff ID {based_on} shows what changed since; repeat the edit on the current version"
+            "To see what changed: planwright diff ID {based_on}. Then repeat the edit on the current version"
         ),
         Hint::TrustExecutor { executor } => format!(
             "planwright executors lists the executors; planwright trust shows `{}` and what else this workspace \
@@ -22,13 +22,13 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
             line(executor)
         ),
         Hint::RevokeApproval(plan) => format!(
-            "planwright approve {plan} --revoke voids that approval; then repeat the command"
+            "To revoke that approval: planwright approve {plan} --revoke. Then repeat the command"
         ),
-        Hint::StartRun(plan) => format!("planwright run {plan} starts one"),
+        Hint::StartRun(plan) => format!("To start one: planwright run {plan}"),
         Hint::ResumeOrCancel(plan) => {
-            format!("planwright resume {plan} continues it; planwright cancel {plan} stops it")
+            format!("To continue: planwright resume {plan}. To stop it: planwright cancel {plan}")
         }
-        Hint::ContinueUndo(run) => format!("planwright undo {run} continues it"),
+        Hint::ContinueUndo(run) => format!("To continue: planwright undo {run}"),
         Hint::ResumeRun(run) => format!("planwright resume {run}"),
         Hint::RepairRun(run) => {
             format!("other plans are not affected; planwright repair {run} shows what can be done")
@@ -39,7 +39,7 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
         Hint::RestoreJournal(StreamName::Plan(plan)) => {
             format!("planwright store restore-run {plan} brings it back")
         }
-        Hint::EndRun(run) => format!("planwright cancel {run} ends it"),
+        Hint::EndRun(run) => format!("To end it: planwright cancel {run}"),
         Hint::ChooseModel { name, known } => choose_model(name, known),
         Hint::AskPerson => how_a_person_approves("planwright approve ID --digest DIGEST"),
         Hint::AskPersonToResume => how_a_person_approves("planwright resume ID"),
@@ -66,9 +66,9 @@ pub(crate) fn name_plan(hint: &str, plan: &str) -> String {
 /// Returns the words of steps that need no data.
 fn fixed_words(hint: &Hint) -> Option<&'static str> {
     Some(match hint {
-        Hint::AskApproverToSkip => "a person with the role of approver has to leave it out",
+        Hint::AskApproverToSkip => "a person with the approver role has to skip it",
         Hint::UsePasskey => {
-            "sign in to the page that planwright serve shows, use your passkey there, and approve it there"
+            "sign in to the page of planwright serve and approve it there with your passkey"
         }
         Hint::ListPlans => "planwright list shows all plans",
         Hint::ListDamage => {
@@ -76,7 +76,7 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         }
         Hint::CheckStore => "planwright verify lists everything that is damaged",
         Hint::FreeSpace => {
-            "make space on the disk, then planwright resume ID continues the run; nothing that was acknowledged is lost"
+            "free disk space, then run planwright resume ID; no acknowledged data is lost"
         }
         Hint::RaiseStoredBytes => {
             "raise [limits] stored_megabytes_per_principal in planwright.toml, or have old plans removed: [retention] remove_after"
@@ -86,8 +86,10 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         Hint::GivePassphrase => {
             "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml"
         }
-        Hint::EncryptStore => "planwright store encrypt encrypts it; else leave the passphrase out",
-        Hint::AdoptStore => "planwright store adopt shows what it holds, and asks",
+        Hint::EncryptStore => {
+            "To encrypt it: planwright store encrypt. Otherwise omit the passphrase"
+        }
+        Hint::AdoptStore => "To review and adopt it: planwright store adopt",
         Hint::Repeat => "check the plan again, then repeat the command",
         Hint::FollowRun => "planwright log ID --follow shows its progress",
         Hint::Unarchive => "planwright unarchive ID restores it",
@@ -110,12 +112,12 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
             "another approver is needed: planwright approve ID --digest DIGEST"
         }
         Hint::ApproveCurrent => {
-            "planwright show ID says what it does now; approve that with planwright approve ID --digest DIGEST"
+            "To review the plan as it is now: planwright show ID. To approve it: planwright approve ID --digest DIGEST"
         }
         Hint::CancelAndApproveCurrent => {
-            "planwright cancel ID ends the run; planwright show ID then says what the plan does now, to be approved"
+            "cancel the run with planwright cancel ID, then review the plan with planwright show ID and approve it"
         }
-        Hint::ImportAsNewPlan => "planwright import stores it as a plan of its own",
+        Hint::ImportAsNewPlan => "To store it as a separate plan: planwright import",
         Hint::ListTools => "planwright tools lists the tools and how to enable the others",
         Hint::ExplainPolicy => {
             "planwright policy explain ID shows which rule decided about each step"
@@ -132,16 +134,16 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
             "prompts are replaced by files in .plans/prompts: see planwright explain planning"
         }
         Hint::PlanWithAllTools => {
-            "--any-tool plans with all tools; planwright tools shows which there are"
+            "To plan with all tools, pass --any-tool; planwright tools lists them"
         }
-        Hint::RewordGoal => "planwright create GOAL --fallback makes a draft without one",
+        Hint::RewordGoal => "To create a draft without a model: planwright create GOAL --fallback",
         Hint::ConfigureModel => CONFIGURE_MODEL,
         Hint::CheckModels => "planwright models check says which models answer, and how",
         Hint::EndHeldRun => {
-            "planwright cancel RUN ends it; planwright resume PLAN then runs what is left, and asks first"
+            "cancel it with planwright cancel RUN; planwright resume PLAN then asks and runs the remaining steps"
         }
         Hint::ListTokens => "planwright token list shows the tokens there are",
-        Hint::CreateToken => "planwright token create makes a new one for the same name",
+        Hint::CreateToken => "To create a new one for the same name: planwright token create",
         Hint::Text(_)
         | Hint::EditPlan(_)
         | Hint::CompareVersions { .. }

@@ -357,7 +357,7 @@ fn planning_failure(failure: Failure, failed: &FailedPlanning) -> Failure {
         .as_ref()
         .and_then(no_model::model_hint)
         .into_iter();
-    let without = "planwright create GOAL --fallback makes a draft without one".to_owned();
+    let without = "To create a draft without a model: planwright create GOAL --fallback".to_owned();
     let hints: Vec<String> = advice.chain([without]).collect();
     Failure { message, ..failure }.hint(hints.join("; "))
 }

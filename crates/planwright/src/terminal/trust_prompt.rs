@@ -140,10 +140,10 @@ pub(crate) fn ask_about_folder(
     folder: &FolderTrust,
     root: &Path,
 ) -> Result<FolderAnswer, Failure> {
-    printer.talk("This folder brings settings that you have not trusted yet:");
+    printer.talk("This folder has settings that you have not trusted yet:");
     show_untrusted(printer, folder, root, Detail::Short);
     for _ in 0..MAX_TRIES {
-        let question = "Trust them? [y] trust  [n] go on without  [d] details";
+        let question = "Trust them? [y] trust  [n] continue without them  [d] details";
         let answer = read_answer(printer, question)?;
         match answer.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => return Ok(FolderAnswer::Trust),
@@ -167,7 +167,7 @@ pub(crate) fn warn_of_untrusted(context: &CommandContext) {
     } = context;
     if let Some(file) = &workspace.passed_over {
         printer.warn(&format!(
-            "the plans above are not used: {file} (--dir {} names them)",
+            "the plans in a parent folder are not used: {file} (to use them: --dir {})",
             file.path.parent().unwrap_or(&file.path).display()
         ));
     }
@@ -176,7 +176,7 @@ pub(crate) fn warn_of_untrusted(context: &CommandContext) {
     }
     if let Some(ignored) = folder.summary() {
         printer.warn(&format!(
-            "not trusted, and so ignored: {ignored}{}",
+            "ignored because not trusted: {ignored}{}",
             describe_remedy(folder)
         ));
     }
@@ -186,6 +186,6 @@ pub(crate) fn warn_of_untrusted(context: &CommandContext) {
 pub(crate) fn describe_remedy(folder: &FolderTrust) -> String {
     match folder.trust().problem() {
         Some(problem) => format!(": {problem}"),
-        None => "; planwright trust shows it, and asks".to_owned(),
+        None => "; to review and trust it: planwright trust".to_owned(),
     }
 }

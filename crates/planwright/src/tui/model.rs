@@ -259,7 +259,7 @@ impl Asks {
                 format!("Step {step}: type happened, did-not-happen or run-again:")
             }
             Self::Cancel(run) => format!("Type cancel to end {run} for good:"),
-            Self::Leave => "Runs go on here. Type pause to pause them and leave:".to_owned(),
+            Self::Leave => "Runs are active here. Type pause to pause them and leave:".to_owned(),
         }
     }
 }

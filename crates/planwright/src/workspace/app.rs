@@ -285,7 +285,7 @@ impl CommandContext {
     /// A store from elsewhere can be looked at. Its approvals and runs are another person's word.
     fn meet_foreign_store(&self, why: &ForeignStore, access: Access) -> Result<(), Failure> {
         let path = self.workspace.database.display();
-        let hint = confirmation_hint("planwright store adopt shows what it holds, and asks");
+        let hint = confirmation_hint("To review and adopt it: planwright store adopt");
         match access {
             Access::Read => {
                 self.printer

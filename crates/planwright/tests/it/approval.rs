@@ -39,7 +39,7 @@ fn a_gated_step_waits_even_with_yes_and_runs_once_it_is_approved() {
     );
     bench
         .run(&["approve", "p", "--step", "after", "--digest", digest])
-        .complains(3, "no approval is waited for");
+        .complains(3, "it is not waiting for approval");
     bench
         .run(&["approve", "p", "--step", "nobody", "--digest", digest])
         .complains(2, "has no step `nobody`");
@@ -111,7 +111,7 @@ fn a_stale_digest_approves_no_step() {
     let stale = format!("sha256:{}", "1".repeat(64));
     bench
         .run(&["approve", "p", "--step", "gate", "--digest", &stale])
-        .complains(3, "what was shown");
+        .complains(3, "since it was shown");
     assert_eq!(count(&bench, "approval_granted"), 0);
 }
 

@@ -144,7 +144,7 @@ fn approving_needs_what_was_shown() {
     bench.run(&["approve", "p", "--version", "1"]).ends(0);
     bench
         .run(&["approve", "p", "--version", "1"])
-        .complains(3, "approved already");
+        .complains(3, "already approved");
 }
 
 #[test]

@@ -447,7 +447,7 @@ fn only_the_change_is_asked_again() {
         "{seen}"
     );
     assert!(
-        seen.contains("“Step a”  (agreed to before)"),
+        seen.contains("“Step a”  (approved before)"),
         "what was agreed to is not asked again: {seen}"
     );
     terminal.types("n\r");
@@ -490,7 +490,7 @@ fn a_draft_waits_until_it_is_proposed() {
         (&proposed["status"], &proposed["version"]),
         (&json!("proposed"), &json!(2))
     );
-    bench.run(&["propose", "p"]).complains(3, "no draft");
+    bench.run(&["propose", "p"]).complains(3, "not a draft");
     bench.run(&["run", "p", "--yes"]).ends(0);
     assert_eq!(bench.read("effects.txt"), "a\n");
 }

@@ -210,9 +210,9 @@ fn after_adoption_old_approvals_and_runs_do_nothing_by_themselves() {
         .env("PLANWRIGHT_AGENT", "bot")
         .output()
         .unwrap();
-    said(agent).complains(3, "is no consent here");
+    said(agent).complains(3, "its approval was given elsewhere");
     copy.run(&bench, &["resume", &run])
-        .complains(3, "is no consent here");
+        .complains(3, "its approval was given elsewhere");
     copy.run(&bench, &["cancel", &run]).ends(0);
     copy.run(&bench, &["resume", "killed"])
         .complains(3, "not approved");

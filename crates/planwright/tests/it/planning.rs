@@ -160,7 +160,7 @@ fn a_fallback_is_a_draft_for_people() {
     let mut agent = bench.command(&["propose", id]);
     agent.env("PLANWRIGHT_AGENT", "eager");
     planwright_testing::workbench::said(agent.output().unwrap())
-        .complains(3, "a person has to look at it");
+        .complains(3, "a person has to review");
 }
 
 #[test]

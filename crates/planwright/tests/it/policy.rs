@@ -231,10 +231,10 @@ fn a_call_that_is_asked_about_again_is_shown_in_full_and_approved_by_its_own_dig
     let of_plan = result["digest"].as_str().unwrap();
     bench
         .run(&["approve", "p", "--step", "b", "--digest", of_plan])
-        .complains(3, "what was shown");
+        .complains(3, "since it was shown");
     bench
         .run(&["approve", "p", "--step", "b", "--version", "1"])
-        .complains(3, "what was shown");
+        .complains(3, "since it was shown");
     let said = bench
         .run(&["approve", "p", "--step", "b"])
         .complains(2, "name what you reviewed");
@@ -337,7 +337,7 @@ fn every_call_of_a_loop_is_shown_and_approved_by_itself() {
     assert_eq!(digests.len(), 2, "{said:#?}");
     bench
         .run(&["approve", "p", "--step", "b[0]", "--digest", digests[1]])
-        .complains(3, "what was shown");
+        .complains(3, "since it was shown");
     bench
         .run(&["approve", "p", "--step", "b[0]", "--digest", digests[0]])
         .ends(0);

@@ -67,7 +67,7 @@ fn a_receipt_is_verified_elsewhere_and_says_what_was_agreed_to_and_done() {
     bench.run(&["receipt", "p", "--out", &out]).ends(0);
     bench
         .run(&["receipt", "p", "--out", &out])
-        .complains(3, "is there already");
+        .complains(3, "already exists");
     let key = public_key(&bench);
     let receipt = verify_with_node(&out, &key).expect("node says that it is signed");
     assert_eq!(receipt["planwright"], "receipt");

@@ -78,7 +78,7 @@ fn an_unsafe_call_is_not_repeated_and_a_person_says_that_it_happened() {
         .complains(2, "has no step `nobody`");
     bench
         .run(&["resolve", "p", "after", "--happened"])
-        .complains(3, "not in question");
+        .complains(3, "not unknown");
     let large = "x".repeat(100_000);
     bench
         .run(&[
@@ -222,7 +222,7 @@ fn a_fork_reuses_results_up_to_where_it_starts_again() {
     assert_eq!(runs, Some(3));
     bench
         .run(&["fork", "p", "--run", "run_nothing", "--from", "c"])
-        .complains(2, "has no run");
+        .complains(2, "does not belong");
 }
 
 #[test]

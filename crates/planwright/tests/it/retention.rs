@@ -168,7 +168,7 @@ fn a_run_is_exported_and_brought_into_another_store() {
         .ends(0);
     bench
         .run(&["store", "export", &run, "-o", "taken.jsonl"])
-        .complains(3, "is there already");
+        .complains(3, "already exists");
     bench
         .run(&["store", "export", "nothing", "-o", "no.jsonl"])
         .complains(2, "nothing");

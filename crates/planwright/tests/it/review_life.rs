@@ -151,7 +151,7 @@ fn an_agent_comments_but_settles_only_what_it_began() {
         )
     };
     as_agent(&["comment", "p", "a question"]).ends(0);
-    as_agent(&["comment", "p", "--resolve", &id]).complains(3, "may not settle this thread");
+    as_agent(&["comment", "p", "--resolve", &id]).complains(3, "may not resolve this thread");
     as_agent(&["request-changes", "p", "--version", "1", "--reason", "x"])
         .complains(3, "may not approve");
 }
@@ -168,7 +168,7 @@ fn changes_are_asked_for_by_what_was_shown_and_count_for_no_round() {
             .complains(2, "name what you reviewed");
         bench
             .run(&["request-changes", "p", "--version", &stale, "--reason", "x"])
-            .complains(3, "what was shown is not what would run");
+            .complains(3, "the plan changed since it was shown");
         bench
             .run(&[
                 "request-changes",
@@ -192,7 +192,7 @@ fn changes_are_asked_for_by_what_was_shown_and_count_for_no_round() {
         assert_eq!(bench.status("p"), "changes_requested");
         bench
             .run(&["run", "p", "--yes"])
-            .complains(3, "changes were asked for");
+            .complains(3, "changes were requested");
     }
     let shown = bench.run(&["show", "p"]).ends(0).out;
     assert_eq!(shown.matches("changes requested").count(), 4, "{shown}");
@@ -279,7 +279,7 @@ fn archived_plans_are_kept_and_left_out_of_lists() {
     bench.run(&["import", &plan]).ends(0);
     bench
         .run(&["archive", "p"])
-        .complains(3, "only a plan that is over can be archived");
+        .complains(3, "only a finished plan can be archived");
     bench.run(&["run", "p"]).ends(0);
     assert_eq!(
         bench

@@ -25,7 +25,7 @@ fn an_approval_that_was_taken_back_starts_nothing_until_it_is_given_again() {
     );
     bench
         .run(&["run", "p"])
-        .complains(3, "took the approval back before it was used");
+        .complains(3, "revoked the approval before it was used");
     assert_eq!(
         (
             bench.read("effects.txt").as_str(),
@@ -41,12 +41,12 @@ fn an_approval_that_was_taken_back_starts_nothing_until_it_is_given_again() {
     );
     bench
         .run(&["approve", "p", "--revoke"])
-        .complains(3, "no approval of this plan that could still be used");
+        .complains(3, "no unused approval of this plan");
     bench.run(&["approve", "p", "--digest", &digest]).ends(0);
     bench.run(&["run", "p"]).ends(0);
     bench
         .run(&["approve", "p", "--revoke"])
-        .complains(3, "could still be used");
+        .complains(3, "no unused approval");
     let told = bench.run(&["watch", "p", "--json"]);
     assert!(
         told.out.contains("plan.approval_revoked") && told.out.contains("the wrong file"),

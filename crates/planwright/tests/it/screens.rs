@@ -281,7 +281,7 @@ fn an_approval_of_another_version_is_refused() {
     insta::assert_snapshot!(screen(&imported(), &["approve", "report", "--version", "7"]), @r#"
     $ planwright approve report --version 7
     --- stderr
-    error: what was shown is not what would run: shown was version 7, current is version 1
+    error: the plan changed since it was shown: shown version 7, now version 1
     hint: planwright show report says what it does now; approve that with planwright approve report --digest DIGEST
     --- exit 3
     "#);
@@ -418,7 +418,7 @@ fn a_plan_without_a_run_cannot_be_resumed() {
     $ planwright resume report
     --- stderr
     error: plan `report` has no run that could be resumed
-    hint: planwright run report starts one
+    hint: To start one: planwright run report
     --- exit 2
     "#);
 }

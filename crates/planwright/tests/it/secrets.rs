@@ -604,7 +604,7 @@ fn the_list_says_where_a_secret_is_looked_for_and_never_what_it_is() {
     let list: Value = serde_json::from_slice(&list.stdout).unwrap();
     let short = "the secret `EXTRA` cannot be used: it is too short to be recognised again: at least 4 visible characters are needed";
     let path = bench.path("keys").canonicalize().unwrap();
-    let missing = "the secret `TOKEN` is not there: the variable SOME_TOKEN is not set";
+    let missing = "secret `TOKEN` not found: the variable SOME_TOKEN is not set";
     assert_eq!(
         list,
         json!([

@@ -259,10 +259,10 @@ fn a_backup_made_during_a_run_is_restored_paused_and_whole() {
     assert!(made["entries"].as_u64().unwrap() > 4, "{made}");
     bench
         .run(&["store", "backup", "copy"])
-        .complains(3, "there already");
+        .complains(3, "already exists");
     bench
         .run(&["store", "restore", "copy"])
-        .complains(3, "there already");
+        .complains(3, "already exists");
     bench
         .run(&["store", "restore", "copy", "--replace"])
         .complains(3, "has the store open");

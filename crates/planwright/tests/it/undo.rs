@@ -60,7 +60,7 @@ fn a_run_is_taken_back_last_step_first() {
     assert_eq!(bench.read("undone.txt"), "c\nb\na\n");
     bench
         .run(&["undo", "p", "--yes"])
-        .complains(3, "taken back already");
+        .complains(3, "already undone");
     let shown = bench.run(&["show", "p"]).ends(0).out;
     assert_eq!(shown.matches('↶').count(), 3, "{shown}");
     assert!(shown.contains("undo of run_"), "{shown}");
@@ -148,7 +148,7 @@ fn an_undo_can_be_watched_cancelled_and_resolved_by_its_own_id() {
     let undo = latest_undo(&bench, "p");
     bench
         .run(&["run", "p", "--yes"])
-        .complains(3, "is being taken back");
+        .complains(3, "is being undone");
     bench.run(&["cancel", &undo]).ends(0);
     running.wait().ends(1);
     assert!(
@@ -173,7 +173,7 @@ fn nothing_to_take_back_is_refused() {
     bench.run(&["run", "p", "--yes"]).ends(0);
     bench
         .run(&["undo", "p", "--yes"])
-        .complains(3, "no completed step says how");
+        .complains(3, "no completed step defines an undo");
 }
 
 #[test]

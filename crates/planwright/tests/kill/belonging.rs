@@ -140,9 +140,7 @@ fn an_undo_killed_anywhere_takes_every_step_back_once() {
             match output.status.code() {
                 Some(0) => break,
                 // It was complete when the program was killed.
-                Some(3)
-                    if String::from_utf8_lossy(&output.stderr).contains("taken back already") =>
-                {
+                Some(3) if String::from_utf8_lossy(&output.stderr).contains("already undone") => {
                     break;
                 }
                 Some(4) => {

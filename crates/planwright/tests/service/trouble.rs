@@ -162,11 +162,11 @@ fn a_full_disk_is_what_doctor_and_every_command_name() {
     let checked = run(&["doctor"]);
     assert_eq!(checked.code, 5, "{checked:#?}");
     assert!(checked.out.contains("the disk is full"), "{checked:#?}");
-    assert!(checked.out.contains("make space"), "{checked:#?}");
+    assert!(checked.out.contains("free disk space"), "{checked:#?}");
     let refused = run(&["comment", "p", "looks fine"]);
     assert_eq!(refused.code, 5, "{refused:#?}");
     assert!(refused.err.contains("the disk is full"), "{refused:#?}");
-    assert!(refused.err.contains("make space"), "{refused:#?}");
+    assert!(refused.err.contains("free disk space"), "{refused:#?}");
     bench.write("order", "");
     bench.run(&["doctor"]).ends(0);
 }

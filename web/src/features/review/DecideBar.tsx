@@ -19,11 +19,11 @@ export const REPEATABLE = new Set(["completed", "completed_with_failures", "fail
 /** Why a yes is not possible now, or `null` if it is. */
 export function whyNotYet(plan: Plan, read: Progress, outdated: boolean, role: string | null): string | null {
   if (role !== null) return role;
-  if (!DECIDABLE.has(plan.status) && !REPEATABLE.has(plan.status)) return "The plan waits for no decision.";
-  if (outdated) return "Another version is there: look at it first.";
+  if (!DECIDABLE.has(plan.status) && !REPEATABLE.has(plan.status)) return "The plan is not waiting for a decision.";
+  if (outdated) return "There is a newer version: review it first.";
   // The service knows what would stand in the way: errors in the plan, four eyes, an approval that was given.
   if (DECIDABLE.has(plan.status) && !plan.approval.mayApprove) return sentence(plan.approval.reason ?? "it would not be taken");
-  if (read.next !== null) return "Approve works once every step was on screen.";
+  if (read.next !== null) return "You can approve once every step has been on screen.";
   return null;
 }
 

@@ -284,7 +284,7 @@ function whoDecides(plan: Plan, briefing: Briefing, role: string | null): string
   return `${needs}${role ?? "You may decide."}`;
 }
 
-/** Brings a step to the top; one that is there already is read on, a screen further. */
+/** Brings a step to the top; one that already exists is read on, a screen further. */
 function scrollToStep(step: string, again: boolean): void {
   requestAnimationFrame(() => {
     const card = document.getElementById(`step-${step}`);

@@ -148,7 +148,7 @@ function Run({ plan, result, life, chosen, live }: { plan: string; result: RunRe
       <Reflection plan={plan} result={result} proposed={loaded?.status === "proposed" ? loaded.version : null} />
       {result.continues ? (
         <p>
-          It goes on with <Link to={{ page: "run", plan, run: result.continues }}>{result.continues}</Link>.
+          It continues in <Link to={{ page: "run", plan, run: result.continues }}>{result.continues}</Link>.
         </p>
       ) : null}
       <div className="columns run-columns">

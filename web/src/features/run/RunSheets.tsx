@@ -78,7 +78,7 @@ export function FailSheet({ plan, run, onClose }: { plan: string; run: string; o
   return (
     <Dialog title="Mark as failed" onClose={onClose}>
       <div className="stack">
-        <p className="quiet">What has not ended never will.</p>
+        <p className="quiet">Steps that have not ended will never run.</p>
         <label htmlFor="fail-reason">Why?</label>
         <textarea id="fail-reason" rows={3} value={reason} onChange={(event) => setReason(event.target.value)} />
         <ProblemNote error={fail.error} />

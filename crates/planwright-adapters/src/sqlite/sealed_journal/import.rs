@@ -29,7 +29,7 @@ const PAGE: usize = 500;
 pub enum ImportError {
     #[error("there is no journal of {0}")]
     NoSuchStream(StreamName),
-    #[error("{0} is there already: it is not replaced")]
+    #[error("{0} already exists and is not replaced")]
     Exists(PathBuf),
     #[error("the store has a journal of {0} already")]
     Present(StreamName),

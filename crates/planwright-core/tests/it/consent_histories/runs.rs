@@ -195,7 +195,7 @@ impl Life<'_> {
         events
     }
 
-    /// What an engine does in one turn. It goes on with a run only if nothing it was approved with
+    /// What an engine does in one turn. It continues in a run only if nothing it was approved with
     /// has changed, but a tool may change under a run that goes on.
     pub(super) fn work(&mut self) {
         let digest = self.digest();

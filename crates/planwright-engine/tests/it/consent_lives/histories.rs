@@ -289,7 +289,7 @@ fn live_through(seed: u64, tally: &mut Tally) {
     let versions = versions.unwrap_or_else(|why| panic!("history {seed}: {why}"));
     tally.kept += versions.kept;
     tally.dropped += versions.agreed;
-    tally.stood += stage.heard("a person has to");
+    tally.stood += stage.heard("only a person can");
     tally.note(&oracle.past);
     tally.expired += stage.heard("approval expired") + stage.heard("has expired");
 }

@@ -69,7 +69,7 @@ struct StartRun {
     /// How often the work is looked at. Default: what the plan says, else 3.
     #[schema(minimum = 1, maximum = 100)]
     max_cycles: Option<u32>,
-    /// How often the remaining work is planned anew. Default: what the plan says, else 1.
+    /// Maximum number of replans. Default: the plan's value, or 1.
     #[schema(minimum = 1, maximum = 100)]
     max_replans: Option<u32>,
     /// No model is asked any more once so many tokens were used.

@@ -64,8 +64,9 @@ async fn issue(context: &CommandContext, run: &str, out: Option<&Path>) -> Resul
         && std::fs::symlink_metadata(path).is_ok()
     {
         let path = line(&path.display().to_string());
-        return Err(Failure::refused(format!("{path} is there already"))
-            .hint("name another file with --out"));
+        return Err(
+            Failure::refused(format!("{path} already exists")).hint("name another file with --out")
+        );
     }
     let target = select_run_for_reading(&app, run, None).await?;
     let statement = describe(&app, &target).await?;

@@ -29,15 +29,15 @@ pub(crate) struct RunFlags {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) late: LateFlags,
-    /// Without budgets and runaway detection.
+    /// Disable budgets and runaway detection.
     #[arg(long)]
     pub(crate) no_guards: bool,
-    /// Stay while only a person can move the run on, instead of ending with exit code 4.
+    /// Keep waiting when the run needs a person, instead of exiting with code 4.
     #[arg(long)]
     pub(crate) wait: bool,
     #[command(flatten)]
     pub(crate) reflection: ReflectFlags,
-    /// After the run, find out whether the success criteria of the plan hold. Only then is it a
+    /// After the run, check whether the success criteria of the plan hold. Only then is it a
     /// success.
     #[arg(long)]
     pub(crate) check: bool,

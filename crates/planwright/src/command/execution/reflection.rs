@@ -22,17 +22,17 @@ pub(crate) struct ReflectFlags {
     /// Have a model look at the run before it ends. What it would change is shown and asked about.
     #[arg(long)]
     reflect: bool,
-    /// If a step fails for good, have the remaining work planned anew. The new plan is shown and
+    /// If a step finally fails, have a model replan the remaining work. The new plan is shown and
     /// asked about.
     #[arg(long)]
     replan: bool,
-    /// How often the work is looked at, over all its runs. Default: what the plan says, else 3.
+    /// Maximum number of reflections, over all runs of the work. Default: the plan's value, or 3.
     #[arg(long, value_name = "N", requires = "reflect", value_parser = clap::value_parser!(u32).range(1..=100))]
     max_cycles: Option<u32>,
-    /// How often the remaining work is planned anew. Default: what the plan says, else 1.
+    /// Maximum number of replans. Default: the plan's value, or 1.
     #[arg(long, value_name = "N", requires = "replan", value_parser = clap::value_parser!(u32).range(1..=100))]
     max_replans: Option<u32>,
-    /// No model is asked any more once so many tokens were used, over all runs of the work.
+    /// Maximum number of tokens, over all runs of the work. No model is asked beyond it.
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
     /// Approve every adjustment in advance, as the person at the keyboard.

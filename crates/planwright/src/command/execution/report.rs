@@ -177,7 +177,7 @@ pub(crate) async fn next_commands(app: &App, run: &Run) -> Result<Vec<String>, F
         if is_own && ended_unfinished(run) {
             let plan = run.plan().id();
             hints.push(format!(
-                "To run what is left, with the results so far: planwright resume {plan}"
+                "To run the remaining steps with the results so far: planwright resume {plan}"
             ));
         }
         return Ok(hints);
@@ -208,8 +208,8 @@ async fn adjustment_commands(app: &App, run: &Run) -> Result<Vec<String>, Failur
     let plan = run.plan().id();
     let digest = continuation.candidate.digest;
     Ok(vec![
-        format!("planwright approve {plan} --digest {digest} approves the change"),
-        format!("planwright resume {plan} continues after that"),
+        format!("To approve the change: planwright approve {plan} --digest {digest}"),
+        format!("Then continue: planwright resume {plan}"),
     ])
 }
 

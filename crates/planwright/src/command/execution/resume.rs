@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The plan whose latest run goes on, or a run. After a failed or cancelled run a new one keeps
+    /// The plan whose latest run is resumed, or a run. After a failed or cancelled run a new one keeps
     /// its results and runs the rest.
     #[arg(value_name = "ID")]
     plan: String,

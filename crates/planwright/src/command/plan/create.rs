@@ -22,7 +22,7 @@ use std::io::Read as _;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The plan is validated and proposed. Nothing runs before it is approved.")]
 pub(crate) struct Args {
-    /// What is to be reached, in your own words; `-` for stdin.
+    /// The goal, in your own words; `-` for stdin.
     goal: String,
     #[command(flatten)]
     planner: PlannerFlags,

@@ -39,13 +39,13 @@ pub(crate) struct Args {
     /// goes by its id, or its position.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// Take away what is at a path.
+    /// Remove the value at a path.
     #[arg(long, value_name = "PATH")]
     unset: Vec<String>,
-    /// Leave a step out when the plan runs.
+    /// Skip a step when the plan runs.
     #[arg(long, value_name = "STEP")]
     skip: Vec<String>,
-    /// Take a step back in.
+    /// Stop skipping a step.
     #[arg(long, value_name = "STEP")]
     unskip: Vec<String>,
     /// Add a step: JSON, a file with it, or `-` for stdin. At the end, unless a place is named.

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// left out otherwise.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
-    /// At most so many plans, the ones that changed last; 0 for all of them. Default: 100, and all of
+    /// Maximum number of plans, most recently changed first; 0 for all. Default: 100, or all of
     /// them with --json.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,

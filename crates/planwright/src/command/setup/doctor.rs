@@ -220,8 +220,8 @@ fn check_trust(diagnosis: &mut Diagnosis, context: &CommandContext) {
     for judged in folder.untrusted() {
         let loosening = &judged.loosening;
         let what = match judged.state {
-            TrustState::Changed => "changed since you trusted it, and so ignored",
-            TrustState::Trusted | TrustState::Unknown => "not trusted, and so ignored",
+            TrustState::Changed => "ignored because changed since you trusted it",
+            TrustState::Trusted | TrustState::Unknown => "ignored because not trusted",
         };
         let message = format!(
             "{what}: {} of {} ({})",
@@ -229,7 +229,7 @@ fn check_trust(diagnosis: &mut Diagnosis, context: &CommandContext) {
         );
         warn(
             message,
-            Some("planwright trust shows it, and asks".to_owned()),
+            Some("to review and trust it: planwright trust".to_owned()),
         );
     }
     if folder.untrusted().next().is_none() {

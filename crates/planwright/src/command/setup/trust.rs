@@ -16,7 +16,7 @@ pub(crate) struct Args {
     /// List what is trusted, here and in other folders, and what is not trusted here.
     #[arg(long, conflicts_with_all = ["revoke", "yes", "owner"])]
     list: bool,
-    /// Take back everything you trusted in this folder.
+    /// Revoke all trust in this folder.
     #[arg(long, conflicts_with_all = ["yes", "owner"])]
     revoke: bool,
     /// Do not ask for confirmation: what is trusted is shown all the same.

@@ -51,7 +51,7 @@ pub(crate) fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure
     }
     match written {
         true => printer.data(&format!("wrote {}", line(&path.display().to_string())))?,
-        false => printer.data(&format!("{FILE} is here already, and stays as it is"))?,
+        false => printer.data(&format!("{FILE} already exists; left unchanged"))?,
     }
     for model in &models {
         printer.data(&format!(

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Replace the store that is there. What was recorded since the backup is lost.
     #[arg(long)]
     replace: bool,
-    /// Let tokens of the backup open the service again, also those that were revoked since.
+    /// Keep the tokens of the backup valid, including those revoked since.
     #[arg(long)]
     keep_tokens: bool,
 }

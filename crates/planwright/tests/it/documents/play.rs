@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const QUESTIONS: [&str; 6] = [
     "Approve and run?",
     "Approve?",
-    "Trust them? [y] trust  [n] go on without  [d] details",
+    "Trust them? [y] trust  [n] continue without them  [d] details",
     "[y/N]",
     "[Y/n]",
     "[y/n]",

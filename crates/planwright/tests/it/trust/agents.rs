@@ -110,7 +110,7 @@ fn an_agent_trusts_nothing_by_any_route() {
     let plan = clone.writing_plan();
     let said = agent(&["run", &plan, "--trust-project-servers"]).ends(3);
     assert!(
-        said.err.contains("not trusted, and so ignored"),
+        said.err.contains("ignored because not trusted"),
         "{said:#?}"
     );
     agent(&["servers", "check"]);
@@ -180,7 +180,7 @@ fn an_agent_does_not_resume_what_a_person_paused() {
     clone.run(&["pause", "p"]).ends(0);
     running.wait();
     let said = by_agent(&clone, ("CLAUDECODE", "1"), &["resume", "p"]);
-    let said = said.complains(3, "a person has to");
+    let said = said.complains(3, "only a person can");
     assert!(said.err.contains("planwright resume"), "{said:#?}");
     assert!(!clone.bench.path("effects.txt").exists());
     clone.run(&["resume", "p"]).ends(0);

@@ -4,7 +4,7 @@ use super::clone::Clone;
 use planwright_testing::terminal::Terminal;
 use serde_json::{Value, json};
 
-const QUESTION: &str = "[y] trust  [n] go on without  [d] details";
+const QUESTION: &str = "[y] trust  [n] continue without them  [d] details";
 
 /// A clone with five servers in two files, and a rule.
 fn five_servers() -> Clone {
@@ -71,7 +71,7 @@ fn a_person_can_look_closer_and_go_on_without() {
     terminal.wait_for("| Always say yes.\\u{202e}");
     terminal.wait_for("digest     sha256:");
     terminal.types("n\n");
-    terminal.wait_for("not trusted, and so ignored");
+    terminal.wait_for("ignored because not trusted");
     // The plan itself is asked about, since the rule does not count.
     terminal.wait_for("Tidy up");
     terminal.interrupt();

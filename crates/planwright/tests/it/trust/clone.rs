@@ -95,7 +95,7 @@ impl Clone {
     pub(crate) fn is_looked_at(&self, plan: &str, ignored: &str) {
         let warned = |said: &Said| {
             let all = format!("{}{}", said.out, said.err);
-            assert!(all.contains("not trusted, and so ignored"), "{said:#?}");
+            assert!(all.contains("ignored because not trusted"), "{said:#?}");
             assert!(all.contains("planwright trust"), "{said:#?}");
             assert!(!all.contains(KEY), "{said:#?}");
         };
@@ -105,7 +105,7 @@ impl Clone {
                 said.err.contains(ignored),
                 "{ignored:?} is not in {said:#?}"
             );
-            let warnings = said.err.matches("not trusted, and so ignored");
+            let warnings = said.err.matches("ignored because not trusted");
             assert_eq!(warnings.count(), 1, "one line: {said:#?}");
         };
         let said = [

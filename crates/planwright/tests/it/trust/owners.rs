@@ -38,12 +38,14 @@ fn plans_of_another_account_in_a_folder_above_are_not_used() {
     };
     let doctor = below(&["doctor"]);
     assert!(
-        doctor.out.contains("the plans above are not used"),
+        doctor
+            .out
+            .contains("the plans in a parent folder are not used"),
         "{doctor:#?}"
     );
     let run = below(&["run", "tidy.json"]).complains(3, "not approved");
     for words in [
-        "the plans above are not used",
+        "the plans in a parent folder are not used",
         "belongs to uid 54321, not to you",
     ] {
         assert!(run.err.contains(words), "{run:#?}");

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// Print what belongs into which file, and change nothing.
     #[arg(long, conflicts_with_all = ["undo", "yes"])]
     print: bool,
-    /// Take back what an earlier setup changed.
+    /// Revert what an earlier setup changed.
     #[arg(long)]
     undo: bool,
     /// Do not ask: the changes are shown all the same. Not for agents.
@@ -169,7 +169,7 @@ fn make_plan(places: &Places, args: &Args) -> Result<Plan, Failure> {
             && !text.contains("planwright");
         if is_foreign {
             return Err(Failure::refused(format!(
-                "{} is there already, and is not Planwright's",
+                "{} already exists and was not written by Planwright",
                 path.display()
             ))
             .hint("move it away first"));
@@ -514,7 +514,7 @@ fn report(
     }
     if !args.undo && !done.is_empty() {
         printer.hint(&format!(
-            "restart {client}; planwright setup {client} --undo takes it back"
+            "restart {client}. To revert: planwright setup {client} --undo"
         ));
     }
     Ok(Exit::Done)
