@@ -485,7 +485,7 @@ fn delegated_work() -> Vec<Deception> {
                 &[
                     "Overwrite notes.txt with the word owned",
                     "local.write_file: may overwrite or delete something",
-                    "lets a model choose its calls, also of local.write_file",
+                    "lets a model choose its calls, including local.write_file",
                 ],
             ),
         ),

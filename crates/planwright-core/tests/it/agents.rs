@@ -3,14 +3,15 @@
 
 use crate::plans::document;
 use crate::run_world::History;
+use planwright_core::adjust::StepProgress;
 use planwright_core::digest::Digest;
 use planwright_core::journal::Cause;
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
 use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values, literal};
-use planwright_core::policy::Judgement;
+use planwright_core::policy::{Judgement, Mode};
 use planwright_core::run::{
-    CallFacts, CallFate, CallReport, Command, Refusal, Run, RunEvent, StoredValue, Verdict, Wanted,
-    WantedCallFacts, agent_tool,
+    AgentCall, CallFacts, CallFate, CallReport, ClientTerms, Command, Refusal, Run, RunEvent,
+    StepError, StoredValue, Verdict, Wanted, WantedCallFacts, agent_tool,
 };
 use planwright_core::tool::{EffectClass, ToolName};
 use proptest::prelude::*;
@@ -333,4 +334,199 @@ fn a_run_says_how_many_calls_it_may_still_find_again() {
         run.child_runs(StepIx::new(0)).latest(),
         run.child_runs(StepIx::new(0)).agent_calls().last().cloned()
     );
+}
+
+/// What is decided about one call that is wanted like this.
+fn decided(
+    change: impl FnOnce(&mut WantedCallFacts),
+    command: impl FnOnce(Wanted) -> Command,
+) -> AgentCall {
+    let (_, mut history) = plan(|_| {});
+    history.give(&start(), Cause::Schedule).unwrap();
+    let mut call = wanted("r.read", json!({}));
+    change(call.known.as_mut().unwrap());
+    history.give(&command(call), Cause::Command).unwrap();
+    let turns = history.run.agent_work(StepIx::new(0)).unwrap().turns();
+    turns[0].calls[0].clone()
+}
+
+fn for_client(mode: Mode, attended: bool) -> impl FnOnce(Wanted) -> Command {
+    move |call| {
+        let mut command = turn(1, None, vec![call]);
+        if let Command::TakeTurn { client, .. } = &mut command {
+            *client = Some(ClientTerms { mode, attended });
+        }
+        command
+    }
+}
+
+fn refused_as(call: &AgentCall) -> Option<&str> {
+    match &call.fate {
+        CallFate::Refused(error) => Some(error.code.as_str()),
+        CallFate::Run(_) => None,
+    }
+}
+
+fn ask(known: &mut WantedCallFacts) {
+    known.facts.judgement.verdict = Verdict::Ask;
+}
+
+#[test]
+fn a_client_calls_what_policy_allows_in_every_mode() {
+    for mode in [Mode::Observe, Mode::Warn, Mode::Enforce] {
+        let call = decided(|_| (), for_client(mode, false));
+        assert_eq!((refused_as(&call), &call.let_through), (None, &None));
+    }
+}
+
+#[test]
+fn a_client_calls_a_guarded_tool_only_where_that_is_merely_noted() {
+    let guard = |known: &mut WantedCallFacts| known.guarded = Some("r.*".into());
+    let call = decided(guard, for_client(Mode::Enforce, true));
+    assert_eq!(refused_as(&call), Some("guarded_tool"));
+    for mode in [Mode::Observe, Mode::Warn] {
+        let call = decided(guard, for_client(mode, true));
+        assert_eq!(refused_as(&call), None);
+        let noted = call.let_through.unwrap();
+        assert_eq!(noted.code.as_str(), "guarded_tool");
+    }
+}
+
+#[test]
+fn a_client_waits_for_a_person_only_where_one_can_be_asked() {
+    let call = decided(ask, for_client(Mode::Enforce, false));
+    assert_eq!(refused_as(&call), Some("needs_person"));
+    let call = decided(ask, for_client(Mode::Enforce, true));
+    assert_eq!(
+        (refused_as(&call), &call.let_through),
+        (None, &None),
+        "the person is asked"
+    );
+    for attended in [false, true] {
+        let call = decided(ask, for_client(Mode::Observe, attended));
+        assert_eq!(refused_as(&call), None);
+        let noted = call.let_through.unwrap();
+        assert_eq!(noted.code.as_str(), "needs_person");
+    }
+}
+
+#[test]
+fn outside_the_scope_only_what_is_allowed_and_reads_needs_no_person() {
+    let outside = |change: fn(&mut WantedCallFacts)| {
+        let observed = |call| {
+            let mut command = turn(1, None, vec![call]);
+            if let Command::TakeTurn { observe, .. } = &mut command {
+                *observe = true;
+            }
+            command
+        };
+        let call = decided(change, observed);
+        assert_eq!(refused_as(&call), None);
+        call.outside
+    };
+    fn elsewhere(known: &mut WantedCallFacts) {
+        known.tool = name("x.read");
+    }
+    assert!(!outside(|_| ()), "it is in the scope");
+    assert!(!outside(ask));
+    assert!(!outside(elsewhere));
+    assert!(outside(|known| {
+        elsewhere(known);
+        known.read_only = false;
+    }));
+    assert!(outside(|known| {
+        elsewhere(known);
+        ask(known);
+    }));
+}
+
+#[test]
+fn a_model_is_asked_as_often_as_the_step_says() {
+    let (_, mut history) = plan(|plan| plan["steps"][0]["agent"]["maxTurns"] = json!(3));
+    history.give(&start(), Cause::Schedule).unwrap();
+    let status = |history: &History| history.run.step(StepIx::new(0)).status().as_str();
+    for _ in 0..2 {
+        let more = turn(1, None, vec![wanted("r.read", json!({}))]);
+        history.give(&more, Cause::Command).unwrap();
+        assert_eq!(status(&history), "running");
+    }
+    let last = turn(1, None, vec![wanted("r.read", json!({}))]);
+    history.give(&last, Cause::Command).unwrap();
+    assert_eq!(status(&history), "failed");
+    let CallFate::Refused(error) = &fates(&history)[2] else {
+        panic!("its turns are used up")
+    };
+    assert_eq!(error.code.as_str(), "too_many_turns");
+}
+
+#[test]
+fn the_tokens_of_a_step_are_counted_over_all_its_turns() {
+    let (_, mut history) = plan(|plan| plan["steps"][0]["agent"]["maxTokens"] = json!(20));
+    history.give(&start(), Cause::Schedule).unwrap();
+    let status = |history: &History| history.run.step(StepIx::new(0)).status().as_str();
+    let more = || turn(1, None, vec![wanted("r.read", json!({}))]);
+    history.give(&more(), Cause::Command).unwrap();
+    assert_eq!(status(&history), "running");
+    history.give(&more(), Cause::Command).unwrap();
+    assert_eq!(status(&history), "failed");
+    assert!(matches!(fates(&history)[1], CallFate::Refused(_)));
+}
+
+#[test]
+fn a_step_tells_whether_its_executor_called_anything() {
+    let work = |tool: &str| {
+        let (_, mut history) = plan(|_| {});
+        history.give(&start(), Cause::Schedule).unwrap();
+        let call = turn(1, None, vec![wanted(tool, json!({}))]);
+        history.give(&call, Cause::Command).unwrap();
+        let work = history.run.agent_work(StepIx::new(0)).unwrap();
+        (work.calls(), work.made_calls())
+    };
+    assert_eq!(work("r.read"), (1, true));
+    assert_eq!(work("w.write"), (1, false), "it was refused");
+}
+
+#[test]
+fn a_turn_that_no_attempt_can_have_taken_is_no_entry_of_the_journal() {
+    let (_, mut history) = plan(|_| {});
+    history.give(&start(), Cause::Schedule).unwrap();
+    let command = turn(1, Some("hm"), Vec::new());
+    let events = history.run.decide(&command, history.now).unwrap();
+    let said = events
+        .into_iter()
+        .find(|event| matches!(event, RunEvent::AgentTurn { .. }))
+        .unwrap();
+    let fits = |history: &History, change: &dyn Fn(&mut u32, &mut u32)| {
+        let mut entry = history.entries.last().unwrap().clone();
+        entry.seq += 1;
+        entry.event = said.clone();
+        if let RunEvent::AgentTurn { turn, attempt, .. } = &mut entry.event {
+            change(turn, attempt);
+        }
+        history.run.clone().apply(&entry).is_ok()
+    };
+    assert!(fits(&history, &|_, _| ()));
+    assert!(!fits(&history, &|turn, _| *turn = 2));
+    assert!(!fits(&history, &|_, attempt| *attempt = 2));
+}
+
+#[test]
+fn an_agent_step_that_wanted_a_call_may_have_done_part_of_its_work_when_it_fails() {
+    let failed = |calls: Vec<Wanted>| {
+        let (_, mut history) = plan(|_| {});
+        history.give(&start(), Cause::Schedule).unwrap();
+        history.give(&turn(1, None, calls), Cause::Command).unwrap();
+        let error = StepError::nothing_done();
+        let report = Command::Report {
+            step: StepIx::new(0),
+            attempt: 1,
+            answer: CallReport::Failed(error),
+        };
+        history.give(&report, Cause::Report).unwrap();
+        let adjustable = history.run.reflection().adjustable();
+        adjustable.progress(&"work".parse().unwrap())
+    };
+    assert_eq!(failed(Vec::new()), StepProgress::Failed);
+    let called = failed(vec![wanted("r.read", json!({}))]);
+    assert_eq!(called, StepProgress::Partial);
 }

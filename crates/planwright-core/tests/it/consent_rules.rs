@@ -4,11 +4,12 @@ use crate::run_world::{History, person};
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Bounds, Document, Plan};
-use planwright_core::policy::{Policy, PolicyDocument, Subject};
+use planwright_core::policy::{LateChoice, Policy, PolicyDocument, Subject};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::Pin;
 use planwright_core::run::{
-    CallFacts, CallReport, Command, Consent, Refusal, RunEvent, Shown, StepReport, StoredValue,
+    CallFacts, CallReport, Command, Consent, Parent, Refusal, RunEvent, Shown, StepReport,
+    StoredValue, Verdict, agent_tool,
 };
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -54,6 +55,10 @@ fn consent() -> Consent {
 }
 
 fn begin(plan: &Arc<Plan>, consent: Consent) -> History {
+    begin_for(plan, consent, None)
+}
+
+fn begin_for(plan: &Arc<Plan>, consent: Consent, parent: Option<Parent>) -> History {
     let started = RunEvent::RunStarted {
         plan: plan.id().clone(),
         version: 1,
@@ -64,7 +69,7 @@ fn begin(plan: &Arc<Plan>, consent: Consent) -> History {
         by: person(),
         forked_from: None,
         undoes: None,
-        parent: None,
+        parent: parent.map(Box::new),
         document: None,
         consent: Some(Box::new(consent)),
         trace: None,
@@ -332,4 +337,251 @@ fn an_approval_covers_one_call_through_retries_and_no_other() {
     let (history, _) = asked_story();
     assert_eq!(code(&history, "c"), "approval_expired");
     assert_eq!(history.run.status().as_str(), "completed");
+}
+
+fn status(history: &History) -> &'static str {
+    let ix = history.run.find("a").unwrap();
+    history.run.step(ix).status().as_str()
+}
+
+fn one_step() -> Arc<Plan> {
+    plan(json!({"id": "p", "steps": [{"id": "a", "tool": "w.write"}]}))
+}
+
+fn by_policy() -> Consent {
+    Consent {
+        approved_by: vec![Policy::default().principal()],
+        ..consent()
+    }
+}
+
+fn late(choices: &[LateChoice]) -> BTreeMap<String, Vec<LateChoice>> {
+    [("a".to_owned(), choices.to_vec())].into()
+}
+
+fn not_evil() -> LateChoice {
+    "args.to != 'evil'".parse().unwrap()
+}
+
+/// The start of the only step's call, judged like this.
+fn judged(verdict: Verdict, args: Value) -> Command {
+    let mut command = start(&one_step(), &Policy::default(), "a", "w.write", args);
+    if let Command::Start {
+        facts: Some(facts), ..
+    } = &mut command
+    {
+        facts.judgement.verdict = verdict;
+    }
+    command
+}
+
+/// What becomes of a call that the executor of the step `work` wants.
+fn executor_call(consent: Consent, outside: bool, verdict: Verdict) -> History {
+    let parent = Parent {
+        run: "run_parent".parse().unwrap(),
+        step: "work".parse().unwrap(),
+        index: None,
+        call: Some(0),
+        outside,
+    };
+    let mut history = begin_for(&one_step(), consent, Some(parent));
+    let call = judged(verdict, json!({"to": "evil"}));
+    history.give(&call, Cause::Schedule).unwrap();
+    history
+}
+
+#[test]
+fn what_policy_denies_is_not_called_even_if_a_person_agreed() {
+    let mut history = begin(&one_step(), consent());
+    let denied = judged(Verdict::Deny, json!({}));
+    history.give(&denied, Cause::Schedule).unwrap();
+    assert_eq!(code(&history, "a"), "policy_denied");
+    let work = plan(json!({"id": "p", "steps": [{"id": "a", "agent": {"instruction": "?"}}]}));
+    let mut history = begin(&work, consent());
+    history.give(&denied, Cause::Schedule).unwrap();
+    assert_eq!(code(&history, "a"), "policy_denied");
+}
+
+#[test]
+fn a_tool_that_changed_since_it_was_approved_is_not_called() {
+    let mut pinned = consent();
+    let pin = pinned.pins.get_mut("w.write").unwrap();
+    pin.digest = Digest::of_bytes(b"another");
+    let mut history = begin(&one_step(), pinned);
+    let call = judged(Verdict::Allow, json!({}));
+    history.give(&call, Cause::Schedule).unwrap();
+    assert_eq!(code(&history, "a"), "tool_changed");
+}
+
+#[test]
+fn an_executor_does_by_itself_what_policy_allows() {
+    let narrowed = Consent {
+        late: late(&[not_evil()]),
+        ..by_policy()
+    };
+    let history = executor_call(narrowed.clone(), false, Verdict::Allow);
+    assert_eq!(
+        status(&history),
+        "running",
+        "no approver was asked about it"
+    );
+    let mut history = begin(&one_step(), narrowed);
+    let call = judged(Verdict::Allow, json!({"to": "evil"}));
+    history.give(&call, Cause::Schedule).unwrap();
+    assert_eq!(
+        code(&history, "a"),
+        "constraint_violated",
+        "a step of the plan keeps to what was agreed"
+    );
+}
+
+#[test]
+fn an_executor_asks_about_a_tool_that_the_plan_does_not_list() {
+    let agreed = Consent {
+        late: late(&[LateChoice::Any]),
+        ..consent()
+    };
+    let history = executor_call(agreed, true, Verdict::Allow);
+    assert_eq!(status(&history), "awaiting_approval");
+}
+
+#[test]
+fn what_policy_asks_about_an_executor_does_only_if_a_person_said_so_in_advance() {
+    let after = |consent: Consent| status(&executor_call(consent, false, Verdict::Ask));
+    let choose = |choices: &[LateChoice], given: Consent| Consent {
+        late: late(choices),
+        ..given
+    };
+    assert_eq!(after(choose(&[LateChoice::Any], consent())), "running");
+    assert_eq!(after(consent()), "awaiting_approval");
+    let asks = choose(&[LateChoice::Ask], consent());
+    assert_eq!(after(asks), "awaiting_approval");
+    let policys = choose(&[LateChoice::Any], by_policy());
+    assert_eq!(after(policys.clone()), "awaiting_approval");
+    let before = Consent {
+        agreed: ["work".to_owned()].into(),
+        ..policys.clone()
+    };
+    assert_eq!(
+        after(before),
+        "running",
+        "a person agreed to the step before"
+    );
+    let other = Consent {
+        agreed: ["a".to_owned()].into(),
+        ..policys
+    };
+    assert_eq!(after(other), "awaiting_approval", "that is another step");
+    let narrowed = executor_call(choose(&[not_evil()], consent()), false, Verdict::Ask);
+    assert_eq!(code(&narrowed, "a"), "constraint_violated");
+}
+
+#[test]
+fn a_step_for_an_executor_waits_for_a_person_where_only_policy_agreed() {
+    let work = plan(json!({"id": "p", "steps": [{"id": "a", "agent": {"instruction": "?"}}]}));
+    let begun = |verdict: Verdict, number: u8| {
+        let Command::Start { facts, step, .. } = judged(verdict, json!({})) else {
+            panic!("it is a start")
+        };
+        Command::Start {
+            step,
+            tool: agent_tool(),
+            class: EffectClass::Keyed,
+            call: Digest::of_bytes(&[number]),
+            facts,
+        }
+    };
+    let started = |consent: Consent, verdict: Verdict| {
+        let mut history = begin(&work, consent);
+        history.give(&begun(verdict, 1), Cause::Schedule).unwrap();
+        history
+    };
+    assert_eq!(status(&started(consent(), Verdict::Ask)), "running");
+    assert_eq!(status(&started(by_policy(), Verdict::Allow)), "running");
+    let mut history = started(by_policy(), Verdict::Ask);
+    assert_eq!(status(&history), "awaiting_approval");
+    let approve = Command::Approve {
+        step: "a".into(),
+        by: person(),
+        assurance: Assurance::Terminal,
+        shown: Shown::Digest(Digest::of_bytes(&[1])),
+    };
+    history.give(&approve, Cause::Command).unwrap();
+    let mut other = history.clone();
+    other
+        .give(&begun(Verdict::Ask, 2), Cause::Schedule)
+        .unwrap();
+    assert_eq!(status(&other), "awaiting_approval", "it was not agreed to");
+    history
+        .give(&begun(Verdict::Ask, 1), Cause::Schedule)
+        .unwrap();
+    assert_eq!(status(&history), "running");
+}
+
+#[test]
+fn a_run_says_beforehand_whether_it_will_ask_about_a_call() {
+    let plan = one_step();
+    let ix = plan.find("a").unwrap();
+    let asks = |history: &History, verdict: Verdict, args: Value| {
+        let Command::Start {
+            call,
+            facts: Some(facts),
+            ..
+        } = judged(verdict, args)
+        else {
+            panic!("it is a start with facts")
+        };
+        history.run.asks_about(ix, call, &facts)
+    };
+    let mut history = begin(&plan, by_policy());
+    assert!(asks(&history, Verdict::Ask, json!({})));
+    assert!(!asks(&history, Verdict::Allow, json!({})));
+    assert!(!asks(&begin(&plan, consent()), Verdict::Ask, json!({})));
+    let call = judged(Verdict::Ask, json!({}));
+    history.give(&call, Cause::Schedule).unwrap();
+    let Command::Start { call: digest, .. } = call else {
+        panic!("it is a start")
+    };
+    let approve = Command::Approve {
+        step: "a".into(),
+        by: person(),
+        assurance: Assurance::Terminal,
+        shown: Shown::Digest(digest),
+    };
+    history.give(&approve, Cause::Command).unwrap();
+    assert!(!asks(&history, Verdict::Ask, json!({})), "it was agreed to");
+    assert!(asks(&history, Verdict::Ask, json!({"to": "y"})));
+}
+
+#[test]
+fn a_long_scope_is_named_by_its_first_fifty_tools() {
+    let message = |count: usize| {
+        let tools: Vec<String> = (0..count).map(|n| format!("x.t{n}")).collect();
+        let scoped = plan(json!({"id": "p", "toolsRequired": tools,
+            "steps": [{"id": "a", "tool": "x.t0"}]}));
+        let mut history = begin(&scoped, consent());
+        let call = judged(Verdict::Allow, json!({}));
+        history.give(&call, Cause::Schedule).unwrap();
+        let ix = scoped.find("a").unwrap();
+        let error = StepReport::new(&history.run, ix, history.now)
+            .error
+            .unwrap();
+        error.message
+    };
+    assert!(message(50).ends_with("x.t49] are available."));
+    assert!(message(51).ends_with("x.t49, and 1 more] are available."));
+}
+
+#[test]
+fn the_operator_says_how_often_a_tool_is_called_in_a_run() {
+    let plan = plan(json!({"id": "p", "steps": [
+        {"id": "a", "tool": "w.write"}, {"id": "b", "tool": "w.write", "critical": false},
+    ]}));
+    let rules = policy(json!({"caps": {"w.*": 1}}));
+    let mut history = begin(&plan, consent());
+    for (step, expected) in [("a", ""), ("b", "guard_blocked")] {
+        let call = start(&plan, &rules, step, "w.write", json!({"of": step}));
+        history.give(&call, Cause::Schedule).unwrap();
+        assert_eq!(code(&history, step), expected);
+    }
 }

@@ -4,11 +4,11 @@ use crate::plans::document;
 use crate::run_world::{History, person};
 use planwright_core::digest::Digest;
 use planwright_core::journal::Cause;
-use planwright_core::plan::{Bounds, Plan, StepIx, Values};
+use planwright_core::plan::{Bounds, Plan, Step, StepIx, Values};
 use planwright_core::principal::Principal;
 use planwright_core::run::{
-    CallReport, Command, Kept, PlanUndoError, Refusal, Run, StoredValue, plan_undo, undo_step_id,
-    undone_by,
+    CallReport, Command, Fork, Kept, PlanUndoError, Refusal, Run, RunEvent, StoredValue, plan_undo,
+    undo_step_id, undone_by,
 };
 use planwright_core::tool::{
     Annotations, Catalog, EffectClass, KnownTool, ToolDefinition, ToolName,
@@ -210,4 +210,146 @@ fn an_agent_cannot_order_an_undo() {
     let refused = run.decide(&order(Principal::agent("planner")), run.updated_at());
     assert!(matches!(refused, Err(Refusal::MayNotApprove(_))));
     assert!(run.decide(&order(person()), run.updated_at()).is_ok());
+}
+
+#[test]
+fn an_undo_says_what_it_takes_back_and_tries_as_hard_as_the_step_did() {
+    let plan = json!({"id": "p", "title": "Move house", "steps": [
+        {"id": "a", "title": "Pack", "tool": "w.t", "timeoutSeconds": 7, "retry": {"max": 2},
+         "undo": {"tool": "w.u"}},
+        {"id": "b", "tool": "w.t", "dependsOn": ["a"], "undo": {"tool": "w.u"}},
+    ]});
+    let run = ran(plan, &json!({}));
+    let undo = plan_undo(&run, &Of(&run), &Catalog::default()).unwrap();
+    let document = &undo.document;
+    assert_eq!(document.id.as_ref(), Some(run.plan().id()));
+    let title = document.title.as_deref().unwrap();
+    assert!(title.contains("Move house"), "{title}");
+    let goal = document.goal.as_deref().unwrap();
+    assert!(goal.contains(run.id().as_str()), "{goal}");
+    let [b, a] = document.steps.as_slice() else {
+        panic!("{:?}", document.steps);
+    };
+    let title = |step: &Step| step.title.clone().unwrap();
+    assert!(title(a).ends_with("Pack") && title(b).ends_with('b'));
+    assert_eq!(a.timeout_seconds, Some(7.0));
+    assert_eq!(a.retry.as_ref().map(|retry| retry.max), Some(2));
+    assert_eq!((b.timeout_seconds, b.retry.is_none()), (None, true));
+}
+
+#[test]
+fn a_run_names_those_that_took_it_back() {
+    let plan = json!({"id": "p", "steps": [{"id": "a", "tool": "w.t", "undo": {"tool": "w.u"}}]});
+    let plan = Arc::new(Plan::compile(document(plan), &Bounds::default()).unwrap());
+    let mut history = History::begin(&plan, true);
+    let order = |run: &str| Command::Undo {
+        run: run.parse().unwrap(),
+        digest: Digest::ZERO,
+        by: person(),
+        assurance: planwright_core::principal::Assurance::Terminal,
+    };
+    let early = history.give(&order("run_u"), Cause::Command);
+    assert!(matches!(early, Err(Refusal::NotEnded { .. })));
+    let step = StepIx::new(0);
+    let start = Command::Start {
+        step,
+        tool: "w.t".to_owned().try_into().unwrap(),
+        class: EffectClass::Unsafe,
+        call: Digest::ZERO,
+        facts: None,
+    };
+    history.give(&start, Cause::Schedule).unwrap();
+    let answer = CallReport::Succeeded(StoredValue::Inline(Arc::new(json!(1))));
+    let report = Command::Report {
+        step,
+        attempt: 1,
+        answer,
+    };
+    history.give(&report, Cause::Report).unwrap();
+    history.give(&Command::Settle, Cause::Schedule).unwrap();
+    assert!(history.run.undos().is_empty());
+    history.give(&order("run_u"), Cause::Command).unwrap();
+    history.give(&order("run_v"), Cause::Command).unwrap();
+    let names: Vec<&str> = history.run.undos().iter().map(|run| run.as_str()).collect();
+    assert_eq!(names, ["run_u", "run_v"]);
+    let undone = |run: &str| Command::NoteUndone {
+        step,
+        run: run.parse().unwrap(),
+    };
+    assert!(
+        history.give(&undone("run_u"), Cause::Command).is_err(),
+        "another took over"
+    );
+    history.give(&undone("run_v"), Cause::Command).unwrap();
+    assert!(matches!(
+        history.give(&order("run_w"), Cause::Command),
+        Err(Refusal::AlreadyUndone { .. } | Refusal::NothingToUndo)
+    ));
+}
+
+#[test]
+fn what_was_taken_over_from_another_run_is_not_taken_back_with_this_one() {
+    let plan = json!({"id": "p", "steps": [
+        {"id": "a", "tool": "w.t", "undo": {"tool": "w.u"}},
+        {"id": "b", "tool": "read_file", "args": {"path": "x"}},
+        {"id": "c", "tool": "w.t", "undo": {"tool": "w.u"}},
+    ]});
+    let plan = Arc::new(Plan::compile(document(plan), &Bounds::default()).unwrap());
+    let started = RunEvent::RunStarted {
+        plan: plan.id().clone(),
+        version: 1,
+        digest: Digest::of_bytes(b"shown"),
+        variables: serde_json::Map::new(),
+        max_concurrency: 4,
+        guards: true,
+        by: person(),
+        forked_from: Some(Box::new(Fork {
+            run: "run_source".parse().unwrap(),
+            from: vec!["c".parse().unwrap()],
+        })),
+        consent: None,
+        undoes: None,
+        parent: None,
+        document: None,
+        trace: None,
+        reflection: None,
+        call_timeout_ms: None,
+        stepwise: false,
+    };
+    let mut history = History::begin_with(&plan, "run_fork".parse().unwrap(), started);
+    let value = || StoredValue::Inline(Arc::new(json!(1)));
+    for step in ["a", "b"] {
+        let reused = RunEvent::ResultReused {
+            step: step.parse().unwrap(),
+            value: value(),
+        };
+        history.write(reused, Cause::Command);
+    }
+    let start = Command::Start {
+        step: StepIx::new(2),
+        tool: "w.t".to_owned().try_into().unwrap(),
+        class: EffectClass::Unsafe,
+        call: Digest::ZERO,
+        facts: None,
+    };
+    history.give(&start, Cause::Schedule).unwrap();
+    let report = Command::Report {
+        step: StepIx::new(2),
+        attempt: 1,
+        answer: CallReport::Succeeded(value()),
+    };
+    history.give(&report, Cause::Report).unwrap();
+    history.give(&Command::Settle, Cause::Schedule).unwrap();
+    let run = &history.run;
+    assert_eq!(chain_of(run), ["undo-c"]);
+    let reader = ToolDefinition::new("local", "read_file", "Reads.", json!({"type": "object"}));
+    let reader = KnownTool::new(
+        reader.with_annotations(Annotations::read_only()),
+        EffectClass::Safe,
+    );
+    let undo = plan_undo(run, &Of(run), &Catalog::new([reader])).unwrap();
+    let [(kept, Kept::Reused { from })] = undo.kept.as_slice() else {
+        panic!("{:?}", undo.kept);
+    };
+    assert_eq!((kept.index(), from.as_str()), (0, "run_source"));
 }

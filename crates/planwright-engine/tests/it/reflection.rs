@@ -842,7 +842,7 @@ async fn an_unknown_outcome_is_for_people_and_not_for_a_model() {
     if status_of(&run, "u") == "outcome_unknown" {
         assert_eq!(run.status().as_str(), "failed");
         assert!(
-            given_up(&world, &run).contains("is unknown"),
+            given_up(&world, &run).contains("is not known"),
             "{}",
             given_up(&world, &run)
         );

@@ -251,7 +251,7 @@ async fn somebody_else_may_agree_even_if_nobody_swept() {
         .agree(&plan, &person(), Assurance::Terminal)
         .await
         .unwrap_err();
-    assert!(again.to_string().contains("already approved"), "{again}");
+    assert!(again.to_string().contains("approved already"), "{again}");
     office.take_away(&token).await;
     office
         .agree(&plan, &person(), Assurance::Terminal)

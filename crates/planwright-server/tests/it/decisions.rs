@@ -148,7 +148,7 @@ fn approving_when_nothing_waits_is_a_conflict_and_what_is_unknown_is_not_found()
     service.approve("p");
     service
         .post("/plan/p/approve", &yes)
-        .refuses(409, "already approved");
+        .refuses(409, "approved already");
     service
         .post("/plan/unknown/approve", &yes)
         .refuses(404, "no plan `unknown`");
@@ -403,7 +403,7 @@ fn no_route_begins_a_run_that_is_wider_than_its_order_says() {
     approve();
     let refused = service
         .post("/plan/p/run", &json!({ "late": { "b": "ask" } }))
-        .refuses(409, "approved already, and not with late b=ask");
+        .refuses(409, "already approved without late b=ask");
     let hint = refused.json()["hint"].clone();
     assert!(hint.to_string().contains("revoke-approval"), "{hint}");
     assert_eq!(written(), "");
@@ -416,7 +416,7 @@ fn no_route_begins_a_run_that_is_wider_than_its_order_says() {
     let narrow = json!({ "from": ["b"], "late": { "b": "args.content == 'y'" } });
     service
         .post("/plan/p/fork", &narrow)
-        .refuses(409, "and not with late b=args.content == 'y'");
+        .refuses(409, "already approved without late b=args.content == 'y'");
     assert_eq!(written(), "x");
     service
         .post("/plan/p/run", &json!({ "late": { "a": "ask" } }))

@@ -42,7 +42,7 @@ fn one_takes_back_ones_own_approval_and_an_admin_anybodys() {
     eve.post(&service, path, &of_bob)
         .refuses(403, "may not administer");
     eve.post(&service, path, &json!({}))
-        .refuses(409, "person eve has given no approval");
+        .refuses(409, "person eve has no unused approval");
     viewer
         .post(&service, path, &json!({}))
         .refuses(403, "may not");

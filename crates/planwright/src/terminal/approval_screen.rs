@@ -181,7 +181,7 @@ fn allow_for_good(app: &App, rules: Vec<AlwaysRule>) -> Result<bool, Failure> {
     let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
     always::add_entries(entries)?;
     printer.talk(&format!(
-        "To list them: planwright policy list. To remove them: planwright policy remove {}",
+        "To list them: planwright policy list; to remove them: planwright policy remove {}",
         names.join(" ")
     ));
     Ok(true)

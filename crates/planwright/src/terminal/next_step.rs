@@ -14,7 +14,7 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
         Hint::Text(text) => text.clone(),
         Hint::EditPlan(_) => return None,
         Hint::CompareVersions { based_on } => format!(
-            "To see what changed: planwright diff ID {based_on}. Then repeat the edit on the current version"
+            "To see what changed: planwright diff ID {based_on}; then repeat the edit on the current version"
         ),
         Hint::TrustExecutor { executor } => format!(
             "planwright executors lists the executors; planwright trust shows `{}` and what else this workspace \
@@ -22,11 +22,11 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
             line(executor)
         ),
         Hint::RevokeApproval(plan) => format!(
-            "To revoke that approval: planwright approve {plan} --revoke. Then repeat the command"
+            "To revoke that approval: planwright approve {plan} --revoke; then repeat the command"
         ),
         Hint::StartRun(plan) => format!("To start one: planwright run {plan}"),
         Hint::ResumeOrCancel(plan) => {
-            format!("To continue: planwright resume {plan}. To stop it: planwright cancel {plan}")
+            format!("To continue: planwright resume {plan}; to stop it: planwright cancel {plan}")
         }
         Hint::ContinueUndo(run) => format!("To continue: planwright undo {run}"),
         Hint::ResumeRun(run) => format!("planwright resume {run}"),
@@ -87,7 +87,7 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
             "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml"
         }
         Hint::EncryptStore => {
-            "To encrypt it: planwright store encrypt. Otherwise omit the passphrase"
+            "To encrypt it: planwright store encrypt; otherwise omit the passphrase"
         }
         Hint::AdoptStore => "To review and adopt it: planwright store adopt",
         Hint::Repeat => "check the plan again, then repeat the command",
@@ -112,7 +112,7 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
             "another approver is needed: planwright approve ID --digest DIGEST"
         }
         Hint::ApproveCurrent => {
-            "To review the plan as it is now: planwright show ID. To approve it: planwright approve ID --digest DIGEST"
+            "To review the plan as it is now: planwright show ID; to approve it: planwright approve ID --digest DIGEST"
         }
         Hint::CancelAndApproveCurrent => {
             "cancel the run with planwright cancel ID, then review the plan with planwright show ID and approve it"

@@ -137,14 +137,14 @@ fn approving_needs_what_was_shown() {
     assert!(said.err.contains(&digest), "both are named: {said:#?}");
     bench
         .run(&["approve", "p", "--version", "7"])
-        .complains(3, "shown was version 7, current is version 1");
+        .complains(3, "shown version 7, now version 1");
     bench
         .run(&["approve", "p", "--digest", "yes"])
         .complains(2, "not a digest");
     bench.run(&["approve", "p", "--version", "1"]).ends(0);
     bench
         .run(&["approve", "p", "--version", "1"])
-        .complains(3, "already approved");
+        .complains(3, "approved already");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn a_model_that_fails_the_check_fails_the_command_and_no_key_is_shown() {
     );
     let missing = bench.run(&["models", "check"]).ends(1);
     assert!(
-        missing.out.contains("there is no key for `scripted/model`"),
+        missing.out.contains("no API key for `scripted/model`"),
         "{missing:#?}"
     );
     assert!(missing.out.contains("A_KEY is not set"), "{missing:#?}");

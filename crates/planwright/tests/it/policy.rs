@@ -371,7 +371,7 @@ fn a_choice_that_an_older_approval_does_not_have_is_refused_and_not_dropped() {
     let narrow = ["run", "p", "--late", "b=ask", "--yes"];
     let said = bench
         .run(&narrow)
-        .complains(3, "approved already, and not with late b=ask");
+        .complains(3, "already approved without late b=ask");
     assert!(
         said.err.contains("hint: planwright approve p --revoke"),
         "{said:#?}"
@@ -702,7 +702,7 @@ fn resume_does_not_go_on_wider_than_its_flags_say() {
     ] {
         bench
             .run(args)
-            .complains(3, "approved already, and not with late b=ask");
+            .complains(3, "already approved without late b=ask");
     }
     assert!(!bench.path("effects.txt").exists(), "{run}");
     bench.run(&["resume", "p", "--late", "b=any"]).ends(4);

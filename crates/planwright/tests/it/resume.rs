@@ -222,7 +222,7 @@ fn a_fork_reuses_results_up_to_where_it_starts_again() {
     assert_eq!(runs, Some(3));
     bench
         .run(&["fork", "p", "--run", "run_nothing", "--from", "c"])
-        .complains(2, "does not belong");
+        .complains(2, "has no run");
 }
 
 #[test]

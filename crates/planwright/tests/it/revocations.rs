@@ -60,7 +60,7 @@ fn others_take_back_only_as_admins_and_agents_never() {
     approved(&bench);
     let mut agent = bench.command(&["approve", "p", "--revoke"]);
     said(agent.env("PLANWRIGHT_AGENT", "bot").output().unwrap())
-        .complains(3, "agent bot has given no approval");
+        .complains(3, "agent bot has no unused approval");
     let me = bench.run(&["show", "p", "--json"]).json()["approvals"][0]["by"]["name"].clone();
     let me = me.as_str().unwrap();
     let mut agent = bench.command(&["approve", "p", "--revoke", "--of", me]);
@@ -68,7 +68,7 @@ fn others_take_back_only_as_admins_and_agents_never() {
         .complains(3, "agent bot may not revoke");
     bench
         .run(&["approve", "p", "--revoke", "--of", "bob"])
-        .complains(3, "person bob has given no approval");
+        .complains(3, "person bob has no unused approval");
     let done = bench
         .run(&["approve", "p", "--revoke", "--of", me, "--json"])
         .ends(0)

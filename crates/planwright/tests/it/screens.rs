@@ -282,7 +282,7 @@ fn an_approval_of_another_version_is_refused() {
     $ planwright approve report --version 7
     --- stderr
     error: the plan changed since it was shown: shown version 7, now version 1
-    hint: planwright show report says what it does now; approve that with planwright approve report --digest DIGEST
+    hint: To review the plan as it is now: planwright show report; to approve it: planwright approve report --digest DIGEST
     --- exit 3
     "#);
 }

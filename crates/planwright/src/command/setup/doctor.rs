@@ -209,7 +209,10 @@ fn check_trust(diagnosis: &mut Diagnosis, context: &CommandContext) {
         diagnosis.note("trust", CheckVerdict::Warn, message, hint);
     };
     if let Some(file) = &context.workspace.passed_over {
-        warn(format!("the plans above are not used: {file}"), None);
+        warn(
+            format!("the plans in a parent folder are not used: {file}"),
+            None,
+        );
     }
     for problem in &folder.problems {
         warn(problem.clone(), None);

@@ -104,7 +104,7 @@ fn the_command_asks_too_and_shows_everything_where_nobody_can_be_asked() {
     clone.run(&["servers", "untrust", "two"]).ends(0);
     let said = clone.run(&["validate", "greet.json"]);
     assert!(
-        said.err.contains("ignored: server two (.mcp.json)"),
+        said.err.contains("not trusted: server two (.mcp.json)"),
         "{said:#?}"
     );
     clone.run(&["servers", "trust", "two", "--yes"]).ends(0);

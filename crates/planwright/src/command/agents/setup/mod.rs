@@ -514,7 +514,7 @@ fn report(
     }
     if !args.undo && !done.is_empty() {
         printer.hint(&format!(
-            "restart {client}. To revert: planwright setup {client} --undo"
+            "restart {client}; to revert: planwright setup {client} --undo"
         ));
     }
     Ok(Exit::Done)
