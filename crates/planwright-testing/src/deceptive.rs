@@ -506,7 +506,7 @@ fn delegated_work() -> Vec<Deception> {
             expect(
                 "fix",
                 "agent",
-                &["hands the work to the program evil-agent, which can do everything you can"],
+                &["delegates to the program evil-agent, which runs with your permissions"],
             ),
         ),
         agent(

@@ -154,7 +154,7 @@ fn approving_when_nothing_waits_is_a_conflict_and_what_is_unknown_is_not_found()
         .refuses(404, "no plan `unknown`");
     service
         .post("/plan/p/steps/a/approve", &yes)
-        .refuses(409, "does not belong");
+        .refuses(409, "has no run");
     service.run("p");
     service.wait_for("p", "completed");
     service

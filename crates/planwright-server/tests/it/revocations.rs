@@ -65,7 +65,7 @@ fn one_takes_back_ones_own_approval_and_an_admin_anybodys() {
         (&done["status"], &done["approvals"]),
         (&json!("proposed"), &json!(0))
     );
-    start(&service, "p").refuses(409, "person bob took the approval back");
+    start(&service, "p").refuses(409, "person bob revoked the approval");
     bob.post(&service, path, &json!({}))
         .refuses(409, "has no unused approval");
     bob.agree(&service, "p");

@@ -373,7 +373,7 @@ fn a_choice_that_an_older_approval_does_not_have_is_refused_and_not_dropped() {
         .run(&narrow)
         .complains(3, "already approved without late b=ask");
     assert!(
-        said.err.contains("hint: planwright approve p --revoke"),
+        said.err.contains("planwright approve p --revoke"),
         "{said:#?}"
     );
     assert!(!bench.path("effects.txt").exists());
