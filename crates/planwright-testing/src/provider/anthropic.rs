@@ -9,6 +9,11 @@ fn forced(asked: &RecordedRequest) -> Option<&str> {
     asked.body["tool_choice"]["name"].as_str()
 }
 
+/// How far the conversation is: clients tell answers and calls apart by their ids.
+fn turn(asked: &RecordedRequest) -> usize {
+    asked.body["messages"].as_array().map_or(0, Vec::len)
+}
+
 fn finish(reply: &ScriptedReply, calls: bool) -> &'static str {
     if reply.length {
         "max_tokens"
@@ -40,7 +45,7 @@ fn event(name: &'static str, mut data: Value) -> Event {
 
 pub(super) fn events(reply: &ScriptedReply, asked: &RecordedRequest) -> Vec<Event> {
     let message = json!({
-        "id": "msg_1", "type": "message", "role": "assistant", "model": asked.body["model"], "content": [],
+        "id": format!("msg_{}", turn(asked)), "type": "message", "role": "assistant", "model": asked.body["model"], "content": [],
         "stop_reason": null, "usage": usage(reply),
     });
     let mut events = vec![
@@ -75,8 +80,7 @@ pub(super) fn events(reply: &ScriptedReply, asked: &RecordedRequest) -> Vec<Even
         let deltas = halves(&args)
             .into_iter()
             .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}));
-        let start =
-            json!({"type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": {}});
+        let start = json!({"type": "tool_use", "id": format!("toolu_{}_{at}", turn(asked)), "name": name, "input": {}});
         block(start, deltas.collect());
     }
     let end =
@@ -92,10 +96,10 @@ pub(super) fn whole(reply: &ScriptedReply, asked: &RecordedRequest) -> Value {
     let calls = reply.calls_with(forced(asked));
     let mut content = vec![json!({"type": "text", "text": reply.text_with(forced(asked))})];
     content.extend(calls.iter().enumerate().map(|(at, (name, args))| {
-        json!({"type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": args})
+        json!({"type": "tool_use", "id": format!("toolu_{}_{at}", turn(asked)), "name": name, "input": args})
     }));
     json!({
-        "id": "msg_1", "type": "message", "role": "assistant", "model": asked.body["model"], "content": content,
+        "id": format!("msg_{}", turn(asked)), "type": "message", "role": "assistant", "model": asked.body["model"], "content": content,
         "stop_reason": finish(reply, !calls.is_empty()), "usage": usage(reply),
     })
 }

@@ -34,8 +34,11 @@ fn results(asked: &RecordedRequest) -> Vec<Value> {
 
 /// A model that wants these calls, one after the other. Other questions of the client have no tools.
 fn model(calls: Vec<(&'static str, Value)>) -> Provider {
+    // A client that asks for ever must not hang the test.
+    let mut left = 20 * calls.len();
     Provider::answering(move |asked| {
-        let next = calls.get(results(asked).len());
+        left = left.saturating_sub(1);
+        let next = calls.get(results(asked).len()).filter(|_| left > 0);
         match next.filter(|_| asked.body["tools"][0].is_object()) {
             Some((tool, args)) => ScriptedReply::calls([(*tool, args.clone())]),
             None => ScriptedReply::text("That is all."),
@@ -131,11 +134,9 @@ fn claude_code_asks_before_it_calls_and_proposes_what_is_guarded() {
     // Without a person at the client nothing is approved, and what was proposed waits.
     assert_eq!(bench.status("p"), "proposed", "{told:#?}");
     // The agent was told how to plan here when its session began.
-    assert!(
-        model.asked()[0]
-            .text()
-            .contains("Guarded tools: `demo.echo`")
-    );
+    let asked = model.asked();
+    let guarded = "Guarded tools: `demo.echo`";
+    assert!(asked.iter().any(|asked| asked.text().contains(guarded)));
 }
 
 #[test]
