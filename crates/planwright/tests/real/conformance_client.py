@@ -71,7 +71,7 @@ class Workspace:
                 address = re.search(r"https?://\S+", line)
                 if address:
                     try:
-                        urllib.request.urlopen(address.group(), timeout=20).read()
+                        urllib.request.urlopen(address.group(), timeout=120).read()
                     except OSError as error:
                         print("the browser", error, file=sys.stderr)
 
