@@ -92,7 +92,7 @@ pub(crate) fn configured(port: u16) -> String {
     format!(
         "[models]\ndefault = \"local/smollm2\"\n\
          [models.providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\n\
-         context_tokens = 8192\ntimeout_seconds = 600\n"
+         context_tokens = 8192\ntimeout_seconds = 600\nsilence_seconds = 600\n"
     )
 }
 
