@@ -38,9 +38,10 @@ impl Output {
     }
 
     fn end(&self) -> Vec<String> {
-        let begin = self.last_lines.iter().position(|line| line == "failures:");
-        let left_out = self.earlier_lines + begin.unwrap_or(0);
-        let lines = self.last_lines.iter().skip(begin.unwrap_or(0)).cloned();
+        let failures = self.last_lines.iter().position(|line| line == "failures:");
+        let begin = failures.unwrap_or(0);
+        let left_out = self.earlier_lines + begin;
+        let lines = self.last_lines.iter().skip(begin).cloned();
         let first = (left_out > 0).then(|| format!("({left_out} lines before these)"));
         first.into_iter().chain(lines).collect()
     }

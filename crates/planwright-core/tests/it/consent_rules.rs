@@ -1,6 +1,6 @@
 //! Single rules of consent, and a journal that has all of its entries.
 
-use crate::run_world::{History, person};
+use crate::run_world::{History, person, started};
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Bounds, Document, Plan};
@@ -12,7 +12,7 @@ use planwright_core::run::{
     StoredValue, Verdict, agent_tool,
 };
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,24 +59,16 @@ fn begin(plan: &Arc<Plan>, consent: Consent) -> History {
 }
 
 fn begin_for(plan: &Arc<Plan>, consent: Consent, parent: Option<Parent>) -> History {
-    let started = RunEvent::RunStarted {
-        plan: plan.id().clone(),
-        version: 1,
-        digest: Digest::of_bytes(b"shown"),
-        variables: Map::new(),
-        max_concurrency: 4,
-        guards: true,
-        by: person(),
-        forked_from: None,
-        undoes: None,
-        parent: parent.map(Box::new),
-        document: None,
-        consent: Some(Box::new(consent)),
-        trace: None,
-        reflection: None,
-        call_timeout_ms: None,
-        stepwise: false,
-    };
+    let mut started = started(plan, true);
+    if let RunEvent::RunStarted {
+        consent: own,
+        parent: above,
+        ..
+    } = &mut started
+    {
+        *own = Some(Box::new(consent));
+        *above = parent.map(Box::new);
+    }
     History::begin_with(plan, "run_golden".parse().unwrap(), started)
 }
 

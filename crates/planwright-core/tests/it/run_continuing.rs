@@ -1,7 +1,7 @@
 //! Runs that go on from others, runs that do the work of a step, and what is told of their calls.
 
 use crate::plans::plan;
-use crate::run_world::{Conduct, History, PlanSpec, StepSpec, World, person};
+use crate::run_world::{Conduct, History, PlanSpec, StepSpec, World, person, started};
 use planwright_core::digest::Digest;
 use planwright_core::id::StepId;
 use planwright_core::journal::{Cause, Journaled as _};
@@ -334,24 +334,14 @@ fn what_models_used_is_told_of_the_step_they_worked_on() {
 fn a_call_of_an_executor_knows_that_it_is_one() {
     let is_call = |parent: Option<Parent>| {
         let plan = Arc::new(plan(chain()));
-        let started = RunEvent::RunStarted {
-            plan: plan.id().clone(),
-            version: 1,
-            digest: Digest::of_bytes(b"shown"),
-            variables: serde_json::Map::new(),
-            max_concurrency: 1,
-            guards: true,
-            by: Principal::agent("executor"),
-            consent: None,
-            forked_from: None,
-            undoes: None,
-            parent: parent.map(Box::new),
-            document: None,
-            trace: None,
-            reflection: None,
-            call_timeout_ms: None,
-            stepwise: false,
-        };
+        let mut started = started(&plan, true);
+        if let RunEvent::RunStarted {
+            by, parent: own, ..
+        } = &mut started
+        {
+            *by = Principal::agent("executor");
+            *own = parent.map(Box::new);
+        }
         let mut history = History::begin_with(&plan, "run_child".parse().unwrap(), started);
         let stall = Command::Stall { since: history.now };
         let stalls = history.give(&stall, Cause::Timer).unwrap() > 0;

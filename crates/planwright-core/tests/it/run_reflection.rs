@@ -2,7 +2,7 @@
 //! bounds with which the work goes on.
 
 use crate::plans::plan;
-use crate::run_world::{History, person};
+use crate::run_world::{History, person, started};
 use planwright_core::adjust::{Reflected, StepProgress};
 use planwright_core::digest::Digest;
 use planwright_core::journal::Cause;
@@ -36,24 +36,13 @@ fn bounds() -> Reflection {
 
 fn begin_guarded(document: Value, reflection: Option<Reflection>, guards: bool) -> History {
     let plan: Arc<Plan> = Arc::new(plan(document));
-    let started = RunEvent::RunStarted {
-        plan: plan.id().clone(),
-        version: 1,
-        digest: Digest::of_bytes(b"shown"),
-        variables: serde_json::Map::new(),
-        max_concurrency: 4,
-        guards,
-        by: person(),
-        consent: None,
-        forked_from: None,
-        undoes: None,
-        parent: None,
-        document: None,
-        trace: None,
-        reflection: reflection.map(Box::new),
-        call_timeout_ms: None,
-        stepwise: false,
-    };
+    let mut started = started(&plan, guards);
+    if let RunEvent::RunStarted {
+        reflection: own, ..
+    } = &mut started
+    {
+        *own = reflection.map(Box::new);
+    }
     History::begin_with(&plan, "run_looked".parse().unwrap(), started)
 }
 

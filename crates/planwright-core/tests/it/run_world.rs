@@ -400,27 +400,31 @@ pub(crate) struct History {
     epoch: u64,
 }
 
+/// The beginning of a run as most tests want it.
+pub(crate) fn started(plan: &Plan, guards: bool) -> RunEvent {
+    RunEvent::RunStarted {
+        plan: plan.id().clone(),
+        version: 1,
+        digest: Digest::of_bytes(b"shown"),
+        variables: serde_json::Map::new(),
+        max_concurrency: plan.document().limits.max_concurrency(),
+        guards,
+        by: person(),
+        forked_from: None,
+        consent: None,
+        undoes: None,
+        parent: None,
+        document: None,
+        trace: None,
+        reflection: None,
+        call_timeout_ms: None,
+        stepwise: false,
+    }
+}
+
 impl History {
     pub(crate) fn begin(plan: &Arc<Plan>, guards: bool) -> Self {
-        let started = RunEvent::RunStarted {
-            plan: plan.id().clone(),
-            version: 1,
-            digest: Digest::of_bytes(b"shown"),
-            variables: serde_json::Map::new(),
-            max_concurrency: plan.document().limits.max_concurrency(),
-            guards,
-            by: person(),
-            forked_from: None,
-            consent: None,
-            undoes: None,
-            parent: None,
-            document: None,
-            trace: None,
-            reflection: None,
-            call_timeout_ms: None,
-            stepwise: false,
-        };
-        Self::begin_with(plan, "run_paper".parse().unwrap(), started)
+        Self::begin_with(plan, "run_paper".parse().unwrap(), started(plan, guards))
     }
 
     pub(crate) fn begin_with(plan: &Arc<Plan>, id: RunId, started: RunEvent) -> Self {

@@ -1,7 +1,7 @@
 //! What takes a run back: the order, the arguments, what stays.
 
 use crate::plans::document;
-use crate::run_world::{History, person};
+use crate::run_world::{History, person, started};
 use planwright_core::digest::Digest;
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Bounds, Plan, Step, StepIx, Values};
@@ -295,27 +295,13 @@ fn what_was_taken_over_from_another_run_is_not_taken_back_with_this_one() {
         {"id": "c", "tool": "w.t", "undo": {"tool": "w.u"}},
     ]});
     let plan = Arc::new(Plan::compile(document(plan), &Bounds::default()).unwrap());
-    let started = RunEvent::RunStarted {
-        plan: plan.id().clone(),
-        version: 1,
-        digest: Digest::of_bytes(b"shown"),
-        variables: serde_json::Map::new(),
-        max_concurrency: 4,
-        guards: true,
-        by: person(),
-        forked_from: Some(Box::new(Fork {
+    let mut started = started(&plan, true);
+    if let RunEvent::RunStarted { forked_from, .. } = &mut started {
+        *forked_from = Some(Box::new(Fork {
             run: "run_source".parse().unwrap(),
             from: vec!["c".parse().unwrap()],
-        })),
-        consent: None,
-        undoes: None,
-        parent: None,
-        document: None,
-        trace: None,
-        reflection: None,
-        call_timeout_ms: None,
-        stepwise: false,
-    };
+        }));
+    }
     let mut history = History::begin_with(&plan, "run_fork".parse().unwrap(), started);
     let value = || StoredValue::Inline(Arc::new(json!(1)));
     for step in ["a", "b"] {

@@ -32,7 +32,7 @@ struct Sample {
 
 #[test]
 fn a_service_under_constant_load_stays_as_it_is() {
-    let length = length("PLANWRIGHT_SOAK_SECONDS", 45);
+    let length = length("PLANWRIGHT_SOAK_SECONDS", 120);
     let world = World::new();
     world.start();
     let over = AtomicBool::new(false);
