@@ -69,8 +69,17 @@ impl CriteriaResult {
         Self {
             plan_id: run.plan().id().to_string(),
             run_id: run.id().to_string(),
-            success: run.criteria().iter().all(|check| check.holds == Some(true)),
-            criteria: run.criteria().iter().map(CriterionWire::from).collect(),
+            success: run
+                .reflection()
+                .criteria()
+                .iter()
+                .all(|check| check.holds == Some(true)),
+            criteria: run
+                .reflection()
+                .criteria()
+                .iter()
+                .map(CriterionWire::from)
+                .collect(),
         }
     }
 }

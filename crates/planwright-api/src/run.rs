@@ -305,9 +305,14 @@ impl RunResult {
             continues: reflection
                 .and_then(|reflection| reflection.continues.as_ref().map(ToString::to_string)),
             reflection: ReflectionWire::of(run),
-            reason: run.why_given_up().map(str::to_owned),
-            criteria: run.criteria().iter().map(CriterionWire::from).collect(),
-            queued_behind: run.queued_behind(),
+            reason: run.reflection().why_given_up().map(str::to_owned),
+            criteria: run
+                .reflection()
+                .criteria()
+                .iter()
+                .map(CriterionWire::from)
+                .collect(),
+            queued_behind: run.schedule().queued_behind(),
             critical_path: None,
         }
     }

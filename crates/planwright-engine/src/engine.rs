@@ -17,8 +17,10 @@ use crate::port::{
     StepLogs, Store, Surroundings, Tokens, Tools,
 };
 use crate::redaction::known_secrets::Redaction;
+use crate::review::briefing::Briefings;
 use crate::review::inbox::Inbox;
 use crate::review::plans::Plans;
+use crate::review::trial::Trials;
 use crate::run::runs::Runs;
 use crate::session::Sessions;
 use planwright_core::plan::Bounds;
@@ -112,6 +114,16 @@ impl Engine {
     /// The review life of plans: propose, edit, discuss, approve, put away.
     pub fn plans(&self) -> Plans {
         Plans::new(&self.context)
+    }
+
+    /// What approvers read before they approve.
+    pub fn briefings(&self) -> Briefings {
+        Briefings::new(&self.context)
+    }
+
+    /// What a plan, a run or an edit would be, without calling or storing anything.
+    pub fn trials(&self) -> Trials {
+        Trials::new(&self.context)
     }
 
     /// The life of runs: start, resume, command, fork, undo.

@@ -387,7 +387,11 @@ impl Host {
         viewer: &Principal,
     ) -> Result<(Candidate, Map<String, Value>), Problem> {
         let candidate = self.candidate(review).await?;
-        let briefing = self.engine.plans().brief(review, &candidate, viewer).await;
+        let briefing = self
+            .engine
+            .briefings()
+            .brief(review, &candidate, viewer)
+            .await;
         let mut fields = object(json!({
             "id": review.id(),
             "version": review.current().number,
@@ -547,11 +551,11 @@ pub(crate) fn next_of_run(run: &Run) -> String {
     if run.state().is_terminal() {
         return format!("the run is over ({})", run.status());
     }
-    match run.waiting().next() {
+    match run.schedule().waiting().next() {
         Some(ix) => format!(
             "step `{}` waits for a person: planwright show {plan}",
             run.step_id(ix)
         ),
-        None => format!("plan_status with planId {plan} says how it goes on"),
+        None => format!("call plan_status with planId {plan} to follow it"),
     }
 }

@@ -51,7 +51,7 @@ impl StepCount {
 
 impl Observer for StepCount {
     fn entry(&self, run: &Run, _: &Entry<RunEvent>) {
-        let done = run.completed_steps();
+        let done = run.schedule().completed_steps();
         if self.told.fetch_max(done, Ordering::Relaxed) >= done {
             return;
         }

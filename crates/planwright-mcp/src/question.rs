@@ -400,8 +400,8 @@ impl AskedPerson {
         words: &str,
         late: &BTreeMap<String, LateChoice>,
     ) -> Option<String> {
-        let plans = self.engine.plans();
-        let briefing = plans.brief(review, candidate, &self.person).await;
+        let briefings = self.engine.briefings();
+        let briefing = briefings.brief(review, candidate, &self.person).await;
         let options = RenderOptions {
             width: WIDTH,
             full: true,

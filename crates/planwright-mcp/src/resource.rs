@@ -62,7 +62,11 @@ impl Host {
     ) -> Result<ReadResourceResult, Problem> {
         let review = self.load_plan(id).await?;
         let candidate = self.candidate(&review).await?;
-        let briefing = self.engine.plans().brief(&review, &candidate, viewer).await;
+        let briefing = self
+            .engine
+            .briefings()
+            .brief(&review, &candidate, viewer)
+            .await;
         let lines = render_briefing(&briefing, &RenderOptions::default());
         let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         let status = self.stands(&review).await?;

@@ -53,7 +53,7 @@ pub(crate) async fn find_questions(
     run: &Run,
     agent: &Principal,
 ) -> Option<RunQuestion> {
-    let ix = run.waiting().next()?;
+    let ix = run.schedule().waiting().next()?;
     let asks = |form, about| RunQuestion {
         form,
         also: Vec::new(),
@@ -157,7 +157,7 @@ async fn describe_gate(
 }
 
 async fn call_lines(engine: &Engine, tool: &str, args: Value, agent: &Principal) -> String {
-    let (briefed, effect) = engine.plans().brief_call(tool, args, agent).await;
+    let (briefed, effect) = engine.briefings().brief_call(tool, args, agent).await;
     let options = RenderOptions {
         width: WIDTH,
         full: true,

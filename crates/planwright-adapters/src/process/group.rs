@@ -148,7 +148,7 @@ impl Drop for ProcessGroup {
 fn end_apart(found: Found) {
     let ending = std::thread::Builder::new().spawn(move || {
         if let Err(error) = leftovers::end(&found) {
-            tracing::warn!(%error, "a call that was given up goes on");
+            tracing::warn!(%error, "cannot end the processes of an abandoned call");
         }
     });
     if let Err(error) = ending {

@@ -297,7 +297,7 @@ fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
         RunEvent::RunAdjusted { version, .. } => {
             let told = Story::new(
                 N::PlanAdjusted,
-                format!("{id} goes on with version {version}"),
+                format!("{id} continues with version {version}"),
             );
             Some(Story {
                 version: Some(*version),

@@ -5,7 +5,7 @@
 //! `b__c` of `a`, or `c` of `a__b`. Everything it can mean is judged, and the strictest verdict
 //! counts. So a name can be restricted by mistake and never allowed by mistake.
 
-use super::{Judgement, Policy, Subject, Verdict};
+use super::{CallToJudge, Judgement, Policy, Verdict};
 use crate::digest::Digest;
 use crate::plan::Step;
 use crate::text::sanitize_line;
@@ -272,7 +272,7 @@ impl Policy {
     fn judge_meaning(&self, origin: Origin, name: &ToolName, args: &Value) -> ClientVerdict {
         let definition = ToolDefinition::new(&name.server, &name.tool, "", json!({}));
         let tool = KnownTool::from_server(definition, &Digest::of_bytes(b""), false);
-        let judgement = self.judge_call(&Subject {
+        let judgement = self.judge_call(&CallToJudge {
             tool: Some(&tool),
             args,
             unknown: &BTreeSet::new(),

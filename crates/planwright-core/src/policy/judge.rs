@@ -20,7 +20,7 @@ pub(super) const NAMES: [&str; 7] = [
 
 /// The call that is judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
+pub struct CallToJudge<'a> {
     /// Absent when no server has such a tool.
     pub tool: Option<&'a KnownTool>,
     /// The arguments as far as they are known.
@@ -94,7 +94,7 @@ enum Match {
 
 impl Policy {
     /// Judges a call.
-    pub fn judge_call(&self, subject: &Subject<'_>) -> Judgement {
+    pub fn judge_call(&self, subject: &CallToJudge<'_>) -> Judgement {
         let mut judgement = Judgement {
             verdict: Verdict::Deny,
             rule: None,
@@ -148,7 +148,7 @@ impl Policy {
 
     fn apply_rules(
         &self,
-        subject: &Subject<'_>,
+        subject: &CallToJudge<'_>,
         tool: &KnownTool,
         judgement: &mut Judgement,
     ) -> Option<(Verdict, String, String)> {
@@ -186,7 +186,7 @@ impl Policy {
 }
 
 impl Rule {
-    fn matches(&self, subject: &Subject<'_>, tool: &KnownTool) -> Match {
+    fn matches(&self, subject: &CallToJudge<'_>, tool: &KnownTool) -> Match {
         // Only the exact name is allowed; what looks like a name that is not, is not either.
         let exactly = self.then == Verdict::Allow;
         let name = tool.folded_name();
@@ -220,7 +220,7 @@ impl Rule {
         self.decide_condition(subject, tool)
     }
 
-    fn decide_condition(&self, subject: &Subject<'_>, tool: &KnownTool) -> Match {
+    fn decide_condition(&self, subject: &CallToJudge<'_>, tool: &KnownTool) -> Match {
         let Some(condition) = &self.condition else {
             return Match::Yes;
         };
@@ -256,7 +256,7 @@ impl Rule {
     fn decide_on(
         &self,
         condition: &Condition,
-        subject: &Subject<'_>,
+        subject: &CallToJudge<'_>,
         tool: &KnownTool,
         args: &Value,
     ) -> Match {

@@ -26,7 +26,7 @@ pub use document::{
     PolicyDocument, RolesTable, RuleDocument, Verdict,
 };
 pub use grant::{GrantRefusal, MAX_PRINCIPAL_NAME};
-pub use judge::{Judgement, Subject, UnenforcedRule};
+pub use judge::{CallToJudge, Judgement, UnenforcedRule};
 pub use late::{LateChoice, ParseLateChoiceError, late_arguments};
 pub use pattern::{ParsePatternError, ToolPattern};
 pub use plan::{JudgedPlan, JudgedStep, PolicyDenial};

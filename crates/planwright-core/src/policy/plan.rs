@@ -1,7 +1,7 @@
 //! Judges a plan as a whole, before it runs.
 
 use super::late::unknown_arguments;
-use super::{Judgement, LateChoice, Mode, Policy, Subject, Verdict, late_arguments};
+use super::{CallToJudge, Judgement, LateChoice, Mode, Policy, Verdict, late_arguments};
 use crate::id::StepId;
 use crate::plan::{Action, Plan, StepIx, is_type_name, known_args};
 use crate::tool::{Catalog, EffectClass, KnownTool};
@@ -72,7 +72,7 @@ impl Policy {
                     Value::Null
                 };
                 let unknown: BTreeSet<String> = unknown_arguments(plan, ix).into_iter().collect();
-                self.judge_call(&Subject {
+                self.judge_call(&CallToJudge {
                     tool: catalog.resolve(name).ok().map(|tool| &**tool),
                     args: &args,
                     unknown: &unknown,
@@ -95,7 +95,7 @@ impl Policy {
         let undo = step.undo.as_deref().map(|undo| {
             // What it is sent may come from results, so nothing of it counts as known.
             let unknown: BTreeSet<String> = undo.args.keys().cloned().collect();
-            self.judge_call(&Subject {
+            self.judge_call(&CallToJudge {
                 tool: catalog.resolve(&undo.tool).ok().map(|tool| &**tool),
                 args: &Value::Object(undo.args.clone()),
                 unknown: &unknown,
@@ -163,7 +163,7 @@ impl Policy {
     /// known about a tool that is not there.
     fn asks_about_tool(&self, plan: &Plan, ix: StepIx, tool: Option<&KnownTool>) -> bool {
         let args = Value::Object(serde_json::Map::new());
-        let subject = Subject {
+        let subject = CallToJudge {
             tool,
             args: &args,
             unknown: &BTreeSet::new(),

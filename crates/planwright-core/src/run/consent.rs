@@ -2,7 +2,7 @@
 
 use super::StoredValue;
 use crate::digest::Digest;
-use crate::policy::{Cap, Judgement, LateChoice, Policy, Subject, TimeSpan};
+use crate::policy::{CallToJudge, Cap, Judgement, LateChoice, Policy, TimeSpan};
 use crate::principal::{Principal, PrincipalKind};
 use crate::review::{Approval, Pin, Version};
 use crate::tool::{KnownTool, ToolName};
@@ -163,7 +163,7 @@ impl CallFacts {
         tool: &KnownTool,
         args: Arc<Value>,
         late: bool,
-        subject: &Subject<'_>,
+        subject: &CallToJudge<'_>,
     ) -> Self {
         Self {
             definition: tool.digest,

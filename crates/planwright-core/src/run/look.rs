@@ -54,17 +54,6 @@ impl Run {
         RunReflection { run: self }
     }
 
-    /// Returns whether each success criterion holds, as was found out last. Empty if they were
-    /// never checked.
-    pub fn criteria(&self) -> &[CriterionCheck] {
-        &self.checks
-    }
-
-    /// Returns the reason for declaring the run failed, if that is how it ended.
-    pub fn why_given_up(&self) -> Option<&str> {
-        self.given_up.as_deref()
-    }
-
     pub(super) fn note_reflected(
         &mut self,
         entry: &Entry<RunEvent>,
@@ -82,6 +71,17 @@ impl<'a> RunReflection<'a> {
     /// The result of looking at the run.
     pub fn looked_at(self) -> Option<&'a LookedAt> {
         self.run.looked_at.as_ref()
+    }
+
+    /// Returns whether each success criterion holds, as was found out last. Empty if they were
+    /// never checked.
+    pub fn criteria(self) -> &'a [CriterionCheck] {
+        &self.run.checks
+    }
+
+    /// Returns the reason for declaring the run failed, if that is how it ended.
+    pub fn why_given_up(self) -> Option<&'a str> {
+        self.run.given_up.as_deref()
     }
 
     /// Returns true if the rest of the plan was planned anew.

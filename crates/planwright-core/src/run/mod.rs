@@ -17,6 +17,7 @@ mod idempotency;
 mod index;
 mod instances;
 mod look;
+mod pause;
 mod permit;
 mod preview;
 mod question;
@@ -47,6 +48,7 @@ pub use history::{AttemptHistory, AttemptOutcome, StepHistories, StepHistory};
 pub use idempotency::idempotency_key;
 pub use instances::{Instance, Loop};
 pub use look::{Look, LookedAt, RunReflection};
+pub use pause::RunPause;
 pub use preview::{Preview, PreviewStep, preview};
 pub use question::{Answered, Asked, Question, Reply};
 pub use reflection::{CriterionCheck, Reflection, ReflectionWish, Spent};
@@ -250,11 +252,6 @@ impl Run {
         &self.state
     }
 
-    /// The number of runs that are executed at once, while this one waits for one of them to end.
-    pub fn queued_behind(&self) -> Option<u32> {
-        self.queued.filter(|_| self.state == RunState::Running)
-    }
-
     /// The number of the last entry applied.
     pub fn seq(&self) -> u64 {
         self.seq
@@ -263,11 +260,6 @@ impl Run {
     /// The state of a step or instance.
     pub fn step(&self, ix: StepIx) -> &StepState {
         &self.steps[ix.index()]
-    }
-
-    /// Steps that wait for a person.
-    pub fn waiting(&self) -> impl ExactSizeIterator<Item = StepIx> + '_ {
-        self.index.waiting.iter().copied()
     }
 
     /// Completed steps, the first to complete first. Those taken back since are still in the list.
@@ -289,31 +281,6 @@ impl Run {
     /// What people answered to the tool of this step, oldest first.
     pub fn answered(&self, ix: StepIx) -> &[Answered] {
         self.answered.get(&ix).map_or(&[], Vec::as_slice)
-    }
-
-    /// Returns how many steps of the plan have not ended.
-    pub fn open_steps(&self) -> usize {
-        self.index.open_own
-    }
-
-    /// Returns how many steps of the plan are completed.
-    pub fn completed_steps(&self) -> usize {
-        self.index.completed
-    }
-
-    /// The order by which it stands still, if a principal gave one.
-    pub fn paused(&self) -> Option<&PauseOrder> {
-        self.paused.as_ref()
-    }
-
-    /// The last order by which it went on.
-    pub fn resumed(&self) -> Option<&PauseOrder> {
-        self.resumed.as_ref()
-    }
-
-    /// Returns whether other steps wait for a step, or for the loop that it is an element of.
-    pub fn is_waited_for(&self, ix: StepIx) -> bool {
-        !self.plan.graph().dependants(self.plan_step(ix)).is_empty()
     }
 
     /// Nothing is in flight and nothing can start without a person: approval, input, an unknown

@@ -110,7 +110,9 @@ impl Run {
         by: &Principal,
         may_approve: bool,
     ) -> Result<(), Refusal> {
-        let is_waited_for = self.find(step).is_some_and(|ix| self.is_waited_for(ix));
+        let is_waited_for = self
+            .find(step)
+            .is_some_and(|ix| self.schedule().is_waited_for(ix));
         if is_waited_for && !may_approve {
             return Err(Refusal::MayNotSkip {
                 step: step.to_owned(),

@@ -1,6 +1,6 @@
 //! The steps that can be acted on next.
 
-use super::{Run, RunState, StepState};
+use super::{Crashes, Run, RunState, StepState};
 use crate::plan::StepIx;
 use crate::time::Timestamp;
 use std::collections::BTreeSet;
@@ -72,7 +72,7 @@ impl<'a> RunSchedule<'a> {
 
     /// Returns how many more steps may start now.
     pub fn free_slots(self) -> usize {
-        if self.run.stopping_on().is_some() || self.run.isolated().is_some() {
+        if self.run.stopping_on().is_some() || self.isolated().is_some() {
             return 0;
         }
         match self.run.state {
@@ -90,6 +90,49 @@ impl<'a> RunSchedule<'a> {
             | RunState::Adjusted { .. }
             | RunState::Cancelled => 0,
         }
+    }
+
+    /// Steps that wait for a person.
+    pub fn waiting(self) -> impl ExactSizeIterator<Item = StepIx> + use<'a> {
+        self.run.index.waiting.iter().copied()
+    }
+
+    /// Returns how many steps of the plan have not ended.
+    pub fn open_steps(self) -> usize {
+        self.run.index.open_own
+    }
+
+    /// Returns how many steps of the plan are completed.
+    pub fn completed_steps(self) -> usize {
+        self.run.index.completed
+    }
+
+    /// Returns whether other steps wait for a step, or for the loop that it is an element of.
+    pub fn is_waited_for(self, ix: StepIx) -> bool {
+        let own = self.run.plan_step(ix);
+        !self.run.plan.graph().dependants(own).is_empty()
+    }
+
+    /// The number of runs that are executed at once, while this one waits for one of them to end.
+    pub fn queued_behind(self) -> Option<u32> {
+        let running = self.run.state == RunState::Running;
+        self.run.queued.filter(|_| running)
+    }
+
+    /// Returns how often the process died while a call of this step was in flight, if that is often
+    /// enough for the next one to be made alone. The run of a sub-plan and an executor have calls
+    /// of their own.
+    pub fn needs_isolation(self, ix: StepIx) -> Option<Crashes> {
+        let crashes = self.run.crashes.get(&ix)?;
+        let definition = self.run.definition(ix);
+        let calls = definition.plan.is_none() && definition.agent.is_none();
+        (crashes.all >= Run::ISOLATED_AFTER && calls).then_some(*crashes)
+    }
+
+    /// The step whose call is made alone now.
+    pub fn isolated(self) -> Option<StepIx> {
+        let in_flight = |ix: &StepIx| matches!(self.run.step(*ix), StepState::Running { .. });
+        self.run.isolated.filter(in_flight)
     }
 
     /// Steps whose approval has to be asked for now.

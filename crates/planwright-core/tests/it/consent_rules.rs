@@ -4,7 +4,7 @@ use crate::run_world::{History, person, started};
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Bounds, Document, Plan};
-use planwright_core::policy::{LateChoice, Policy, PolicyDocument, Subject};
+use planwright_core::policy::{CallToJudge, LateChoice, Policy, PolicyDocument};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::Pin;
 use planwright_core::run::{
@@ -78,7 +78,7 @@ fn start(plan: &Plan, policy: &Policy, step: &str, tool: &str, args: Value) -> C
     let ix = plan.find(step).unwrap();
     let tool = catalog.resolve(tool).unwrap();
     let args = Arc::new(args);
-    let subject = Subject {
+    let subject = CallToJudge {
         tool: Some(tool),
         args: &args,
         unknown: &BTreeSet::new(),

@@ -108,14 +108,20 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
         assert!(run.schedule().closable().eq(closable));
     }
     assert!(run.schedule().running().eq(running.iter().copied()));
-    assert!(run.waiting().eq(waiting.iter().copied()));
-    assert_eq!((run.open_steps(), run.completed_steps()), (open, completed));
+    assert!(run.schedule().waiting().eq(waiting.iter().copied()));
+    assert_eq!(
+        (
+            run.schedule().open_steps(),
+            run.schedule().completed_steps()
+        ),
+        (open, completed)
+    );
     assert_eq!(run.schedule().next_timer(now), next_timer);
 
     let free = match run.state() {
         // Nothing starts beside a call that is made alone, or after a failure that a denial has to
         // wait for.
-        RunState::Running if run.isolated().is_some() || has_failed(run) => 0,
+        RunState::Running if run.schedule().isolated().is_some() || has_failed(run) => 0,
         RunState::Running => (run.start().max_concurrency as usize).saturating_sub(running.len()),
         _ => 0,
     };

@@ -386,7 +386,7 @@ fn what_is_on_track_ends_as_it_would_have() {
         reflect(&mut history, word, &json!([]));
         assert_eq!(next(&history), None, "{word}");
         assert_eq!(settle(&mut history), "failed", "{word}");
-        assert_eq!(history.run.why_given_up(), None);
+        assert_eq!(history.run.reflection().why_given_up(), None);
     }
     for word in ["on_track", "complete"] {
         let mut history = succeeded(bounds());
@@ -401,7 +401,7 @@ fn a_run_in_which_nothing_failed_fails_if_the_reflector_says_so() {
         let mut history = succeeded(bounds());
         reflect(&mut history, word, &json!([]));
         assert_eq!(history.run.status().as_str(), "failed");
-        let why = history.run.why_given_up().unwrap();
+        let why = history.run.reflection().why_given_up().unwrap();
         let said = word.replace('_', " ");
         assert_eq!(why, format!("{said}: it looks elsewhere"));
     }
@@ -411,7 +411,7 @@ fn a_run_in_which_nothing_failed_fails_if_the_reflector_says_so() {
         ..answered("off_track", &json!([]))
     };
     reflect_with(&mut history, silent, None).unwrap();
-    assert_eq!(history.run.why_given_up(), Some("off track"));
+    assert_eq!(history.run.reflection().why_given_up(), Some("off track"));
 }
 
 #[test]
@@ -476,7 +476,7 @@ fn a_failure_without_proposals_is_planned_anew_where_that_is_allowed() {
     reflect(&mut history, "off_track", &json!([]));
     assert_eq!(history.run.status().as_str(), "failed");
     assert_eq!(
-        history.run.why_given_up(),
+        history.run.reflection().why_given_up(),
         Some("off track: it looks elsewhere")
     );
 }
@@ -487,13 +487,13 @@ fn adjustments_that_cannot_be_made_end_the_run_and_say_why() {
     let mut history = failed(bounds());
     reflect(&mut history, "needs_adjustment", &completed);
     assert_eq!(history.run.status().as_str(), "failed");
-    let why = history.run.why_given_up().unwrap();
+    let why = history.run.reflection().why_given_up().unwrap();
     assert!(why.starts_with("the adjustments cannot be made: "), "{why}");
 
     let mut history = failed(bounds());
     let reflected = answered("needs_adjustment", &retry_b());
     reflect_with(&mut history, reflected, Some("the tool is gone")).unwrap();
-    let why = history.run.why_given_up();
+    let why = history.run.reflection().why_given_up();
     assert_eq!(
         why,
         Some("the adjustments cannot be made: the tool is gone")
@@ -513,7 +513,10 @@ fn a_change_that_is_due_can_be_abandoned_and_nothing_else() {
     for history in [&mut adjusting, &mut replanning] {
         let tokens = history.run.tokens();
         abandon(history).unwrap();
-        assert_eq!(history.run.why_given_up(), Some("no plan came back"));
+        assert_eq!(
+            history.run.reflection().why_given_up(),
+            Some("no plan came back")
+        );
         assert_eq!(history.run.tokens(), tokens + 5, "what was asked is paid");
         assert!(abandon(history).is_err(), "it has ended");
     }
@@ -558,7 +561,14 @@ fn the_same_change_after_the_same_failure_is_no_progress() {
     let mut again = failed(on.clone());
     reflect(&mut again, "needs_adjustment", &retry_b());
     assert_eq!(again.run.status().as_str(), "failed");
-    assert!(again.run.why_given_up().unwrap().starts_with("no progress"));
+    assert!(
+        again
+            .run
+            .reflection()
+            .why_given_up()
+            .unwrap()
+            .starts_with("no progress")
+    );
 
     let mut other = failed(on.clone());
     let elsewhere = json!([{"type": "retry", "step": "b", "args": {"x": 3}}]);
@@ -853,9 +863,9 @@ fn whether_the_criteria_hold_is_noted_after_the_end() {
     let early = history.give(&note, Cause::Command);
     assert!(matches!(early, Err(Refusal::NotEnded { .. })));
     assert_eq!(settle(&mut history), "completed");
-    assert_eq!(history.run.criteria(), []);
+    assert_eq!(history.run.reflection().criteria(), []);
     history.give(&note, Cause::Command).unwrap();
-    assert_eq!(history.run.criteria(), [check]);
+    assert_eq!(history.run.reflection().criteria(), [check]);
 }
 
 #[test]

@@ -402,7 +402,7 @@ impl Story {
             for ix in startable {
                 // What is to be called alone waits until nothing else is in flight.
                 let run = &self.history().run;
-                let alone = run.needs_isolation(ix).is_some();
+                let alone = run.schedule().needs_isolation(ix).is_some();
                 if alone && run.schedule().running().len() > 0 {
                     continue;
                 }

@@ -50,17 +50,17 @@ fn status(history: &History) -> &'static str {
 #[test]
 fn a_run_tells_by_whose_order_it_stands_still_and_goes_on() {
     let mut history = begin(&chain());
-    assert!(history.run.paused().is_none());
-    assert!(history.run.resumed().is_none());
+    assert!(history.run.pause().ordered().is_none());
+    assert!(history.run.pause().lifted().is_none());
     history.advance(Duration::from_secs(1));
     pause(&mut history, person()).unwrap();
-    let order = history.run.paused().unwrap();
+    let order = history.run.pause().ordered().unwrap();
     assert_eq!((&order.by, order.at), (&person(), history.now));
-    assert!(history.run.is_paused_by_person());
+    assert!(history.run.pause().is_by_person());
     history.advance(Duration::from_secs(1));
     resume(&mut history, person()).unwrap();
-    assert!(history.run.paused().is_none());
-    let order = history.run.resumed().unwrap();
+    assert!(history.run.pause().ordered().is_none());
+    let order = history.run.pause().lifted().unwrap();
     assert_eq!((&order.by, order.at), (&person(), history.now));
 }
 
@@ -68,7 +68,7 @@ fn a_run_tells_by_whose_order_it_stands_still_and_goes_on() {
 fn what_a_person_paused_only_a_person_lets_go_on() {
     let mut history = begin(&chain());
     pause(&mut history, agent()).unwrap();
-    assert!(!history.run.is_paused_by_person());
+    assert!(!history.run.pause().is_by_person());
     assert_eq!(pause(&mut history, agent()), Ok(0), "it stands still");
     assert_eq!(
         pause(&mut history, person()),
@@ -153,15 +153,19 @@ fn a_run_says_once_that_it_waits_for_its_turn() {
     let spec = chain();
     let mut history = begin(&spec);
     let queue = |slots| Command::Queue { slots };
-    assert_eq!(history.run.queued_behind(), None);
+    assert_eq!(history.run.schedule().queued_behind(), None);
     assert_eq!(history.give(&queue(3), Cause::Schedule), Ok(1));
-    assert_eq!(history.run.queued_behind(), Some(3));
+    assert_eq!(history.run.schedule().queued_behind(), Some(3));
     assert_eq!(history.give(&queue(3), Cause::Schedule), Ok(0));
     assert_eq!(history.give(&queue(4), Cause::Schedule), Ok(1));
-    assert_eq!(history.run.queued_behind(), Some(4));
+    assert_eq!(history.run.schedule().queued_behind(), Some(4));
     let mut world = World::new(&spec, 1);
     world.turn(&mut history);
-    assert_eq!(history.run.queued_behind(), None, "it has its turn");
+    assert_eq!(
+        history.run.schedule().queued_behind(),
+        None,
+        "it has its turn"
+    );
     assert_eq!(
         history.give(&queue(4), Cause::Schedule),
         Ok(0),
@@ -171,7 +175,11 @@ fn a_run_says_once_that_it_waits_for_its_turn() {
     let mut paused = begin(&spec);
     paused.give(&queue(3), Cause::Schedule).unwrap();
     pause(&mut paused, person()).unwrap();
-    assert_eq!(paused.run.queued_behind(), None, "it waits for a person");
+    assert_eq!(
+        paused.run.schedule().queued_behind(),
+        None,
+        "it waits for a person"
+    );
 }
 
 #[test]
@@ -191,7 +199,10 @@ fn a_run_is_given_up_only_when_nothing_is_in_flight() {
     assert!(world.let_one_answer(&mut history));
     history.give(&give_up, Cause::Command).unwrap();
     assert_eq!(status(&history), "failed");
-    assert_eq!(history.run.why_given_up(), Some("it takes too long"));
+    assert_eq!(
+        history.run.reflection().why_given_up(),
+        Some("it takes too long")
+    );
 
     let mut cancelled = begin(&spec);
     World::new(&spec, 1).turn(&mut cancelled);
@@ -216,7 +227,9 @@ fn steps_know_whether_others_wait_for_them() {
     ]));
     let waited = |history: &History| -> Vec<bool> {
         let steps = history.run.indices();
-        steps.map(|ix| history.run.is_waited_for(ix)).collect()
+        steps
+            .map(|ix| history.run.schedule().is_waited_for(ix))
+            .collect()
     };
     assert_eq!(waited(&history), [true, false]);
     let open = Command::OpenLoop {
@@ -279,28 +292,32 @@ fn a_call_beside_which_the_process_died_often_is_made_alone() {
     let first = StepIx::new(0);
     let isolate = Command::Isolate { step: first };
     for times in 1..=Run::ISOLATED_AFTER {
-        assert_eq!(history.run.needs_isolation(first), None);
+        assert_eq!(history.run.schedule().needs_isolation(first), None);
         assert!(history.give(&isolate, Cause::Schedule).is_err());
         crash(&mut history, &mut world);
-        let crashes = history.run.needs_isolation(first);
+        let crashes = history.run.schedule().needs_isolation(first);
         assert_eq!(crashes.is_some(), times == Run::ISOLATED_AFTER);
     }
-    let crashes = history.run.needs_isolation(first).unwrap();
+    let crashes = history.run.schedule().needs_isolation(first).unwrap();
     assert_eq!((crashes.all, crashes.alone), (Run::ISOLATED_AFTER, 0));
     assert_eq!(history.give(&isolate, Cause::Schedule), Ok(1));
     assert_eq!(history.give(&isolate, Cause::Schedule), Ok(0), "said once");
-    assert_eq!(history.run.isolated(), None, "it is not in flight yet");
+    assert_eq!(
+        history.run.schedule().isolated(),
+        None,
+        "it is not in flight yet"
+    );
     assert_eq!(history.give(&Command::EndIsolation, Cause::Schedule), Ok(0));
     start(&mut history, first);
-    assert_eq!(history.run.isolated(), Some(first));
+    assert_eq!(history.run.schedule().isolated(), Some(first));
     assert_eq!(history.run.schedule().free_slots(), 0, "nothing beside it");
     let mut ended = history.clone();
     assert_eq!(ended.give(&Command::EndIsolation, Cause::Schedule), Ok(1));
-    assert_eq!(ended.run.isolated(), None);
+    assert_eq!(ended.run.schedule().isolated(), None);
     assert!(ended.run.schedule().free_slots() > 0);
     history = history.fold(history.entries.len());
     history.give(&Command::Recover, Cause::Recovery).unwrap();
-    let crashes = history.run.needs_isolation(first).unwrap();
+    let crashes = history.run.schedule().needs_isolation(first).unwrap();
     assert_eq!((crashes.all, crashes.alone), (Run::ISOLATED_AFTER + 1, 1));
 }
 
@@ -371,7 +388,7 @@ fn an_executor_and_a_sub_plan_are_never_made_to_work_alone() {
         history.give(&Command::Recover, Cause::Recovery).unwrap();
         history.advance(Duration::from_secs(60));
     }
-    assert_eq!(history.run.needs_isolation(StepIx::new(0)), None);
+    assert_eq!(history.run.schedule().needs_isolation(StepIx::new(0)), None);
 }
 
 #[test]

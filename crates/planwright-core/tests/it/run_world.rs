@@ -824,7 +824,12 @@ impl<'a> World<'a> {
             return;
         }
         let stuck = || panic!("nothing can happen: {:?}", history.outcome());
-        let ix = history.run.waiting().next().unwrap_or_else(stuck);
+        let ix = history
+            .run
+            .schedule()
+            .waiting()
+            .next()
+            .unwrap_or_else(stuck);
         let step = history.run.step_id(ix).to_string();
         let values = Map::from_iter([("n".to_owned(), json!(3))]);
         let answer = answer_to(&history.run, ix, person(), Reply::Values(values));
@@ -917,7 +922,7 @@ impl<'a> World<'a> {
         } else {
             person()
         };
-        let waiting: Vec<StepIx> = history.run.waiting().collect();
+        let waiting: Vec<StepIx> = history.run.schedule().waiting().collect();
         let steps: Vec<StepIx> = history.run.indices().collect();
         let chosen = if waiting.is_empty() {
             self.dice.try_pick(&steps)

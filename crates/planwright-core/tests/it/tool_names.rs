@@ -1,7 +1,7 @@
 //! Names that try to get around a rule, and output that tries to be more than output.
 
 use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
-use planwright_core::policy::{Policy, PolicyDocument, Subject};
+use planwright_core::policy::{CallToJudge, Policy, PolicyDocument};
 use planwright_core::run::Verdict;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use planwright_testing::dice::Dice;
@@ -80,7 +80,7 @@ fn judge(policy: &Policy, catalog: &Catalog, name: &str) -> Verdict {
         tool: Some(name.to_owned()),
         ..Default::default()
     };
-    let subject = Subject {
+    let subject = CallToJudge {
         tool: catalog.resolve(name).ok().map(|tool| &**tool),
         args: &json!({}),
         unknown: &BTreeSet::new(),

@@ -13,7 +13,7 @@ use crate::run::runs::Runs;
 use planwright_core::id::RunId;
 use planwright_core::model::{ModelUse, WantedCall};
 use planwright_core::plan::{Document, Plan, Step, Subplan, literal};
-use planwright_core::policy::Subject;
+use planwright_core::policy::CallToJudge;
 use planwright_core::review::Pin;
 use planwright_core::run::{
     AgentCall, AgentTurn, CallFacts, CallFate, CallReport, ClientTerms, Command, Parent, Run,
@@ -220,7 +220,7 @@ impl ToolCalls {
     async fn facts(&self, tool: &KnownTool, args: &Map<String, Value>) -> CallFacts {
         let step = self.call_step(&tool.name, args.clone());
         let args = Arc::new(Value::Object(args.clone()));
-        let subject = Subject {
+        let subject = CallToJudge {
             tool: Some(tool),
             args: &args,
             unknown: &BTreeSet::new(),

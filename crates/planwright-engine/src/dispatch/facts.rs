@@ -5,7 +5,7 @@ use crate::journal::stored_value::store_value;
 use crate::review::pins::since_pinned;
 use planwright_core::digest::Digest;
 use planwright_core::plan::StepIx;
-use planwright_core::policy::{Subject, late_arguments};
+use planwright_core::policy::{CallToJudge, late_arguments};
 use planwright_core::run::{CallFacts, StepError, StepErrorCode, StoredValue};
 use planwright_core::tool::KnownTool;
 use serde_json::Value;
@@ -24,7 +24,7 @@ impl RunLoop {
     ) -> Result<CallFacts, StepError> {
         let plan = self.run.plan();
         let own = self.run.plan_step(step);
-        let subject = Subject {
+        let subject = CallToJudge {
             tool: Some(tool),
             args,
             unknown: &BTreeSet::new(),

@@ -49,7 +49,7 @@ impl RunLoop {
     /// Enters a call among those of this process, or says that others have to end first.
     pub(super) fn enter_call(&mut self, step: StepIx) -> Result<Option<Presence>, RunError> {
         let limiter = Arc::clone(&self.context.limiter);
-        let Some(crashes) = self.run.needs_isolation(step) else {
+        let Some(crashes) = self.run.schedule().needs_isolation(step) else {
             return Ok(limiter.try_enter());
         };
         self.isolation.found = true;

@@ -75,9 +75,9 @@ impl First {
     ) -> Self {
         let stands = matches!(child.state(), RunState::Paused | RunState::Stalled { .. });
         let since = |paused: &PauseOrder| parent_resumed.filter(|order| order.at >= paused.at);
-        match child.paused() {
+        match child.pause().ordered() {
             _ if !stands => Self::Nothing,
-            Some(paused) if child.is_paused_by_person() => match since(paused) {
+            Some(paused) if child.pause().is_by_person() => match since(paused) {
                 Some(order) => Self::Resume(order.by.clone(), None),
                 None => Self::Nothing,
             },
@@ -532,7 +532,7 @@ impl RunLoop {
 
     /// The last order by which the run went on, for what it waits for.
     pub(super) fn last_resumed(&self) -> Option<&PauseOrder> {
-        let orders = self.resumed.iter().chain(self.run.resumed());
+        let orders = self.resumed.iter().chain(self.run.pause().lifted());
         orders.max_by_key(|order| order.at)
     }
 

@@ -76,7 +76,7 @@ impl RunTime {
             self.behind = true;
             tracing::warn!(
                 behind = ?by,
-                "the clock of this machine went back: the run goes on from the time of its last entry"
+                "the clock of this machine went back: the run continues from the time of its last entry"
             );
         }
     }

@@ -336,7 +336,7 @@ pub(crate) fn not_before<S: JournalState>(state: &S, now: Timestamp) -> Timestam
         tracing::warn!(
             plan = %state.plan_id(),
             ?behind,
-            "the clock of this machine is behind the journal, which goes on from its last entry"
+            "the clock of this machine is behind the journal: entries continue from the time of the last one"
         );
     }
     now.max(last)

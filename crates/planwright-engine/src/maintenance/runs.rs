@@ -128,7 +128,7 @@ impl Maintenance {
                 plan: info.status.plan.clone(),
                 run: run.clone(),
                 since: info.updated_at,
-                completed: stalled.completed_steps(),
+                completed: stalled.schedule().completed_steps(),
                 steps: stalled.plan().indices().len(),
             });
         }

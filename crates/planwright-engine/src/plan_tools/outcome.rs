@@ -75,7 +75,7 @@ pub(super) async fn executed_value(context: &Context, run: &Run) -> Value {
         "title": title,
         "status": report.status,
         "duration": report.duration.as_secs_f64(),
-        "stepsCompleted": run.completed_steps(),
+        "stepsCompleted": run.schedule().completed_steps(),
         "stepsTotal": report.steps.len(),
         "results": results(context, run).await,
     });

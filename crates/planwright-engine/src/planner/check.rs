@@ -7,7 +7,7 @@ use crate::review::plans::ReviewError;
 use planwright_core::model::ModelRole;
 use planwright_core::plan::{Code, Document, Finding, Step, validate_with};
 use planwright_core::planning::{AnswerFault, PlannerFacts, PromptBudget};
-use planwright_core::policy::{Subject, Verdict};
+use planwright_core::policy::{CallToJudge, Verdict};
 use planwright_core::tool::KnownTool;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -140,7 +140,7 @@ impl Planner {
             tool: Some(tool.name.to_string()),
             ..Step::default()
         };
-        let subject = Subject {
+        let subject = CallToJudge {
             tool: Some(tool),
             args: &Value::Object(Map::new()),
             unknown: &unknown,

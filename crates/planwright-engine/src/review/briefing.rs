@@ -1,8 +1,9 @@
 //! Saying what an approval covers, with the files and models of this machine.
 
+use crate::context::Context;
 use crate::redaction::entry_text::mask_text;
 use crate::redaction::learning::learn_secrets;
-use crate::review::plans::{Candidate, Plans};
+use crate::review::plans::Candidate;
 use planwright_core::briefing::{
     Briefing, BriefingFacts, CallBriefing, CurrentContent, CurrentFile, Effect, PlanAuthor,
     brief_call, brief_plan, path_written_by, wanted_files,
@@ -14,8 +15,21 @@ use planwright_core::review::Review;
 use planwright_core::secret::SecretName;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-impl Plans {
+/// Briefings: what an approver reads before an approval. See [`crate::Engine::briefings`].
+#[derive(Debug, Clone)]
+pub struct Briefings {
+    context: Arc<Context>,
+}
+
+impl Briefings {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        Self {
+            context: Arc::clone(context),
+        }
+    }
+
     /// Says what an approval of the plan covers, as it would run now, to this viewer.
     pub async fn brief(
         &self,

@@ -1,7 +1,7 @@
 //! The life of a plan: proposing, editing, discussing, approving, and finding what waits for people.
 
 pub(crate) mod append;
-mod briefing;
+pub(crate) mod briefing;
 pub(crate) mod comments;
 pub(crate) mod create;
 pub(crate) mod edits;

@@ -1,6 +1,7 @@
 //! Trying on paper: what is wrong with a plan, what a run or an edit of it would be, and whether an
 //! approval would be taken. Nothing is called and nothing is stored.
 
+use crate::context::Context;
 use crate::review::given_approval::GivenApproval;
 use crate::review::plans::{Candidate, Plans, ReviewError, approval_command};
 use planwright_core::digest::Digest;
@@ -10,6 +11,7 @@ use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::Review;
 use planwright_core::run::{Preview, Shown, preview};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A document that was checked, sound or not.
 #[derive(Debug)]
@@ -46,23 +48,22 @@ pub struct ExplainedPlan {
     pub late: BTreeMap<String, LateChoice>,
 }
 
-impl Plans {
-    /// Refuses a plan that cannot run as it is: its tools have to be there, and it must not have
-    /// errors.
-    pub fn check_sound(&self, candidate: &Candidate) -> Result<(), ReviewError> {
-        let missing = candidate.plan.missing_tools(&self.context.catalog());
-        if !missing.is_empty() {
-            return Err(ReviewError::MissingTools(missing));
+/// Trials: questions about a plan that change nothing. See [`crate::Engine::trials`].
+#[derive(Debug, Clone)]
+pub struct Trials {
+    plans: Plans,
+}
+
+impl Trials {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        Self {
+            plans: Plans::new(context),
         }
-        if candidate.findings.iter().any(Finding::is_error) {
-            return Err(ReviewError::Invalid(candidate.findings.clone()));
-        }
-        Ok(())
     }
 
     /// Finds everything that is wrong with a document, at once.
     pub async fn check_document(&self, document: Document) -> Result<CheckedDocument, ReviewError> {
-        let plans = match self.known_plans(&document).await {
+        let plans = match self.plans.known_plans(&document).await {
             Ok(plans) => plans,
             Err(ReviewError::Invalid(findings)) => {
                 return Ok(CheckedDocument {
@@ -73,13 +74,13 @@ impl Plans {
             }
             Err(error) => return Err(error),
         };
-        let catalog = self.context.catalog();
-        let settings = &self.context.settings;
+        let catalog = self.plans.context.catalog();
+        let settings = &self.plans.context.settings;
         let ValidationReport { plan, mut findings } =
             validate_with(document, &catalog, &plans, &settings.bounds);
         let missing = plan
             .iter()
-            .flat_map(|plan| self.missing_executor_findings(plan));
+            .flat_map(|plan| self.plans.missing_executor_findings(plan));
         findings.extend(missing);
         let digest = plan
             .as_ref()
@@ -93,11 +94,11 @@ impl Plans {
 
     /// Goes through a run on paper, if the plan could run at all.
     pub fn preview_run(&self, candidate: &Candidate) -> Result<Preview, ReviewError> {
-        self.check_sound(candidate)?;
-        let settings = &self.context.settings;
+        self.plans.check_sound(candidate)?;
+        let settings = &self.plans.context.settings;
         Ok(preview(
             &candidate.plan,
-            &self.context.catalog(),
+            &self.plans.context.catalog(),
             &settings.policy,
             &settings.policy_version,
         ))
@@ -112,7 +113,7 @@ impl Plans {
     ) -> Result<EditPreview, ReviewError> {
         let diff = PlanDiff::between(&review.current().document, &document);
         // The digest is that of the document as it would be kept.
-        self.settle_context(&mut document, by).await?;
+        self.plans.settle_context(&mut document, by).await?;
         let CheckedDocument {
             digest, findings, ..
         } = self.check_document(document).await?;
@@ -130,13 +131,13 @@ impl Plans {
         chosen: &BTreeMap<String, LateChoice>,
         other: Option<&Policy>,
     ) -> Result<ExplainedPlan, ReviewError> {
-        let settings = &self.context.settings;
+        let settings = &self.plans.context.settings;
         let policy = other.unwrap_or(&settings.policy);
         let policy_version = match other {
             None => settings.policy_version.clone(),
             Some(other) => other.version().unwrap_or_default().to_owned(),
         };
-        let judged = policy.judge_plan(&candidate.plan, &self.context.catalog());
+        let judged = policy.judge_plan(&candidate.plan, &self.plans.context.catalog());
         judged
             .check_choices(&candidate.plan, chosen)
             .map_err(ReviewError::BadChoice)?;
@@ -146,6 +147,21 @@ impl Plans {
             late: judged.late_choices(chosen, &policy.late_bound),
             judged,
         })
+    }
+}
+
+impl Plans {
+    /// Refuses a plan that cannot run as it is: its tools have to be there, and it must not have
+    /// errors.
+    pub fn check_sound(&self, candidate: &Candidate) -> Result<(), ReviewError> {
+        let missing = candidate.plan.missing_tools(&self.context.catalog());
+        if !missing.is_empty() {
+            return Err(ReviewError::MissingTools(missing));
+        }
+        if candidate.findings.iter().any(Finding::is_error) {
+            return Err(ReviewError::Invalid(candidate.findings.clone()));
+        }
+        Ok(())
     }
 
     /// Checks that an approval of the plan by this principal would be taken, and says why not.

@@ -139,7 +139,10 @@ impl Inbox {
         };
         for run in runs {
             let (run, _) = load_run(store, run, &waits.review, bounds).await?;
-            let asking = run.waiting().filter(|&ix| all || !listens(&run, ix));
+            let asking = run
+                .schedule()
+                .waiting()
+                .filter(|&ix| all || !listens(&run, ix));
             let steps: Vec<_> = asking
                 .filter_map(|ix| Some((ix, WaitKind::of_step(run.step(ix))?)))
                 .collect();

@@ -87,7 +87,8 @@ impl Runs {
         // What was agreed to when it began stays as it is.
         let consent = run.start().consent.as_deref().cloned().unwrap_or_default();
         check_narrow_enough(review.id(), &consent, &options)?;
-        run.check_may_lift_pause(&options.by)
+        run.pause()
+            .check_may_lift(&options.by)
             .map_err(ReviewRefusal::from)?;
         let Taken {
             run,
@@ -210,7 +211,7 @@ impl Runs {
     /// Returns whether a child that a parked run waits for has ended or can go on.
     async fn waits_for_moving_children(&self, id: &RunId) -> Result<bool, StartRunError> {
         let (run, _) = load_any_run(&self.context, id).await?;
-        for ix in run.waiting() {
+        for ix in run.schedule().waiting() {
             let StepState::AwaitingPlan { run: child, .. } = run.step(ix) else {
                 continue;
             };

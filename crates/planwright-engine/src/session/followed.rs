@@ -109,7 +109,7 @@ impl Sessions {
             };
             if !run.state().is_terminal() {
                 // What a person stopped, and what no client began, goes on with a person's word.
-                return run.start().stepwise && !run.is_paused_by_person();
+                return run.start().stepwise && !run.pause().is_by_person();
             }
         }
         let candidate = self.plans().candidate(review, &Map::new()).await;
@@ -234,7 +234,7 @@ impl FollowedRun {
         let (review, _) = sessions.plans().load_review(&self.plan).await.ok()?;
         let (run, _) = sessions.runs().load_run(self.run(), &review).await.ok()?;
         let catalog = sessions.context.catalog();
-        for ix in run.waiting() {
+        for ix in run.schedule().waiting() {
             if calls(&catalog, run.definition(ix).action_label(), tool)
                 && let Some(Value::Object(known)) =
                     sessions.journals().known_arguments(&run, ix).await

@@ -1088,16 +1088,29 @@ async fn criteria_are_decided_by_steps_that_say_so_and_asked_about_otherwise() {
     let engine = engine(&world, "one", &model);
     let run = start(&engine, plan, options()).await;
     let checked = engine.runs().check_criteria(run.id(), None).await.unwrap();
-    let holds: Vec<Option<bool>> = checked.criteria().iter().map(|check| check.holds).collect();
+    let holds: Vec<Option<bool>> = checked
+        .reflection()
+        .criteria()
+        .iter()
+        .map(|check| check.holds)
+        .collect();
     assert_eq!(holds, [Some(true), Some(false), None]);
     assert_eq!(checked.status().as_str(), "completed");
     // It is in the journal, with what it took.
     let (review, _) = engine.plans().load_review(run.plan().id()).await.unwrap();
     let (read, _) = engine.runs().load_run(run.id(), &review).await.unwrap();
-    assert_eq!(read.criteria(), checked.criteria());
+    assert_eq!(
+        read.reflection().criteria(),
+        checked.reflection().criteria()
+    );
     // A model that cannot be asked: the result is unknown.
     let checked = engine.runs().check_criteria(run.id(), None).await.unwrap();
-    let holds: Vec<Option<bool>> = checked.criteria().iter().map(|check| check.holds).collect();
+    let holds: Vec<Option<bool>> = checked
+        .reflection()
+        .criteria()
+        .iter()
+        .map(|check| check.holds)
+        .collect();
     assert_eq!(holds, [None, Some(false), None]);
     let none = start(
         &engine,
@@ -1123,10 +1136,10 @@ async fn a_verdict_that_is_too_large_to_read_is_none() {
     let run = start(&engine, plan, options()).await;
     let checked = engine.runs().check_criteria(run.id(), None).await.unwrap();
     assert_eq!(
-        checked.criteria()[0].holds,
+        checked.reflection().criteria()[0].holds,
         None,
         "{:?}",
-        checked.criteria()
+        checked.reflection().criteria()
     );
     assert!(model.requests().is_empty());
 }

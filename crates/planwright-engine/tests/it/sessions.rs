@@ -63,7 +63,7 @@ async fn asking(session: &Session, tool: &str, args: Value) -> (OpenCall, Box<Ru
 }
 
 fn answer_to(run: &Run, yes: bool) -> RunCommand {
-    let ix = run.waiting().next().unwrap();
+    let ix = run.schedule().waiting().next().unwrap();
     let StepState::AwaitingApproval {
         call: Some(asked), ..
     } = run.step(ix)

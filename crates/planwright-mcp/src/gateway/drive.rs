@@ -500,7 +500,7 @@ pub(super) fn problem(code: &str, message: &str, next: &str) -> CallToolResult {
 
 /// A call may have happened: only a person finds out.
 fn unknown_outcome(run: &Run) -> Option<CallToolResult> {
-    let ix = run.waiting().next()?;
+    let ix = run.schedule().waiting().next()?;
     matches!(run.step(ix), StepState::OutcomeUnknown { .. }).then(|| {
         let message = format!(
             "the connection broke during the call, and it may have happened; a person says what \

@@ -171,7 +171,7 @@ pub async fn load_plan_details<'a>(
         }
     };
     let current = review.current();
-    let briefing = engine.plans().brief_effects(review, candidate);
+    let briefing = engine.briefings().brief_effects(review, candidate);
     Ok(PlanDetails {
         document: &current.document,
         created_at: review.created_at().to_string(),

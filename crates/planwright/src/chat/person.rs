@@ -47,7 +47,7 @@ impl ChatPerson {
         }
         let _asking = self.asking.lock().await;
         let mut decided = false;
-        for ix in run.waiting().collect::<Vec<_>>() {
+        for ix in run.schedule().waiting().collect::<Vec<_>>() {
             let command = match run.step(ix) {
                 StepState::AwaitingApproval {
                     call: Some(asked), ..

@@ -109,7 +109,10 @@ fn check_approvable(review: &Review) -> Result<(), Failure> {
     match review.stage() {
         Some(ReviewStage::Rejected) => Err(rejection_failure(review)),
         Some(ReviewStage::Draft) => {
-            let how = format!("planwright propose {} submits it for review", review.id());
+            let how = format!(
+                "To submit it for review: planwright propose {}",
+                review.id()
+            );
             Err(Failure::from(ReviewRefusal::Draft).hint(how))
         }
         Some(_) | None => Ok(()),

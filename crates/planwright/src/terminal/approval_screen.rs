@@ -46,10 +46,10 @@ impl ApprovalScreen<'_> {
     pub(crate) async fn ask(&self, app: &App) -> Result<Decision, Failure> {
         let printer = app.printer();
         let since = diff::load_changes_since_approval(app, self.review, self.candidate).await?;
-        let plans = app.engine.plans();
-        let briefing = plans.brief(self.review, self.candidate, &user()).await;
+        let briefings = app.engine.briefings();
+        let briefing = briefings.brief(self.review, self.candidate, &user()).await;
         self.show(app, &briefing, since.as_ref());
-        let careful = plans.careful_choices(self.candidate);
+        let careful = app.engine.plans().careful_choices(self.candidate);
         let mut late = self.late.choices_for(self.judged);
         for (step, choice) in careful {
             late.entry(step).or_insert(choice);
@@ -115,7 +115,7 @@ impl ApprovalScreen<'_> {
         }
         if !is_shown_whole {
             let id = self.review.id();
-            printer.talk(&format!("planwright show {id} shows the whole plan"));
+            printer.talk(&format!("To see the whole plan: planwright show {id}"));
         }
         printer.findings(&self.candidate.findings);
         let required = app.engine.policy().approval.required();

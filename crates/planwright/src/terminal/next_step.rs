@@ -17,8 +17,7 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
             "To see what changed: planwright diff ID {based_on}; then repeat the edit on the current version"
         ),
         Hint::TrustExecutor { executor } => format!(
-            "planwright executors lists the executors; planwright trust shows `{}` and what else this workspace \
-             brings, and asks",
+            "To list the executors: planwright executors; to review and trust `{}`: planwright trust",
             line(executor)
         ),
         Hint::RevokeApproval(plan) => format!(
@@ -97,7 +96,7 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
             "planwright comments ID lists them; planwright comment ID --resolve COMMENT resolves one"
         }
         Hint::ListVersions => "planwright versions ID lists them",
-        Hint::Propose => "planwright propose ID submits it for review",
+        Hint::Propose => "To submit it for review: planwright propose ID",
         Hint::ReviewDraft => {
             "review it with planwright show ID, then submit it with planwright propose ID"
         }

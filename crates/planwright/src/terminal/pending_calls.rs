@@ -26,8 +26,8 @@ pub(crate) async fn call_lines(
         escape_invisible(&call.tool)
     )];
     lines.push(format!("  because {}", line(&call.reason)));
-    let plans = app.engine.plans();
-    let (briefed, effect) = plans.brief_call(&call.tool, call.args, &user()).await;
+    let briefings = app.engine.briefings();
+    let (briefed, effect) = briefings.brief_call(&call.tool, call.args, &user()).await;
     let options = screen_options(true, BTreeSet::new());
     let rendered = render_call(&briefed, &effect, &options);
     let shown = rendered.len().min(MAX_LINES);
@@ -46,7 +46,7 @@ pub(crate) async fn call_lines(
 pub(crate) async fn waiting_calls(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
     const SHOWN: usize = 5;
     let mut lines = Vec::new();
-    for ix in run.waiting().take(SHOWN) {
+    for ix in run.schedule().waiting().take(SHOWN) {
         if let StepState::AwaitingApproval {
             call: Some(asked), ..
         } = run.step(ix)

@@ -148,10 +148,12 @@ async fn load_note(
     }
     // What is wrong with a damaged run is said by the commands that need it.
     let run = app.engine.runs().load_run(&opened.run, review).await.ok();
-    Ok(Some(match run.and_then(|(run, _)| run.queued_behind()) {
-        Some(slots) => StatusNote::Queued(slots),
-        None => StatusNote::LeftBehind(format!(
-            "planwright resume {id} continues it; planwright cancel {id} stops it"
-        )),
-    }))
+    Ok(Some(
+        match run.and_then(|(run, _)| run.schedule().queued_behind()) {
+            Some(slots) => StatusNote::Queued(slots),
+            None => StatusNote::LeftBehind(format!(
+                "To continue: planwright resume {id}; to stop it: planwright cancel {id}"
+            )),
+        },
+    ))
 }

@@ -530,7 +530,7 @@ impl LiveProgress {
             drop(self.screen.println(text));
         }
         self.bar
-            .set_position((run.plan().len() - run.open_steps()) as u64);
+            .set_position((run.plan().len() - run.schedule().open_steps()) as u64);
     }
 
     fn running_step(&self, name: String) -> RunningStep {

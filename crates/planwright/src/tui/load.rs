@@ -115,7 +115,8 @@ pub(super) async fn load_plan_page(
     let candidate = plans.candidate(&review, &serde_json::Map::new()).await?;
     let judged = plans.judge(&candidate.plan);
     let since = diff::load_changes_since_approval(app, &review, &candidate).await?;
-    let briefing = plans.brief(&review, &candidate, &user()).await;
+    let briefings = app.engine.briefings();
+    let briefing = briefings.brief(&review, &candidate, &user()).await;
     let options = RenderOptions {
         width,
         full: true,
@@ -187,7 +188,10 @@ pub(super) async fn load_step_page(
     width: usize,
 ) -> Result<(DecisionPage, Shown), Failure> {
     let run = load_run(app, run).await?;
-    let waiting = run.waiting().find(|&ix| run.step_id(ix).as_str() == step);
+    let waiting = run
+        .schedule()
+        .waiting()
+        .find(|&ix| run.step_id(ix).as_str() == step);
     let state = waiting.map(|ix| (ix, run.step(ix)));
     let Some((ix, StepState::AwaitingApproval { call, .. })) = state else {
         return Err(Failure::refused(format!("step `{step}` waits for nothing")));
@@ -265,7 +269,7 @@ pub(super) async fn load_run_page(
         heading: format!("{plan}  {}  {took}", run.id()),
         status: result.status,
         is_over: run.state().is_terminal(),
-        done: run.completed_steps(),
+        done: run.schedule().completed_steps(),
         duration_ms: result.duration_ms,
         steps,
         details_scroll: 0,

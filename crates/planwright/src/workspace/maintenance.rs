@@ -57,6 +57,6 @@ fn notice_hint(notice: &MaintenanceNotice) -> Option<String> {
 /// Returns the commands that continue or end a stalled run.
 pub(crate) fn stalled_hint(plan: &str) -> String {
     format!(
-        "planwright resume {plan} continues it; planwright fail {plan} marks it failed; planwright cancel {plan} stops it"
+        "To continue: planwright resume {plan}; to mark it failed: planwright fail {plan}; to stop it: planwright cancel {plan}"
     )
 }

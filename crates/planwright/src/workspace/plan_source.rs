@@ -191,7 +191,7 @@ pub(crate) fn pick_run(review: &Review, named: Option<&str>) -> Result<RunId, Fa
             .map(|opened| opened.run.clone())
             .ok_or_else(|| {
                 Failure::usage(format!("plan `{id}` was never run"))
-                    .hint(format!("planwright run {id} runs it"))
+                    .hint(format!("To run it: planwright run {id}"))
             });
     };
     let found = review
@@ -200,6 +200,6 @@ pub(crate) fn pick_run(review: &Review, named: Option<&str>) -> Result<RunId, Fa
         .find(|opened| opened.run.as_str() == named);
     found.map(|opened| opened.run.clone()).ok_or_else(|| {
         Failure::usage(format!("plan `{id}` has no run `{}`", line(named)))
-            .hint(format!("planwright show {id} lists its runs"))
+            .hint(format!("To list its runs: planwright show {id}"))
     })
 }

@@ -2,7 +2,7 @@
 //! ends the process fails, and those that were only beside it do not.
 
 use crate::plan::StepIx;
-use crate::run::{Refusal, Run, RunEvent, StepState};
+use crate::run::{Refusal, Run, RunEvent};
 
 /// How often the process died while a call of the step was in flight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,25 +20,9 @@ impl Run {
     /// The most the process may die while a call of one step is in flight, alone or not.
     pub const MAX_CRASHES: u16 = 100;
 
-    /// Returns how often the process died while a call of this step was in flight, if that is often
-    /// enough for the next one to be made alone. The run of a sub-plan and an executor have calls
-    /// of their own.
-    pub fn needs_isolation(&self, ix: StepIx) -> Option<Crashes> {
-        let crashes = self.crashes.get(&ix)?;
-        let definition = self.definition(ix);
-        let calls = definition.plan.is_none() && definition.agent.is_none();
-        (crashes.all >= Self::ISOLATED_AFTER && calls).then_some(*crashes)
-    }
-
-    /// The step whose call is made alone now.
-    pub fn isolated(&self) -> Option<StepIx> {
-        self.isolated
-            .filter(|ix| matches!(self.step(*ix), StepState::Running { .. }))
-    }
-
     pub(super) fn decide_isolate(&self, ix: StepIx) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
-        if self.needs_isolation(ix).is_none() {
+        if self.schedule().needs_isolation(ix).is_none() {
             return Err(Refusal::CannotStart {
                 step: step.to_string(),
                 state: self.step(ix).status(),
@@ -54,6 +38,6 @@ impl Run {
         let ended = |ix| RunEvent::IsolationEnded {
             step: self.step_id(ix).clone(),
         };
-        self.isolated().map(ended).into_iter().collect()
+        self.schedule().isolated().map(ended).into_iter().collect()
     }
 }

@@ -20,7 +20,8 @@ impl Run {
     fn crashed(&self, ix: StepIx, tally: Tally, class: EffectClass) -> RunEvent {
         let reason = "the process that made the call ended, or could not record the answer";
         let crashes = self.crashes.get(&ix).copied().unwrap_or_default();
-        let alone = self.isolated() == Some(ix) && crashes.alone >= Self::MAX_INTERRUPTIONS;
+        let alone =
+            self.schedule().isolated() == Some(ix) && crashes.alone >= Self::MAX_INTERRUPTIONS;
         let repeatable = class != EffectClass::Unsafe && self.state != RunState::Cancelling;
         if repeatable && alone {
             let times = format!(

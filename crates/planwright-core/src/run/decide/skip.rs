@@ -34,7 +34,7 @@ impl Run {
         // Who may not agree to what waits for the step may not let it go on without the step either.
         let consent = self.start.consent.as_deref();
         let proposed_by = consent.and_then(|consent| consent.proposed_by.as_ref());
-        if self.is_waited_for(ix) && proposed_by == Some(by) {
+        if self.schedule().is_waited_for(ix) && proposed_by == Some(by) {
             return Err(Refusal::FourEyes(by.clone()));
         }
         let reason = if reason.is_empty() {

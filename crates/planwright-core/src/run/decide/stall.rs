@@ -23,7 +23,8 @@ impl Run {
     /// settled first by the process that goes on with it.
     pub(super) fn decide_queue(&self, slots: u32) -> Vec<RunEvent> {
         let idle = self.schedule().running().len() == 0 && !self.is_parked();
-        if self.state == RunState::Running && idle && self.queued_behind() != Some(slots) {
+        if self.state == RunState::Running && idle && self.schedule().queued_behind() != Some(slots)
+        {
             vec![RunEvent::RunQueued { slots }]
         } else {
             Vec::new()

@@ -60,6 +60,7 @@ impl Run {
 
     pub(super) fn decide_resume_children(&self) -> Vec<RunEvent> {
         let waiting = self
+            .schedule()
             .waiting()
             .filter(|&ix| matches!(self.step(ix), StepState::AwaitingPlan { .. }));
         waiting

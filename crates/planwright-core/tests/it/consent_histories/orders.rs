@@ -22,7 +22,7 @@ impl Life<'_> {
             }
             return;
         }
-        let by_person = live.run.is_paused_by_person();
+        let by_person = live.run.pause().is_by_person();
         let resumed = self.command(&Command::Resume { by: by.clone() });
         if resumed.is_empty() {
             self.tally.pauses[0] += u64::from(by_person);
@@ -95,7 +95,7 @@ impl Life<'_> {
             self.now += 6_000;
         }
         let Some(live) = &self.run else { return };
-        let Some(ix) = live.run.waiting().next() else {
+        let Some(ix) = live.run.schedule().waiting().next() else {
             return;
         };
         let StepState::AwaitingApproval {

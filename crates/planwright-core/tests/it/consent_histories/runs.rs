@@ -7,7 +7,7 @@ use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName, decode, encode};
 use planwright_core::plan::{StepIx, Values};
-use planwright_core::policy::{Subject, late_arguments};
+use planwright_core::policy::{CallToJudge, late_arguments};
 use planwright_core::review::{Review, ReviewCommand};
 use planwright_core::run::{
     CallFacts, CallReport, Command, Consent, Run, RunEvent, StepError, StoredValue, priorities,
@@ -240,7 +240,7 @@ impl Life<'_> {
         let tool = catalog.resolve(plan.step(ix).action_label()).unwrap();
         let args = Arc::new(Value::Object(plan.resolve_args(ix, live).unwrap()));
         let call = Digest::of_parts(&[tool.name.to_string().as_bytes(), &canonical_json(&args)]);
-        let subject = Subject {
+        let subject = CallToJudge {
             tool: Some(tool),
             args: &args,
             unknown: &BTreeSet::new(),

@@ -23,7 +23,7 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
         }
         Hint::RevokeApproval(plan) => {
             return Some(format!(
-                "POST /plan/{plan}/revoke-approval voids that approval; then approve it with `late`"
+                "revoke that approval with POST /plan/{plan}/revoke-approval, then approve the plan with `late`"
             ));
         }
         Hint::EndHeldRun => "cancel the run; what is left is a new run, which is approved anew",

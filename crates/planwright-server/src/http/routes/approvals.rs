@@ -209,6 +209,7 @@ async fn of_plan(
 ) -> Result<Option<Waiting>, Problem> {
     let engine = &asked.http.service.engine;
     let plans = engine.plans();
+    let briefings = engine.briefings();
     let candidate = plans.candidate(review, &Map::new()).await?;
     let current = review.current();
     let reader = asked.viewer.reader(engine.policy());
@@ -222,7 +223,7 @@ async fn of_plan(
         kind: WaitKind::Plan.as_str(),
         since: current.at.to_string(),
         proposed_by: Some(current.by.clone()),
-        risk: Some(plans.brief_effects(review, &candidate).risk().as_str()),
+        risk: Some(briefings.brief_effects(review, &candidate).risk().as_str()),
         tools: candidate
             .plan
             .tool_names()
@@ -235,7 +236,7 @@ async fn of_plan(
     if !wanted.takes(&line) {
         return Ok(None);
     }
-    let covered = plans
+    let covered = briefings
         .brief(review, &candidate, &asked.viewer.principal)
         .await;
     let href = || format!("/plan/{}/briefing", review.id());

@@ -336,11 +336,11 @@ async fn get_briefing(
     PathId(id): PathId<PlanId>,
 ) -> HttpResult<Json<Briefing>> {
     let review = super::load(&http, &id).await?;
-    let plans = http.service.engine.plans();
-    let candidate = plans.candidate(&review, &Map::new()).await?;
-    Ok(Json(
-        plans.brief(&review, &candidate, &caller.principal).await,
-    ))
+    let engine = &http.service.engine;
+    let candidate = engine.plans().candidate(&review, &Map::new()).await?;
+    let briefings = engine.briefings();
+    let viewer = &caller.principal;
+    Ok(Json(briefings.brief(&review, &candidate, viewer).await))
 }
 
 /// A plan with all that is known about it.

@@ -241,14 +241,15 @@ pub(super) async fn brief_step(
     (run, ix): (&Run, StepIx),
     viewer: &Principal,
 ) -> HttpResult<Briefing> {
-    let plans = http.service.engine.plans();
+    let engine = &http.service.engine;
     let document = Document::clone(run.plan().document());
     let candidate = Candidate {
         digest: run.start().digest,
-        ..plans.compile(document).await?
+        ..engine.plans().compile(document).await?
     };
     let version = run.start().version;
-    let covered = plans
+    let covered = engine
+        .briefings()
         .brief_candidate(&candidate, version, None, viewer)
         .await;
     // The elements of a loop are described with the step that has it.

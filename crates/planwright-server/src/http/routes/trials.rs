@@ -50,12 +50,12 @@ async fn validate_plan(
             return Ok(Json(ValidationResult::new(None, None, findings)));
         }
     };
-    let plans = http.service.engine.plans();
+    let trials = http.service.engine.trials();
     let CheckedDocument {
         plan,
         digest,
         findings,
-    } = plans.check_document(document).await?;
+    } = trials.check_document(document).await?;
     Ok(Json(ValidationResult::new(plan.as_ref(), digest, findings)))
 }
 
@@ -86,7 +86,7 @@ async fn dry_run(
     let review = super::load(&http, &id).await?;
     let plans = http.service.engine.plans();
     let candidate = plans.candidate(&review, &variables).await?;
-    let preview = plans.preview_run(&candidate)?;
+    let preview = http.service.engine.trials().preview_run(&candidate)?;
     let version = review.current().number;
     Ok(Json(dry_run_result(&candidate.plan, version, &preview)))
 }
@@ -109,8 +109,8 @@ async fn preview_edit(
     let patch = Patch::read(request, &http).await?;
     let review = super::load(&http, &id).await?;
     let (document, _) = patch.apply(&review)?;
-    let plans = http.service.engine.plans();
-    let previewed = plans
+    let trials = http.service.engine.trials();
+    let previewed = trials
         .preview_edit(&review, document, &caller.principal)
         .await?;
     let diff = DiffResult::new(id, review.current().number, None, previewed.diff);
@@ -178,8 +178,8 @@ async fn explain_policy(
     let chosen = read_choices(&asked.late)?;
     let policy = asked.policy.as_ref().map(read_policy).transpose()?;
     let candidate = asked_plan(&http, &asked).await?;
-    let plans = http.service.engine.plans();
-    let explained = plans.explain(&candidate, &chosen, policy.as_ref())?;
+    let trials = http.service.engine.trials();
+    let explained = trials.explain(&candidate, &chosen, policy.as_ref())?;
     Ok(Json(PolicyExplanation {
         plan_id: candidate.plan.id().to_string(),
         digest: candidate.digest.to_string(),

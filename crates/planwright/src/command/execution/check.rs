@@ -31,7 +31,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     if printer.json {
         printer.document(&CriteriaResult::new(&checked))?;
     } else {
-        for text in criterion_lines(checked.criteria()) {
+        for text in criterion_lines(checked.reflection().criteria()) {
             printer.data(&text)?;
         }
     }
@@ -59,7 +59,11 @@ pub(crate) async fn check_criteria(
 
 /// Returns the exit of a check: only criteria that hold are a success, unknown ones are not.
 pub(crate) fn criteria_exit(run: &Run) -> Exit {
-    let all_hold = run.criteria().iter().all(|check| check.holds == Some(true));
+    let all_hold = run
+        .reflection()
+        .criteria()
+        .iter()
+        .all(|check| check.holds == Some(true));
     if all_hold {
         Exit::Done
     } else {

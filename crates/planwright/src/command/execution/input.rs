@@ -175,6 +175,7 @@ fn parse_set_flags(assignments: &[String]) -> Result<Map<String, Value>, Failure
 fn list_questions(app: &App, run: &Run) -> Result<(), Failure> {
     let printer = app.printer();
     let asking: Vec<(StepIx, &Asked)> = run
+        .schedule()
         .waiting()
         .filter_map(|ix| Some((ix, pending_question(run, ix)?)))
         .collect();

@@ -29,7 +29,7 @@ pub(crate) async fn ask_about_waiting_steps(
         return Ok(false);
     }
     let mut decided = false;
-    for ix in run.waiting().collect::<Vec<_>>() {
+    for ix in run.schedule().waiting().collect::<Vec<_>>() {
         if let StepState::AwaitingPlan { run: child, .. } = run.step(ix) {
             let child = load_run(app, child).await?;
             decided |= Box::pin(ask_about_waiting_steps(app, &child, interrupts)).await?;
@@ -117,8 +117,10 @@ async fn show_gated_step(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure
         line(step.action_label())
     ));
     if let Some(args) = app.engine.journals().known_arguments(run, ix).await {
-        let plans = app.engine.plans();
-        let (call, effect) = plans.brief_call(step.action_label(), args, &user()).await;
+        let briefings = app.engine.briefings();
+        let (call, effect) = briefings
+            .brief_call(step.action_label(), args, &user())
+            .await;
         let options = screen_options(true, BTreeSet::new());
         talk_lines(printer, &render_call(&call, &effect, &options));
     } else {

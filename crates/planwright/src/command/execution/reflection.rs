@@ -172,7 +172,7 @@ pub(crate) fn reflection_lines(run: &Run) -> Vec<String> {
             line(&looked.reasoning)
         ));
     }
-    if let Some(reason) = run.why_given_up() {
+    if let Some(reason) = run.reflection().why_given_up() {
         lines.push(format!("given up: {}", line(reason)));
     }
     if let Some(continues) = run

@@ -162,7 +162,7 @@ fn report_repair(
             .data(&format!("what is left of it is in {}", file.display()))?;
     }
     app.printer().hint(&format!(
-        "planwright approve {plan}, then planwright run {plan} starts over"
+        "To start over: planwright approve {plan}, then planwright run {plan}"
     ));
     Ok(Exit::Done)
 }

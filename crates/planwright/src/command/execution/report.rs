@@ -97,7 +97,7 @@ fn print_summary(app: &App, run: &Run, shown: &BTreeSet<StepId>) -> Result<(), F
     }
     for text in reflection_lines(run)
         .into_iter()
-        .chain(criterion_lines(run.criteria()))
+        .chain(criterion_lines(run.reflection().criteria()))
     {
         printer.data(&text)?;
     }
@@ -105,7 +105,7 @@ fn print_summary(app: &App, run: &Run, shown: &BTreeSet<StepId>) -> Result<(), F
     let word = printer.out(status_style(word), word);
     let done = format!(
         "{} of {} steps in {}",
-        run.completed_steps(),
+        run.schedule().completed_steps(),
         report.steps.len(),
         duration(report.duration)
     );
@@ -217,7 +217,7 @@ async fn adjustment_commands(app: &App, run: &Run) -> Result<Vec<String>, Failur
 async fn add_answer_commands(app: &App, run: &Run, hints: &mut Vec<String>) -> Result<(), Failure> {
     const SHOWN: usize = 5;
     let plan = selector_of(run);
-    for ix in run.waiting().take(SHOWN) {
+    for ix in run.schedule().waiting().take(SHOWN) {
         let id = quote_word(run.step_id(ix).as_str());
         match run.step(ix) {
             StepState::AwaitingApproval { call, .. } => {

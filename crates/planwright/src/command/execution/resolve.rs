@@ -67,6 +67,7 @@ async fn resolve_all(app: &App, args: &Args, value: Value) -> Result<Exit, Failu
         .await?;
     let is_unknown = |ix: &StepIx| matches!(run.step(*ix), StepState::OutcomeUnknown { .. });
     let steps: Vec<String> = run
+        .schedule()
         .waiting()
         .filter(is_unknown)
         .map(|ix| run.step_id(ix).to_string())

@@ -152,7 +152,7 @@ async fn preview_run(
             (app.engine.plans().compile(document).await?, version)
         }
     };
-    let previewed = app.engine.plans().preview_run(&candidate)?;
+    let previewed = app.engine.trials().preview_run(&candidate)?;
     let result = dry_run_result(&candidate.plan, version, &previewed);
     if app.printer().json {
         app.printer().document(&result)?;
@@ -183,8 +183,8 @@ async fn print_dry_run(
     result: &RunResult<DryRunStep>,
 ) -> Result<(), Failure> {
     let printer = app.printer();
-    let plans = app.engine.plans();
-    let briefing = plans
+    let briefings = app.engine.briefings();
+    let briefing = briefings
         .brief_candidate(candidate, result.version, None, &user())
         .await;
     let options = screen_options(false, BTreeSet::new());

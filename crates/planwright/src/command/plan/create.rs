@@ -112,14 +112,14 @@ async fn print_created_plan(app: &App, created: &WrittenPlan) -> Result<(), Fail
     }
     if created.planning.fallback {
         printer.hint(&format!(
-            "planwright edit {id} completes it; planwright propose {id} submits it for review"
+            "To complete it: planwright edit {id}; to submit it for review: planwright propose {id}"
         ));
     } else if review.stage() == Some(ReviewStage::Draft) {
-        printer.hint(&format!("planwright propose {id} submits it for review"));
+        printer.hint(&format!("To submit it for review: planwright propose {id}"));
     } else {
         printer.hint(&format!(
-            "planwright run {id} --dry-run shows its calls; planwright run {id} asks for approval and runs it; \
-             planwright regenerate {id} --feedback TEXT writes it again"
+            "To see its calls: planwright run {id} --dry-run; to review, approve and run it: planwright run {id}; \
+             to have it written again: planwright regenerate {id} --feedback TEXT"
         ));
     }
     Ok(())

@@ -426,7 +426,7 @@ pub(crate) async fn report_stored_version(
             printer.talk("only texts changed: the approval is still valid");
         }
         Some(ReviewStage::Draft) => {
-            printer.hint(&format!("planwright propose {id} submits it for review"));
+            printer.hint(&format!("To submit it for review: planwright propose {id}"));
         }
         Some(ReviewStage::Proposed) if after.approval_before_edit(app.now()).is_some() => {
             printer.talk("the approved content changed: approve the change");

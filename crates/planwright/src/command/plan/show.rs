@@ -141,8 +141,8 @@ async fn print_details(
     printer.data(dag::render(&candidate.plan, run.as_ref()).trim_end())?;
     printer.data("")?;
     let policy = app.engine.policy();
-    let plans = app.engine.plans();
-    let briefing = plans.brief(review, candidate, &user()).await;
+    let briefings = app.engine.briefings();
+    let briefing = briefings.brief(review, candidate, &user()).await;
     let options = screen_options(false, BTreeSet::new());
     print_lines(printer, &render_steps(&briefing, &options))?;
     printer.data("")?;
@@ -178,7 +178,7 @@ async fn print_details(
     if let Some(run) = &run {
         for text in reflection_lines(run)
             .into_iter()
-            .chain(criterion_lines(run.criteria()))
+            .chain(criterion_lines(run.reflection().criteria()))
         {
             printer.data(&text)?;
         }

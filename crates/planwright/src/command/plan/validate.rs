@@ -55,7 +55,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         plan,
         digest,
         findings,
-    } = app.engine.plans().check_document(document).await?;
+    } = app.engine.trials().check_document(document).await?;
     let result = ValidationResult::new(plan.as_ref(), digest, findings);
     let exit = if result.ok { Exit::Done } else { Exit::Usage };
     if context.printer.json {

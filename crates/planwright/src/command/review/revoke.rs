@@ -106,6 +106,6 @@ pub(crate) fn print_sweep(app: &App, swept: &Swept) {
     }
     for (plan, run) in &swept.running {
         printer.talk(&format!("{plan}: {run} was approved before and continues"));
-        printer.hint(&format!("planwright cancel {run} stops it"));
+        printer.hint(&format!("To stop it: planwright cancel {run}"));
     }
 }

@@ -343,7 +343,7 @@ fn check_executors(diagnosis: &mut Diagnosis, context: &CommandContext) {
             }
             None => diagnosis.note("executors", CheckVerdict::Ok, executor.name, None),
             Some(obstacle) => {
-                let hint = "planwright trust shows what it runs, and asks".to_owned();
+                let hint = "To review what it runs and trust it: planwright trust".to_owned();
                 diagnosis.note("executors", CheckVerdict::Warn, obstacle, Some(hint));
             }
         }

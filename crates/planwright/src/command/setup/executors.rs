@@ -86,7 +86,7 @@ fn list_executors(context: &CommandContext) -> Result<Exit, Failure> {
         .iter()
         .find(|executor| executor.obstacle().is_some())
     {
-        Some(_) => printer.hint("planwright trust shows what it runs, and asks"),
+        Some(_) => printer.hint("To review what it runs and trust it: planwright trust"),
         None if executors.is_empty() => {
             printer.talk("no executor is configured");
             printer.hint("add [executors.NAME] to planwright.toml: docs/agents.md");

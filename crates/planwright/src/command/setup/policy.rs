@@ -156,9 +156,10 @@ fn build_explanation(
     candidate: &Candidate,
     late: &LateFlags,
 ) -> Result<PolicyExplanation, Failure> {
-    let plans = app.engine.plans();
-    let chosen = late.read()?.choices_for(&plans.judge(&candidate.plan));
-    let explained = plans.explain(candidate, &chosen, None)?;
+    let judged = app.engine.plans().judge(&candidate.plan);
+    let chosen = late.read()?.choices_for(&judged);
+    let trials = app.engine.trials();
+    let explained = trials.explain(candidate, &chosen, None)?;
     Ok(PolicyExplanation {
         plan_id: candidate.plan.id().to_string(),
         digest: candidate.digest.to_string(),

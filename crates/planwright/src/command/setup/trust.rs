@@ -106,7 +106,7 @@ fn accept_owner(context: &CommandContext, uid: u32) -> Result<Exit, Failure> {
     context.folder.trust().accept_owner(uid)?;
     context
         .printer
-        .hint("planwright trust shows what its files bring, and asks");
+        .hint("To review what its files bring and trust it: planwright trust");
     print_result(
         context.printer,
         &json!({ "folder": root, "owner": uid, "accepted": true }),

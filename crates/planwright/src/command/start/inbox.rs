@@ -82,7 +82,7 @@ async fn load_awaited(app: &App, plan: &PlanId, runs: &[RunId]) -> Result<Vec<Aw
     for run in runs {
         let loaded = app.engine.runs().load_run(run, &review).await;
         let (run, _) = loaded.map_err(|error| Failure::refused(with_causes(&error)))?;
-        let waiting = run.waiting().filter(|&ix| !listens(&run, ix));
+        let waiting = run.schedule().waiting().filter(|&ix| !listens(&run, ix));
         found.extend(waiting.filter_map(|ix| awaited_step(&review, &run, ix)));
     }
     Ok(found)

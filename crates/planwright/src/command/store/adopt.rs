@@ -228,8 +228,8 @@ fn print_adopted(
     ))?;
     if let Some((plan, run, _)) = pending.runs.first() {
         printer.hint(&format!(
-            "planwright show {plan} shows what {run} did; planwright cancel {run} ends it, and \
-             planwright resume {plan} then runs what is left, and asks first"
+            "To see what {run} did: planwright show {plan}; to end it: planwright cancel {run}; \
+             then, to run what is left: planwright resume {plan}"
         ));
     }
     Ok(())

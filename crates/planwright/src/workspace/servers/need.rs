@@ -226,7 +226,11 @@ impl App {
 
     /// Returns whether something is wrong with the plan that other tools could mend.
     async fn has_tool_findings(&self, document: &Document) -> Result<bool, Failure> {
-        let checked = self.engine.plans().check_document(document.clone()).await?;
+        let checked = self
+            .engine
+            .trials()
+            .check_document(document.clone())
+            .await?;
         let findings = checked.findings.iter();
         Ok(findings.map(|finding| finding.code).any(depends_on_tools))
     }
@@ -341,7 +345,7 @@ impl App {
                 let reason = format!(
                     "no server has a tool `{name}`; not trusted, and so not asked: `{names}`"
                 );
-                let hint = Some("planwright trust shows them, and asks".to_owned());
+                let hint = Some("To review and trust them: planwright trust".to_owned());
                 self.report_missing(reason, hint, need, needed, Exit::Refused)?;
             }
         }

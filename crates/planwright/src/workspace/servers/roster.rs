@@ -96,7 +96,7 @@ impl ListedServer {
     /// Returns why it cannot be used, and what helps; nothing if it can.
     pub(crate) fn obstacle(&self) -> Option<(String, Option<String>)> {
         let Self { name, source, .. } = self;
-        let trust = Some("planwright trust shows what it runs, and asks".to_owned());
+        let trust = Some("To review what it runs and trust it: planwright trust".to_owned());
         Some(match self.readiness() {
             ServerReadiness::Ready(_) => return None,
             ServerReadiness::Untrusted => (

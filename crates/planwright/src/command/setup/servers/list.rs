@@ -58,7 +58,7 @@ pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
         printer
             .hint("no file names a server: add [servers.NAME] to planwright.toml, or a .mcp.json");
     } else if roster.untrusted_servers().next().is_some() {
-        printer.hint("planwright trust shows what they run, and asks once for all of them");
+        printer.hint("To review what they run and trust them: planwright trust");
     }
     Ok(Exit::Done)
 }
