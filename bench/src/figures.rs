@@ -1,7 +1,7 @@
 //! The figures of each table, and the bars that they must meet.
 
 use crate::disk::Log;
-use crate::gateway::Gateway;
+use crate::gateway::{Crowd, Gateway};
 use crate::measure::{Measured, execute};
 use crate::table::{Bar, Table};
 use crate::{disk, inbox, mcp, planning, seen, service, shapes};
@@ -286,6 +286,26 @@ pub(crate) fn run_mcp() -> Result<()> {
     let mut table = Table::default();
     calls_of_a_server(&mut table, tempfile::tempdir()?.path())?;
     calls_through_the_gateway(&mut table, tempfile::tempdir()?.path())?;
+    table.finish()
+}
+
+/// Only what the gateway costs: one call after the other, many at once, and of several clients.
+pub(crate) fn run_gateway() -> Result<()> {
+    let mut table = Table::default();
+    calls_through_the_gateway(&mut table, tempfile::tempdir_in(".")?.path())?;
+    let program = program()?;
+    let crowd = Crowd::measure(&program, tempfile::tempdir_in(".")?.path())?;
+    let micros = |time: Duration| format!("{:.0} µs", time.as_secs_f64() * 1e6);
+    let calls = crate::gateway::AT_ONCE;
+    let clients = crate::gateway::CLIENTS;
+    table.note(
+        &format!("{calls} reads at once: per call"),
+        micros(crowd.at_once),
+    );
+    table.note(
+        &format!("{clients} clients at once on one store: a read, p50"),
+        micros(crowd.of_clients),
+    );
     table.finish()
 }
 

@@ -2,7 +2,7 @@
 //! the same calls are made with and without it, in turn.
 
 use crate::mcp::{Lines, TEXT, median};
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,10 +26,7 @@ impl Gateway {
     pub(crate) fn measure(program: &Path, dir: &Path) -> Result<Self> {
         prepare(program, dir)?;
         let mut direct = Lines::start(crate::mcp::echo_server()?)?;
-        let mut gateway = command(program, dir);
-        gateway.args(["mcp", "--gateway"]);
-        let mut gateway = Lines::start(gateway)?;
-        begin(&mut gateway)?;
+        let mut gateway = open(program, dir)?;
         let mut times = [const { Vec::new() }; 4];
         for round in 0..=ROUNDS {
             for _ in 0..CALLS {
@@ -57,6 +54,85 @@ impl Gateway {
             no_call,
         })
     }
+}
+
+/// Calls that one client makes before it reads an answer.
+pub(crate) const AT_ONCE: usize = 100;
+/// Clients, each with a gateway of its own, on one store.
+pub(crate) const CLIENTS: usize = 8;
+
+/// What a call costs when there are many.
+pub(crate) struct Crowd {
+    /// One of [`AT_ONCE`], as a share of the time for all of them, at the median.
+    pub(crate) at_once: Duration,
+    /// A call of one of [`CLIENTS`], at the median.
+    pub(crate) of_clients: Duration,
+}
+
+impl Crowd {
+    pub(crate) fn measure(program: &Path, dir: &Path) -> Result<Self> {
+        prepare(program, dir)?;
+        Ok(Self {
+            at_once: many_at_once(program, dir)?,
+            of_clients: many_clients(program, dir)?,
+        })
+    }
+}
+
+fn many_at_once(program: &Path, dir: &Path) -> Result<Duration> {
+    let mut gateway = open(program, dir)?;
+    let texts: Vec<String> = (0..AT_ONCE).map(|number| format!("say {number}")).collect();
+    let calls: Vec<Value> = texts
+        .iter()
+        .map(|text| json!({ "name": "echo__echo", "arguments": { "text": text } }))
+        .collect();
+    let mut times = Vec::new();
+    for round in 0..=ROUNDS {
+        let (answers, took) = gateway.ask_at_once("tools/call", &calls)?;
+        for (answer, text) in answers.iter().zip(&texts) {
+            let said = &answer["result"]["content"][0]["text"];
+            ensure!(said == text.as_str(), "{text} was answered with {answer}");
+        }
+        if round > 0 {
+            times.push(took / u32::try_from(AT_ONCE)?);
+        }
+    }
+    Ok(median(times))
+}
+
+fn many_clients(program: &Path, dir: &Path) -> Result<Duration> {
+    let measured: Vec<Result<Vec<Duration>>> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut gateway = open(program, dir)?;
+                    let mut times = Vec::with_capacity(CALLS);
+                    for _ in 0..CALLS {
+                        let (answer, took) = gateway.ask("tools/call", &call("echo__echo"))?;
+                        let said = &answer["result"]["content"][0]["text"];
+                        ensure!(said == TEXT, "{answer}");
+                        times.push(took);
+                    }
+                    Ok(times)
+                })
+            })
+            .collect();
+        let joined = clients.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined
+            .map(|times| times.unwrap_or_else(|_| Err(anyhow!("a client panicked"))))
+            .collect()
+    });
+    let times = measured.into_iter().collect::<Result<Vec<_>>>()?;
+    Ok(median(times.concat()))
+}
+
+/// A client that has begun to talk to the gateway.
+fn open(program: &Path, dir: &Path) -> Result<Lines> {
+    let mut gateway = command(program, dir);
+    gateway.args(["mcp", "--gateway"]);
+    let mut gateway = Lines::start(gateway)?;
+    begin(&mut gateway)?;
+    Ok(gateway)
 }
 
 fn call(tool: &str) -> Value {

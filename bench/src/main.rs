@@ -33,6 +33,7 @@ usage: cargo xtask bench [--dir DIR]   speed, next to the disk's own limit, on D
        cargo xtask bench chain         a chain of steps, in a store in use and on a busy machine too
        cargo xtask bench mcp           what a call of an MCP server costs above the server's own round trip,
                                        and one through the gateway
+       cargo xtask bench gateway       calls through the gateway: one by one, 100 at once, of 8 clients at once
        cargo xtask bench planning      what a planner's prompt costs before the model is asked
        cargo xtask bench service       how soon listeners and approvals are served, what waiting costs
        cargo xtask bench inbox         what looking costs when most plans are over
@@ -47,6 +48,7 @@ fn main() -> Result<()> {
         ["--dir", dir] => figures::run_all(Some(dir.as_ref())),
         ["chain"] => figures::run_chain(),
         ["mcp"] => figures::run_mcp(),
+        ["gateway"] => figures::run_gateway(),
         ["planning"] => figures::run_planning(),
         ["service"] => figures::run_service(),
         ["inbox"] => figures::run_inbox(),

@@ -13,6 +13,7 @@ use planwright_engine::memory::MemoryArtifacts;
 use planwright_engine::port::{AnswerSink, Call, ProgressSink, Tools as _};
 use planwright_engine::{CallEvent, Engine, Session, SessionTerms, WantedByClient};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -131,6 +132,41 @@ impl Lines {
                 return Ok((answer, took));
             }
         }
+    }
+
+    /// Sends many requests before reading any answer. Returns the answers in the order of the requests,
+    /// with the time until the last was there.
+    pub(crate) fn ask_at_once(
+        &mut self,
+        method: &str,
+        params: &[Value],
+    ) -> Result<(Vec<Value>, Duration)> {
+        let first = self.asked + 1;
+        let mut lines = String::new();
+        for params in params {
+            self.asked += 1;
+            let id = self.asked;
+            let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+            writeln!(lines, "{request}")?;
+        }
+        let mut answers = vec![Value::Null; params.len()];
+        let mut left = params.len();
+        let started = Instant::now();
+        self.stdin.write_all(lines.as_bytes())?;
+        while left > 0 {
+            let mut line = String::new();
+            self.stdout.read_line(&mut line)?;
+            ensure!(!line.is_empty(), "the program ended");
+            let answer: Value = serde_json::from_str(&line)?;
+            let Some(place) = answer["id"].as_u64().and_then(|id| id.checked_sub(first)) else {
+                continue;
+            };
+            let place = usize::try_from(place)?;
+            ensure!(answers[place].is_null(), "two answers to one request");
+            answers[place] = answer;
+            left -= 1;
+        }
+        Ok((answers, started.elapsed()))
     }
 
     pub(crate) fn tell(&mut self, method: &str) -> Result<()> {

@@ -42,7 +42,7 @@ usage: cargo xtask check          format, lints, all tests, documentation: what 
                                   package, checksums, SBOM; of the program at PATH instead of one that it builds
        cargo xtask dist check [--program PATH]
                                   installs each package of target/dist, or of PATH, into an empty prefix and runs the demo
-       cargo xtask bench [--dir DIR | mcp | planning | service | inbox | seen]
+       cargo xtask bench [--dir DIR | mcp | gateway | planning | service | inbox | seen]
                                   speed, next to the disk's own limit, on DIR's file system
 ";
 

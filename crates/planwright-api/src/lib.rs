@@ -35,7 +35,8 @@ pub use created::{Created, CreatedPlan, StepMetadata};
 pub use facts::{ApprovalRefusal, ApprovalStanding, EdgeLine, PlanGraph, StepFacts};
 pub use log::LogLine;
 pub use plan::{
-    ApprovalLine, ApprovalWord, Imported, LeftOut, PlanDetails, PlanLine, RunLine, RunProgress,
+    ApprovalLine, ApprovalWord, Imported, LeftOut, PlanDetails, PlanLine, RequestedRunLine,
+    RunLine, RunProgress,
 };
 pub use planning::{
     CreateResult, ModelCostLine, PlanningJob, PlanningLine, PlanningStep, PromptResult, dollars,

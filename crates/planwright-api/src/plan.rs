@@ -4,7 +4,7 @@ use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Document, Finding};
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Approval, ApprovalState, Review};
+use planwright_core::review::{Approval, ApprovalState, RequestedRun, Review};
 use planwright_core::time::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -70,12 +70,39 @@ pub struct PlanDetails<'a> {
     /// What earlier versions had and this one lacks, which only a person may agree to.
     #[serde(rename = "lostSafeguards", skip_serializing_if = "Option::is_none")]
     pub lost_safeguards: Option<crate::LostSafeguardsLine>,
+    /// The run that starts as soon as it is approved, if one was requested.
+    #[serde(rename = "runRequested", skip_serializing_if = "Option::is_none")]
+    pub run_requested: Option<RequestedRunLine>,
     /// How the current version was written, if a model or a rule of thumb wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planning: Option<crate::PlanningLine>,
     /// What asking models for this plan took so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<crate::ModelCostLine>,
+}
+
+/// A run that starts as soon as exactly its digest is approved.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestedRunLine {
+    #[schema(value_type = String)]
+    pub digest: Digest,
+    #[schema(value_type = crate::PrincipalShape)]
+    pub by: Principal,
+    pub at: String,
+    /// An approval after this time does not start it.
+    pub expires_at: String,
+}
+
+impl From<&RequestedRun> for RequestedRunLine {
+    fn from(requested: &RequestedRun) -> Self {
+        Self {
+            digest: requested.digest,
+            by: requested.by.clone(),
+            at: requested.at.to_string(),
+            expires_at: requested.at.plus(RequestedRun::VALID_FOR).to_string(),
+        }
+    }
 }
 
 /// What the document of a plan has no room for.

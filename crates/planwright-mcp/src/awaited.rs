@@ -1,72 +1,68 @@
 //! Plans that an agent wanted to run before a person had agreed: once one has, they run by
 //! themselves.
+//!
+//! What is wanted is an entry of the plan's journal, so that it outlives this process: the service, or
+//! the next server of this store, starts what was approved in between. Of several, one does.
 
 use crate::server::Host;
-use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::journal::Head;
-use planwright_core::principal::Principal;
-use planwright_core::review::ReviewStage;
-use planwright_engine::{PlanTool, PlanToolCall, PlanTools};
-use serde_json::{Map, Value, json};
+use planwright_core::review::{RequestedRun, RunRequest};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-/// The most plans that wait at once.
+/// The most plans that one process waits for.
 const MAX_AWAITED: usize = 64;
-/// A person who takes longer runs the plan themselves.
-const PATIENCE: Duration = Duration::from_hours(24);
 
 /// The plans that run as soon as a person has agreed to them.
 #[derive(Debug, Default)]
 pub(crate) struct AwaitedPlans(Mutex<BTreeSet<PlanId>>);
 
-/// An order to run that waits for an approval.
-#[derive(Debug, Clone)]
-pub(crate) struct Awaited {
-    pub(crate) plan: PlanId,
-    /// What the order was about: another version is another order.
-    pub(crate) digest: Digest,
-    pub(crate) variables: Map<String, Value>,
-    /// The agent that gave the order.
-    pub(crate) agent: Principal,
-    /// The same for every attempt at the order.
-    pub(crate) key: String,
-}
-
-/// Where the approval of a plan stands.
-enum Standing {
-    Open,
-    Approved,
-    /// It was rejected, changed or run by another order.
-    Over,
-}
-
 impl AwaitedPlans {
-    /// Runs the plan once it is approved, as long as this process lives. Returns whether it does:
-    /// not if too many wait already.
-    pub(crate) fn run_once_approved(self: &Arc<Self>, host: &Arc<Host>, awaited: Awaited) -> bool {
+    /// Has the plan run once it is approved. Returns whether it will: not if that cannot be recorded.
+    pub(crate) async fn run_once_approved(
+        self: &Arc<Self>,
+        host: &Arc<Host>,
+        plan: &PlanId,
+        request: RunRequest,
+    ) -> bool {
+        let requested = host.engine.plans().request_run(plan, request).await;
+        if let Err(error) = requested {
+            tracing::warn!(%plan, %error, "a run could not be requested");
+            return false;
+        }
+        // Beyond the limit, the service or the next process starts it.
+        self.watch(host, plan);
+        true
+    }
+
+    /// Waits for the plans that earlier processes left, and starts those that are approved already.
+    pub(crate) async fn take_up(self: &Arc<Self>, host: &Arc<Host>) {
+        match host.engine.inbox().plans_with_requested_runs().await {
+            Ok(plans) => plans.iter().for_each(|plan| self.watch(host, plan)),
+            Err(error) => tracing::warn!(%error, "requested runs cannot be found"),
+        }
+    }
+
+    fn watch(self: &Arc<Self>, host: &Arc<Host>, plan: &PlanId) {
         {
             let mut plans = self.plans();
-            if plans.contains(&awaited.plan) {
-                return true;
+            if plans.len() >= MAX_AWAITED || !plans.insert(plan.clone()) {
+                return;
             }
-            if plans.len() >= MAX_AWAITED {
-                return false;
-            }
-            plans.insert(awaited.plan.clone());
         }
         let waiting = Arc::clone(self);
         let host = Arc::clone(host);
+        let plan = plan.clone();
         tokio::spawn(async move {
-            let approved = tokio::time::timeout(PATIENCE, host.wait_for_approval(&awaited)).await;
-            waiting.plans().remove(&awaited.plan);
-            if approved == Ok(true) {
-                host.run_awaited(&awaited).await;
+            let waited = host.start_once_approved(&plan);
+            // A request that is as old as this has no effect any more.
+            let waited = tokio::time::timeout(RequestedRun::VALID_FOR, waited).await;
+            waiting.plans().remove(&plan);
+            if waited == Ok(true) {
+                host.write_files(&plan).await;
             }
         });
-        true
     }
 
     fn plans(&self) -> MutexGuard<'_, BTreeSet<PlanId>> {
@@ -75,57 +71,49 @@ impl AwaitedPlans {
 }
 
 impl Host {
-    /// Returns whether a person agreed to exactly what was ordered.
-    async fn wait_for_approval(&self, awaited: &Awaited) -> bool {
+    /// Waits until the plan is approved or not wanted any more. Returns whether it ran here.
+    async fn start_once_approved(&self, plan: &PlanId) -> bool {
         let mut changes = self.engine.journals().changes();
         let mut seen = None;
         loop {
             changes.borrow_and_update();
-            match self.approval_of(awaited, &mut seen).await {
-                Standing::Approved => return true,
-                Standing::Over => return false,
-                Standing::Open => {}
-            }
-            if changes.changed().await.is_err() {
-                return false;
+            match self.start_if_approved(plan, &mut seen).await {
+                Some(ran) => return ran,
+                None if changes.changed().await.is_err() => return false,
+                None => {}
             }
         }
     }
 
-    /// Looks at the plan if it changed since it was last looked at.
-    async fn approval_of(&self, awaited: &Awaited, seen: &mut Option<Head>) -> Standing {
-        let plans = self.engine.plans();
+    /// Looks at the plan if it changed since it was last looked at. `None`: it still waits.
+    async fn start_if_approved(&self, plan: &PlanId, seen: &mut Option<Head>) -> Option<bool> {
         // A store that cannot be read now is read again when it changes.
-        let Ok((review, head)) = plans.load_review(&awaited.plan).await else {
-            return Standing::Open;
-        };
+        let (review, head) = self.engine.plans().load_review(plan).await.ok()?;
         if seen.as_ref() == Some(&head) {
-            return Standing::Open;
+            return None;
         }
-        let Ok(candidate) = plans.candidate(&review, &awaited.variables).await else {
-            return Standing::Open;
-        };
         *seen = Some(head);
-        let undecided = matches!(
-            review.stage(),
-            Some(ReviewStage::Proposed | ReviewStage::Approved | ReviewStage::NeedsReview)
-        );
-        if !undecided || candidate.digest != awaited.digest {
-            return Standing::Over;
+        let now = self.engine.now();
+        if review.requested_run(now).is_none() {
+            return Some(false);
         }
-        match review.usable_approvals(&candidate.digest, self.engine.now()) {
-            Some(_) => Standing::Approved,
-            None => Standing::Open,
+        review.startable_run(now)?;
+        let runs = self.engine.runs();
+        let mut handle = match Box::pin(runs.start_requested(plan, None)).await {
+            Ok(Some(handle)) => handle,
+            // Other tools would be called than were approved, or another process started it.
+            Ok(None) => return None,
+            Err(error) => {
+                tracing::warn!(%plan, %error, "a plan did not run although it was approved");
+                return None;
+            }
+        };
+        match handle.wait().await {
+            Ok(run) => {
+                tracing::info!(%plan, status = %run.status(), "a plan ran once it was approved");
+            }
+            Err(error) => tracing::warn!(%plan, %error, "a plan that was approved did not end"),
         }
-    }
-
-    async fn run_awaited(&self, awaited: &Awaited) {
-        let tools = PlanTools::new(self.engine.clone(), Arc::clone(&self.maker), &awaited.agent);
-        let args = json!({ "planId": awaited.plan, "variables": awaited.variables });
-        let args = args.as_object().cloned().unwrap_or_default();
-        let order = PlanToolCall::new(PlanTool::Execute, args, awaited.key.clone());
-        let came = Box::pin(tools.call(&order)).await;
-        tracing::info!(plan = %awaited.plan, status = %came["status"], "a plan ran once it was approved");
-        self.write_files(&awaited.plan).await;
+        Some(true)
     }
 }

@@ -1,7 +1,7 @@
 //! What each tool does, over the facades of the engine.
 
 use crate::answer::{Problem, finding_values, outcome, success};
-use crate::awaited::{Awaited, AwaitedPlans};
+use crate::awaited::AwaitedPlans;
 use crate::question::{AskedPerson, Decision};
 use crate::server::Host;
 use crate::tool::PlanCall;
@@ -9,9 +9,10 @@ use planwright_api::PlanLine;
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document};
 use planwright_core::principal::Principal;
-use planwright_core::review::Review;
+use planwright_core::review::{Review, RunRequest};
 use planwright_core::run::{Run, RunReport, Shown};
 use planwright_core::status::{CachedStatus, PlanStatus};
+use planwright_core::trace::TraceId;
 use planwright_engine::{
     Candidate, Engine, NewComment, Observer, PlanTool, PlanToolCall, PlanTools, ReviewError,
     RunCommand, with_causes,
@@ -46,6 +47,9 @@ pub(crate) type Done = Result<CallToolResult, Problem>;
 impl Host {
     /// Does what is asked for.
     pub(crate) async fn call(self: &Arc<Self>, call: &ToolCall) -> CallToolResult {
+        if let Err(problem) = check_arguments(call) {
+            return problem.into_result();
+        }
         let done = match call.tool {
             PlanCall::Propose => self.propose(call).await,
             PlanCall::List => self.list(call).await,
@@ -308,11 +312,10 @@ impl Host {
             self.write_files(&id).await;
         }
         let plan = value["planId"].as_str().unwrap_or("the plan").to_owned();
+        let is_pending = value["status"] == "pending_approval";
+        let is_requested = is_pending && self.await_approval(call, &value).await;
         let next = match value["status"].as_str() {
-            Some("pending_approval") if self.await_approval(call, &value) => format!(
-                "a person decides: planwright inbox, or planwright approve {plan}; then it runs by \
-                 itself while this server runs, and plan_status with planId {plan} says how it stands"
-            ),
+            _ if is_requested => self.next_of_requested(&plan),
             Some("pending_approval") => format!(
                 "plan_approve with planId {plan} asks a person; a person can also: planwright approve {plan}"
             ),
@@ -329,9 +332,22 @@ impl Host {
         outcome(value, &next)
     }
 
+    /// How a plan goes on that runs once it is approved.
+    fn next_of_requested(&self, plan: &str) -> String {
+        let place = match plan.parse().ok().and_then(|plan| self.page_of(&plan)) {
+            Some(page) => format!("at {page}, or with planwright inbox"),
+            None => format!("with planwright inbox, or planwright approve {plan}"),
+        };
+        format!(
+            "a person decides {place}; then it runs by itself as long as this server or a service \
+             runs, else with the next one (within a day); plan_status with planId {plan} says how it \
+             stands"
+        )
+    }
+
     /// Has a plan that waits for a person run once they agreed. Not one that the client asks about
     /// itself: its answer comes with the next call.
-    fn await_approval(self: &Arc<Self>, call: &ToolCall, pending: &Value) -> bool {
+    async fn await_approval(self: &Arc<Self>, call: &ToolCall, pending: &Value) -> bool {
         let plan = pending["planId"].as_str().and_then(|id| id.parse().ok());
         let digest = pending["digest"]
             .as_str()
@@ -343,14 +359,13 @@ impl Host {
             return false;
         }
         let variables = call.args.get("variables").and_then(Value::as_object);
-        let awaited = Awaited {
-            plan,
+        let request = RunRequest {
             digest,
             variables: variables.cloned().unwrap_or_default(),
-            agent: call.agent.clone(),
-            key: call.key.clone(),
+            by: Principal::agent(call.agent.name.clone()),
+            trace: Some(TraceId::of_name(&call.key)),
         };
-        call.awaited.run_once_approved(self, awaited)
+        call.awaited.run_once_approved(self, &plan, request).await
     }
 
     async fn resume(self: &Arc<Self>, call: &ToolCall) -> Done {
@@ -465,6 +480,24 @@ const REPAIR: &str = "repair what the findings name and call plan_propose again 
 
 pub(crate) fn text<'a>(call: &'a ToolCall, name: &str) -> Option<&'a str> {
     call.args.get(name).and_then(Value::as_str)
+}
+
+/// Refuses a call that leaves out what its tool needs, and names it.
+fn check_arguments(call: &ToolCall) -> Result<(), Problem> {
+    for name in call.tool.needed_texts() {
+        let problem = match call.args.get(*name) {
+            Some(Value::String(text)) if !text.is_empty() => continue,
+            Some(Value::String(_)) => format!("`{name}` must not be empty"),
+            None | Some(Value::Null) => format!("`{name}` is missing"),
+            Some(_) => format!("`{name}` must be a text"),
+        };
+        let next = match *name {
+            "planId" => LIST.to_owned(),
+            _ => format!("call {} again with `{name}`", call.tool.as_str()),
+        };
+        return Err(Problem::new(problem).next(next));
+    }
+    Ok(())
 }
 
 pub(crate) fn object(value: Value) -> Map<String, Value> {

@@ -97,6 +97,13 @@ impl PlanServer {
         }
     }
 
+    /// Starts, in the background, what agents requested of earlier processes and people approved since.
+    pub fn take_up_requests(&self) {
+        let awaited = Arc::clone(&self.awaited);
+        let host = Arc::clone(&self.host);
+        tokio::spawn(async move { awaited.take_up(&host).await });
+    }
+
     /// Shows no page.
     pub(crate) fn without_pages(self) -> Self {
         Self {

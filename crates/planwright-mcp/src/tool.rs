@@ -99,6 +99,23 @@ impl PlanCall {
         }
     }
 
+    /// The texts that it cannot do without.
+    pub(crate) fn needed_texts(self) -> &'static [&'static str] {
+        match self {
+            Self::Propose | Self::List => &[],
+            Self::Get
+            | Self::Status
+            | Self::Approve
+            | Self::Execute
+            | Self::Resume
+            | Self::Cancel => &["planId"],
+            Self::Comment => &["planId", "text"],
+            Self::Reject => &["planId", "reason"],
+            Self::Decide => &["planId", "nonce", "decision"],
+            Self::Create | Self::CreateAndExecute => &["goal"],
+        }
+    }
+
     /// Returns whether it begins or goes on with a run, which may take long.
     pub(crate) fn runs_plans(self) -> bool {
         matches!(self, Self::Execute | Self::CreateAndExecute | Self::Resume)
@@ -232,6 +249,19 @@ fn output() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_tool_needs_is_what_its_schema_requires() {
+        for tool in PlanCall::ALL.into_iter().chain([PlanCall::Decide]) {
+            let required = tool.input()["required"].clone();
+            // A plan is an object, and may be given as the arguments themselves.
+            let expected = match tool {
+                PlanCall::Propose => json!(["plan"]),
+                _ => json!(tool.needed_texts()),
+            };
+            assert_eq!(required, expected, "{tool:?}");
+        }
+    }
 
     #[test]
     fn a_tool_is_found_by_its_name_alone() {

@@ -145,6 +145,12 @@ impl McpClient {
         self.child.wait().unwrap();
     }
 
+    /// Kills the server.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// What the server told without being asked, and what it was told while something else was
     /// waited for.
     pub fn notices(&mut self) -> &[Value] {

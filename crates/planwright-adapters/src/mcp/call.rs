@@ -1,18 +1,20 @@
 //! One call: sent, watched, and stopped when it must be.
 
 use super::Era;
+use super::answer::failed;
 use super::connection::Connection;
 use super::exchange::{Exchange, RpcReply, broken, refusal, settle_exchange, too_large};
 use super::questions;
 use super::server::Server;
-use super::wire::End;
+use super::tasks::{self, Task, TaskEnd};
+use super::wire::{End, Ticket};
 use planwright_core::run::{Answered, Asked};
 use planwright_core::tool::KnownTool;
 use planwright_engine::port::{Call, CallError, Outcome};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, CustomNotification,
-    ErrorCode, InputResponses, RequestMetaObject,
+    CustomRequest, CustomResult, ErrorCode, InputResponses, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Value, json};
@@ -173,7 +175,7 @@ async fn exchange(
 ) -> Exchange {
     let ticket = connection.wire.begin(call, tool.is_read_only());
     let sending = connection.peer.send_request_with_option(
-        ClientRequest::CallToolRequest(CallToolRequest::new(params(connection, call, given))),
+        request(server, connection, call, given),
         PeerRequestOptions::no_options().with_meta(meta(connection, call)),
     );
     let sent = tokio::select! {
@@ -199,7 +201,15 @@ async fn exchange(
         () = call.cancelled.cancelled() => after_cancel(connection, &mut handle).await,
         () = ticket.has_asked() => after_question(connection, &mut handle, call).await,
     };
+    let waited = match task_of(connection, &waited) {
+        Some(task) => {
+            ticket.was_answered();
+            Waited::Task(tasks::finish(connection, &ticket, call, &task).await)
+        }
+        None => waited,
+    };
     match waited {
+        Waited::Task(end) => settle_task(server, connection, tool, &ticket, call, end).await,
         Waited::Answered(answer) => {
             let asked = ticket.asked();
             if !asked.is_empty() {
@@ -218,20 +228,63 @@ async fn exchange(
         }
         Waited::TooLarge => Exchange::Done(Err(too_large("the answer is too large"))),
         Waited::Broken => broken(connection, &ticket).await,
-        Waited::Unstoppable => {
-            if connection.is_child {
-                connection.wire.retire();
-            }
-            Exchange::Done(Err(CallError::Lost(
-                "the server was told to stop the call and did not answer".into(),
-            )))
+        Waited::Unstoppable => unstoppable(connection),
+    }
+}
+
+fn unstoppable(connection: &Connection) -> Exchange {
+    if connection.is_child {
+        connection.wire.retire();
+    }
+    Exchange::Done(Err(CallError::Lost(
+        "the server was told to stop the call and did not answer".into(),
+    )))
+}
+
+/// The task that the server made of the call, if it did.
+fn task_of(connection: &Connection, waited: &Waited) -> Option<Task> {
+    let Waited::Answered(answer) = waited else {
+        return None;
+    };
+    let era = connection.agreed.era;
+    match &**answer {
+        Ok(Ok(ServerResult::CustomResult(result))) => Task::of_answer(era, &result.0),
+        Ok(Ok(ServerResult::CreateTaskResult(task))) => Task::of_answer(era, &json!(task)),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Reads what came of a task, which is what came of the call.
+async fn settle_task(
+    server: &Server,
+    connection: &Connection,
+    tool: &KnownTool,
+    ticket: &Ticket,
+    call: &Call,
+    end: TaskEnd,
+) -> Exchange {
+    match end {
+        TaskEnd::Result(result) => {
+            let answer = Ok(Ok(ServerResult::CustomResult(CustomResult(result))));
+            settle_exchange(server, connection, tool, ticket, call, answer).await
         }
+        TaskEnd::Failed(error) => {
+            call.answer.take(&json!({ "error": error }));
+            // The task was under way, so it may have had an effect.
+            Exchange::Done(Err(failed("tool_error", &error.message)))
+        }
+        TaskEnd::AskedMidway(asked) => Exchange::AskedMidway(asked),
+        TaskEnd::Unstoppable => unstoppable(connection),
+        TaskEnd::TooLarge => Exchange::Done(Err(too_large("the answer is too large"))),
+        TaskEnd::Lost(reason) => Exchange::Done(Err(CallError::Lost(reason))),
     }
 }
 
 /// The end of the wait for an answer.
 enum Waited {
     Answered(Box<RpcReply>),
+    /// The answer was a task, and this is how that ended.
+    Task(TaskEnd),
     TooLarge,
     Broken,
     Unstoppable,
@@ -310,6 +363,17 @@ async fn tell_to_stop(connection: &Connection, handle: &RequestHandle<RoleClient
     }
 }
 
+fn request(server: &Server, connection: &Connection, call: &Call, given: &Given) -> ClientRequest {
+    let params = params(connection, call, given);
+    let insists = || server.table().tasks.contains(&call.tool.tool);
+    if connection.agreed.era == Era::Earlier && insists() {
+        let mut params = json!(params);
+        params["task"] = tasks::wish();
+        return ClientRequest::CustomRequest(CustomRequest::new("tools/call", Some(params)));
+    }
+    ClientRequest::CallToolRequest(CallToolRequest::new(params))
+}
+
 fn params(connection: &Connection, call: &Call, given: &Given) -> CallToolRequestParams {
     let mut params =
         CallToolRequestParams::new(call.tool.tool.clone()).with_arguments(call.args.clone());
@@ -333,10 +397,12 @@ fn meta(connection: &Connection, call: &Call) -> RequestMetaObject {
     if connection.agreed.era != Era::Modern {
         return meta;
     }
+    let own = call.client.as_ref().map(|client| client.input());
+    let own = own.and_then(|input| input.capabilities);
+    if let Some(capabilities) = tasks::with_tasks(connection, own) {
+        meta.insert(CAPABILITIES_META.to_owned(), capabilities);
+    }
     if let Some(client) = &call.client {
-        if let Some(capabilities) = client.input().capabilities {
-            meta.insert(CAPABILITIES_META.to_owned(), capabilities);
-        }
         if let Some(level) = client.log_level() {
             meta.insert(LOG_LEVEL_META.to_owned(), Value::String(level));
         }

@@ -41,6 +41,8 @@ pub(super) struct Connection {
     pub(super) wire: Arc<Wire>,
     pub(super) agreed: Agreed,
     pub(super) peer: Peer,
+    /// What we can be asked for, as servers are told.
+    pub(super) capabilities: Value,
     /// `true` if cancelling means to close the stream of the answer.
     pub(super) closes_streams: bool,
     /// `true` if the server is a process of ours, which can be ended if it does not stop.
@@ -190,6 +192,9 @@ async fn negotiate(
         server.options.workspace.clone(),
         server.options.passed,
     );
+    let about = rmcp::service::Service::<RoleClient>::get_info(&client);
+    let capabilities = about.capabilities;
+    let capabilities = serde_json::to_value(capabilities).unwrap_or_default();
     let patient = known == Some(Era::Modern);
     let mut reaped = None;
     let served = match &server.spec.transport {
@@ -240,13 +245,9 @@ async fn negotiate(
                 let lines = sse::open(url, (&headers, bearer), wire).await?;
                 let transport = FilteredTransport::new(lines, Arc::clone(wire), true, true);
                 let lifecycle = ClientLifecycleMode::Initialize;
-                return settle(
-                    server,
-                    wire,
-                    Box::pin(serve_client_with_lifecycle(client, transport, lifecycle)).await,
-                    None,
-                )
-                .await;
+                let served =
+                    Box::pin(serve_client_with_lifecycle(client, transport, lifecycle)).await;
+                return settle(server, wire, served, (capabilities, None)).await;
             }
             let transport = FilteredTransport::new(
                 http::transport(url, (&headers, bearer), wire)?,
@@ -262,7 +263,7 @@ async fn negotiate(
             .await
         }
     };
-    settle(server, wire, served, reaped).await
+    settle(server, wire, served, (capabilities, reaped)).await
 }
 
 /// Takes what was agreed, and lists the tools.
@@ -270,7 +271,7 @@ async fn settle(
     server: &Server,
     wire: &Arc<Wire>,
     served: Result<Service, ClientInitializeError>,
-    reaped: Option<CancellationToken>,
+    (capabilities, reaped): (Value, Option<CancellationToken>),
 ) -> Result<Connection, String> {
     let service = served.map_err(|error| {
         let reason = describe(&error);
@@ -288,6 +289,7 @@ async fn settle(
         closes_streams: reaped.is_none() && agreed.era == Era::Modern,
         is_child: reaped.is_some(),
         reaped,
+        capabilities,
         agreed,
         peer,
         _service: service,

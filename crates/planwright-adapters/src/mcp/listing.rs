@@ -21,6 +21,8 @@ const MAX_REFUSED: usize = 200;
 pub(super) struct Listed {
     pub(super) definitions: Vec<ToolDefinition>,
     pub(super) refused: Vec<RefusedTool>,
+    /// The tools that can only be called as tasks, in the earlier era.
+    pub(super) tasks: BTreeSet<String>,
 }
 
 impl Listed {
@@ -127,8 +129,12 @@ pub(super) fn sift(server: &str, tools: Vec<Value>) -> Listed {
                 format!("only {MAX_TOOLS} tools of a server are read"),
             );
         } else {
+            let needs_task = tool["execution"]["taskSupport"] == "required";
             match definition(server, name, tool) {
-                Ok(definition) => listed.definitions.push(definition),
+                Ok(definition) => {
+                    listed.tasks.extend(needs_task.then(|| name.clone()));
+                    listed.definitions.push(definition);
+                }
                 Err(reason) => listed.refuse(server, name, reason),
             }
         }

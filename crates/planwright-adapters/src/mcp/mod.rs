@@ -36,6 +36,7 @@ mod servers;
 mod spec;
 mod sse;
 mod stderr_log;
+mod tasks;
 mod tool_memory;
 mod wire;
 

@@ -16,7 +16,7 @@ use futures::future::{BoxFuture, Shared};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{KnownTool, ToolDefinition, ToolName};
 use planwright_engine::port::ServerNews;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -96,6 +96,8 @@ enum ListSource {
 pub(super) struct Table {
     pub(super) tools: BTreeMap<ToolName, Arc<KnownTool>>,
     pub(super) refused: Vec<RefusedTool>,
+    /// The tools that can only be called as tasks, in the earlier era.
+    pub(super) tasks: BTreeSet<String>,
 }
 
 impl Server {
@@ -287,7 +289,7 @@ impl Server {
         let RememberedAnswer { answer, seen_at } = remembered;
         let mut listed = Listed {
             definitions: answer.definitions,
-            refused: Vec::new(),
+            ..Listed::default()
         };
         for (tool, reason) in answer.refused {
             listed.refuse(&self.spec.name, &tool, reason);
@@ -418,6 +420,7 @@ impl Server {
         Table {
             tools,
             refused: listed.refused,
+            tasks: listed.tasks,
         }
     }
 

@@ -25,6 +25,8 @@ pub enum EventName {
     PlanApprovalExpired,
     /// Approvals were revoked before a run used them.
     PlanApprovalRevoked,
+    /// A run is wanted as soon as the plan is approved.
+    PlanRunRequested,
     /// The plan was put away.
     PlanArchived,
     /// The plan was brought back.
@@ -67,7 +69,7 @@ pub enum EventName {
 
 impl EventName {
     /// Every name, in the order of a plan's life.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::PlanCreated,
         Self::PlanProposed,
         Self::PlanEdited,
@@ -77,6 +79,7 @@ impl EventName {
         Self::PlanExpired,
         Self::PlanApprovalExpired,
         Self::PlanApprovalRevoked,
+        Self::PlanRunRequested,
         Self::PlanArchived,
         Self::PlanUnarchived,
         Self::PlanCommented,
@@ -133,6 +136,7 @@ impl EventName {
             Self::PlanExpired => "plan.expired",
             Self::PlanApprovalExpired => "plan.approval_expired",
             Self::PlanApprovalRevoked => "plan.approval_revoked",
+            Self::PlanRunRequested => "plan.run_requested",
             Self::PlanArchived => "plan.archived",
             Self::PlanUnarchived => "plan.unarchived",
             Self::PlanCommented => "plan.commented",
@@ -168,6 +172,7 @@ impl EventName {
             | Self::PlanExpired
             | Self::PlanApprovalExpired
             | Self::PlanApprovalRevoked
+            | Self::PlanRunRequested
             | Self::PlanArchived
             | Self::PlanUnarchived
             | Self::PlanCommented

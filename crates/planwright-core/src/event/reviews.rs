@@ -53,6 +53,16 @@ pub(super) fn review_stories(event: &ReviewEvent) -> Vec<Story> {
         }
         // The run tells it itself, in the same commit.
         ReviewEvent::RunOpened { .. } => return Vec::new(),
+        ReviewEvent::RunRequested {
+            version,
+            digest,
+            by: who,
+            variables: _,
+            trace: _,
+        } => {
+            let words = "wants it run as soon as it is approved".to_owned();
+            of_version(by(N::PlanRunRequested, who, words), *version, Some(*digest))
+        }
         ReviewEvent::RunWrittenOff { run, by: who, loss } => because(
             by(
                 N::RunFailed,

@@ -2,8 +2,8 @@
 
 use super::state::{ApprovalSignal, ReviewSignal};
 use super::{
-    Approval, ApprovalState, Comment, OpenedRun, Rejection, Resolved, Review, ReviewEvent,
-    ReviewStage, ReviewState, Revoked, Version, VersionSummary, WrittenOffRun,
+    Approval, ApprovalState, Comment, OpenedRun, Rejection, RequestedRun, Resolved, Review,
+    ReviewEvent, ReviewStage, ReviewState, Revoked, Version, VersionSummary, WrittenOffRun,
 };
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
@@ -43,6 +43,7 @@ impl Review {
             threads: Vec::new(),
             runs: Vec::new(),
             written_off: Vec::new(),
+            requested: None,
             updated_at: first.at,
         };
         review.apply(first)?;
@@ -65,7 +66,7 @@ impl Review {
             });
         }
         self.seq = entry.seq;
-        if !entry.event.is_about_comments() {
+        if !entry.event.is_remark() {
             self.settled_seq = entry.seq;
         }
         self.updated_at = entry.at;
@@ -139,6 +140,20 @@ impl Review {
                 run: run.clone(),
                 version: *version,
                 digest: *digest,
+                at,
+            }),
+            ReviewEvent::RunRequested {
+                version,
+                digest,
+                variables,
+                by,
+                trace,
+            } => self.note_request(RequestedRun {
+                version: *version,
+                digest: *digest,
+                variables: variables.clone(),
+                by: by.clone(),
+                trace: *trace,
                 at,
             }),
             ReviewEvent::RunWrittenOff { run, by, loss } => self.note_loss(run, by, loss, at),
@@ -235,6 +250,8 @@ impl Review {
         self.secret_names.extend(version.document.secret_names());
         let stored = version.document.context.stored.keys();
         self.stored_parts.extend(stored.cloned());
+        // What was requested is another plan now.
+        self.requested = None;
         let before = self.current.replace(Arc::new(version));
         self.keep_for_comparison(before);
         // Consent is bound to a digest, not to words.
@@ -282,6 +299,17 @@ impl Review {
     fn note_end(&mut self, signal: ReviewSignal) -> Option<()> {
         self.note_signal(signal)?;
         self.note_approvals(ApprovalSignal::Withdrawn);
+        self.requested = None;
+        Some(())
+    }
+
+    /// Notes that a run is wanted, in place of one that was wanted before.
+    fn note_request(&mut self, requested: RequestedRun) -> Option<()> {
+        self.check_current(requested.version)?;
+        if !self.takes_requests() {
+            return None;
+        }
+        self.requested = Some(Box::new(requested));
         Some(())
     }
 
@@ -292,6 +320,8 @@ impl Review {
         self.usable_approvals(&digest, at)?;
         self.note_signal(ReviewSignal::RunOpened)?;
         self.spend_approvals(&opened.run, &digest, at);
+        // One request is one run, regardless of who started it.
+        self.requested = None;
         self.runs.push(opened);
         self.note_agreement(&digest, at);
         Some(())

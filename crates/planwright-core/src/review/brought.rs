@@ -12,6 +12,7 @@ impl ReviewEvent {
     pub fn brought_by(&self) -> Option<&Principal> {
         match self {
             Self::PlanProposed { by, .. }
+            | Self::RunRequested { by, .. }
             | Self::CommentAdded { by, .. }
             | Self::CommentResolved { by, .. }
             | Self::CommentReopened { by, .. }

@@ -9,6 +9,7 @@ use crate::principal::{Assurance, Principal};
 use crate::review::PlanningRecord;
 use crate::trace::TraceId;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// Something that happened to a plan.
@@ -79,6 +80,22 @@ pub enum ReviewEvent {
         version: u32,
         /// The digest of what it executes.
         digest: Digest,
+    },
+    /// A run is wanted as soon as the plan is approved. This is no consent: the run starts only on
+    /// an approval of exactly this digest.
+    RunRequested {
+        /// The version that was current.
+        version: u32,
+        /// The digest of what the run would execute.
+        digest: Digest,
+        /// The variables of the run.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        variables: Map<String, Value>,
+        /// The principal who wants it.
+        by: Principal,
+        /// The trace of the order, if it came with one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<TraceId>,
     },
     /// A run whose journal is damaged was ended: what it did after the damage is not known.
     RunWrittenOff {
@@ -177,11 +194,14 @@ pub enum ReviewEvent {
 }
 
 impl ReviewEvent {
-    /// Returns whether it says something about the plan and changes nothing of it.
-    pub(super) const fn is_about_comments(&self) -> bool {
+    /// Returns whether it says something about the plan and changes nothing that is decided on.
+    pub(super) const fn is_remark(&self) -> bool {
         matches!(
             self,
-            Self::CommentAdded { .. } | Self::CommentResolved { .. } | Self::CommentReopened { .. }
+            Self::CommentAdded { .. }
+                | Self::CommentResolved { .. }
+                | Self::CommentReopened { .. }
+                | Self::RunRequested { .. }
         )
     }
 
@@ -193,6 +213,7 @@ impl ReviewEvent {
             Self::PlanApproved { .. } => "plan_approved",
             Self::PlanRejected { .. } => "plan_rejected",
             Self::RunOpened { .. } => "run_opened",
+            Self::RunRequested { .. } => "run_requested",
             Self::RunWrittenOff { .. } => "run_written_off",
             Self::PlanDeleted { .. } => "plan_deleted",
             Self::ChangesRequested { .. } => "changes_requested",
@@ -218,6 +239,7 @@ impl Journaled for ReviewEvent {
             Self::CommentAdded { comment, .. } => Some(format!("comment {comment}")),
             Self::PlanApproved { .. }
             | Self::PlanRejected { .. }
+            | Self::RunRequested { .. }
             | Self::PlanDeleted { .. }
             | Self::ChangesRequested { .. }
             | Self::PlanExpired { .. }

@@ -1,8 +1,8 @@
 //! A plan and all that was said about it, folded from its journal.
 
 use super::{
-    Approval, OpenedRun, Rejection, ReviewStage, ReviewState, Thread, Version, VersionSummary,
-    WrittenOffRun,
+    Approval, OpenedRun, Rejection, RequestedRun, ReviewStage, ReviewState, Thread, Version,
+    VersionSummary, WrittenOffRun,
 };
 use crate::id::{PlanId, RunId};
 use crate::secret::SecretName;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct Review {
     pub(super) id: PlanId,
     pub(super) seq: u64,
-    /// The last entry that is not about comments.
+    /// The last entry that is no remark.
     pub(super) settled_seq: u64,
     pub(super) versions: Vec<VersionSummary>,
     /// The last of them, with its content.
@@ -35,6 +35,8 @@ pub struct Review {
     pub(super) threads: Vec<Thread>,
     pub(super) runs: Vec<OpenedRun>,
     pub(super) written_off: Vec<WrittenOffRun>,
+    /// The run that is wanted once the plan is approved.
+    pub(super) requested: Option<Box<RequestedRun>>,
     pub(super) updated_at: Timestamp,
 }
 
@@ -52,8 +54,8 @@ impl Review {
         self.seq
     }
 
-    /// The number of the last entry that is about more than comments: those change neither what the plan
-    /// does nor where it stands.
+    /// The number of the last entry that is about more than comments and requests: those change neither
+    /// what the plan does nor where it stands.
     pub fn settled_seq(&self) -> u64 {
         self.settled_seq
     }

@@ -65,6 +65,7 @@ impl ReviewTally {
             E::CommentAdded { .. } => self.comments += counts,
             E::PlanExpired { .. } | E::ApprovalExpired { .. } => self.expiries += counts,
             E::RunOpened { .. }
+            | E::RunRequested { .. }
             | E::RunWrittenOff { .. }
             | E::ApprovalRevoked { .. }
             | E::PlanDeleted { .. }

@@ -12,14 +12,15 @@ use planwright_core::plan::Document;
 use planwright_core::policy::{Policy, PolicyDocument, RolesTable};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{
-    CommentCommand, Offer, PlanningRecord, Review, ReviewCommand, ReviewEvent, ReviewRefusal,
-    ReviewStage, Revision, Revocation,
+    CommentCommand, Offer, PlanningRecord, RequestedRun, Review, ReviewCommand, ReviewEvent,
+    ReviewRefusal, ReviewStage, Revision, Revocation, RunRequest,
 };
 use planwright_core::run::{Corrupt, Shown};
 use planwright_core::status::PlanStatus;
 use planwright_core::time::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
 const LATER: Timestamp = Timestamp::from_millis(1_700_001_000_000);
 
@@ -624,4 +625,100 @@ fn a_step_without_an_id_is_commented_on_by_its_place() {
     assert!(on("1"));
     assert!(!on("2"));
     assert!(!on("a"));
+}
+
+fn reject(doing: u32) -> ReviewCommand {
+    ReviewCommand::Reject {
+        shown: Shown::Digest(digest(doing)),
+        digest: digest(doing),
+        by: ada(),
+        reason: "no".into(),
+    }
+}
+
+fn request(doing: u32, by: Principal) -> ReviewCommand {
+    ReviewCommand::RequestRun(Box::new(RunRequest {
+        digest: digest(doing),
+        variables: serde_json::Map::from_iter([("who".to_owned(), json!("world"))]),
+        by,
+        trace: None,
+    }))
+}
+
+#[test]
+fn a_requested_run_needs_an_approval_of_exactly_its_digest() {
+    let review = lived(&[request(1, planner())]);
+    let requested = review.requested_run(LATER).unwrap();
+    assert_eq!(requested.variables["who"], "world");
+    assert_eq!((&requested.by, requested.version), (&planner(), 1));
+    assert_eq!(
+        review.startable_run(LATER),
+        None,
+        "a request is no approval"
+    );
+    let other = lived(&[request(2, planner()), approve(1)]);
+    assert_eq!(other.startable_run(LATER), None);
+    let review = lived(&[request(1, planner()), approve(1)]);
+    assert!(review.startable_run(LATER).is_some());
+    assert_eq!(review.settled_seq(), 3, "the approval is what was decided");
+}
+
+#[test]
+fn a_request_ends_with_a_run_a_new_version_and_a_no() {
+    let ends = [
+        vec![approve(1), open(1, 1)],
+        vec![propose(2)],
+        vec![reject(1)],
+        vec![ReviewCommand::Delete {
+            by: ada(),
+            executing: false,
+        }],
+    ];
+    for end in ends {
+        let mut life = vec![request(1, planner())];
+        life.extend(end.clone());
+        assert_eq!(lived(&life).requested_run(LATER), None, "{end:?}");
+    }
+    let twice = policy(json!({"uses": 2, "expires_after": "1d"}));
+    let offer = Offer {
+        policy: twice,
+        ..Offer::default()
+    };
+    let review = lived(&[
+        request(1, planner()),
+        approve_under(1, ada(), offer),
+        open(1, 1),
+    ]);
+    assert!(review.usable_approvals(&digest(1), LATER).is_some());
+    assert_eq!(review.startable_run(LATER), None, "one request is one run");
+}
+
+#[test]
+fn a_request_is_forgotten_after_a_day_and_kept_once() {
+    let review = lived(&[request(1, planner())]);
+    let at = review.updated_at();
+    let last = at.plus(RequestedRun::VALID_FOR.saturating_sub(Duration::from_millis(1)));
+    assert!(review.requested_run(last).is_some());
+    let over = at.plus(RequestedRun::VALID_FOR);
+    assert_eq!(review.requested_run(over), None);
+    assert_eq!(review.decide(&request(1, planner()), last).unwrap(), []);
+    for (command, now) in [
+        (request(1, planner()), over),
+        (request(2, planner()), last),
+        (request(1, ada()), last),
+    ] {
+        let events = review.decide(&command, now).unwrap();
+        assert!(
+            matches!(events.as_slice(), [ReviewEvent::RunRequested { .. }]),
+            "{events:?}"
+        );
+        assert_eq!(events[0].brought_by(), Some(command_by(&command)));
+    }
+}
+
+fn command_by(command: &ReviewCommand) -> &Principal {
+    match command {
+        ReviewCommand::RequestRun(request) => &request.by,
+        other => panic!("{other:?}"),
+    }
 }

@@ -9,7 +9,7 @@ use planwright_core::policy::{Policy, PolicyDocument};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{
     Approval, ApprovalState, CommentCommand, Creation, Offer, Review, ReviewCommand, ReviewEvent,
-    ReviewStage, ReviewState, Revision, Revocation, Terms,
+    ReviewStage, ReviewState, Revision, Revocation, RunRequest, Terms,
 };
 use planwright_core::run::Shown;
 use planwright_core::status::RunStatus;
@@ -206,6 +206,15 @@ fn open_run(content: u8) -> ReviewCommand {
     }
 }
 
+fn request_run(content: u8) -> ReviewCommand {
+    ReviewCommand::RequestRun(Box::new(RunRequest {
+        digest: digest(content),
+        variables: serde_json::Map::new(),
+        by: planner(),
+        trace: None,
+    }))
+}
+
 fn edit(life: &Life, content: u8) -> ReviewCommand {
     ReviewCommand::Edit(Box::new(Revision {
         based_on: life.review.current().number,
@@ -242,7 +251,17 @@ fn lives() -> Vec<(&'static str, Life)> {
             "proposed, one of two has approved",
             Life::approved(json!({ "required": 2 })),
         ),
+        (
+            "proposed, and a run requested",
+            Life::proposed().then(&request_run(1)),
+        ),
         ("approved", Life::approved(json!({}))),
+        (
+            "approved, and a run requested",
+            Life::proposed()
+                .then(&request_run(1))
+                .then(&approve(1, json!({}))),
+        ),
         (
             "approved for two runs, one was opened",
             Life::approved(json!({ "uses": 2, "expires_after": "1h" })).then(&open_run(1)),
@@ -347,6 +366,8 @@ fn commands(life: &Life) -> Vec<(&'static str, ReviewCommand)> {
         ("request changes", request_changes(content)),
         ("open a run", open_run(content)),
         ("open a run of another digest", open_run(9)),
+        ("request a run", request_run(content)),
+        ("request a run of another", request_run(9)),
         (
             "delete",
             ReviewCommand::Delete {
@@ -461,6 +482,16 @@ fn events(life: &Life) -> Vec<(&'static str, ReviewEvent)> {
             },
         ),
         (
+            "run requested",
+            ReviewEvent::RunRequested {
+                version,
+                digest: current,
+                variables: serde_json::Map::new(),
+                by: planner(),
+                trace: None,
+            },
+        ),
+        (
             "expired",
             ReviewEvent::PlanExpired {
                 version,
@@ -517,7 +548,15 @@ fn describe(review: &Review, now: Timestamp) -> String {
         [] => String::new(),
         some => format!(" [{}]", some.join(", ")),
     };
-    format!("{archived}{}{approvals}", review.state().status())
+    let requested = match (review.requested_run(now), review.startable_run(now)) {
+        (None, _) => "",
+        (Some(_), None) => ", a run requested",
+        (Some(_), Some(_)) => ", a run requested and approved",
+    };
+    format!(
+        "{archived}{}{approvals}{requested}",
+        review.state().status()
+    )
 }
 
 #[test]

@@ -15,7 +15,7 @@ use planwright_core::model::{Cost, ModelRole, ModelUse, TokenUsage};
 use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{
-    PlanningRecord, Review, ReviewCommand, ReviewEvent, ReviewRefusal, Revision,
+    PlanningRecord, Review, ReviewCommand, ReviewEvent, ReviewRefusal, Revision, RunRequest,
 };
 use planwright_core::run::{
     CallReport, Command as RunCommand, CriterionCheck, Look, Parent, Reflection, Run, RunEvent,
@@ -23,6 +23,7 @@ use planwright_core::run::{
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Catalog, EffectClass};
+use planwright_core::trace::TraceId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -80,6 +81,8 @@ const REVIEW_EDITED: &str = "review_edited";
 const REVIEW_PLANNED: &str = "review_planned";
 /// Approvals that are taken back, and lost with a token.
 const REVIEW_REVOKED: &str = "review_revoked";
+/// A run that was requested before the plan was approved, and one that was not started.
+const REVIEW_REQUESTED: &str = "review_requested";
 /// A run that goes on from another, is looked at, and is adjusted.
 const REFLECTED: &str = "reflected";
 /// A run that carries its consent, and asks about one call.
@@ -470,6 +473,42 @@ fn write_planned_review() -> (Vec<Record>, Review) {
     )
 }
 
+fn write_requested_review() -> (Vec<Record>, Review) {
+    let ada = Principal::person("ada");
+    let agent = Principal::agent("planner");
+    let digest = Digest::of_bytes(b"requested");
+    let document = json!({"id": "plan-golden", "steps": [{"id": "s1", "tool": "write"}]});
+    let document = Arc::new(serde_json::from_value::<Document>(document).unwrap());
+    let request = |variables: Value, trace| {
+        ReviewCommand::RequestRun(Box::new(RunRequest {
+            digest,
+            variables: variables.as_object().cloned().unwrap_or_default(),
+            by: agent.clone(),
+            trace,
+        }))
+    };
+    let approve = ReviewCommand::Approve {
+        shown: Shown::Digest(digest),
+        digest,
+        by: ada,
+        assurance: Assurance::Terminal,
+        offer: Box::default(),
+    };
+    let open = ReviewCommand::OpenRun {
+        run: "run_golden".parse().unwrap(),
+        digest,
+    };
+    live(
+        &Review::propose_first(document, digest, agent.clone()),
+        &[
+            request(json!({}), None),
+            approve,
+            open,
+            request(json!({ "who": "world" }), Some(TraceId::of_name("golden"))),
+        ],
+    )
+}
+
 #[test]
 fn a_fallback_is_proposed_by_a_person_or_not_at_all() {
     let (records, _) = write_planned_review();
@@ -769,6 +808,15 @@ fn journals_that_are_missing_are_written_on_request() {
         let (records, review) = crate::revocations::story();
         keep(
             REVIEW_REVOKED,
+            &records,
+            &review.current().document,
+            &review_came_to(&review),
+        );
+    }
+    if !kept.iter().any(|kept| kept == REVIEW_REQUESTED) {
+        let (records, review) = write_requested_review();
+        keep(
+            REVIEW_REQUESTED,
             &records,
             &review.current().document,
             &review_came_to(&review),

@@ -113,15 +113,7 @@ impl PlanTools {
     }
 
     async fn create(&self, call: &PlanToolCall) -> Result<Review, Problem> {
-        let goal = call
-            .args
-            .get("goal")
-            .and_then(Value::as_str)
-            .map(str::trim)
-            .unwrap_or_default();
-        if goal.is_empty() {
-            return Err(Problem::new("`goal` must not be empty"));
-        }
+        let goal = needed_text(call, "goal")?;
         if goal.len() > MAX_GOAL {
             return Err(Problem::new(format!(
                 "`goal` has more than {MAX_GOAL} bytes"
@@ -146,12 +138,7 @@ impl PlanTools {
     }
 
     async fn execute_named(&self, call: &PlanToolCall) -> Result<Value, Problem> {
-        let named = call
-            .args
-            .get("planId")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let id: PlanId = named
+        let id: PlanId = needed_text(call, "planId")?
             .parse()
             .map_err(|error| Problem::new(format!("`planId`: {error}")))?;
         let variables = match call.args.get("variables") {
@@ -172,6 +159,19 @@ impl PlanTools {
         let review = self.create(call).await?;
         Box::pin(self.execute(call, review, Map::new())).await
     }
+}
+
+/// A text that the tool cannot do without.
+fn needed_text<'a>(call: &'a PlanToolCall, name: &str) -> Result<&'a str, Problem> {
+    let problem = match call.args.get(name) {
+        Some(Value::String(text)) => match text.trim() {
+            "" => "must not be empty",
+            text => return Ok(text),
+        },
+        None | Some(Value::Null) => "is missing",
+        Some(_) => "must be a text",
+    };
+    Err(Problem::new(format!("`{name}` {problem}")))
 }
 
 /// What the model passes on of its conversation.

@@ -120,6 +120,7 @@ impl EntryText for ReviewEvent {
             Self::DraftProposed { .. }
             | Self::PlanApproved { .. }
             | Self::RunOpened { .. }
+            | Self::RunRequested { .. }
             | Self::RunWrittenOff { .. }
             | Self::PlanDeleted { .. }
             | Self::PlanExpired { .. }
@@ -145,6 +146,7 @@ pub(crate) fn has_typed_text(event: &ReviewEvent) -> bool {
         ReviewEvent::DraftProposed { .. }
         | ReviewEvent::PlanApproved { .. }
         | ReviewEvent::RunOpened { .. }
+        | ReviewEvent::RunRequested { .. }
         | ReviewEvent::RunWrittenOff { .. }
         | ReviewEvent::PlanDeleted { .. }
         | ReviewEvent::PlanExpired { .. }

@@ -35,7 +35,7 @@ pub struct AwaitingPeople {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Inbox {
-    pub(super) context: Arc<Context>,
+    pub(crate) context: Arc<Context>,
 }
 
 impl Inbox {

@@ -8,6 +8,7 @@ pub(crate) mod handle;
 pub(crate) mod options;
 mod outputs;
 pub(crate) mod remote_command;
+pub(crate) mod requested;
 pub(crate) mod resume;
 pub(crate) mod runs;
 pub(crate) mod start;

@@ -1,5 +1,6 @@
 //! Following the journal: whenever a person has decided something in a run, that run is looked at.
 
+use super::requested::RequestedRuns;
 use super::scheduler::SchedulerCommand;
 use super::unfinished;
 use crate::engine::Engine;
@@ -38,6 +39,7 @@ const DECISIONS: [&[u8]; 7] = [
 pub(super) async fn follow(
     engine: Engine,
     commands: mpsc::Sender<SchedulerCommand>,
+    requested: RequestedRuns,
     stopping: CancellationToken,
 ) {
     let following = async {
@@ -56,13 +58,16 @@ pub(super) async fn follow(
             commands.clone(),
             stopping.clone(),
         ));
+        let left = requested.clone();
+        let ending = stopping.clone();
+        tokio::spawn(async move { ending.run_until_cancelled(left.start_left()).await });
         loop {
             changes.mark_unchanged();
             match store.feed(&FeedOf::All, after, PAGE).await {
                 Ok(page) => {
                     after = page.last().map_or(after, |placed| placed.position);
                     for placed in &page {
-                        report_decision(&engine, &commands, placed).await;
+                        report_decision(&engine, &commands, &requested, placed).await;
                     }
                     if is_last_feed_page(&page, PAGE) && changes.changed().await.is_err() {
                         return;
@@ -86,12 +91,17 @@ async fn failed(error: &StoreError) {
 async fn report_decision(
     engine: &Engine,
     commands: &mpsc::Sender<SchedulerCommand>,
+    requested: &RequestedRuns,
     placed: &Placed,
 ) {
     let run = match &placed.stream {
         StreamName::Run(run) => run,
         StreamName::Plan(plan) => {
-            return resume_approved(engine, commands, plan, &placed.record).await;
+            if contains(&placed.record.body, b"plan_approved") {
+                resume_approved(engine, commands, plan).await;
+                requested.start(plan).await;
+            }
+            return;
         }
     };
     let Some(event) = decision(&placed.record) else {
@@ -116,11 +126,7 @@ async fn resume_approved(
     engine: &Engine,
     commands: &mpsc::Sender<SchedulerCommand>,
     plan: &PlanId,
-    record: &Record,
 ) {
-    if !contains(&record.body, b"plan_approved") {
-        return;
-    }
     let adjusted = async {
         let (review, _) = load_review(&*engine.context.ports.store, plan).await?;
         engine.runs().adjusted_run(&review).await

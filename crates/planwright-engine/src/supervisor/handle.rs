@@ -1,6 +1,7 @@
 //! The supervisor as the service holds it.
 
 use super::files::DueFiles;
+use super::requested::RequestedRuns;
 use super::scheduler::{RunScheduler, SchedulerCommand};
 use super::{follow, keep};
 use crate::context::Verdict;
@@ -102,6 +103,12 @@ impl Supervisor {
         tokio::spawn(follow::follow(
             engine.clone(),
             commands.clone(),
+            RequestedRuns {
+                engine: engine.clone(),
+                commands: commands.clone(),
+                slots: Arc::clone(&slots),
+                max_runs,
+            },
             stopping.clone(),
         ));
         tokio::spawn(keep::keep(engine.clone(), files.clone(), stopping.clone()));

@@ -8,6 +8,7 @@ mod files;
 mod follow;
 mod handle;
 mod keep;
+mod requested;
 mod scheduler;
 mod unfinished;
 

@@ -322,6 +322,7 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
         E::PlanArchived { .. } => plain("plan.archived", NoticeStatus::Archived),
         E::CommentAdded { .. } => plain("plan.commented", NoticeStatus::Commented),
         E::RunOpened { .. }
+        | E::RunRequested { .. }
         | E::RunWrittenOff { .. }
         | E::PlanUnarchived { .. }
         | E::CommentResolved { .. }

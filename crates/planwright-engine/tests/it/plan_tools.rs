@@ -143,12 +143,7 @@ async fn what_cannot_be_done_is_a_json_error_and_never_a_crash() {
     let (working, _) = tools(&engine, Ok(plan("r.read")));
     let (broken, _) = tools(&engine, Err("the model gave no plan".to_owned()));
     let cases = [
-        (
-            &working,
-            PlanTool::Create,
-            json!({}),
-            "`goal` must not be empty",
-        ),
+        (&working, PlanTool::Create, json!({}), "`goal` is missing"),
         (
             &working,
             PlanTool::Create,
@@ -159,7 +154,7 @@ async fn what_cannot_be_done_is_a_json_error_and_never_a_crash() {
             &working,
             PlanTool::Create,
             json!({"goal": 7}),
-            "`goal` must not be empty",
+            "`goal` must be a text",
         ),
         (
             &working,
@@ -185,7 +180,18 @@ async fn what_cannot_be_done_is_a_json_error_and_never_a_crash() {
             json!({"planId": "../escaped"}),
             "`planId`",
         ),
-        (&working, PlanTool::Execute, json!({}), "`planId`"),
+        (
+            &working,
+            PlanTool::Execute,
+            json!({}),
+            "`planId` is missing",
+        ),
+        (
+            &working,
+            PlanTool::Execute,
+            json!({"planId": ""}),
+            "`planId` must not be empty",
+        ),
         (
             &working,
             PlanTool::Execute,

@@ -2,10 +2,14 @@
 //! loses nothing.
 
 use crate::faults::FaultyStore;
-use crate::world::{World, after, approved, chain, document, entries, options, person};
+use crate::world::{
+    World, after, approve as approve_plan, approved, candidate_of, chain, document, entries,
+    options, person,
+};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
-use planwright_core::principal::Assurance;
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::review::{RequestedRun, RunRequest};
 use planwright_core::run::{Reply, RunEvent, StepState};
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
 use planwright_engine::port::{BoxFuture, Leases as _, OwnerId, PlanFiles, StreamIndex as _};
@@ -537,4 +541,102 @@ async fn a_conversation_at_a_terminal_is_left_to_that_terminal() {
         .unwrap();
     assert_eq!(run.status().as_str(), "waiting");
     drop(supervisor);
+}
+
+/// A plan that waits for a person, and whose run is wanted once it is approved.
+async fn requested(engine: &Engine, id: &str) -> (PlanId, RunRequest) {
+    let mut plan = chain(1, "w.write", 10);
+    plan["id"] = json!(id);
+    let agent = Principal::agent("planner");
+    let (review, _) = engine
+        .plans()
+        .propose(document(plan), &agent)
+        .await
+        .unwrap();
+    let plan = review.id().clone();
+    let (_, candidate) = candidate_of(engine, &plan).await;
+    let request = RunRequest {
+        digest: candidate.digest,
+        variables: Map::new(),
+        by: agent,
+        trace: None,
+    };
+    let asked = engine.plans().request_run(&plan, request.clone()).await;
+    asked.unwrap();
+    (plan, request)
+}
+
+async fn runs_of(engine: &Engine, plan: &PlanId) -> Vec<RunId> {
+    let (review, _) = engine.plans().load_review(plan).await.unwrap();
+    review.runs().iter().map(|run| run.run.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_requested_run_starts_once_its_plan_is_approved_and_not_before() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let _supervisor = supervise(&engine);
+    let (plan, _) = requested(&engine, "p").await;
+    after(5000).await;
+    assert_eq!(runs_of(&engine, &plan).await, []);
+    approve_plan(&world.engine("two"), &plan, &person()).await;
+    after(1000).await;
+    let runs = runs_of(&engine, &plan).await;
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    assert_eq!(status(&world, &runs[0]).await, "completed");
+    // Another approval is not for what was requested before.
+    approve_plan(&engine, &plan, &person()).await;
+    after(5000).await;
+    assert_eq!(runs_of(&engine, &plan).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_approved_while_no_process_was_there_starts_with_the_next_one_and_once() {
+    let world = World::new();
+    let gone = world.engine("gone");
+    let (plan, _) = requested(&gone, "p").await;
+    let (forgotten, _) = requested(&gone, "forgotten").await;
+    let (open, _) = requested(&gone, "open").await;
+    world.clock.set_forward(RequestedRun::VALID_FOR);
+    let (_, again) = requested(&gone, "other").await;
+    let again = RunRequest {
+        digest: candidate_of(&gone, &plan).await.1.digest,
+        ..again
+    };
+    gone.plans().request_run(&plan, again).await.unwrap();
+    for approved in [&plan, &forgotten] {
+        approve_plan(&gone, approved, &person()).await;
+    }
+    // Several come at once: one of them starts it.
+    let engines: Vec<Engine> = ["one", "two", "three"]
+        .map(|name| world.engine(name))
+        .into();
+    let supervisors: Vec<Supervisor> = engines.iter().map(supervise).collect();
+    after(60_000).await;
+    assert_eq!(runs_of(&gone, &plan).await.len(), 1);
+    assert_eq!(runs_of(&gone, &forgotten).await, [], "it was a day ago");
+    assert_eq!(runs_of(&gone, &open).await, [], "it is not approved");
+    assert_eq!(world.made().len(), 1);
+    drop(supervisors);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_requested_run_waits_for_a_slot_like_every_other() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let options_of_one = SupervisorOptions {
+        max_runs: 1,
+        ..SupervisorOptions::default()
+    };
+    let supervisor = Supervisor::start(engine.clone(), &options_of_one);
+    let long = approved_as(&engine, chain(1, "r.read", 10_000), "long").await;
+    supervisor.start_run(&long, options()).await.unwrap();
+    let (plan, _) = requested(&engine, "p").await;
+    approve_plan(&engine, &plan, &person()).await;
+    after(5000).await;
+    assert_eq!(runs_of(&engine, &plan).await.len(), 1);
+    assert_eq!(world.calls_of("s1"), 1, "the other is still going on");
+    after(60_000).await;
+    let runs = runs_of(&engine, &plan).await;
+    assert_eq!(status(&world, &runs[0]).await, "completed");
 }

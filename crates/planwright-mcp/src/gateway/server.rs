@@ -126,6 +126,11 @@ impl GatewayServer {
         }
     }
 
+    /// Starts, in the background, what agents requested of earlier processes and people approved since.
+    pub fn take_up_requests(&self) {
+        self.plans.take_up_requests();
+    }
+
     /// The same gateway for another client.
     #[must_use]
     pub fn for_client(&self) -> Self {

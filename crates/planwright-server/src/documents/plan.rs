@@ -204,6 +204,7 @@ pub async fn load_plan_details<'a>(
         },
         changes: changes.map(changes_since),
         lost_safeguards: review.lost_safeguards().map(Into::into),
+        run_requested: review.requested_run(engine.now()).map(Into::into),
         planning: review.current().planning.as_deref().map(PlanningLine::from),
         models: ModelCostLine::all(&engine.journals().model_costs(review).await?),
     })

@@ -7,6 +7,7 @@ use crate::terminal::briefing_screen::{screen_options, talk_lines};
 use crate::terminal::diff;
 use crate::terminal::late_bound::LateChoices;
 use crate::terminal::printer::{DIM, Printer};
+use crate::terminal::requested_run::requested_line;
 use crate::workspace::app::{App, user};
 use planwright_core::briefing::{Briefing, render_briefing};
 use planwright_core::id::StepId;
@@ -123,6 +124,9 @@ impl ApprovalScreen<'_> {
             let digest = &self.candidate.digest;
             let given = self.review.given_approvals(digest, app.now()).len();
             printer.talk(&format!("approvals: {given} of {required}"));
+        }
+        if let Some(requested) = requested_line(self.review, app.now()) {
+            printer.talk(&requested);
         }
         printer.talk(&printer.err(DIM, &format!("digest {}", self.candidate.digest)));
     }

@@ -17,5 +17,6 @@ pub(crate) mod printer;
 pub(crate) mod progress;
 pub(crate) mod prompts;
 pub(crate) mod quiet_panics;
+pub(crate) mod requested_run;
 pub(crate) mod spinner;
 pub(crate) mod trust_prompt;

@@ -1,5 +1,6 @@
 //! `planwright mcp`: what takes long, what a person decides later, and what a client hears of it.
 
+use crate::service::Served;
 use planwright_testing::mcp_client::McpClient;
 use planwright_testing::steps::{call, echo, effect, sleep};
 use planwright_testing::wait::wait_until;
@@ -67,6 +68,137 @@ fn a_plan_that_waits_for_its_person_runs_by_itself_once_they_agreed() {
         status["structuredContent"]["run"]["status"], "completed",
         "{status:#}"
     );
+}
+
+/// A plan that waits for its approval, and whose client and server are gone.
+fn leave_pending(bench: &Bench, id: &str) {
+    let mut client = modern(bench, json!({}));
+    propose(&mut client, id, json!([effect(id, &[])]));
+    let pending = client.call("plan_execute", json!({ "planId": id }));
+    let status = &pending["structuredContent"]["status"];
+    assert_eq!(status, "pending_approval", "{pending:#}");
+    client.kill();
+}
+
+fn approve_at_terminal(bench: &Bench, id: &str) -> String {
+    let digest = bench.digest(id);
+    let approved = bench.run(&["approve", id, "--digest", &digest]).ends(0);
+    approved.err
+}
+
+#[test]
+fn a_plan_that_was_approved_after_its_server_was_killed_runs_once_with_the_next_one() {
+    let bench = Bench::new();
+    for id in ["before", "while", "never"] {
+        leave_pending(&bench, id);
+    }
+    let shown = bench.run(&["show", "before"]).ends(0);
+    let wanted = "agent test wants it run as soon as it is approved";
+    assert!(shown.out.contains(wanted), "{}", shown.out);
+    let told = approve_at_terminal(&bench, "before");
+    assert!(told.contains("planwright run before"), "{told}");
+    assert!(told.contains("planwright mcp"), "{told}");
+    assert_eq!(
+        bench.read("effects.txt"),
+        "",
+        "no process was there to start it"
+    );
+    // Several servers come at once, as of several clients.
+    let mut servers = [
+        modern(&bench, json!({})),
+        modern(&bench, json!({})),
+        McpClient::modern(bench.command(&["mcp", "--gateway"]), json!({})),
+    ];
+    for server in &mut servers {
+        server.ask("ping", json!({}));
+    }
+    wait_until("the first", || bench.status("before") == "completed");
+    approve_at_terminal(&bench, "while");
+    wait_until("the second", || bench.status("while") == "completed");
+    for server in servers {
+        server.close();
+    }
+    assert_eq!(bench.read("effects.txt"), "before\nwhile\n");
+    assert_eq!(bench.status("never"), "proposed");
+    for id in ["before", "while"] {
+        let runs = bench.run(&["show", id, "--json"]).ends(0).json()["runs"].clone();
+        assert_eq!(runs.as_array().unwrap().len(), 1, "{runs:#}");
+    }
+    bench.run(&["verify"]).ends(0);
+}
+
+#[test]
+fn a_service_starts_what_was_approved_after_its_server_was_killed() {
+    let bench = Bench::new();
+    for id in ["before", "while"] {
+        leave_pending(&bench, id);
+    }
+    approve_at_terminal(&bench, "before");
+    let served = Served::start(bench.command(&["serve", "--listen", ":0", "--json"]));
+    wait_until("the first", || bench.status("before") == "completed");
+    approve_at_terminal(&bench, "while");
+    wait_until("the second", || bench.status("while") == "completed");
+    drop(served);
+    assert_eq!(bench.read("effects.txt"), "before\nwhile\n");
+}
+
+#[test]
+fn a_person_who_runs_what_was_requested_is_the_one_who_does() {
+    let bench = Bench::new();
+    leave_pending(&bench, "p");
+    approve_at_terminal(&bench, "p");
+    bench.run(&["run", "p"]).ends(0);
+    let mut later = modern(&bench, json!({}));
+    propose(&mut later, "last", json!([effect("last", &[])]));
+    later.call("plan_execute", json!({ "planId": "last" }));
+    approve_at_terminal(&bench, "last");
+    wait_until("the last", || bench.status("last") == "completed");
+    assert_eq!(bench.read("effects.txt"), "p\nlast\n");
+}
+
+#[test]
+fn a_tool_says_which_argument_is_missing() {
+    let bench = Bench::new();
+    let mut client = modern(&bench, json!({}));
+    for (tool, args, words) in [
+        ("plan_execute", json!({}), "`planId` is missing"),
+        (
+            "plan_execute",
+            json!({ "planId": "" }),
+            "`planId` must not be empty",
+        ),
+        ("plan_resume", json!({}), "`planId` is missing"),
+        (
+            "plan_cancel",
+            json!({ "planId": null }),
+            "`planId` is missing",
+        ),
+        (
+            "plan_get",
+            json!({ "planId": 7 }),
+            "`planId` must be a text",
+        ),
+        ("plan_status", json!({}), "`planId` is missing"),
+        ("plan_approve", json!({}), "`planId` is missing"),
+        (
+            "plan_reject",
+            json!({ "planId": "p" }),
+            "`reason` is missing",
+        ),
+        (
+            "plan_comment",
+            json!({ "planId": "p" }),
+            "`text` is missing",
+        ),
+        ("plan_create", json!({}), "`goal` is missing"),
+        ("plan_create_and_execute", json!({}), "`goal` is missing"),
+        ("plan_propose", json!({}), "`plan` is missing"),
+    ] {
+        let refused = client.call(tool, args.clone());
+        assert_eq!(refused["isError"], true, "{tool} {args}");
+        let error = refused["structuredContent"]["error"].as_str().unwrap();
+        assert_eq!(error, words, "{tool} {args}");
+    }
 }
 
 #[test]

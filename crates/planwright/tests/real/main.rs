@@ -22,5 +22,6 @@ mod questions;
 mod relayed;
 mod sign_in;
 mod strangers;
+mod tasks;
 mod token_proxy;
 mod trouble;

@@ -170,6 +170,13 @@ function Review({ plan, etag, briefing, newer, stale, onShowNewest, threads, sta
       ) : null}
       <Safeguards losses={plan.lostSafeguards?.losses ?? []} />
       <SinceAgreed changes={plan.changes} />
+      {plan.runRequested ? (
+        <div className="notice">
+          <p>
+            <Text text={plan.runRequested.by.name} /> wants it run as soon as it is approved: an approval starts it.
+          </p>
+        </div>
+      ) : null}
       {briefing.risks.length > 0 ? (
         <div className="notice">
           <p>

@@ -1,6 +1,6 @@
 //! The commands about a plan.
 
-use super::{CommentCommand, Creation, Revision};
+use super::{CommentCommand, Creation, Revision, RunRequest};
 use crate::digest::Digest;
 use crate::id::RunId;
 use crate::plan::Document;
@@ -71,6 +71,8 @@ pub enum ReviewCommand {
         /// What it will execute.
         digest: Digest,
     },
+    /// Want a run as soon as the plan is approved.
+    RequestRun(Box<RunRequest>),
     /// End a run whose journal is damaged, and accept that what it did is not known.
     WriteOffRun {
         /// The id of the run.

@@ -15,6 +15,7 @@ mod propose;
 mod propose_draft;
 mod reject;
 mod request_changes;
+mod request_run;
 mod revoke;
 mod unarchive;
 mod write_off;
@@ -23,6 +24,7 @@ pub use command::ReviewCommand;
 pub use comment::CommentCommand;
 pub use create::Creation;
 pub use edit::Revision;
+pub use request_run::RunRequest;
 
 use super::{Review, ReviewEvent, ReviewRefusal};
 use crate::time::Timestamp;
@@ -62,6 +64,7 @@ impl Review {
                 reason,
             } => self.decide_reject(*shown, *digest, by, reason),
             ReviewCommand::OpenRun { run, digest } => self.decide_open_run(run, *digest, now),
+            ReviewCommand::RequestRun(request) => self.decide_request_run(request, now),
             ReviewCommand::WriteOffRun { run, by, loss } => self.decide_write_off(run, by, loss),
             ReviewCommand::Delete { by, executing } => self.decide_delete(by, *executing),
             ReviewCommand::RequestChanges {

@@ -6,7 +6,8 @@ use crate::http::routes::is_secret;
 use http::Method;
 use planwright_api::{
     ApprovalLine, ApprovalStanding, ErrorWire, LeftOut, ModelCostLine, PlanGraph, PlanStatusShape,
-    PlanningLine, RunStatusShape, StepFacts, StepStatusShape, StepVerdict, ThreadLine,
+    PlanningLine, RequestedRunLine, RunStatusShape, StepFacts, StepStatusShape, StepVerdict,
+    ThreadLine,
 };
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
@@ -215,6 +216,7 @@ fn describe(document: &mut Value) {
         named::<ApprovalLine>(schemas);
         named::<ThreadLine>(schemas);
         named::<LeftOut>(schemas);
+        named::<RequestedRunLine>(schemas);
         named::<PlanningLine>(schemas);
         named::<ModelCostLine>(schemas);
         super::schemas::split_what_was_shown(schemas);

@@ -20,7 +20,7 @@ fn fields_of(name: EventName) -> Fields {
     match name {
         N::PlanCreated | N::PlanEdited => fields(&["version", "digest", "by"], &["reason"]),
         N::PlanProposed => fields(&["version", "by"], &["digest", "reason"]),
-        N::PlanApproved => fields(&["version", "digest", "by"], &[]),
+        N::PlanApproved | N::PlanRunRequested => fields(&["version", "digest", "by"], &[]),
         N::PlanRejected | N::PlanChangesRequested | N::PlanCommented => {
             fields(&["version", "by", "reason"], &[])
         }

@@ -321,6 +321,7 @@ fn plan(document: &Value) -> Value {
         },
         "required": ["since", "losses"],
     });
+    plan["properties"]["runRequested"] = json!({ "$ref": "#/components/schemas/RequestedRunLine" });
     plan["properties"]["planning"] = json!({ "$ref": "#/components/schemas/PlanningLine" });
     plan["properties"]["models"] = lines("ModelCostLine");
     plan["required"] = json!([

@@ -13,6 +13,7 @@ use crate::terminal::pending_calls::waiting_calls;
 use crate::terminal::plan_status::{PlanStatusLine, load_status_line};
 use crate::terminal::planner_progress::format_usage;
 use crate::terminal::printer::{BOLD, block, line};
+use crate::terminal::requested_run::requested_line;
 use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::maintenance::run_due_maintenance;
 use crate::workspace::plan_source::load_plan_for_reading;
@@ -164,6 +165,9 @@ async fn print_details(
     }
     if let Some(comments) = comments::summarize_threads(review) {
         printer.data(&comments)?;
+    }
+    if let Some(requested) = requested_line(review, app.now()) {
+        printer.data(&requested)?;
     }
     for approval in review.approvals() {
         printer.data(&approval_line(approval, app.now()))?;

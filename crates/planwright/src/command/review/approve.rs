@@ -172,6 +172,12 @@ async fn approve_plan(app: &App, review: Review, head: Head, args: &Args) -> Res
         app.printer().hint("another approver is needed");
         return Ok(());
     }
+    if review.startable_run(app.now()).is_some() {
+        app.printer().talk(
+            "the run that was requested starts by itself where `planwright mcp` or `planwright serve` \
+             runs in this workspace; without one:",
+        );
+    }
     let next = next_after_approval(app, &review).await?;
     app.printer()
         .hint(&format!("{next}{}", args.variables.as_typed()));

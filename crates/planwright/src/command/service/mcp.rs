@@ -38,11 +38,14 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let host = build_host(&app, (!is_agent()).then(user), None);
     let served = if args.gateway {
         let gateway = GatewayServer::new(host, gateway_settings(&app, context), upstream(&app));
+        gateway.take_up_requests();
         let served = Box::pin(serve_stdio(gateway.clone())).await;
         gateway.close().await;
         served
     } else {
-        Box::pin(serve_stdio(PlanServer::new(host))).await
+        let server = PlanServer::new(host);
+        server.take_up_requests();
+        Box::pin(serve_stdio(server)).await
     };
     served.map_err(|error| Failure::new(Exit::RunFailed, with_causes(&error)))?;
     Ok(Exit::Done)
