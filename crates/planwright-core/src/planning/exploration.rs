@@ -8,7 +8,7 @@ use crate::tool::{Keywords, KnownTool, score_relevance};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -49,18 +49,18 @@ pub fn is_for_looking(tool: &KnownTool) -> bool {
     tool.is_read_only() && annotations.open_world_hint == Some(false)
 }
 
-/// Chooses the tools that a planner looks with: those that fit the goal best, as many as fit. The best
-/// tool of each server that fits at all comes first: the many tools of one must not push out the only
-/// one that tells what another has.
+/// Chooses the tools that a planner looks with: those that fit the goal best, as many as fit. The
+/// servers take turns: the many tools of one must not push out the only one that tells what another
+/// has.
 pub fn choose_for_looking(tools: Vec<Arc<KnownTool>>, goal: &str) -> Vec<Arc<KnownTool>> {
     let goal = Keywords::of(goal);
-    let score = |tool: &KnownTool| score_relevance(&goal, &tool.definition);
     let mut ranked = tools;
-    ranked.sort_by_cached_key(|tool| Reverse(score(tool)));
-    let mut seen: BTreeSet<String> = BTreeSet::new();
+    ranked.sort_by_cached_key(|tool| Reverse(score_relevance(&goal, &tool.definition)));
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     ranked.sort_by_cached_key(|tool| {
-        let is_best = score(tool) > 0 && seen.insert(tool.name.server.clone());
-        (!is_best, Reverse(score(tool)))
+        let turn = seen.entry(tool.name.server.clone()).or_default();
+        *turn += 1;
+        *turn
     });
     let mut left = TOOLS_BUDGET;
     ranked.retain(|tool| {
