@@ -64,13 +64,13 @@ const WASM: &str = "wasm32-unknown-unknown";
 /// wait for timers, for servers and for the disk.
 const SUITES_MORE_THAN_PROCESSORS: usize = 1;
 
-/// The proof with servers of strangers.
-const STRANGERS: &str = "servers";
+/// The proofs with servers of strangers.
+const STRANGERS: [&str; 2] = ["servers", "goals"];
 
 /// The same proofs at a length for nights.
 const PROVE: &[Step] = &[
     Step {
-        name: STRANGERS,
+        name: STRANGERS[0],
         args: &[
             "test",
             "-p",
@@ -80,6 +80,22 @@ const PROVE: &[Step] = &[
             "strangers",
             "--",
             "--ignored",
+            "--nocapture",
+        ],
+        environment: &[],
+    },
+    Step {
+        name: STRANGERS[1],
+        args: &[
+            "test",
+            "-p",
+            "planwright",
+            "--test",
+            "real",
+            "goals",
+            "--",
+            "--ignored",
+            "--nocapture",
         ],
         environment: &[],
     },
@@ -395,7 +411,7 @@ pub(crate) fn prove_one(name: &str) -> Result<()> {
         format!("there is no proof {name}: there are {}", names.join(", "))
     })?;
     install_tools()?;
-    if name == STRANGERS {
+    if STRANGERS.contains(&name) {
         crate::peers::install_strangers()?;
     }
     step.run()

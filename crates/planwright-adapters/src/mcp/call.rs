@@ -1,11 +1,12 @@
 //! One call: sent, watched, and stopped when it must be.
 
 use super::Era;
-use super::answer::failed;
+use super::answer::{failed, refused};
 use super::connection::Connection;
 use super::exchange::{Exchange, RpcReply, broken, refusal, settle_exchange, too_large};
 use super::questions;
-use super::server::Server;
+use super::server::{Failure, Server};
+use super::sign_in_question::{self, ask, can_sign_in};
 use super::tasks::{self, Task, TaskEnd};
 use super::wire::{End, Ticket};
 use planwright_core::run::{Answered, Asked};
@@ -36,7 +37,10 @@ const LOG_LEVEL_META: &str = "io.modelcontextprotocol/logLevel";
 
 /// Makes the call on the server's connection, which is opened if need be.
 pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, call: Call) -> Outcome {
-    let answered = call.answered.last().map(Given::of);
+    if sign_in_question::is_declined(&call.answered) {
+        return Err(refused("unauthorized", "the person did not sign in"));
+    }
+    let answered = sign_in_question::last_for_server(&call.answered).map(Given::of);
     let from_client = answered.is_none();
     let mut given = answered.unwrap_or_else(|| Given::by_client(&call));
     let mut resent = false;
@@ -159,11 +163,20 @@ async fn connection(server: &Arc<Server>, call: &Call) -> Result<Arc<Connection>
     tokio::select! {
         biased;
         () = call.cancelled.cancelled() => Err(CallError::Cancelled),
-        connection = server.connection() => connection.map_err(|failure| {
-            let said = if failure.stderr.is_empty() { String::new() } else { format!(" (it said: {})", failure.stderr) };
-            unavailable(server, &format!("{}{said}", failure.reason))
-        }),
+        connection = server.connection() => connection.map_err(|failure| not_connected(server, &failure)),
     }
+}
+
+/// Nothing was called. A server that only wants a sign-in can be called once there is one.
+fn not_connected(server: &Server, failure: &Failure) -> CallError {
+    if failure.wants_sign_in && can_sign_in(server) {
+        return CallError::InputRequired(Box::new(ask(server)));
+    }
+    let said = match failure.stderr.as_str() {
+        "" => String::new(),
+        stderr => format!(" (it said: {stderr})"),
+    };
+    unavailable(server, &format!("{}{said}", failure.reason))
 }
 
 async fn exchange(

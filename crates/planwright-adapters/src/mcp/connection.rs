@@ -336,12 +336,13 @@ pub(super) fn agreed(peer: &Peer) -> Result<Agreed, String> {
     })
 }
 
-/// The text without what could not be shown, cut.
+/// The text without what could not be shown, cut. Lines stay lines: models read it.
 fn bounded_instructions(text: &str) -> Option<String> {
-    let text: String = escape_invisible(text.trim())
-        .chars()
-        .take(MAX_INSTRUCTIONS)
+    let lines = text.trim().lines().map(|line| line.replace('\t', " "));
+    let lines: Vec<String> = lines
+        .map(|line| escape_invisible(&line).into_owned())
         .collect();
+    let text: String = lines.join("\n").chars().take(MAX_INSTRUCTIONS).collect();
     (!text.is_empty()).then_some(text)
 }
 
@@ -390,10 +391,39 @@ fn describe(error: &ClientInitializeError) -> String {
 
 /// What helps if a server wants a sign-in.
 pub(super) fn sign_in_hint(server: &str) -> String {
-    format!("planwright servers sign-in {server}, or a token in its headers, helps")
+    format!(
+        "{}, or a token in its headers, helps",
+        sign_in_command(server)
+    )
+}
+
+fn sign_in_command(server: &str) -> String {
+    format!("planwright servers sign-in {server}")
+}
+
+/// Returns whether the reason for which a server could not be connected to says that a sign-in
+/// helps. The reasons of the protocol's library are texts, and nothing was called.
+pub(super) fn hints_at_sign_in(reason: &str, server: &str) -> bool {
+    reason.contains(&sign_in_command(server))
 }
 
 /// A server's text for people, short and in one line.
 fn shown(text: &str) -> String {
     sanitize_line(text).chars().take(MAX_SHOWN_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_keep_their_lines_and_hide_nothing() {
+        assert_eq!(
+            bounded_instructions("\n# Use\r\n\n- a\tb\u{202e}\n").as_deref(),
+            Some("# Use\n\n- a b\\u{202e}")
+        );
+        assert_eq!(bounded_instructions(" \n"), None);
+        let long = bounded_instructions(&"x\n".repeat(MAX_INSTRUCTIONS)).unwrap();
+        assert_eq!(long.chars().count(), MAX_INSTRUCTIONS);
+    }
 }

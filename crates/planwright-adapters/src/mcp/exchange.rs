@@ -6,6 +6,7 @@ use super::http::HttpError;
 use super::message::{MALFORMED, TOO_LARGE};
 use super::questions;
 use super::server::Server;
+use super::sign_in_question::{ask, can_sign_in};
 use super::wire::{End, Ticket};
 use planwright_core::run::{Asked, CallEffect, StepErrorCode};
 use planwright_core::tool::KnownTool;
@@ -72,7 +73,7 @@ pub(super) async fn settle_exchange(
             ticket.was_answered();
             answered_error(&error, call)
         }
-        ServiceError::TransportSend(error) => unsent(connection, ticket, &error).await,
+        ServiceError::TransportSend(error) => unsent(server, connection, ticket, &error).await,
         ServiceError::TransportClosed
             if connection.is_child || connection.wire.how_it_ended().is_some() =>
         {
@@ -130,6 +131,7 @@ pub(super) async fn broken(connection: &Connection, ticket: &Ticket) -> Exchange
 
 /// The request did not get an answer of its own from the transport.
 async fn unsent(
+    server: &Server,
     connection: &Connection,
     ticket: &Ticket,
     error: &DynamicTransportError,
@@ -146,9 +148,13 @@ async fn unsent(
             done(too_large("the answer is too large"))
         }
         StreamableHttpError::Client(HttpError::Status { status, excerpt }) => {
+            if *status == StatusCode::UNAUTHORIZED && can_sign_in(server) {
+                return wants_sign_in(server, connection);
+            }
             done(by_status(*status, excerpt, connection.wire.server()))
         }
-        StreamableHttpError::Client(HttpError::SignIn(reason)) => {
+        StreamableHttpError::Client(HttpError::SignIn(_)) => wants_sign_in(server, connection),
+        StreamableHttpError::Client(HttpError::NotRenewed(reason)) => {
             done(refused("unauthorized", reason))
         }
         // The server did not look at the call: it no longer knows the session.
@@ -158,6 +164,13 @@ async fn unsent(
         }
         other => done(CallError::Lost(shortened(&other.to_string()))),
     }
+}
+
+/// The server refused the request before it looked at the call. The next one is made on another
+/// connection, with what the person signed in with: this one may have been opened without.
+fn wants_sign_in(server: &Server, connection: &Connection) -> Exchange {
+    connection.wire.retire();
+    Exchange::Asks(ask(server))
 }
 
 fn by_status(status: StatusCode, excerpt: &str, server: &str) -> CallError {

@@ -1,7 +1,7 @@
 //! Messages over HTTP: one bounded client under the protocol's own transport.
 
 use super::message::{self, MAX_BYTES};
-use super::oauth::Bearer;
+use super::oauth::{Bearer, NoToken};
 use super::wire::Wire;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
@@ -43,9 +43,22 @@ pub(super) enum HttpError {
     TooLarge,
     #[error("{0}")]
     Broken(String),
-    /// There is no token that the server takes. It did not look at the request.
+    /// There is no token that the server takes: a person has to sign in. It did not look at the
+    /// request.
     #[error("{0}")]
     SignIn(String),
+    /// No token could be had just now. The request was not sent, or not looked at.
+    #[error("{0}")]
+    NotRenewed(String),
+}
+
+impl From<NoToken> for HttpError {
+    fn from(error: NoToken) -> Self {
+        match error {
+            NoToken::SignIn(reason) => Self::SignIn(reason),
+            NoToken::Failed(reason) => Self::NotRenewed(reason),
+        }
+    }
 }
 
 impl From<HttpError> for StreamableHttpError<HttpError> {
@@ -379,13 +392,13 @@ impl SignedRequests {
             return deliver(request).await;
         };
         let again = request.try_clone();
-        let token = bearer.token().await.map_err(HttpError::SignIn)?;
+        let token = bearer.token().await?;
         let response = deliver(request.bearer_auth(&token)).await?;
         let Some(again) = again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) else {
             return Ok(response);
         };
-        let other = bearer.token_instead_of(&token).await;
-        deliver(again.bearer_auth(other.map_err(HttpError::SignIn)?)).await
+        let other = bearer.token_instead_of(&token).await?;
+        deliver(again.bearer_auth(other)).await
     }
 }
 

@@ -33,6 +33,7 @@ mod resources;
 mod seen_shapes;
 mod server;
 mod servers;
+mod sign_in_question;
 mod spec;
 mod sse;
 mod stderr_log;
@@ -42,7 +43,9 @@ mod wire;
 
 pub use all_tools::AllTools;
 pub use hint_memory::hint_file;
-pub use oauth::{FileTokens, KnownAs, OAuthSignIn, OAuthSignInError, OAuthTokens};
+pub use oauth::{
+    FileTokens, KnownAs, OAuthSignIn, OAuthSignInError, OAuthTokens, ServiceServer, ServiceSignIns,
+};
 pub use options::{McpOptions, PassedRequests};
 pub use report::{Connected, Era, RefusedTool, ServerState, ServerStatus};
 pub use seen_shapes::SeenShapes;

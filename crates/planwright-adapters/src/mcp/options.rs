@@ -7,6 +7,7 @@ use planwright_engine::Redaction;
 use planwright_engine::port::{Artifacts, Secrets};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use tokio::sync::Semaphore;
 
 /// The settings that all servers have in common.
@@ -37,6 +38,8 @@ pub struct McpOptions {
     pub secrets: Option<Arc<dyn Secrets>>,
     /// The tokens of the servers that a person signed in to.
     pub tokens: Option<FileTokens>,
+    /// `true` once this process is a service with a page on which people sign in to servers.
+    pub has_sign_in_page: Arc<AtomicBool>,
     /// What results of tools looked like.
     pub shapes: Option<SeenShapes>,
     /// What servers answered to earlier processes; `None`: nothing is remembered.
@@ -73,6 +76,7 @@ impl McpOptions {
             passed: PassedRequests::default(),
             secrets: None,
             tokens: None,
+            has_sign_in_page: Arc::default(),
             shapes: None,
             memory: None,
             starts: Arc::new(Semaphore::new(STARTS)),

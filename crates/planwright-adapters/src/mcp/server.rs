@@ -34,6 +34,8 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct Failure {
     pub(super) reason: String,
     pub(super) stderr: String,
+    /// A person's sign-in would help.
+    pub(super) wants_sign_in: bool,
 }
 
 type Opening = Shared<BoxFuture<'static, Result<Arc<Connection>, Arc<Failure>>>>;
@@ -178,6 +180,7 @@ impl Server {
             Err(Arc::new(Failure {
                 reason: format!("starting it was given up: {error}"),
                 stderr: String::new(),
+                wants_sign_in: false,
             }))
         };
         let abort = task.abort_handle();
@@ -204,6 +207,7 @@ impl Server {
             }
             Err(reason) => {
                 let failure = Arc::new(Failure {
+                    wants_sign_in: connection::hints_at_sign_in(&reason, &self.spec.name),
                     reason,
                     stderr: self.log.tail(),
                 });

@@ -9,6 +9,7 @@ use planwright_core::time::Timestamp;
 use planwright_core::tool::{Catalog, ToolName};
 use planwright_engine::port::{BoxFuture, Call, CallError, Outcome, ServerNews, Tools};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, watch};
 
@@ -62,6 +63,12 @@ impl McpServers {
             catalog: Mutex::default(),
             news,
         })))
+    }
+
+    /// Sends people to the page of a service from here on, where a call wants a sign-in.
+    pub(super) fn offer_sign_in_page(&self) {
+        let offered = &self.0.options.has_sign_in_page;
+        offered.store(true, Ordering::Relaxed);
     }
 
     /// Connects to all servers that are not connected, in parallel. A server that fails is reported

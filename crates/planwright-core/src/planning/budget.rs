@@ -32,8 +32,8 @@ pub struct PromptBudget {
 impl Default for PromptBudget {
     fn default() -> Self {
         Self {
-            catalog: 14_000,
-            detailed: 6_000,
+            catalog: 13_000,
+            detailed: 4_000,
             snapshot: 2_000,
             context: 12_000,
             remarks: 3_000,

@@ -8,13 +8,14 @@ use crate::tool::{Keywords, KnownTool, score_relevance};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// The most calls with which a planner looks around.
 pub const MAX_LOOKS: usize = 12;
 /// Tokens for the schemas of the tools it looks with.
-const TOOLS_BUDGET: usize = 2_000;
+const TOOLS_BUDGET: usize = 1_400;
 const MAX_ARGUMENTS: usize = 300;
 /// Characters of one result.
 const MAX_RESULT: usize = 8_000;
@@ -48,11 +49,16 @@ pub fn is_for_looking(tool: &KnownTool) -> bool {
     tool.is_read_only() && annotations.open_world_hint == Some(false)
 }
 
-/// Chooses the tools that a planner looks with: those that fit the goal best, as many as fit.
+/// Chooses the tools that a planner looks with: the best of each server, then those that fit the goal
+/// best, as many as the budget allows. The many tools of one server must not push out the only one
+/// that tells what another has.
 pub fn choose_for_looking(tools: Vec<Arc<KnownTool>>, goal: &str) -> Vec<Arc<KnownTool>> {
     let goal = Keywords::of(goal);
     let mut ranked = tools;
     ranked.sort_by_cached_key(|tool| Reverse(score_relevance(&goal, &tool.definition)));
+    // The best tool of each server first, so that none goes unseen; then those that fit the goal.
+    let mut seen = BTreeSet::new();
+    ranked.sort_by_cached_key(|tool| !seen.insert(tool.name.server.clone()));
     let mut left = TOOLS_BUDGET;
     ranked.retain(|tool| {
         let definition = &tool.definition;
@@ -109,7 +115,29 @@ pub fn write_seen(looks: &[PlanningLook]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::{Annotations, EffectClass, ToolDefinition};
     use serde_json::json;
+
+    #[test]
+    fn one_server_with_many_tools_leaves_room_for_the_others() {
+        let schema = json!({"type": "object", "properties": {"path": {"type": "string", "description": "x".repeat(800)}}});
+        let tool = |server: &str, name: &str| {
+            let definition =
+                ToolDefinition::new(server, name, "reads the sales file", schema.clone());
+            let definition = definition.with_annotations(Annotations::read_only());
+            Arc::new(KnownTool::new(definition, EffectClass::Safe))
+        };
+        let mut tools: Vec<_> = (0..20)
+            .map(|n| tool("files", &format!("read_{n}")))
+            .collect();
+        tools.push(tool("db", "list_tables"));
+        let chosen = choose_for_looking(tools, "read the sales file");
+        let names: Vec<String> = chosen.iter().map(|tool| tool.name.to_string()).collect();
+        assert!(
+            names.len() < 12 && names.contains(&"db.list_tables".to_owned()),
+            "{names:?}"
+        );
+    }
 
     #[test]
     fn what_was_seen_stays_within_its_place_and_its_length() {

@@ -10,13 +10,15 @@ const MAX_DESCRIPTION: usize = 100;
 const MAX_VALUE: usize = 60;
 /// A part longer than this is told as its kind alone.
 const MAX_PART: usize = 1_200;
+/// The same where little is told.
+const MAX_OUTLINE: usize = 100;
 
 /// How much of a schema is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignatureDetail {
     /// All of it, with the descriptions of the arguments.
     Full,
-    /// The names of the arguments and their kinds.
+    /// The names of the arguments and their kinds: of lists and objects, what is in them.
     Kinds,
     /// The names alone.
     Names,
@@ -60,7 +62,7 @@ fn write_properties(schema: &Value, detail: SignatureDetail) -> Vec<String> {
         let name = write_name(name);
         parts.push(match detail {
             SignatureDetail::Names => format!("{name}{mark}"),
-            SignatureDetail::Kinds => format!("{name}{mark}: {}", write_kind(property)),
+            SignatureDetail::Kinds => format!("{name}{mark}: {}", write_outline(property)),
             SignatureDetail::Full => {
                 let mut kind = write_type(property);
                 if kind.len() > MAX_PART {
@@ -89,6 +91,40 @@ fn write_description(property: &Value) -> String {
     let text = property.get("description").and_then(Value::as_str);
     text.map(|text| format!(" {}", quote_text(text, MAX_DESCRIPTION)))
         .unwrap_or_default()
+}
+
+/// The kind of a value with the names in it, which a call cannot do without: `string[]`, `{name,
+/// tags?}[]`, `"asc"|"desc"`.
+fn write_outline(schema: &Value) -> String {
+    let text = match write_kind(schema).as_str() {
+        "array" => match schema.get("items").map(write_outline) {
+            Some(items) if items.contains('|') => format!("({items})[]"),
+            Some(items) => format!("{items}[]"),
+            None => "array".to_owned(),
+        },
+        "object" if schema.get("properties").is_some() => {
+            let parts = write_properties(schema, SignatureDetail::Names);
+            format!("{{{}}}", parts.join(", "))
+        }
+        kind => write_choices(schema).unwrap_or_else(|| kind.to_owned()),
+    };
+    match text.len() > MAX_OUTLINE {
+        true => write_kind(schema),
+        false => text,
+    }
+}
+
+/// The values or kinds of which one is to be given. That nothing is one of them is what "?" says.
+fn write_choices(schema: &Value) -> Option<String> {
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        let values: Vec<String> = values.iter().map(write_value).collect();
+        return Some(values.join("|"));
+    }
+    let choices = schema.get("anyOf").and_then(Value::as_array)?;
+    let kinds = choices.iter().map(write_outline);
+    let mut kinds: Vec<String> = kinds.filter(|kind| kind != "null").collect();
+    kinds.dedup();
+    (!kinds.is_empty() && kinds.iter().all(|kind| kind != "any")).then(|| kinds.join("|"))
 }
 
 /// The kind of value, without what is in it.
@@ -162,11 +198,31 @@ mod tests {
         );
         assert_eq!(
             write_arguments(&schema, SignatureDetail::Kinds),
-            r#"(path: string, mode?: string, rows?: array, "odd name"?: any)"#
+            r#"(path: string, mode?: "append"|"replace", rows?: {id?}[], "odd name"?: string)"#
         );
         assert_eq!(
             write_arguments(&schema, SignatureDetail::Names),
             r#"(path, mode?, rows?, "odd name"?)"#
+        );
+    }
+
+    #[test]
+    fn an_outline_has_the_names_that_a_call_needs_and_stays_short() {
+        let words: Vec<String> = (0..50).map(|n| format!("word{n}")).collect();
+        let entity = json!({"type": "object", "required": ["name"], "properties": {
+            "name": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}}});
+        let schema = json!({"properties": {
+            "entities": {"type": "array", "items": entity},
+            "files": {"type": "array", "items": {"type": "string"}},
+            "cells": {"type": "array", "items": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}},
+            "one": entity,
+            "word": {"enum": words},
+            "open": {"anyOf": [{}, {"type": "null"}]},
+        }});
+        assert_eq!(
+            write_arguments(&schema, SignatureDetail::Kinds),
+            "(entities?: {name, tags?}[], files?: string[], cells?: (string|number)[][], one?: {name, tags?}, \
+             word?: string, open?: any)"
         );
     }
 

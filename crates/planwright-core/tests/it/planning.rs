@@ -528,7 +528,10 @@ fn of_many_tools_the_relevant_are_told_in_full_and_the_others_in_a_line() {
             panic!("a system message")
         };
         assert!(text.contains("- \"sheets.write_cells\" (cells?: string[])"));
-        assert!(text.contains("(path, mode?)") || text.contains("(path: string, mode?: string)"));
+        assert!(
+            text.contains("(path, mode?)")
+                || text.contains("(path: string, mode?: \"append\"|\"replace\")")
+        );
     }
 }
 

@@ -19,6 +19,7 @@ mod plan_files;
 mod progress;
 mod retention_store;
 mod secrets;
+mod server_sign_ins;
 mod servers;
 mod step_logs;
 mod store;
@@ -50,6 +51,7 @@ pub use retention_store::{
     Removed, RetainError, RetentionStore, RetentionTurn, SealCursor, SealedJournal,
 };
 pub use secrets::{SecretError, Secrets};
+pub use server_sign_ins::{ReturnedCode, ServerSignInError, ServerSignIns, SignInServer};
 pub use servers::{ClientInput, ServerError, ServerNews, ServerQuestion, Servers};
 pub use step_logs::{KeptLine, StepLogs};
 pub(crate) use store::failed_for_good;

@@ -34,7 +34,7 @@ fn check(http: &Http, request: &Request) -> Result<(), Problem> {
         request.method().clone()
     };
     // Identity providers send more back than is read here, and each its own.
-    if path.as_str() == super::routes::FROM_PROVIDER {
+    if [super::routes::FROM_PROVIDER, super::routes::FROM_SERVER].contains(&path.as_str()) {
         return Ok(());
     }
     // Pages and the doors for other protocols are not in the document, and read their own.

@@ -6,6 +6,7 @@ use super::operator::OperatorView;
 use super::routes::mcp::McpDoor;
 use crate::events::EventsOptions;
 use planwright_engine::SupervisorOptions;
+use planwright_engine::port::ServerSignIns;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub struct Settings {
     pub base_path: BasePath,
     /// The identity provider that people may sign in with.
     pub single_sign_on: Option<Arc<SingleSignOn>>,
+    /// The servers of tools that people may sign in to.
+    pub server_sign_ins: Option<Arc<dyn ServerSignIns>>,
     /// What those who administer the service can look at.
     pub operator: Option<Arc<dyn OperatorView>>,
     /// The figures are shown without a token: a scraper inside the operator's network has none.
@@ -65,6 +68,7 @@ impl Default for Settings {
             encrypted: false,
             base_path: BasePath::default(),
             single_sign_on: None,
+            server_sign_ins: None,
             operator: None,
             metrics_public: false,
             max_connections: 1_024,

@@ -53,8 +53,8 @@ fn a_parameter_that_a_route_does_not_know_is_refused_on_every_route() {
     service.plan("p", json!([echo("a", 1, &[])]));
     let document = service.bare("GET", "/openapi.json").send().ends(200).json();
     for (path, item) in document["paths"].as_object().unwrap() {
-        // Identity providers send back what they like.
-        if path == "/sign-in/oidc/callback" {
+        // Those who sign people in send back what they like.
+        if path.ends_with("/callback") {
             continue;
         }
         let named = |segment: &str| match segment {

@@ -14,6 +14,7 @@ mod conformance;
 mod crash;
 mod followed;
 mod gateway;
+mod goals;
 mod http;
 mod inspector;
 mod listing;

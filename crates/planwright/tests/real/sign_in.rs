@@ -1,12 +1,15 @@
 //! Signing in to servers over HTTP, at authorization servers that others wrote.
 
-use planwright_testing::http::HttpRequest;
+use planwright_testing::http::{HttpReply, HttpRequest};
 use planwright_testing::peers::{Project, installed, interpreter};
+use planwright_testing::service::ServiceClient;
 use planwright_testing::steps::{call, value};
 use planwright_testing::terminal::Terminal;
 use planwright_testing::wait::wait_until;
+use planwright_testing::workbench::Running;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -246,4 +249,177 @@ fn a_sign_in_is_sealed_with_the_store() {
     with_word(&["store", "decrypt", "--yes"]).ends(0);
     assert_eq!(kept(&project), [plain]);
     project.run(&["servers", "check", "example"]).ends(0);
+}
+
+/// Greets, asks a person, and greets again.
+fn greet_ask_greet() -> Value {
+    let ask = json!({ "id": "ask", "title": "Ask", "dependsOn": ["first"],
+        "input": { "message": "Go on?", "schema": { "type": "string" } } });
+    let second = call(
+        "second",
+        "example.greet",
+        json!({ "name": "second" }),
+        &["ask"],
+    );
+    json!([
+        call("first", "example.greet", json!({ "name": "first" }), &[]),
+        ask,
+        second
+    ])
+}
+
+#[test]
+fn a_call_that_wants_a_sign_in_waits_for_it_and_is_made_once() {
+    let project = Project::with(&[]);
+    let server = SignedServer::with_log(&project);
+    project.name(&json!({ "example": server.entry() }));
+    server.sign_in(&project);
+    let plan = project.bench.plan("p", greet_ask_greet());
+    let mut terminal = Terminal::of(project.command(&["run", &plan, "--yes"]));
+    terminal.wait_for("Go on?");
+    // Nothing is left of the sign-in in the middle of the run.
+    server.tell("/test/forget");
+    terminal.types("yes\n");
+    terminal.wait_for("signedIn");
+    server.sign_in(&project);
+    terminal.types("true\n");
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.seen());
+    for name in ["first", "second"] {
+        assert_eq!(lines(&project, &format!("greeted {name}")), 1);
+    }
+    assert_eq!(status(&project), "completed");
+}
+
+fn status(project: &Project) -> Value {
+    project.run(&["show", "p", "--json"]).json()["status"].clone()
+}
+
+#[test]
+fn a_person_who_does_not_sign_in_fails_the_step_and_nothing_is_called() {
+    let project = Project::with(&[]);
+    let server = SignedServer::with_log(&project);
+    project.name(&json!({ "example": server.entry() }));
+    server.sign_in(&project);
+    let plan = project.bench.plan("p", greet_ask_greet());
+    let mut terminal = Terminal::of(project.command(&["run", &plan, "--yes"]));
+    terminal.wait_for("Go on?");
+    server.tell("/test/forget");
+    terminal.types("yes\n");
+    terminal.wait_for("signedIn");
+    // Later.
+    terminal.types("\u{4}");
+    assert_eq!(terminal.ends(), Some(4), "{}", terminal.seen());
+    server.sign_in(&project);
+    project.run(&["input", "p", "second", "--decline"]).ends(0);
+    project.run(&["resume", "p", "--json"]);
+    assert_eq!(status(&project), "failed");
+    assert_eq!(lines(&project, "greeted second"), 0);
+}
+
+/// A service with a person who may do everything.
+fn serve(project: &Project) -> (ServiceClient, Running) {
+    let words = "token create --role admin --kind person --name ada --json";
+    let words: Vec<&str> = words.split(' ').collect();
+    let admin = project.run(&words).ends(0).json()["token"].clone();
+    let mut command = project.command(&["serve", "--listen", ":0", "--json"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap();
+    let url = said["url"].as_str().unwrap();
+    let client = ServiceClient {
+        host: url.trim_start_matches("http://").to_owned(),
+        admin: admin.as_str().unwrap().to_owned(),
+    };
+    (client, Running::from(child))
+}
+
+impl SignedServer {
+    /// Signs in from the page of a service: in one browser, which goes there and comes back.
+    fn sign_in_at(&self, service: &ServiceClient) {
+        let begun = service
+            .post("/servers/example/sign-in", &json!({}))
+            .ends(200);
+        let cookie = begun.header("set-cookie").unwrap().to_owned();
+        let (cookie, _) = cookie.split_once(';').unwrap();
+        let address = begun.json()["address"].as_str().unwrap().to_owned();
+        let page = format!("http://localhost:{}/", self.authority);
+        let back = self.agree(address.strip_prefix(&page).unwrap());
+        let (host, path) = back.split_once('/').unwrap();
+        assert_eq!(host, service.host);
+        let come_back = |path: &str, cookie: &str| -> HttpReply {
+            let request = HttpRequest::new(host, "GET", path);
+            request.header("Cookie", cookie).send()
+        };
+        // Another browser, another server, another state.
+        let path = format!("/{path}");
+        come_back(&path, "").ends(401);
+        come_back(&path.replace("example", "other"), cookie).ends(404);
+        come_back(&path.replace("state=", "state=x"), cookie).ends(401);
+        let done = come_back(&path, cookie).ends(200);
+        // Who loads the page again does not show the code a second time.
+        assert!(done.header("set-cookie").unwrap().contains("Max-Age=0"));
+        come_back(&path, "").ends(401);
+    }
+}
+
+fn answer(service: &ServiceClient, step: &str, values: &Value) {
+    let waits = || {
+        let mut items = service.inbox().into_iter();
+        items.find(|item| item["kind"] == "input" && item["step"] == step)
+    };
+    wait_until(&format!("{step} to ask"), || waits().is_some());
+    let body = json!({ "question": waits().unwrap()["digest"], "values": values });
+    let path = format!("/plan/p/steps/{step}/input");
+    service.post(&path, &body).ends(200);
+}
+
+#[test]
+fn people_sign_in_from_the_page_of_a_service_and_a_waiting_call_goes_on() {
+    let project = Project::with(&[]);
+    let server = SignedServer::with_log(&project);
+    project.name(&json!({ "example": server.entry() }));
+    let (service, _running) = serve(&project);
+    let state = || service.get("/servers/sign-ins").ends(200).json();
+    assert_eq!(state(), json!([{ "name": "example", "signedIn": false }]));
+    let viewer = "token create --role operator --kind person --name ben --json";
+    let viewer: Vec<&str> = viewer.split(' ').collect();
+    let viewer = project.run(&viewer).ends(0).json()["token"].clone();
+    let begins = service.bare("POST", "/servers/example/sign-in");
+    begins.token(viewer.as_str().unwrap()).send().ends(403);
+    server.sign_in_at(&service);
+    assert_eq!(state(), json!([{ "name": "example", "signedIn": true }]));
+
+    service.plan("p", greet_ask_greet());
+    service.approve("p");
+    let run = service.run("p");
+    wait_until("the first greeting", || {
+        lines(&project, "greeted first") == 1
+    });
+    server.tell("/test/forget");
+    answer(&service, "ask", &json!({ "value": "yes" }));
+    let asks = || {
+        let items = service.inbox();
+        let mut urls = items.iter().map(|item| item.to_string());
+        urls.any(|item| item.contains("/servers/example/sign-in"))
+    };
+    wait_until("the call to ask for a sign-in", asks);
+    assert_eq!(state(), json!([{ "name": "example", "signedIn": false }]));
+    server.sign_in_at(&service);
+    answer(&service, "second", &json!({}));
+    service.wait_for("p", "completed");
+    for name in ["first", "second"] {
+        assert_eq!(lines(&project, &format!("greeted {name}")), 1);
+    }
+    // The token is in no journal.
+    let [file] = kept(&project).try_into().unwrap();
+    let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let token = kept["access_token"].as_str().unwrap();
+    let journal = service
+        .get(&format!("/plan/p/runs/{run}/journal"))
+        .ends(200);
+    assert!(!journal.text().contains(token));
 }

@@ -6,6 +6,7 @@ import { fieldsOf, parseForm } from "../../model/form";
 import { Button } from "../../ui/Button";
 import { useAction } from "../../ui/hooks";
 import { SchemaForm } from "../../ui/SchemaForm";
+import { isServerSignIn, SignInToServer } from "../../ui/SignInToServer";
 import { ProblemNote } from "../../ui/States";
 import { Text } from "../../ui/Text";
 
@@ -49,7 +50,9 @@ export function AnswerForm({ plan, run, step, questions, digest, why }: Props): 
           <p className="question">
             <Text text={question.message} />
           </p>
-          {question.url ? (
+          {question.url && isServerSignIn(question.url) ? (
+            <SignInToServer path={question.url} />
+          ) : question.url ? (
             <p className="quiet">
               It asks you to open this address, which is shown and not followed: <code><Text text={question.url} /></code>
             </p>

@@ -2,11 +2,13 @@
 //! in once, in their browser; from then on the tokens are kept, sent and renewed.
 
 mod discovery;
+mod service;
 mod sign_in;
 mod tokens;
 
+pub use service::{ServiceServer, ServiceSignIns};
 pub use sign_in::{KnownAs, OAuthSignIn, OAuthSignInError};
-pub(super) use tokens::Bearer;
+pub(super) use tokens::{Bearer, NoToken};
 pub use tokens::{FileTokens, OAuthTokens};
 
 use super::http::{bounded_body, chain, client_for};

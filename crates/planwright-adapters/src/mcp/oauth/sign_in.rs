@@ -39,16 +39,23 @@ pub enum OAuthSignInError {
     Keep(String),
 }
 
-/// A sign-in that a person has begun.
+/// A sign-in that a person has begun at a terminal: their browser comes back to this machine.
 pub struct OAuthSignIn {
+    introduction: Introduction,
+    listener: TcpListener,
+    state: String,
+    verifier: String,
+}
+
+/// This program made known at the one who signs in for a server: where people are sent, and where
+/// they come back to.
+#[derive(Clone)]
+pub(super) struct Introduction {
     server: String,
     url: String,
     provider: Provider,
     client: Client,
-    listener: TcpListener,
     redirect: String,
-    state: String,
-    verifier: String,
 }
 
 /// What the operator was given when this program was made known.
@@ -80,28 +87,20 @@ struct Client {
 impl fmt::Debug for OAuthSignIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuthSignIn")
-            .field("server", &self.server)
+            .field("server", &self.introduction.server)
             .finish_non_exhaustive()
     }
 }
 
-impl OAuthSignIn {
-    /// Finds out where to sign in, makes this program known there, and listens for the answer.
-    /// `known_as` if the operator made it known already.
-    pub async fn begin(
-        server: &str,
-        url: &str,
+impl Introduction {
+    /// Finds out where to sign in, and makes this program known there. `known_as` if the operator
+    /// made it known already.
+    pub(super) async fn make(
+        (server, url): (&str, &str),
         known_as: Option<KnownAs>,
+        redirect: String,
     ) -> Result<Self, OAuthSignInError> {
         let provider = discover(url).await.map_err(OAuthSignInError::Discovery)?;
-        let listener = TcpListener::bind(("127.0.0.1", 0))
-            .await
-            .map_err(OAuthSignInError::Listen)?;
-        let port = listener
-            .local_addr()
-            .map_err(OAuthSignInError::Listen)?
-            .port();
-        let redirect = format!("http://127.0.0.1:{port}/callback");
         let client = match known_as {
             Some(KnownAs { id, secret }) => Client {
                 client_id: id,
@@ -117,22 +116,20 @@ impl OAuthSignIn {
             url: url.to_owned(),
             provider,
             client,
-            listener,
             redirect,
-            state: random()?,
-            verifier: random()?,
         })
     }
 
-    /// The address that the person opens.
-    pub fn address(&self) -> Result<String, OAuthSignInError> {
-        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier.as_bytes()));
+    /// The address that the person opens. What comes back with them is `state`; the code they bring is
+    /// good only together with `verifier`.
+    pub(super) fn address(&self, state: &str, verifier: &str) -> Result<String, OAuthSignInError> {
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
         let scope = self.provider.scopes.join(" ");
         let mut parameters = vec![
             ("response_type", "code"),
             ("client_id", self.client.client_id.as_str()),
             ("redirect_uri", self.redirect.as_str()),
-            ("state", self.state.as_str()),
+            ("state", state),
             ("code_challenge", challenge.as_str()),
             ("code_challenge_method", "S256"),
             ("resource", self.provider.resource.as_str()),
@@ -146,16 +143,28 @@ impl OAuthSignIn {
             .map_err(|error| OAuthSignInError::Discovery(error.to_string()))
     }
 
-    /// Waits for the person, and keeps what comes of it.
-    pub async fn finish(self, tokens: &FileTokens) -> Result<(), OAuthSignInError> {
-        let code = tokio::time::timeout(PATIENCE, self.wait_for_code())
-            .await
-            .map_err(|_| OAuthSignInError::Late)??;
+    /// Another server must not answer in the place of the one that was asked.
+    pub(super) fn check_issuer(&self, named: Option<&String>) -> Result<(), OAuthSignInError> {
+        match self.provider.has_answered(named) {
+            true => Ok(()),
+            false => Err(OAuthSignInError::Refused(
+                "another server answered".to_owned(),
+            )),
+        }
+    }
+
+    /// Exchanges the code for tokens, and keeps them.
+    pub(super) async fn redeem(
+        &self,
+        code: &str,
+        verifier: &str,
+        tokens: &FileTokens,
+    ) -> Result<(), OAuthSignInError> {
         let form = [
             ("grant_type", "authorization_code"),
-            ("code", code.as_str()),
+            ("code", code),
             ("redirect_uri", self.redirect.as_str()),
-            ("code_verifier", self.verifier.as_str()),
+            ("code_verifier", verifier),
             ("resource", self.provider.resource.as_str()),
         ];
         let wanted = self.client.token_endpoint_auth_method.as_deref();
@@ -184,6 +193,45 @@ impl OAuthSignIn {
             .save(&self.server, &kept)
             .map_err(OAuthSignInError::Keep)
     }
+}
+
+impl OAuthSignIn {
+    /// Finds out where to sign in, makes this program known there, and listens for the answer.
+    /// `known_as` if the operator made it known already.
+    pub async fn begin(
+        server: &str,
+        url: &str,
+        known_as: Option<KnownAs>,
+    ) -> Result<Self, OAuthSignInError> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))
+            .await
+            .map_err(OAuthSignInError::Listen)?;
+        let port = listener
+            .local_addr()
+            .map_err(OAuthSignInError::Listen)?
+            .port();
+        let redirect = format!("http://127.0.0.1:{port}/callback");
+        Ok(Self {
+            introduction: Introduction::make((server, url), known_as, redirect).await?,
+            listener,
+            state: random()?,
+            verifier: random()?,
+        })
+    }
+
+    /// The address that the person opens.
+    pub fn address(&self) -> Result<String, OAuthSignInError> {
+        self.introduction.address(&self.state, &self.verifier)
+    }
+
+    /// Waits for the person, and keeps what comes of it.
+    pub async fn finish(self, tokens: &FileTokens) -> Result<(), OAuthSignInError> {
+        let code = tokio::time::timeout(PATIENCE, self.wait_for_code())
+            .await
+            .map_err(|_| OAuthSignInError::Late)??;
+        let redeemed = self.introduction.redeem(&code, &self.verifier, tokens);
+        redeemed.await
+    }
 
     /// Answers every request to the loopback address until one brings the code of this sign-in.
     async fn wait_for_code(&self) -> Result<String, OAuthSignInError> {
@@ -210,12 +258,9 @@ impl OAuthSignIn {
                 .await;
                 continue;
             }
-            // Another server must not answer in the place of the one that was asked.
-            if !self.provider.has_answered(answers.get("iss")) {
+            if let Err(error) = self.introduction.check_issuer(answers.get("iss")) {
                 answer(&mut stream, "400 Bad Request", "Another server answered.").await;
-                return Err(OAuthSignInError::Refused(
-                    "another server answered".to_owned(),
-                ));
+                return Err(error);
             }
             let Some(code) = answers.get("code") else {
                 answer(
@@ -244,13 +289,18 @@ async fn register(provider: &Provider, redirect: &str) -> Result<Client, String>
         .registration_endpoint
         .as_deref()
         .ok_or("it takes no registrations; set `client_id` in the server's table")?;
+    // A page of another machine is no part of a program that people have on theirs.
+    let kind = match redirect.starts_with("https:") {
+        true => "web",
+        false => "native",
+    };
     let document = json!({
         "client_name": "Planwright",
         "redirect_uris": [redirect],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": provider.auth_method(),
-        "application_type": "native",
+        "application_type": kind,
         "scope": provider.scopes.join(" "),
     });
     let registered = post_json(endpoint, &document).await;

@@ -125,6 +125,15 @@ impl OAuthTokens {
     }
 }
 
+/// The reason there is no token to send.
+#[derive(Debug)]
+pub(crate) enum NoToken {
+    /// A person has to sign in, again or for the first time.
+    SignIn(String),
+    /// Something failed that may work later.
+    Failed(String),
+}
+
 /// Tokens in files, one for each server, sealed like everything else of the store.
 #[derive(Clone)]
 pub struct FileTokens {
@@ -155,19 +164,20 @@ impl FileTokens {
         server: &str,
         url: &str,
         refused: Option<&str>,
-    ) -> Result<Option<OAuthTokens>, String> {
+    ) -> Result<Option<OAuthTokens>, NoToken> {
         let is_good = |tokens: &OAuthTokens| {
             tokens.is_fresh() && refused.is_none_or(|refused| refused != tokens.access_token)
         };
-        match self.kept(server, url)? {
+        match self.kept(server, url).map_err(NoToken::Failed)? {
             None => return Ok(None),
             Some(tokens) if is_good(&tokens) => return Ok(Some(tokens)),
             Some(_) => {}
         }
         let _renewing = self.renewing.lock().await;
-        let _alone = self.keep_others_out(server).await?;
+        let alone = self.keep_others_out(server).await;
+        let _alone = alone.map_err(NoToken::Failed)?;
         // Another call or process may have renewed it meanwhile.
-        let Some(tokens) = self.kept(server, url)? else {
+        let Some(tokens) = self.kept(server, url).map_err(NoToken::Failed)? else {
             return Ok(None);
         };
         if is_good(&tokens) {
@@ -176,19 +186,22 @@ impl FileTokens {
         let was_refused = refused == Some(tokens.access_token.as_str());
         match tokens.renewed().await {
             Ok(renewed) => {
-                self.save(server, &renewed)?;
+                self.save(server, &renewed).map_err(NoToken::Failed)?;
                 Ok(Some(renewed))
             }
             Err(PostError::Refused(reason)) => {
                 // It is asked once: what was refused stays refused.
-                self.save(server, &tokens.ended())?;
+                self.save(server, &tokens.ended())
+                    .map_err(NoToken::Failed)?;
                 let again = format!("planwright servers sign-in {server}");
-                Err(format!("the sign-in is over: {reason} ({again})"))
+                let words = format!("the sign-in is over: {reason} ({again})");
+                Err(NoToken::SignIn(words))
             }
             // What is still good for a moment is sent until its end.
             Err(PostError::Failed(_)) if !was_refused && !tokens.has_ended() => Ok(Some(tokens)),
             Err(PostError::Failed(reason)) => {
-                Err(format!("the sign-in could not be renewed: {reason}"))
+                let words = format!("the sign-in could not be renewed: {reason}");
+                Err(NoToken::Failed(words))
             }
         }
     }
@@ -196,6 +209,13 @@ impl FileTokens {
     /// Returns whether a person signed in to this server at this address.
     pub(crate) fn has(&self, server: &str, url: &str) -> Result<bool, String> {
         Ok(self.kept(server, url)?.is_some())
+    }
+
+    /// Returns whether a person signed in to this server at this address, and that is not over.
+    pub(super) fn is_signed_in(&self, server: &str, url: &str) -> Result<bool, String> {
+        let kept = self.kept(server, url)?;
+        let lasts = |tokens: &OAuthTokens| tokens.refresh_token.is_some() || !tokens.has_ended();
+        Ok(kept.as_ref().is_some_and(lasts))
     }
 
     /// The tokens as they are kept, if they are for this address.
@@ -255,24 +275,24 @@ impl fmt::Debug for Bearer {
 
 impl Bearer {
     /// The token to send, renewed if it is about to end.
-    pub(crate) async fn token(&self) -> Result<String, String> {
+    pub(crate) async fn token(&self) -> Result<String, NoToken> {
         self.fresh(None).await
     }
 
     /// The token to send after the server refused this one. An error says that there is none.
-    pub(crate) async fn token_instead_of(&self, refused: &str) -> Result<String, String> {
+    pub(crate) async fn token_instead_of(&self, refused: &str) -> Result<String, NoToken> {
         self.fresh(Some(refused)).await
     }
 
-    async fn fresh(&self, refused: Option<&str>) -> Result<String, String> {
+    async fn fresh(&self, refused: Option<&str>) -> Result<String, NoToken> {
         let fresh = self.tokens.fresh(&self.server, &self.url, refused).await?;
         let tokens = fresh.ok_or_else(|| {
-            format!(
+            NoToken::SignIn(format!(
                 "the sign-in is over (planwright servers sign-in {})",
                 self.server
-            )
+            ))
         })?;
-        (self.mask)(tokens.bearer())?;
+        (self.mask)(tokens.bearer()).map_err(NoToken::Failed)?;
         Ok(tokens.bearer().to_owned())
     }
 }

@@ -207,8 +207,15 @@ fn opens_page(uri: &Uri, headers: &HeaderMap) -> bool {
     let path = uri.path();
     let page = path == "/" || path == "/ui" || path.starts_with("/ui/");
     // The way back from the identity provider is a link as well.
-    let page = page || path == "/sign-in/oidc/callback";
+    let page = page || path == "/sign-in/oidc/callback" || is_from_server(path);
     page && says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document")
+}
+
+/// Returns whether this is the way back from signing in to a server of tools.
+fn is_from_server(path: &str) -> bool {
+    let name = path.strip_prefix("/servers/");
+    let name = name.and_then(|rest| rest.strip_suffix("/sign-in/callback"));
+    name.is_some_and(|name| !name.contains('/'))
 }
 
 /// Refuses foreign hosts and origins, on every route and method.

@@ -1,4 +1,4 @@
-//! People who are at the identity provider and have not come back yet.
+//! People who are at the identity provider, or sign in to a server of tools, and have not come back yet.
 
 use super::sign_in::secret;
 use crate::http::problem::Problem;
@@ -75,15 +75,16 @@ impl Visits {
                 self.0.get_or_init(|| made)
             }
         };
+        // Who is sent to one place does not come back from another.
         let text = |purpose: &str| {
-            let parts = [key.as_bytes(), purpose.as_bytes(), kept.as_bytes()];
+            let parts = [key.as_str(), purpose, &redirect, kept].map(str::as_bytes);
             Digest::of_parts(&parts).hex()
         };
         Ok(ProviderVisit {
-            redirect,
             state: text("state"),
             nonce: text("nonce"),
             verifier: text("verifier"),
+            redirect,
         })
     }
 }
@@ -120,6 +121,8 @@ mod tests {
         // A browser cannot make its time longer.
         let longer = format!("{}.9999999999999", kept.split_once('.').unwrap().0);
         assert_eq!(end(&mine.state, &longer, now()), None);
+        let elsewhere = visits.end("http://here/other".to_owned(), (&mine.state, &kept), now());
+        assert!(elsewhere.unwrap().is_none());
         let after_a_restart = Visits::new();
         let ended = after_a_restart.end("http://here/back".to_owned(), (&mine.state, &kept), now());
         assert!(ended.unwrap().is_none());

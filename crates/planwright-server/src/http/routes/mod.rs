@@ -20,6 +20,7 @@ mod planning_jobs;
 mod plans;
 mod revocations;
 mod runs;
+mod server_sign_ins;
 mod session;
 mod settings;
 mod single_sign_on;
@@ -31,6 +32,7 @@ mod tools;
 mod trials;
 mod versions;
 
+pub(super) use server_sign_ins::FROM_SERVER;
 pub(super) use single_sign_on::FROM_PROVIDER;
 
 use super::problem::{HttpResult, Problem, ProblemCode};
@@ -46,7 +48,12 @@ use utoipa::ToSchema;
 
 /// Routes whose answers hold a secret. They are neither packed, where their length would tell something about it,
 /// nor kept to be given again.
-const SECRET: [&str; 3] = ["/sign-in", "/tickets", "/invitations"];
+const SECRET: [&str; 4] = [
+    "/sign-in",
+    "/tickets",
+    "/invitations",
+    "/servers/{name}/sign-in",
+];
 
 /// Returns whether the answers of a route hold a secret.
 pub(super) fn answers_secret(request: &Request) -> bool {
@@ -84,6 +91,7 @@ pub(super) fn all() -> Routes {
         .merge(chat::routes())
         .merge(session::routes())
         .merge(single_sign_on::routes())
+        .merge(server_sign_ins::routes())
         .merge(invitations::routes())
         .merge(passkeys::routes())
         .merge(health::routes())

@@ -3,12 +3,14 @@
 use super::mcp_door::HttpDoor;
 use super::operator_view::RunningProgram;
 use crate::command::execution::hangup::Hangup;
+use crate::command::setup::servers::find_known_client;
 use crate::config::file::{FILE, ServeTable};
 use crate::config::sign_in::read_oidc;
 use crate::descriptors::connections_within_limit;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::projections::WorkspaceFiles;
+use planwright_adapters::mcp::{ServiceServer, ServiceSignIns, Transport};
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_adapters::webauthn::WebAuthn;
 use planwright_core::policy::Role;
@@ -111,6 +113,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         let way = read_oidc(oidc, Arc::clone(&app.secrets), redaction)?;
         settings.single_sign_on = Some(Arc::new(way));
     }
+    settings.server_sign_ins = Some(Arc::new(sign_ins(&app).await?));
     let http = Http::new(service, settings);
     tokio::spawn(end_clients(http.stop.clone(), stop_clients));
     let watch: Arc<dyn CourierWatch> = Arc::new(WebhookMetrics);
@@ -132,6 +135,23 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     served?;
     app.printer().talk("stopped");
     Ok(Exit::Done)
+}
+
+/// The servers that people can sign in to from the page.
+async fn sign_ins(app: &App) -> Result<ServiceSignIns, Failure> {
+    let mut servers = Vec::new();
+    for spec in app.roster.ready() {
+        let Transport::Http { url, .. } = &spec.transport else {
+            continue;
+        };
+        servers.push(ServiceServer {
+            known_as: find_known_client(app, (&spec.name, url)).await?,
+            name: spec.name.clone(),
+            url: url.clone(),
+        });
+    }
+    let remote = app.tools.remote().clone();
+    Ok(ServiceSignIns::new(servers, app.sign_ins(), remote))
 }
 
 /// Streams of MCP clients end when the service does.

@@ -6,6 +6,8 @@ mod list;
 mod sign_in;
 mod trust;
 
+pub(crate) use sign_in::find_known_client;
+
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::CommandContext;
 use crate::workspace::servers::{ListedServer, Roster};

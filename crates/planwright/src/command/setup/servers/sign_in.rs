@@ -61,7 +61,7 @@ pub(crate) async fn sign_in(context: &CommandContext, args: &SignInArgs) -> Resu
 }
 
 /// What the server's table says about this program.
-async fn find_known_client(
+pub(crate) async fn find_known_client(
     app: &App,
     (server, url): (&str, &str),
 ) -> Result<Option<KnownAs>, Failure> {

@@ -1,0 +1,156 @@
+//! Signing in from the page of a service: the browser comes back to the service, and not to a port of
+//! this machine.
+
+use super::sign_in::{Introduction, KnownAs, OAuthSignInError};
+use super::tokens::FileTokens;
+use crate::mcp::McpServers;
+use planwright_engine::port::{
+    BoxFuture, ProviderVisit, ReturnedCode, ServerSignInError, ServerSignIns, SignInServer,
+};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Introductions that are remembered: one for each server, and each name the service is reached by.
+const MAX_INTRODUCTIONS: usize = 200;
+
+/// A server that people of a service can sign in to.
+#[derive(Debug, Clone)]
+pub struct ServiceServer {
+    pub name: String,
+    pub url: String,
+    /// What the operator was given when this service was made known there.
+    pub known_as: Option<KnownAs>,
+}
+
+/// The servers of a service, and where this service is known.
+pub struct ServiceSignIns {
+    servers: BTreeMap<String, ServiceServer>,
+    tokens: FileTokens,
+    remote: McpServers,
+    /// By server and by where browsers come back to: making the service known again for every person
+    /// would fill the lists of those who sign in.
+    known: Mutex<BTreeMap<(String, String), Introduction>>,
+}
+
+impl std::fmt::Debug for ServiceSignIns {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ServiceSignIns")
+            .field(&self.servers.keys().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+impl ServiceSignIns {
+    /// From here on calls of these servers that want a sign-in send people to the page.
+    pub fn new(
+        servers: impl IntoIterator<Item = ServiceServer>,
+        tokens: FileTokens,
+        remote: McpServers,
+    ) -> Self {
+        remote.offer_sign_in_page();
+        let servers = servers.into_iter();
+        Self {
+            servers: servers
+                .map(|server| (server.name.clone(), server))
+                .collect(),
+            tokens,
+            remote,
+            known: Mutex::default(),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<(String, String), Introduction>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn introduce(
+        &self,
+        server: &str,
+        redirect: &str,
+    ) -> Result<Introduction, ServerSignInError> {
+        let place = (server.to_owned(), redirect.to_owned());
+        if let Some(introduction) = self.known().get(&place) {
+            return Ok(introduction.clone());
+        }
+        let found = self.servers.get(server);
+        let found = found.ok_or_else(|| ServerSignInError::Unknown(server.to_owned()))?;
+        let named = (found.name.as_str(), found.url.as_str());
+        let made = Introduction::make(named, found.known_as.clone(), redirect.to_owned()).await;
+        let made = made.map_err(|error| explain(&error))?;
+        let mut known = self.known();
+        if known.len() >= MAX_INTRODUCTIONS {
+            known.clear();
+        }
+        known.insert(place, made.clone());
+        Ok(made)
+    }
+
+    async fn redeem(
+        &self,
+        server: &str,
+        visit: &ProviderVisit,
+        returned: ReturnedCode<'_>,
+    ) -> Result<(), ServerSignInError> {
+        let introduction = self.introduce(server, &visit.redirect).await?;
+        let issuer = returned.issuer.map(str::to_owned);
+        introduction
+            .check_issuer(issuer.as_ref())
+            .map_err(|error| explain(&error))?;
+        let redeemed = introduction.redeem(returned.code, &visit.verifier, &self.tokens);
+        redeemed.await.map_err(|error| {
+            // What it was known by may be forgotten there: the next person begins anew.
+            let place = (server.to_owned(), visit.redirect.clone());
+            self.known().remove(&place);
+            explain(&error)
+        })?;
+        // Its tools may not be known yet. If it cannot be reached even now, its state says why.
+        drop(self.remote.connect_one(server).await);
+        Ok(())
+    }
+}
+
+fn explain(error: &OAuthSignInError) -> ServerSignInError {
+    let words = error.to_string();
+    match error {
+        OAuthSignInError::Refused(_) => ServerSignInError::Refused(words),
+        OAuthSignInError::Discovery(_)
+        | OAuthSignInError::Registration(_)
+        | OAuthSignInError::Listen(_)
+        | OAuthSignInError::Late
+        | OAuthSignInError::Keep(_) => ServerSignInError::Unavailable(words),
+    }
+}
+
+impl ServerSignIns for ServiceSignIns {
+    fn servers(&self) -> Vec<SignInServer> {
+        let listed = self.servers.values().map(|server| SignInServer {
+            name: server.name.clone(),
+            signed_in: self
+                .tokens
+                .is_signed_in(&server.name, &server.url)
+                .unwrap_or(false),
+        });
+        listed.collect()
+    }
+
+    fn address<'a>(
+        &'a self,
+        server: &'a str,
+        visit: &'a ProviderVisit,
+    ) -> BoxFuture<'a, Result<String, ServerSignInError>> {
+        Box::pin(async move {
+            let introduction = self.introduce(server, &visit.redirect).await?;
+            let address = introduction.address(&visit.state, &visit.verifier);
+            address.map_err(|error| explain(&error))
+        })
+    }
+
+    fn finish<'a>(
+        &'a self,
+        server: &'a str,
+        visit: &'a ProviderVisit,
+        returned: ReturnedCode<'a>,
+    ) -> BoxFuture<'a, Result<(), ServerSignInError>> {
+        Box::pin(self.redeem(server, visit, returned))
+    }
+}
