@@ -97,11 +97,9 @@ fn write_description(property: &Value) -> String {
 /// tags?}[]`, `"asc"|"desc"`.
 fn write_outline(schema: &Value) -> String {
     let text = match write_kind(schema).as_str() {
-        "array" => match schema.get("items").map(write_outline) {
-            Some(items) if items.contains('|') => format!("({items})[]"),
-            Some(items) => format!("{items}[]"),
-            None => "array".to_owned(),
-        },
+        "array" => schema
+            .get("items")
+            .map_or_else(|| "array".to_owned(), write_list),
         "object" if schema.get("properties").is_some() => {
             let parts = write_properties(schema, SignatureDetail::Names);
             format!("{{{}}}", parts.join(", "))
@@ -111,6 +109,17 @@ fn write_outline(schema: &Value) -> String {
     match text.len() > MAX_OUTLINE {
         true => write_kind(schema),
         false => text,
+    }
+}
+
+/// A list of such items. A choice needs parentheses; a list or an object has its own.
+fn write_list(items: &Value) -> String {
+    let is_choice = !matches!(write_kind(items).as_str(), "array" | "object");
+    let outline = write_outline(items);
+    if is_choice && outline.contains('|') {
+        format!("({outline})[]")
+    } else {
+        format!("{outline}[]")
     }
 }
 
