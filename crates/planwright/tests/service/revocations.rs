@@ -168,7 +168,8 @@ fn what_goes_on_is_named_with_how_to_end_it() {
     service.wait_for("p", "waiting");
     let said = service.bench.run(&["token", "revoke", &bob.id]).ends(0);
     assert!(
-        said.err.contains(&format!("hint: To stop it: planwright cancel {run}")),
+        said.err
+            .contains(&format!("hint: To stop it: planwright cancel {run}")),
         "{said:?}"
     );
     let again = revoke(&service, &bob);
