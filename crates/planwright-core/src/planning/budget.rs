@@ -33,7 +33,7 @@ impl Default for PromptBudget {
     fn default() -> Self {
         Self {
             catalog: 13_000,
-            detailed: 4_000,
+            detailed: 3_200,
             snapshot: 2_000,
             context: 12_000,
             remarks: 3_000,
