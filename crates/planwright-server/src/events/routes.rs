@@ -280,7 +280,7 @@ fn damaged() -> Problem {
         ProblemCode::JournalDamaged,
         "the journal of the plan is damaged",
     )
-    .hint("other plans are not affected; planwright verify lists everything that is damaged")
+    .hint("Other plans are not affected. To see everything that is damaged: planwright verify")
 }
 
 pub(crate) fn full() -> Problem {

@@ -104,7 +104,7 @@ impl Conversation {
         if !is_conversation(&review.current().document) {
             return Err(
                 Failure::usage(format!("plan `{}` is no conversation", review.id()))
-                    .hint("planwright list --label chat shows the conversations there are"),
+                    .hint("To list the conversations: planwright list --label chat"),
             );
         }
         let run = pick_run(&review, None)?;

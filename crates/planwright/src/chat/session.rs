@@ -442,7 +442,7 @@ impl Session {
                 printer.talk(&text);
             }
             if let Some(plan) = &plan {
-                printer.hint(&format!("planwright chat --resume {plan} continues"));
+                printer.hint(&format!("To continue: planwright chat --resume {plan}"));
             }
         }
         if let Some(conversation) = &self.conversation

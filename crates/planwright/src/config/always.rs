@@ -127,7 +127,7 @@ pub(crate) fn remove_entries(names: &[String]) -> Result<(), Failure> {
     if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
         return Err(
             Failure::usage(format!("there is no rule `{}`", line(unknown)))
-                .hint("planwright policy list shows them"),
+                .hint("To list them: planwright policy list"),
         );
     }
     entries.retain(|entry| !names.contains(&entry.name));

@@ -249,7 +249,7 @@ fn settings(
 
 fn wrong(problem: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("{FILE}: [models] {problem}"))
-        .hint("planwright explain models shows what can be written")
+        .hint("To see what can be written: planwright explain models")
 }
 
 impl ModelsTable {

@@ -78,7 +78,7 @@ impl WebhookTable {
 pub(crate) fn read_webhooks(tables: &[WebhookTable]) -> Result<Vec<WebhookOptions>, Failure> {
     let wrong = |name: &str, problem: &str| {
         Failure::usage(format!("{FILE}: the webhook `{name}`: {problem}"))
-            .hint("planwright explain webhooks shows what can be written")
+            .hint("To see what can be written: planwright explain webhooks")
     };
     if tables.len() > MAX_ENDPOINTS {
         return Err(Failure::usage(format!(

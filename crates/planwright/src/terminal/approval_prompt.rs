@@ -214,7 +214,7 @@ fn rejection_failure(review: &Review) -> Failure {
         .map(|rejection| rejection.reason.as_str())
         .unwrap_or_default();
     Failure::refused(format!("the plan was rejected: {reason}")).hint(format!(
-        "planwright edit {} makes the next version, which can be approved",
+        "To make the next version, which can be approved: planwright edit {}",
         review.id()
     ))
 }

@@ -30,7 +30,9 @@ pub(crate) fn format_next_step(hint: &Hint) -> Option<String> {
         Hint::ContinueUndo(run) => format!("To continue: planwright undo {run}"),
         Hint::ResumeRun(run) => format!("planwright resume {run}"),
         Hint::RepairRun(run) => {
-            format!("other plans are not affected; planwright repair {run} shows what can be done")
+            format!(
+                "Other plans are not affected. To see what can be done: planwright repair {run}"
+            )
         }
         Hint::RestoreJournal(StreamName::Run(run)) => {
             format!("planwright store restore-run {run} brings it back")
@@ -69,19 +71,19 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         Hint::UsePasskey => {
             "sign in to the page of planwright serve and approve it there with your passkey"
         }
-        Hint::ListPlans => "planwright list shows all plans",
+        Hint::ListPlans => "To see all plans: planwright list",
         Hint::ListDamage => {
-            "other plans are not affected; planwright verify lists everything that is damaged"
+            "Other plans are not affected. To see everything that is damaged: planwright verify"
         }
-        Hint::CheckStore => "planwright verify lists everything that is damaged",
+        Hint::CheckStore => "To see everything that is damaged: planwright verify",
         Hint::FreeSpace => {
             "free disk space, then run planwright resume ID; no acknowledged data is lost"
         }
         Hint::RaiseStoredBytes => {
             "raise [limits] stored_megabytes_per_principal in planwright.toml, or have old plans removed: [retention] remove_after"
         }
-        Hint::FindStoreHolder => "planwright doctor names the process that holds the lock",
-        Hint::DiagnoseStore => "planwright doctor checks the store",
+        Hint::FindStoreHolder => "To see which process holds the lock: planwright doctor",
+        Hint::DiagnoseStore => "To check the store: planwright doctor",
         Hint::GivePassphrase => {
             "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml"
         }
@@ -90,12 +92,12 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
         }
         Hint::AdoptStore => "To review and adopt it: planwright store adopt",
         Hint::Repeat => "check the plan again, then repeat the command",
-        Hint::FollowRun => "planwright log ID --follow shows its progress",
+        Hint::FollowRun => "To watch its progress: planwright log ID --follow",
         Hint::Unarchive => "planwright unarchive ID restores it",
         Hint::ResolveComments => {
-            "planwright comments ID lists them; planwright comment ID --resolve COMMENT resolves one"
+            "To list them: planwright comments ID. To resolve one: planwright comment ID --resolve COMMENT"
         }
-        Hint::ListVersions => "planwright versions ID lists them",
+        Hint::ListVersions => "To list them: planwright versions ID",
         Hint::Propose => "To submit it for review: planwright propose ID",
         Hint::ReviewDraft => {
             "review it with planwright show ID, then submit it with planwright propose ID"
@@ -117,31 +119,31 @@ fn fixed_words(hint: &Hint) -> Option<&'static str> {
             "cancel the run with planwright cancel ID, then review the plan with planwright show ID and approve it"
         }
         Hint::ImportAsNewPlan => "To store it as a separate plan: planwright import",
-        Hint::ListTools => "planwright tools lists the tools and how to enable the others",
+        Hint::ListTools => "To see the tools, and how to enable the others: planwright tools",
         Hint::ExplainPolicy => {
-            "planwright policy explain ID shows which rule decided about each step"
+            "To see which rule decided about each step: planwright policy explain ID"
         }
         Hint::KeepWithoutRunning => {
             "such a plan can be imported, validated and exported, but not run yet"
         }
         Hint::ListModels => "see `planwright models` and `planwright explain agents`",
         Hint::StartOrFork => {
-            "planwright run ID starts a new run; planwright fork ID --from STEP reuses its results"
+            "To start a new run: planwright run ID. To reuse its results: planwright fork ID --from STEP"
         }
         Hint::AddCriteria => "`successCriteria` of a plan lists what has to hold after it ran",
         Hint::CorrectPrompts => {
             "prompts are replaced by files in .plans/prompts: see planwright explain planning"
         }
         Hint::PlanWithAllTools => {
-            "To plan with all tools, pass --any-tool; planwright tools lists them"
+            "To plan with all tools, pass --any-tool. To list them: planwright tools"
         }
         Hint::RewordGoal => "To create a draft without a model: planwright create GOAL --fallback",
         Hint::ConfigureModel => CONFIGURE_MODEL,
-        Hint::CheckModels => "planwright models check says which models answer, and how",
+        Hint::CheckModels => "To see which models answer: planwright models check",
         Hint::EndHeldRun => {
-            "cancel it with planwright cancel RUN; planwright resume PLAN then asks and runs the remaining steps"
+            "To cancel it: planwright cancel RUN. Then planwright resume PLAN asks and runs the remaining steps"
         }
-        Hint::ListTokens => "planwright token list shows the tokens there are",
+        Hint::ListTokens => "To list the tokens: planwright token list",
         Hint::CreateToken => "To create a new one for the same name: planwright token create",
         Hint::Text(_)
         | Hint::EditPlan(_)
@@ -169,7 +171,7 @@ fn choose_model(name: &str, known: &[String]) -> String {
         return CONFIGURE_MODEL.to_owned();
     }
     format!(
-        "configured: {}; planwright models lists all",
+        "Configured: {}. To list all: planwright models",
         shown.join(", ")
     )
 }

@@ -35,7 +35,7 @@ pub(crate) async fn call_lines(
     lines.extend(rendered.into_iter().take(shown).map(|line| line.text));
     if left_out > 0 {
         lines.push(format!(
-            "  … {left_out} more lines: planwright log --json names the whole"
+            "  … {left_out} more lines. To see all: planwright log --json"
         ));
     }
     lines.push(format!("  call digest {}", call.digest));

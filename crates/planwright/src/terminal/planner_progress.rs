@@ -115,7 +115,7 @@ impl PlannerFlags {
             let Some(server) = app.roster.find(name) else {
                 return Err(
                     Failure::usage(format!("there is no server `{}`", line(name)))
-                        .hint("planwright servers list shows those there are"),
+                        .hint("To list them: planwright servers list"),
                 );
             };
             if let Some((reason, hint)) = ListedServer::obstacle(server) {

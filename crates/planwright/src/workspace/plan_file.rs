@@ -155,7 +155,7 @@ impl PlanFile {
             let conflict = Failure::from(ReviewRefusal::Conflict { based_on, current });
             let message = format!("{}: {}", self.name, conflict.message);
             return Err(Failure::refused(message).hint(format!(
-                "planwright diff {id} {based_on} shows what changed since; make the edit to version {current}"
+                "To see what changed since: planwright diff {id} {based_on}. Make the edit to version {current}"
             )));
         }
         let editing = Editing {

@@ -162,7 +162,7 @@ pub(crate) async fn resume_command(app: &App, mut run: Run) -> Result<Option<Str
         return Ok(None);
     }
     Ok(Some(match &run.start().undoes {
-        Some(original) => format!("planwright undo {original} continues it"),
-        None => format!("planwright resume {} continues it", run.plan().id()),
+        Some(original) => format!("To continue it: planwright undo {original}"),
+        None => format!("To continue it: planwright resume {}", run.plan().id()),
     }))
 }

@@ -86,7 +86,7 @@ fn what_the_model_says_is_data_and_everything_else_is_talk() {
     let id = conversation(&bench).unwrap();
     assert!(
         said.err
-            .contains(&format!("planwright chat --resume {id} continues")),
+            .contains(&format!("To continue: planwright chat --resume {id}")),
         "{}",
         said.err
     );

@@ -135,7 +135,7 @@ fn an_empty_workspace_says_how_to_begin() {
     $ planwright list
     --- stderr
     no plans yet
-    hint: planwright new -o plan.json writes a first plan; planwright demo shows a whole run
+    hint: To write a first plan: planwright new -o plan.json. To see a whole run: planwright demo
     --- exit 0
     "#);
 }
@@ -326,7 +326,7 @@ fn a_gate_ends_the_command_with_the_commands_that_go_on() {
     --- stderr
     ◇ gate Step gate  waiting for approval
     hint: planwright approve release --step gate --digest sha256:<digest>
-    hint: planwright resume release continues it
+    hint: To continue it: planwright resume release
     --- exit 4
     "#);
 }
@@ -396,7 +396,7 @@ fn a_rejected_plan_does_not_run() {
     $ planwright run report
     --- stderr
     error: the plan was rejected: too broad
-    hint: planwright edit report makes the next version, which can be approved
+    hint: To make the next version, which can be approved: planwright edit report
     --- exit 3
     "#);
 }
@@ -435,7 +435,7 @@ fn an_undo_needs_a_confirmation() {
     $ planwright undo p
     --- stderr
     error: the undo is not approved
-    hint: planwright undo p --dry-run shows the calls; --yes makes them
+    hint: To see the calls: planwright undo p --dry-run. To make them, pass --yes
     --- exit 3
     "#);
 }

@@ -360,5 +360,5 @@ fn bearer_token(headers: &HeaderMap) -> Result<&str, Problem> {
 
 pub(super) fn unauthorized(detail: &str) -> Problem {
     Problem::of(ProblemCode::Unauthorized, detail)
-        .hint("planwright token create --role ROLE --kind person --name NAME makes one")
+        .hint("To create one: planwright token create --role ROLE --kind person --name NAME")
 }

@@ -12,7 +12,7 @@ pub(super) fn format_next_step(hint: &Hint) -> Option<String> {
         Hint::ChooseModel { known, .. } if known.is_empty() => return None,
         Hint::ChooseModel { known, .. } => return Some(format!("there are {}", known.join(", "))),
         Hint::ListDamage => {
-            "other plans are not affected; planwright verify lists everything that is damaged"
+            "Other plans are not affected. To see everything that is damaged: planwright verify"
         }
         Hint::Repeat => "look at it again and repeat the request",
         Hint::RenewApproval => {

@@ -94,7 +94,7 @@ async fn issue(context: &CommandContext, run: &str, out: Option<&Path>) -> Resul
             key.public()
         ))?;
         printer.hint(&format!(
-            "planwright receipt --verify {name} checks it anywhere"
+            "To check it anywhere: planwright receipt --verify {name}"
         ));
     }
     Ok(Exit::Done)
@@ -126,7 +126,7 @@ async fn describe(app: &App, target: &RunTarget) -> Result<ReceiptStatement, Fai
             run.status()
         ))
         .hint(format!(
-            "planwright show {} says what it waits for",
+            "To see what it waits for: planwright show {}",
             run.plan().id()
         )));
     }
@@ -236,7 +236,7 @@ impl Trail {
                     return Err(Failure::refused(format!(
                         "the run made more than {MAX_CALLS} calls: no receipt is that long"
                     ))
-                    .hint("planwright store export writes its whole journal"));
+                    .hint("To write its whole journal: planwright store export"));
                 }
                 self.calls.push(ReceiptCall {
                     step: field(&mut fields, "step").map_err(unreadable)?,

@@ -135,7 +135,7 @@ fn print_stats(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
             "{} not counted, because they cannot be read",
             count_of(stats.unreadable, "plan is", "plans are")
         ));
-        printer.hint("planwright verify says what is wrong with them");
+        printer.hint("To see what is wrong with them: planwright verify");
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
                         Exit::Store,
                         format!("the journal of {} cannot be read: {error}", placed.stream),
                     )
-                    .hint("planwright verify lists everything that is damaged")
+                    .hint("To see everything that is damaged: planwright verify")
                 })?;
             after = placed.position;
             for event in told.iter().filter(|event| event.seq > args.after) {

@@ -64,7 +64,7 @@ async fn start_servers(app: &App, named: Option<&BTreeSet<String>>) -> Result<()
                 let Some(server) = app.roster.find(name) else {
                     return Err(
                         Failure::usage(format!("no file names a server `{}`", line(name)))
-                            .hint("planwright servers list shows the servers there are"),
+                            .hint("To list the servers: planwright servers list"),
                     );
                 };
                 if let Some((reason, hint)) = server.obstacle() {

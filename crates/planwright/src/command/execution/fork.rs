@@ -66,7 +66,7 @@ pub(super) async fn fork_run(
     if flags.dry_run {
         return Err(
             Failure::usage("a run that has started has no dry run").hint(format!(
-                "planwright run {id} --dry-run shows what the whole plan would do"
+                "To see what the whole plan would do: planwright run {id} --dry-run"
             )),
         );
     }

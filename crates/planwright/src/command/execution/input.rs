@@ -60,7 +60,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             "step `{}` is {state}: it has no open question",
             line(step)
         ))
-        .hint(format!("planwright input {id} lists the open questions")));
+        .hint(format!("To list the open questions: planwright input {id}")));
     };
     let Some(replies) = read_replies(&app, run, ix, asked, args)? else {
         return Err(Failure::refused("not answered"));
@@ -104,7 +104,7 @@ fn read_replies(
     let step = quote_word(run.step_id(ix).as_str());
     Err(
         Failure::usage("give an answer: --set NAME=VALUE, --value JSON or --decline").hint(
-            format!("planwright input {plan} shows the question of {step}"),
+            format!("To see the question of {step}: planwright input {plan}"),
         ),
     )
 }

@@ -67,7 +67,7 @@ fn describe_damage(app: &App, damaged: &DamagedRun) -> Result<Exit, Failure> {
             .data(&format!("{run} of {plan}: {}", line(loss)))?;
     }
     app.printer().hint(&format!(
-        "planwright repair {run} --accept-loss ends the run; --quarantine also writes what is left of it to a file"
+        "To end the run: planwright repair {run} --accept-loss (with --quarantine, what is left of it is also written to a file)"
     ));
     Ok(Exit::Store)
 }
@@ -104,7 +104,7 @@ async fn export_remains(app: &App, damaged: &DamagedRun) -> Result<PathBuf, Fail
             "the store is encrypted, and no plain files are written beside it",
         )
         .hint(format!(
-            "planwright repair {} --accept-loss ends the run without one",
+            "To end the run without one: planwright repair {} --accept-loss",
             damaged.run
         )));
     }

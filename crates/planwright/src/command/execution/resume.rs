@@ -42,7 +42,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     if args.flags.dry_run {
         return Err(
             Failure::usage("a run that has started has no dry run").hint(format!(
-                "planwright run {id} --dry-run shows what the whole plan would do"
+                "To see what the whole plan would do: planwright run {id} --dry-run"
             )),
         );
     }

@@ -44,7 +44,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             if args.dry_run {
                 return Err(
                     Failure::usage(format!("{} is already undoing it", open.id())).hint(format!(
-                        "planwright log {} shows what it did so far",
+                        "To see what it did so far: planwright log {}",
                         open.id()
                     )),
                 );
@@ -113,7 +113,7 @@ fn confirm_undo(
     if !app.printer().can_ask() {
         return Err(
             Failure::refused("the undo is not approved").hint(confirmation_hint(&format!(
-                "planwright undo {} --dry-run shows the calls; --yes makes them",
+                "To see the calls: planwright undo {} --dry-run. To make them, pass --yes",
                 args.run
             ))),
         );

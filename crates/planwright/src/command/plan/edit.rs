@@ -319,7 +319,7 @@ async fn edit_in_editor(
     let go_on = |failure: Failure| {
         let path = crate::workspace::variables::quote_word(&sheet.path.to_string_lossy());
         let how = format!(
-            "planwright edit {} --base {} --file {path} continues with it",
+            "To continue with it: planwright edit {} --base {} --file {path}",
             review.id(),
             current.number
         );

@@ -116,15 +116,16 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         if lines.is_empty() && !damaged {
             printer.talk("no plans yet");
             printer.hint(
-                "planwright new -o plan.json writes a first plan; planwright demo shows a whole run",
+                "To write a first plan: planwright new -o plan.json. To see a whole run: planwright demo",
             );
         }
     }
     if has_more {
-        printer.hint("these are the plans that changed last; planwright list --limit 0 lists all");
+        printer
+            .hint("These are the plans that changed last. To list all: planwright list --limit 0");
     }
     if damaged {
-        printer.hint("planwright verify lists everything that is damaged");
+        printer.hint("To see everything that is damaged: planwright verify");
     }
     Ok(if damaged { Exit::Store } else { Exit::Done })
 }

@@ -26,11 +26,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let read = app.engine.sessions().recorded_calls(&session).await;
     let calls = read.map_err(|error| {
         Failure::usage(error.to_string())
-            .hint("planwright list --label session lists the sessions there are")
+            .hint("To list the sessions: planwright list --label session")
     })?;
     if calls.is_empty() {
         return Err(Failure::usage(format!("no call of {session} succeeded"))
-            .hint(format!("planwright log {session} shows what was wanted")));
+            .hint(format!("To see what was wanted: planwright log {session}")));
     }
     let title = format!("What was done in {session}");
     let document = document_of_calls(id, &title, &calls);

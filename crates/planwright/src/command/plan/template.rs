@@ -209,7 +209,7 @@ async fn show_template(context: &CommandContext, name: &str) -> Result<Exit, Fai
     printer.data("")?;
     printer.data(dag::render(&candidate.plan, None).trim_end())?;
     printer.hint(&format!(
-        "planwright template use {} --input NAME=VALUE makes a plan",
+        "To make a plan: planwright template use {} --input NAME=VALUE",
         template.id
     ));
     Ok(Exit::Done)

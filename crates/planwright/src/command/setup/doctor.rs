@@ -265,7 +265,7 @@ async fn check_secrets(diagnosis: &mut Diagnosis, context: &CommandContext) {
     if problems.is_empty() {
         diagnosis.note("secrets", CheckVerdict::Ok, message, None);
     } else {
-        let hint = Some("planwright secrets list says where each is looked for".to_owned());
+        let hint = Some("To see where each is looked for: planwright secrets list".to_owned());
         diagnosis.note(
             "secrets",
             CheckVerdict::Warn,
@@ -290,8 +290,8 @@ fn check_servers(diagnosis: &mut Diagnosis, context: &CommandContext) {
     }
     let message = match ready {
         0 => "none is ready: docs/servers.md says how to add one".to_owned(),
-        1 => "1 is ready; planwright servers check starts it".to_owned(),
-        ready => format!("{ready} are ready; planwright servers check starts them"),
+        1 => "1 is ready. To start it: planwright servers check".to_owned(),
+        ready => format!("{ready} are ready. To start them: planwright servers check"),
     };
     diagnosis.note("servers", CheckVerdict::Ok, message, None);
 }
@@ -423,7 +423,7 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
                 "store",
                 CheckVerdict::Fail,
                 message,
-                Some("planwright verify lists them".to_owned()),
+                Some("To list them: planwright verify".to_owned()),
             );
         }
         Err(error) => diagnosis.note("store", CheckVerdict::Fail, with_causes(&error), None),

@@ -162,7 +162,7 @@ fn find_executor<'a>(
     let failure = Failure::usage(format!("no file describes an executor `{}`", line(name)));
     let names = executors.iter().map(|executor| executor.name.clone());
     Err(match nearest_names(name, names).as_slice() {
-        [] => failure.hint("planwright executors lists those there are"),
+        [] => failure.hint("To list them: planwright executors"),
         near => failure.hint(format!("did you mean {}?", line(&near.join(" or ")))),
     })
 }

@@ -101,7 +101,7 @@ pub(super) fn warn_of_damage(printer: Printer, damage: &[String]) {
     }
     if let Some(more) = damage.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         printer.warn(&format!(
-            "and {more} more: planwright verify lists all of them"
+            "and {more} more. To list all of them: planwright verify"
         ));
     }
 }

@@ -75,7 +75,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             Exit::Store,
             format!("{count} journal(s) could not be sealed or removed"),
         )
-        .hint("planwright verify lists everything that is damaged")),
+        .hint("To see everything that is damaged: planwright verify")),
     }
 }
 

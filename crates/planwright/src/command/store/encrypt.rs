@@ -187,5 +187,5 @@ fn plain_files_failure(error: io::Error) -> Failure {
         Exit::Store,
         format!("the plain files in .plans cannot be removed: {error}"),
     )
-    .hint("repeat the command: planwright store encrypt continues where it stopped")
+    .hint("To continue where it stopped: planwright store encrypt")
 }

@@ -77,7 +77,7 @@ impl From<RewriteStoreError> for Failure {
             RewriteStoreError::Damaged(_)
             | RewriteStoreError::Differs(_)
             | RewriteStoreError::Artifact(_) => Self::from_error(Exit::Store, &error)
-                .hint("planwright store check lists everything that is damaged"),
+                .hint("To see everything that is damaged: planwright store check"),
             RewriteStoreError::BadBackup(_)
             | RewriteStoreError::File { .. }
             | RewriteStoreError::Folder(_) => Self::from_error(Exit::Store, &error),
@@ -92,13 +92,13 @@ impl From<ImportError> for Failure {
             ImportError::Store(error) => error.into(),
             ImportError::Artifact(error) => error.into(),
             ImportError::NoSuchStream(_) => {
-                Self::from_error(Exit::Usage, &error).hint("planwright list shows all plans")
+                Self::from_error(Exit::Usage, &error).hint("To see all plans: planwright list")
             }
             ImportError::Exists(_) => {
                 Self::from_error(Exit::Refused, &error).hint("name another file with --output")
             }
             ImportError::Present(_) => Self::from_error(Exit::Refused, &error)
-                .hint("planwright verify checks what is there"),
+                .hint("To check what is there: planwright verify"),
             ImportError::File { .. } | ImportError::NoStatus(_) => {
                 Self::from_error(Exit::Store, &error)
             }

@@ -152,7 +152,7 @@ fn print_restored(
     }
     if *tokens_revoked > 0 {
         printer.talk(&format!(
-            "{} revoked: planwright token create makes new ones",
+            "{} revoked. To create new ones: planwright token create",
             count_of(tokens_revoked, "token was", "tokens were")
         ));
     }

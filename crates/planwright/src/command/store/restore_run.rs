@@ -106,7 +106,7 @@ async fn restore_named(app: &App, store: &SqliteStore, text: &str) -> Result<Str
     }
     Err(
         Failure::usage(format!("`{}` is no run, no plan and no file", line(text)))
-            .hint("planwright verify lists the journals that are sealed"),
+            .hint("To list the journals that are sealed: planwright verify"),
     )
 }
 
@@ -175,7 +175,7 @@ async fn check_run(app: &App, run: &RunId, records: &[Record]) -> Result<(), Fai
             "{run} belongs to plan `{plan}`, which is not in this store"
         ))
         .hint(
-            "restore the journal of the plan first: planwright store export ID --plan makes one",
+            "Restore the journal of the plan first. To export it: planwright store export ID --plan",
         ));
     }
     Ok(())

@@ -69,7 +69,7 @@ impl Config {
 fn read_policy(document: &PolicyDocument) -> Result<Policy, Failure> {
     Policy::read(document).map_err(|error| {
         Failure::usage(format!("{FILE}: [policy] {error}"))
-            .hint("planwright explain policy shows what can be written")
+            .hint("To see what can be written: planwright explain policy")
     })
 }
 

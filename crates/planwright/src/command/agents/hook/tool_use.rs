@@ -115,7 +115,7 @@ fn check_store(context: &CommandContext) -> Result<(), String> {
     let path = &context.workspace.database;
     let damaged = |why: String| {
         format!(
-            "the store {} cannot be used: {why}; planwright doctor says more",
+            "the store {} cannot be used: {why}. To see more: planwright doctor",
             path.display()
         )
     };

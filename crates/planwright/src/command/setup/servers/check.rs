@@ -36,7 +36,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let printer = context.printer;
     let wanted = servers_to_check(&app, args)?;
     if wanted.is_empty() {
-        printer.hint("no server is ready: planwright servers list says why");
+        printer.hint("No server is ready. To see why: planwright servers list");
     }
     let checked = start_servers(&app, &wanted).await?;
     let exit = if checked.iter().all(CheckedServer::works) {

@@ -105,7 +105,7 @@ fn choose<'a>(
         .find(|name| !found.iter().any(|server| server.name == **name))
     {
         let message = format!("no program knows a server `{}`", line(unknown));
-        return Err(Failure::usage(message).hint("planwright servers import lists them"));
+        return Err(Failure::usage(message).hint("To list them: planwright servers import"));
     }
     let mut taken: Vec<&Found> = Vec::new();
     for server in found {
@@ -135,7 +135,7 @@ fn choose<'a>(
         }
     }
     if taken.is_empty() && !args.yes && !printer.can_ask() && !found.is_empty() {
-        printer.hint("planwright servers import NAME --yes takes one over");
+        printer.hint("To take one over: planwright servers import NAME --yes");
     }
     Ok(taken)
 }

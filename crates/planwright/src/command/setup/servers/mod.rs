@@ -62,7 +62,7 @@ fn find_server<'a>(roster: &'a Roster, name: &str) -> Result<&'a ListedServer, F
         )
         .as_slice()
         {
-            [] => failure.hint("planwright servers list shows the servers there are"),
+            [] => failure.hint("To list the servers: planwright servers list"),
             near => failure.hint(format!("did you mean {}?", near.join(" or "))),
         }
     })
