@@ -287,6 +287,7 @@ fn call() -> Call {
         plan: "bench".parse().expect("this is an id"),
         run: "run_bench".parse().expect("this is an id"),
         top_run: "run_bench".parse().expect("this is an id"),
+        acts_for: None,
         step: "call".parse().expect("this is an id"),
         attempt: 1,
         idempotency_key: "key".into(),

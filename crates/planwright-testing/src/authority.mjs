@@ -3,7 +3,8 @@
 // usage: node authority.mjs FOLDER LOG PORT AUTHORITY_PORT
 //
 // FOLDER has the packages. Every call and every renewal adds one line to LOG, so that both can be counted from outside.
-// POST /test/expire at the authorization server ends all access tokens, POST /test/forget everything that was granted.
+// POST /test/expire at the authorization server ends all access tokens, POST /test/forget everything that was granted, and after
+// POST /test/person/NAME it is NAME who signs in.
 
 import { appendFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -49,6 +50,7 @@ const provider = new Provider(issuer, {
   },
 });
 
+let person = "ada";
 const grants = new Set();
 const tokens = new Set();
 provider.on("access_token.saved", (token) => {
@@ -62,7 +64,7 @@ provider.on("grant.error", (ctx, error) => note(`refused ${ctx.oidc.params?.gran
 async function agree(request, response) {
   const { prompt, params, session } = await provider.interactionDetails(request, response);
   if (prompt.name === "login") {
-    const result = { login: { accountId: "ada" } };
+    const result = { login: { accountId: person } };
     return provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
   }
   const grant = new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
@@ -83,7 +85,8 @@ const others = provider.callback();
 createServer(async (request, response) => {
   if (request.url.startsWith("/interaction/")) return agree(request, response);
   if (request.url.startsWith("/test/")) {
-    await forget(request.url === "/test/forget");
+    if (request.url.startsWith("/test/person/")) person = request.url.slice("/test/person/".length);
+    else await forget(request.url === "/test/forget");
     return response.writeHead(204).end();
   }
   return others(request, response);
@@ -91,8 +94,8 @@ createServer(async (request, response) => {
 
 function greeter() {
   const server = new McpServer({ name: "greeter", version: "1.0.0" });
-  server.registerTool("greet", { description: "Greets a person.", inputSchema: { name: z.string() } }, ({ name }) => {
-    note(`greeted ${name}`);
+  server.registerTool("greet", { description: "Greets a person.", inputSchema: { name: z.string() } }, ({ name }, { authInfo }) => {
+    note(`greeted ${name} as ${authInfo.extra.account}`);
     return { content: [{ type: "text", text: `Hello, ${name}!` }] };
   });
   return server;
@@ -104,7 +107,7 @@ const signedIn = requireBearerAuth({
     verifyAccessToken: async (token) => {
       const found = await provider.AccessToken.find(token);
       if (!found || found.aud !== resource) throw new InvalidTokenError("not known here");
-      return { token, clientId: found.clientId, scopes: [...found.scopes], expiresAt: found.exp };
+      return { token, clientId: found.clientId, scopes: [...found.scopes], expiresAt: found.exp, extra: { account: found.accountId } };
     },
   },
   requiredScopes: ["mcp:tools"],

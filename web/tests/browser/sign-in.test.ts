@@ -1,12 +1,16 @@
 // People who sign in with an identity provider: a real one, in a process of its own.
 import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtemp } from "node:fs/promises";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import type { Page } from "playwright-core";
 import { Bench } from "./bench";
 import { setStage } from "./stage";
 
 const PEERS = process.env["PLANWRIGHT_PEERS"] ?? new URL("../../../target/peers", import.meta.url).pathname;
+const AUTHORITY = new URL("../../../crates/planwright-testing/src/authority.mjs", import.meta.url).pathname;
 const PROVIDER = new URL("identity-provider.mjs", import.meta.url).pathname;
 const started: ChildProcess[] = [];
 
@@ -19,6 +23,8 @@ const free = (): Promise<number> =>
   });
 
 const providerPort = await free();
+const greeterPort = await free();
+const authorityPort = await free();
 const stage = setStage({
   config: `[secrets.OIDC]
 file = "oidc-secret"
@@ -30,6 +36,9 @@ label = "Sign in with Example"
 allowed_domains = ["example.org"]
 scopes = ["email"]
 roles = { leads = "approver", staff = "viewer" }
+[servers.greeter]
+url = "http://localhost:${greeterPort}/mcp"
+personal_sign_in = true
 `,
   files: { "oidc-secret": "a secret of the provider" },
 });
@@ -43,6 +52,15 @@ async function startProvider(bench: Bench): Promise<void> {
     });
     provider.on("exit", (code) => reject(new Error(`the provider ended with ${code}`)));
   });
+}
+
+/** Starts a server of tools that people sign in to, and the one who signs them in. */
+async function startGreeter(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "greeter-"));
+  const ports = [greeterPort, authorityPort];
+  started.push(spawn(process.execPath, [AUTHORITY, `${PEERS}/node-authority`, join(folder, "log.txt"), ...ports.map(String)], { stdio: "ignore" }));
+  const answers = (port: number) => fetch(`http://localhost:${port}/`).then(() => true, () => false);
+  await expect.poll(async () => (await Promise.all(ports.map(answers))).every(Boolean), { timeout: 60_000 }).toBe(true);
 }
 
 afterAll(() => {
@@ -92,4 +110,21 @@ it("people sign in with their organisation, with the role that their groups give
   await page.goto(`${stage.bench.url}/sign-in/oidc/callback?code=stolen&state=made-up`);
   await page.getByRole("alert").getByText("try again", { exact: false }).waitFor();
   await stranger.close();
+});
+
+it("a person signs in to a server of tools by themselves, and out again", async () => {
+  await startGreeter();
+  const { page, context } = await stage.visit(stage.bench.ada, "/ui/settings");
+  const accounts = page.getByRole("region", { name: "Your accounts at servers" });
+  await accounts.getByRole("button", { name: "Sign in to the server" }).click();
+  const link = await accounts.getByRole("link", { name: "Open the sign-in page" }).getAttribute("href");
+  // The page itself goes nowhere else, and is stopped if it tries: the person does, in the same browser.
+  const person = await stage.browser.newContext({ storageState: await context.storageState() });
+  const there = await person.newPage();
+  await there.goto(link ?? "");
+  await there.getByText("You are signed in to greeter.").waitFor();
+  await person.close();
+  await page.reload();
+  await accounts.getByRole("button", { name: "Sign out of it" }).click();
+  await accounts.getByRole("button", { name: "Sign in to the server" }).waitFor();
 });

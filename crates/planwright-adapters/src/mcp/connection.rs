@@ -240,7 +240,7 @@ async fn negotiate(
                 let more = credentials::headers_of_helper(name, url, helper, &server.options);
                 headers.extend(more.await?);
             }
-            let bearer = credentials::sign_in(name, url, &headers, &server.options)?;
+            let bearer = credentials::sign_in(server.account(), url, &headers, &server.options)?;
             if server.spec.streams_events {
                 let lines = sse::open(url, (&headers, bearer), wire).await?;
                 let transport = FilteredTransport::new(lines, Arc::clone(wire), true, true);

@@ -3,7 +3,7 @@
 
 use super::McpOptions;
 use super::child::is_inherited;
-use super::oauth::Bearer;
+use super::oauth::{Bearer, ServerAccount};
 use planwright_core::secret::{SecretName, SecretText};
 use planwright_core::tool::ToolName;
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ pub(super) async fn headers(
 
 /// The person's sign-in, unless the operator gives a token.
 pub(super) fn sign_in(
-    server: &str,
+    account: ServerAccount,
     url: &str,
     headers: &BTreeMap<String, String>,
     options: &Arc<McpOptions>,
@@ -86,14 +86,14 @@ pub(super) fn sign_in(
     let Some(tokens) = options.tokens.as_ref().filter(|_| !has_own) else {
         return Ok(None);
     };
-    if !tokens.has(server, url)? {
+    if !tokens.has(&account, url)? {
         return Ok(None);
     }
-    let name = server.to_owned();
+    let name = account.server().to_owned();
     let options = Arc::clone(options);
     Ok(Some(Bearer {
         tokens: tokens.clone(),
-        server: server.to_owned(),
+        account,
         url: url.to_owned(),
         mask: Arc::new(move |token| mask(&name, AUTHORIZATION, token, &options)),
     }))

@@ -34,6 +34,7 @@ mod seen_shapes;
 mod server;
 mod servers;
 mod sign_in_question;
+pub use sign_in_question::takes_sign_in;
 mod spec;
 mod sse;
 mod stderr_log;
@@ -44,7 +45,8 @@ mod wire;
 pub use all_tools::AllTools;
 pub use hint_memory::hint_file;
 pub use oauth::{
-    FileTokens, KnownAs, OAuthSignIn, OAuthSignInError, OAuthTokens, ServiceServer, ServiceSignIns,
+    FileTokens, KnownAs, OAuthSignIn, OAuthSignInError, OAuthTokens, ServerAccount, ServiceServer,
+    ServiceSignIns,
 };
 pub use options::{McpOptions, PassedRequests};
 pub use report::{Connected, Era, RefusedTool, ServerState, ServerStatus};

@@ -3,11 +3,12 @@
 use super::{FileTokens, SeenShapes, ToolMemory};
 use crate::process::Children;
 use crate::toolbox::ToolboxOptions;
+use planwright_core::principal::Principal;
 use planwright_engine::Redaction;
 use planwright_engine::port::{Artifacts, Secrets};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Semaphore;
 
 /// The settings that all servers have in common.
@@ -38,6 +39,8 @@ pub struct McpOptions {
     pub secrets: Option<Arc<dyn Secrets>>,
     /// The tokens of the servers that a person signed in to.
     pub tokens: Option<FileTokens>,
+    /// The person whose program this is. A service has none: it acts for those who ask it.
+    pub person: Option<Principal>,
     /// `true` once this process is a service with a page on which people sign in to servers.
     pub has_sign_in_page: Arc<AtomicBool>,
     /// What results of tools looked like.
@@ -63,6 +66,12 @@ pub struct PassedRequests {
 }
 
 impl McpOptions {
+    /// The person whose program this is, unless it is a service.
+    pub(super) fn own_person(&self) -> Option<&Principal> {
+        let is_service = self.has_sign_in_page.load(Ordering::Relaxed);
+        self.person.as_ref().filter(|_| !is_service)
+    }
+
     pub fn new(artifacts: Arc<dyn Artifacts>, logs: impl Into<PathBuf>) -> Self {
         Self {
             tools: ToolboxOptions::default(),
@@ -76,6 +85,7 @@ impl McpOptions {
             passed: PassedRequests::default(),
             secrets: None,
             tokens: None,
+            person: None,
             has_sign_in_page: Arc::default(),
             shapes: None,
             memory: None,

@@ -4,6 +4,7 @@
 use super::server::Server;
 use futures::future;
 use planwright_core::id::RunId;
+use planwright_core::principal::Principal;
 use planwright_engine::port::CallError;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,20 +16,34 @@ pub(super) struct OwnConnections(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    open: BTreeMap<RunId, Arc<Server>>,
+    open: BTreeMap<RunId, Vec<Own>>,
     /// Connections whose processes are ending.
     closing: Vec<JoinHandle<()>>,
 }
 
+/// A connection of a run, and the person it is signed in as. Below one run there can be runs in the
+/// name of others, which never use its sign-in.
+#[derive(Debug)]
+struct Own {
+    person: Option<Principal>,
+    server: Arc<Server>,
+}
+
 impl OwnConnections {
     /// The server of one run, made from the one that all runs see, if there may be another.
-    pub(super) fn of(&self, shared: &Server, run: &RunId) -> Result<Arc<Server>, CallError> {
+    pub(super) fn of(
+        &self,
+        shared: &Server,
+        run: &RunId,
+        person: Option<&Principal>,
+    ) -> Result<Arc<Server>, CallError> {
         let State { open, .. } = &mut *self.lock();
-        if let Some(own) = open.get(run) {
-            return Ok(Arc::clone(own));
+        let of_run = open.get(run).into_iter().flatten();
+        if let Some(own) = of_run.into_iter().find(|own| own.person.as_ref() == person) {
+            return Ok(Arc::clone(&own.server));
         }
         let limit = shared.spec.max_connections;
-        if open.len() >= limit {
+        if open.values().map(Vec::len).sum::<usize>() >= limit {
             let name = &shared.spec.name;
             return Err(CallError::Unavailable(format!(
                 "the server {name} has {limit} connections, one for each run that uses it, and \
@@ -36,9 +51,12 @@ impl OwnConnections {
                  `max_connections` in [servers.{name}]"
             )));
         }
-        let own = Arc::new(shared.for_one_run());
-        open.insert(run.clone(), Arc::clone(&own));
-        Ok(own)
+        let server = Arc::new(shared.for_one_run(person.cloned()));
+        open.entry(run.clone()).or_default().push(Own {
+            person: person.cloned(),
+            server: Arc::clone(&server),
+        });
+        Ok(server)
     }
 
     /// Closes the connection of a run that is over. This does not wait for the process to end.
@@ -50,8 +68,10 @@ impl OwnConnections {
         state.closing.retain(|closing| !closing.is_finished());
         // Without a runtime this process is ending, and the process behind the connection with it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let closing = runtime.spawn(async move { own.close().await });
-            state.closing.push(closing);
+            let closing = own
+                .into_iter()
+                .map(|own| runtime.spawn(async move { own.server.close().await }));
+            state.closing.extend(closing);
         }
     }
 
@@ -59,7 +79,7 @@ impl OwnConnections {
     pub(super) async fn close(&self) {
         let State { open, closing } = std::mem::take(&mut *self.lock());
         future::join(
-            future::join_all(open.values().map(|own| own.close())),
+            future::join_all(open.values().flatten().map(|own| own.server.close())),
             future::join_all(closing),
         )
         .await;

@@ -87,6 +87,10 @@ pub(super) fn of_result(result: &Value) -> Option<Asked> {
         Some(requests) => requests.as_object()?,
     };
     let questions = requests.iter().map(|(key, request)| {
+        // A server must not ask in the name of this program.
+        if key.starts_with(Asked::OWN_KEYS) {
+            return None;
+        }
         let elicits = request.get("method").and_then(Value::as_str) == Some("elicitation/create");
         elicits
             .then(|| question(key, request.get("params")?))

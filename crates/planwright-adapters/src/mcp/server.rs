@@ -5,6 +5,7 @@ use super::connection::{self, Connection, Peer};
 use super::era_memory::EraMemory;
 use super::hint_memory::HintMemory;
 use super::listing::{self, Listed};
+use super::oauth::ServerAccount;
 use super::own_connections::OwnConnections;
 use super::resources;
 use super::stderr_log::StderrLog;
@@ -13,6 +14,7 @@ use super::wire::End;
 use super::{Connected, Era, McpOptions, RefusedTool, ServerSpec, ServerState, ServerStatus};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
+use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{KnownTool, ToolDefinition, ToolName};
 use planwright_engine::port::ServerNews;
@@ -61,6 +63,8 @@ pub(super) struct Server {
     keeping: Mutex<Option<JoinHandle<()>>>,
     /// The connections of single runs, if plans do not share it.
     pub(super) own: OwnConnections,
+    /// The person whose run it is for, if people sign in to it by themselves.
+    person: Option<Principal>,
 }
 
 #[derive(Debug, Default)]
@@ -123,15 +127,17 @@ impl Server {
             recalled: Mutex::default(),
             keeping: Mutex::default(),
             own: OwnConnections::default(),
+            person: None,
         }
     }
 
     /// The same server for the calls of one run: with a connection of its own and the tools as
     /// listed over that, and with the same log.
-    pub(super) fn for_one_run(&self) -> Self {
+    pub(super) fn for_one_run(&self, person: Option<Principal>) -> Self {
         let options = Arc::clone(&self.options);
         Self {
             log: self.log.clone(),
+            person,
             ..Self::new(
                 self.spec.clone(),
                 options,
@@ -141,9 +147,51 @@ impl Server {
         }
     }
 
+    /// The account that it is used with.
+    pub(super) fn account(&self) -> ServerAccount {
+        let name = self.spec.name.clone();
+        match self.person() {
+            Some(person) => ServerAccount::of_person(name, person),
+            None => ServerAccount::shared(name),
+        }
+    }
+
+    /// The person whose sign-in is used: of those who have a program of their own it is known at
+    /// once, and of those who use a service with their runs.
+    fn person(&self) -> Option<Principal> {
+        if !self.spec.personal_sign_in {
+            return None;
+        }
+        let own = || self.options.own_person().cloned();
+        self.person.clone().or_else(own)
+    }
+
+    /// Takes over the tools that were listed for one person, for all who plan with them.
+    pub(super) fn take_tools_of(&self, other: &Self) {
+        if !other.is_known() {
+            return;
+        }
+        {
+            let mut current = lock(&self.table);
+            *current = other.table();
+            self.listed.store(true, Ordering::Release);
+            *lock(&self.recalled) = None;
+        }
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
     /// The connection, opened if there is none. A caller that comes while it is being opened waits
     /// for the same one.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, Arc<Failure>> {
+        if self.spec.personal_sign_in && self.person().is_none() {
+            // Its tools are those that were listed for a person before.
+            self.recall();
+            return Err(Arc::new(Failure {
+                reason: "each person signs in to it, and uses it with runs of their own".to_owned(),
+                stderr: String::new(),
+                wants_sign_in: false,
+            }));
+        }
         let opening = {
             let mut slot = lock(&self.slot);
             match &slot.state {

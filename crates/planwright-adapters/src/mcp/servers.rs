@@ -5,6 +5,7 @@ use super::{McpOptions, RefusedTool, ServerSpec, ServerStatus, call, resources};
 use crate::toolbox::{BuildToolboxError, check_args};
 use futures::future;
 use planwright_core::id::RunId;
+use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Catalog, ToolName};
 use planwright_engine::port::{BoxFuture, Call, CallError, Outcome, ServerNews, Tools};
@@ -87,6 +88,18 @@ impl McpServers {
         let server = self.server(name)?;
         server.connection().await.map(drop).unwrap_or_default();
         Some(server.status())
+    }
+
+    /// Connects to one server as this person for a moment, so that its tools are known to all.
+    pub(super) async fn learn_tools_as(&self, name: &str, person: Principal) {
+        let Some(server) = self.server(name) else {
+            return;
+        };
+        let own = Arc::new(server.for_one_run(Some(person)));
+        // Without a connection nothing is known, and the next call says why.
+        own.connection().await.map(drop).unwrap_or_default();
+        server.take_tools_of(&own);
+        own.close().await;
     }
 
     /// Takes the tools of one server as an earlier process heard them, without starting it, unless
@@ -231,8 +244,13 @@ impl Tools for McpServers {
             let Some(mut server) = server else {
                 return Err(unknown);
             };
-            if server.spec.per_plan {
-                server = server.own.of(&server, &call.top_run)?;
+            if server.spec.personal_sign_in {
+                let person = call.acts_for.as_ref();
+                let person = person.or_else(|| server.options.own_person()).cloned();
+                let person = person.ok_or_else(|| in_no_name(&server.spec.name))?;
+                server = server.own.of(&server, &call.top_run, Some(&person))?;
+            } else if server.spec.per_plan {
+                server = server.own.of(&server, &call.top_run, None)?;
             }
             let tool = call::tool(&server, &call).await?.ok_or(unknown)?;
             if call.definition.is_some_and(|judged| judged != tool.digest) {
@@ -271,6 +289,14 @@ impl Tools for McpServers {
             server.own.end(top_run);
         }
     }
+}
+
+/// People sign in to the server by themselves, and none of them started or approved the run.
+fn in_no_name(server: &str) -> CallError {
+    CallError::refused(
+        "unauthorized",
+        format!("each person signs in to {server}, and no person started or approved this run"),
+    )
 }
 
 /// The server lists another definition than the one that was looked at when the call was allowed.

@@ -3,12 +3,10 @@
 
 use super::server::Server;
 use super::{ServerSpec, Transport};
-use planwright_core::run::{Answered, Asked, Question, Reply};
+use planwright_core::run::{Answered, Asked, Reply};
 use serde_json::json;
 use std::sync::atomic::Ordering;
 
-/// Tells this question from those of servers, which are not told about it.
-const KEY: &str = "planwright/sign-in";
 const AUTHORIZATION: &str = "Authorization";
 
 /// Returns whether a person's sign-in would be used: a token that the operator gives wins.
@@ -16,7 +14,8 @@ pub(super) fn can_sign_in(server: &Server) -> bool {
     server.options.tokens.is_some() && takes_sign_in(&server.spec)
 }
 
-fn takes_sign_in(spec: &ServerSpec) -> bool {
+/// Returns whether a person's sign-in would be sent to this server, if there is one.
+pub fn takes_sign_in(spec: &ServerSpec) -> bool {
     match &spec.transport {
         Transport::Http { headers, .. } => {
             spec.headers_helper.is_none()
@@ -48,22 +47,18 @@ pub(super) fn ask(server: &Server) -> Asked {
             }),
         ),
     };
+    let whose = match server.account().person() {
+        Some(person) => format!("{} has to sign in to {name}", person.name),
+        None => format!("The server {name} wants a sign-in"),
+    };
     let message = format!(
-        "The server {name} wants a sign-in. Nothing was called yet. {how}, then answer: the call is made again."
+        "{whose}. Nothing was called yet. {how}: the call is made again then, or after an answer here."
     );
-    Asked {
-        questions: vec![Question {
-            key: KEY.to_owned(),
-            message,
-            schema,
-            url,
-        }],
-        state: None,
-    }
+    Asked::for_sign_in(name, message, schema, url)
 }
 
 fn is_sign_in(answered: &Answered) -> bool {
-    matches!(answered.asked.questions.as_slice(), [question] if question.key == KEY)
+    answered.asked.sign_in_server().is_some()
 }
 
 /// The latest answer that is for the server.

@@ -23,6 +23,9 @@ pub struct ServerSpec {
     pub per_plan: bool,
     /// The number of runs that may have one at once.
     pub max_connections: usize,
+    /// `true` if people sign in to it by themselves: a run uses the sign-in of the person whose name
+    /// it is in, on a connection of its own.
+    pub personal_sign_in: bool,
     /// The era in which it is spoken to, if the operator says so instead of having it found out.
     pub era: Option<Era>,
     /// `true` if it speaks HTTP as servers did first, with one stream of events.
@@ -63,6 +66,7 @@ impl ServerSpec {
             start_timeout: Self::START_TIMEOUT,
             per_plan: false,
             max_connections: Self::MAX_CONNECTIONS,
+            personal_sign_in: false,
             era: None,
             streams_events: false,
             headers_helper: None,

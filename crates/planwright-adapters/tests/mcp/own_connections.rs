@@ -10,6 +10,7 @@ fn call_of(run: &str, tool: &str, args: Value) -> Call {
     Call {
         run: run.parse().unwrap(),
         top_run: run.parse().unwrap(),
+        acts_for: None,
         ..call(tool, args)
     }
 }

@@ -64,7 +64,7 @@ pub use value::StoredValue;
 use crate::digest::{Digest, DigestWriter};
 use crate::id::RunId;
 use crate::plan::{OnFailure, Plan, StepIx, Subplans};
-use crate::principal::Principal;
+use crate::principal::{Principal, PrincipalKind};
 use crate::status::{RunStatus, StepStatus};
 use crate::time::Timestamp;
 use crate::trace::TraceId;
@@ -182,6 +182,19 @@ pub struct Start {
     pub call_timeout: Option<Duration>,
     /// A client makes its calls, one by one: no process goes on with it by itself.
     pub stepwise: bool,
+}
+
+impl Start {
+    /// The person whose name the run is in: the one who started it, or the last one who agreed to it
+    /// if a program did. What policy starts and agrees to is in no person's name.
+    pub fn acts_for(&self) -> Option<&Principal> {
+        let is_person = |principal: &&Principal| principal.kind == PrincipalKind::Person;
+        let starter = Some(&self.by).filter(is_person);
+        starter.or_else(|| {
+            let consent = self.consent.as_deref()?;
+            consent.approved_by.iter().rev().find(is_person)
+        })
+    }
 }
 
 /// Sets of steps by what can happen to them next. Derived from the states; kept so that no decision

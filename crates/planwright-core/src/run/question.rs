@@ -31,6 +31,33 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// The beginning of the keys of questions that are asked by neither a plan nor a server.
+    pub const OWN_KEYS: &str = "planwright/";
+    const SIGN_IN: &str = "planwright/sign-in/";
+
+    /// Asks a person to sign in to a server, in these words, before its tool can be called.
+    pub fn for_sign_in(server: &str, message: String, schema: Value, url: Option<String>) -> Self {
+        let key = format!("{}{server}", Self::SIGN_IN);
+        let question = Question {
+            key,
+            message,
+            schema,
+            url,
+        };
+        Self {
+            questions: vec![question],
+            state: None,
+        }
+    }
+
+    /// The server that a person is asked to sign in to, if that is what is asked.
+    pub fn sign_in_server(&self) -> Option<&str> {
+        match self.questions.as_slice() {
+            [question] => question.key.strip_prefix(Self::SIGN_IN),
+            _ => None,
+        }
+    }
+
     /// What an answer is bound to: an answer to one question is never taken for an answer to the
     /// next.
     pub fn digest(&self) -> Digest {

@@ -16,6 +16,7 @@ pub fn first(tool: &str, args: Value) -> Call {
         plan: "plan-a".parse().unwrap(),
         run: "run_b".parse().unwrap(),
         top_run: "run_b".parse().unwrap(),
+        acts_for: None,
         step: "step_c".parse().unwrap(),
         attempt: 1,
         idempotency_key: "key-d".into(),

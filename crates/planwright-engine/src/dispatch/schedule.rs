@@ -360,6 +360,7 @@ impl RunLoop {
             plan: self.run.plan().id().clone(),
             run: self.run.id().clone(),
             top_run: self.family.top().clone(),
+            acts_for: self.run.start().acts_for().cloned(),
             step: self.run.step_id(step).clone(),
             attempt,
             idempotency_key: self.key(step),

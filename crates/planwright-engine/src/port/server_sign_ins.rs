@@ -1,6 +1,7 @@
 //! Signing in to the servers of tools from a browser that is not on this machine.
 
 use super::{BoxFuture, ProviderVisit};
+use planwright_core::principal::Principal;
 use std::fmt;
 
 /// A server that people can sign in to.
@@ -8,8 +9,10 @@ use std::fmt;
 pub struct SignInServer {
     /// The operator's name for it.
     pub name: String,
-    /// A person has signed in.
+    /// A person has signed in: the one who asks, if each signs in by themselves.
     pub signed_in: bool,
+    /// People sign in by themselves, and runs use the sign-in of the person whose name they are in.
+    pub is_personal: bool,
 }
 
 /// What a browser brings back from the one who signs in for a server.
@@ -44,8 +47,12 @@ pub enum ServerSignInError {
 
 /// Signs people in to servers.
 pub trait ServerSignIns: Send + Sync + fmt::Debug {
-    /// Lists the servers that people can sign in to, by name.
-    fn servers(&self) -> Vec<SignInServer>;
+    /// Lists the servers that people can sign in to, by name, as this person sees them.
+    fn servers(&self, person: &Principal) -> Vec<SignInServer>;
+
+    /// Returns whether people sign in to this server by themselves. `None`: it is not one that people
+    /// can sign in to.
+    fn is_personal(&self, server: &str) -> Option<bool>;
 
     /// Returns where the person's browser is sent for this visit.
     fn address<'a>(
@@ -54,11 +61,14 @@ pub trait ServerSignIns: Send + Sync + fmt::Debug {
         visit: &'a ProviderVisit,
     ) -> BoxFuture<'a, Result<String, ServerSignInError>>;
 
-    /// Exchanges what the browser brought back for tokens, and keeps them.
+    /// Exchanges what the browser of this person brought back for tokens, and keeps them.
     fn finish<'a>(
         &'a self,
-        server: &'a str,
+        server_and_person: (&'a str, &'a Principal),
         visit: &'a ProviderVisit,
         returned: ReturnedCode<'a>,
     ) -> BoxFuture<'a, Result<(), ServerSignInError>>;
+
+    /// Forgets the tokens: this person's, or those that all share. Returns whether there were any.
+    fn sign_out(&self, server: &str, person: &Principal) -> Result<bool, ServerSignInError>;
 }

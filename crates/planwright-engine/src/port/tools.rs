@@ -3,6 +3,7 @@
 use super::{ArtifactFile, BoxFuture, CallClient, PersonLine, ProgressSink};
 use planwright_core::digest::Digest;
 use planwright_core::id::{AttemptNo, PlanId, RunId, StepId};
+use planwright_core::principal::Principal;
 use planwright_core::run::{Answered, Asked, CallEffect, StepErrorCode};
 use planwright_core::tool::{Catalog, ToolName};
 use planwright_core::trace::TraceParent;
@@ -27,6 +28,9 @@ pub struct Call {
     /// The run at the top of that run, which is its own unless it is the run of a sub-plan or of a
     /// call that an executor wanted. What a server keeps for one of these is not for another.
     pub top_run: RunId,
+    /// The person whose name the run is in, if it is in one's: a server that people sign in to by
+    /// themselves is called with what this person signed in with.
+    pub acts_for: Option<Principal>,
     /// The step that calls.
     pub step: StepId,
     /// Counts from 1. A retry is a new attempt; the key stays the same.

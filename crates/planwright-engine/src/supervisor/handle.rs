@@ -69,7 +69,7 @@ pub struct Stopped {
 /// [`Supervisor::stop`].
 #[derive(Debug, Clone)]
 pub struct Supervisor {
-    engine: Engine,
+    pub(super) engine: Engine,
     files: DueFiles,
     commands: mpsc::Sender<SchedulerCommand>,
     slots: Arc<Semaphore>,

@@ -10,6 +10,8 @@ mod handle;
 mod keep;
 mod requested;
 mod scheduler;
+mod signed_in;
 mod unfinished;
 
 pub use handle::{Stopped, Supervisor, SupervisorOptions, SupervisorStats};
+pub use signed_in::SignedIn;

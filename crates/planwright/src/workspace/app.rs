@@ -16,7 +16,7 @@ use crate::trust::{
     hint_directory,
 };
 pub(crate) use crate::workspace::principal::user;
-use crate::workspace::principal::{add_agent_marks, confirmation_hint, is_agent};
+use crate::workspace::principal::{account, add_agent_marks, confirmation_hint, is_agent};
 use crate::workspace::projections::WorkspaceFiles;
 use crate::workspace::servers::{Roster, Servers};
 use planwright_adapters::demo::Demo;
@@ -360,6 +360,7 @@ impl CommandContext {
         let shapes = self.beside_store(SHAPES);
         options.shapes = Some(SeenShapes::new(shapes, Arc::clone(cipher)));
         options.memory = self.tool_memory(cipher);
+        options.person = Some(account());
         options.secrets = Some(Arc::new(self.config.secrets(&self.workspace.root)?));
         let specs = roster.ready().cloned().collect();
         let wrong = |error| Failure::usage(format!("{}: {error}", crate::config::file::FILE));

@@ -340,9 +340,13 @@ fn serve(project: &Project) -> (ServiceClient, Running) {
 impl SignedServer {
     /// Signs in from the page of a service: in one browser, which goes there and comes back.
     fn sign_in_at(&self, service: &ServiceClient) {
-        let begun = service
-            .post("/servers/example/sign-in", &json!({}))
-            .ends(200);
+        self.sign_in_with(service, &service.admin);
+    }
+
+    /// The same with the token of another person.
+    fn sign_in_with(&self, service: &ServiceClient, token: &str) {
+        let begins = service.bare("POST", "/servers/example/sign-in");
+        let begun = begins.token(token).json(&json!({})).send().ends(200);
         let cookie = begun.header("set-cookie").unwrap().to_owned();
         let (cookie, _) = cookie.split_once(';').unwrap();
         let address = begun.json()["address"].as_str().unwrap().to_owned();
@@ -384,14 +388,16 @@ fn people_sign_in_from_the_page_of_a_service_and_a_waiting_call_goes_on() {
     project.name(&json!({ "example": server.entry() }));
     let (service, _running) = serve(&project);
     let state = || service.get("/servers/sign-ins").ends(200).json();
-    assert_eq!(state(), json!([{ "name": "example", "signedIn": false }]));
+    let shared =
+        |signed_in: bool| json!([{ "name": "example", "signedIn": signed_in, "personal": false }]);
+    assert_eq!(state(), shared(false));
     let viewer = "token create --role operator --kind person --name ben --json";
     let viewer: Vec<&str> = viewer.split(' ').collect();
     let viewer = project.run(&viewer).ends(0).json()["token"].clone();
     let begins = service.bare("POST", "/servers/example/sign-in");
     begins.token(viewer.as_str().unwrap()).send().ends(403);
     server.sign_in_at(&service);
-    assert_eq!(state(), json!([{ "name": "example", "signedIn": true }]));
+    assert_eq!(state(), shared(true));
 
     service.plan("p", greet_ask_greet());
     service.approve("p");
@@ -407,9 +413,9 @@ fn people_sign_in_from_the_page_of_a_service_and_a_waiting_call_goes_on() {
         urls.any(|item| item.contains("/servers/example/sign-in"))
     };
     wait_until("the call to ask for a sign-in", asks);
-    assert_eq!(state(), json!([{ "name": "example", "signedIn": false }]));
+    assert_eq!(state(), shared(false));
+    // The sign-in is the answer.
     server.sign_in_at(&service);
-    answer(&service, "second", &json!({}));
     service.wait_for("p", "completed");
     for name in ["first", "second"] {
         assert_eq!(lines(&project, &format!("greeted {name}")), 1);
@@ -422,4 +428,70 @@ fn people_sign_in_from_the_page_of_a_service_and_a_waiting_call_goes_on() {
         .get(&format!("/plan/p/runs/{run}/journal"))
         .ends(200);
     assert!(!journal.text().contains(token));
+}
+
+/// The token of a person or program.
+fn token(project: &Project, role: &str, kind: &str, name: &str) -> String {
+    let words = ["token", "create", "--json", "--role", role, "--kind", kind];
+    let made = project.run(&[&words[..], &["--name", name]].concat());
+    made.ends(0).json()["token"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn people_sign_in_by_themselves_and_runs_use_the_account_of_their_person() {
+    let project = Project::with(&[]);
+    let server = SignedServer::with_log(&project);
+    project.name(&json!({ "example": server.entry() }));
+    project.configure("[servers.example]\npersonal_sign_in = true\n");
+    let ben = token(&project, "operator", "person", "ben");
+    let bot = token(&project, "operator", "agent", "bot");
+    let (service, _running) = serve(&project);
+    let signed_in = |token: &str| {
+        let listed = service.bare("GET", "/servers/sign-ins").token(token).send();
+        let listed = listed.ends(200).json();
+        assert_eq!(listed[0]["personal"], true);
+        listed[0]["signedIn"] == true
+    };
+    let begins = service.bare("POST", "/servers/example/sign-in");
+    begins.token(&bot).send().ends(403);
+
+    server.sign_in_at(&service);
+    assert!(signed_in(&service.admin) && !signed_in(&ben));
+    let greets = |name: &str| json!([call("greet", "example.greet", json!({ "name": name }), &[])]);
+    service.plan("a", greets("first"));
+    service.approve("a");
+    service.run("a");
+    service.wait_for("a", "completed");
+    assert_eq!(lines(&project, "greeted first as ada"), 1);
+
+    // What ada signed in with is not for a run of ben's.
+    service.plan("b", greets("second"));
+    service.approve("b");
+    let begins = service.bare("POST", "/plan/b/run");
+    begins.token(&ben).send().ends(202);
+    service.wait_for("b", "waiting");
+    assert!(
+        service.inbox()[0]
+            .to_string()
+            .contains("ben has to sign in to example")
+    );
+    server.sign_in_at(&service);
+    assert_eq!(service.status("b"), "waiting");
+    assert_eq!(lines(&project, "greeted second"), 0);
+    server.tell("/test/person/ben");
+    server.sign_in_with(&service, &ben);
+    service.wait_for("b", "completed");
+    assert_eq!(lines(&project, "greeted second as ben"), 1);
+
+    // Each signs out of what is theirs.
+    let ends = |token: &str| {
+        service
+            .bare("DELETE", "/servers/example/sign-in")
+            .token(token)
+            .send()
+    };
+    ends(&bot).ends(403);
+    ends(&ben).ends(204);
+    assert!(signed_in(&service.admin) && !signed_in(&ben));
+    assert_eq!(kept(&project).len(), 1);
 }

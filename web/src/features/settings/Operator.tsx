@@ -2,17 +2,18 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { get } from "../../api/client";
-import type { OperatorSettings, ServerSignIn } from "../../api/types";
+import type { OperatorSettings } from "../../api/types";
 import { count } from "../../model/text";
 import { SignInToServer } from "../../ui/SignInToServer";
 import { Loading, ProblemNote } from "../../ui/States";
 import { Text } from "../../ui/Text";
+import { useServerSignIns } from "./ServerSignIns";
 
 const STATES: Record<OperatorSettings["servers"][number]["state"], string> = { connected: "connected", idle: "not needed yet", failed: "failed", not_ready: "not ready" };
 
 export function Operator(): ReactNode {
   const settings = useQuery({ queryKey: ["operator"], queryFn: ({ signal }) => get<OperatorSettings>("/settings/operator", signal), refetchInterval: 30_000 });
-  const signIns = useQuery({ queryKey: ["server-sign-ins"], queryFn: ({ signal }) => get<ServerSignIn[]>("/servers/sign-ins", signal), refetchInterval: 30_000 });
+  const signIns = useServerSignIns();
   if (settings.isPending) return <Loading what="the settings" lines={3} />;
   if (!settings.data) return <ProblemNote error={settings.error} onRetry={() => void settings.refetch()} />;
   const { servers, webhooks, secrets, policy } = settings.data;
@@ -27,7 +28,7 @@ export function Operator(): ReactNode {
             {STATES[server.state]}
             {server.tools != null ? `, ${count(server.tools, "tool")}` : ""}
             {server.trusted ? "" : ", not trusted"} <span className="quiet"><Text text={server.source} /></span>
-            {server.state === "failed" && signIns.data?.some((known) => known.name === server.name && !known.signedIn) ? <SignInToServer path={`/servers/${server.name}/sign-in`} /> : null}
+            {server.state === "failed" && signIns.data?.some((known) => known.name === server.name && !known.personal && !known.signedIn) ? <SignInToServer path={`/servers/${server.name}/sign-in`} /> : null}
             {server.problem ? <p className="bad"><Text text={server.problem} /></p> : null}
             {server.log ? (
               <pre className="value">

@@ -10,6 +10,7 @@ import { ProblemNote } from "../../ui/States";
 import { Text } from "../../ui/Text";
 import { Operator } from "./Operator";
 import { Passkeys } from "./Passkeys";
+import { ServerSignIns } from "./ServerSignIns";
 import { applyTheme, readTheme, type Theme } from "../../ui/theme";
 
 const THEMES: { theme: Theme; word: string }[] = [
@@ -73,6 +74,7 @@ export default function SettingsPage(): ReactNode {
       </section>
       <Notices />
       <Passkeys />
+      <ServerSignIns />
       {who.data?.role === "admin" ? <Invitations /> : null}
       {who.data?.role === "admin" ? <Operator /> : null}
       <section className="panel stack" aria-labelledby="service">

@@ -2,8 +2,9 @@
 //! this machine.
 
 use super::sign_in::{Introduction, KnownAs, OAuthSignInError};
-use super::tokens::FileTokens;
+use super::tokens::{FileTokens, ServerAccount};
 use crate::mcp::McpServers;
+use planwright_core::principal::Principal;
 use planwright_engine::port::{
     BoxFuture, ProviderVisit, ReturnedCode, ServerSignInError, ServerSignIns, SignInServer,
 };
@@ -18,8 +19,20 @@ const MAX_INTRODUCTIONS: usize = 200;
 pub struct ServiceServer {
     pub name: String,
     pub url: String,
+    /// People sign in by themselves.
+    pub is_personal: bool,
     /// What the operator was given when this service was made known there.
     pub known_as: Option<KnownAs>,
+}
+
+impl ServiceServer {
+    /// The account that this person signs in to.
+    fn account(&self, person: &Principal) -> ServerAccount {
+        match self.is_personal {
+            true => ServerAccount::of_person(&self.name, person.clone()),
+            false => ServerAccount::shared(&self.name),
+        }
+    }
 }
 
 /// The servers of a service, and where this service is known.
@@ -72,8 +85,7 @@ impl ServiceSignIns {
         if let Some(introduction) = self.known().get(&place) {
             return Ok(introduction.clone());
         }
-        let found = self.servers.get(server);
-        let found = found.ok_or_else(|| ServerSignInError::Unknown(server.to_owned()))?;
+        let found = self.find(server)?;
         let named = (found.name.as_str(), found.url.as_str());
         let made = Introduction::make(named, found.known_as.clone(), redirect.to_owned()).await;
         let made = made.map_err(|error| explain(&error))?;
@@ -87,16 +99,18 @@ impl ServiceSignIns {
 
     async fn redeem(
         &self,
-        server: &str,
+        (server, person): (&str, &Principal),
         visit: &ProviderVisit,
         returned: ReturnedCode<'_>,
     ) -> Result<(), ServerSignInError> {
+        let account = self.find(server)?.account(person);
         let introduction = self.introduce(server, &visit.redirect).await?;
         let issuer = returned.issuer.map(str::to_owned);
         introduction
             .check_issuer(issuer.as_ref())
             .map_err(|error| explain(&error))?;
-        let redeemed = introduction.redeem(returned.code, &visit.verifier, &self.tokens);
+        let redeemed =
+            introduction.redeem(returned.code, &visit.verifier, (&self.tokens, &account));
         redeemed.await.map_err(|error| {
             // What it was known by may be forgotten there: the next person begins anew.
             let place = (server.to_owned(), visit.redirect.clone());
@@ -104,8 +118,16 @@ impl ServiceSignIns {
             explain(&error)
         })?;
         // Its tools may not be known yet. If it cannot be reached even now, its state says why.
-        drop(self.remote.connect_one(server).await);
+        match account.person() {
+            Some(person) => self.remote.learn_tools_as(server, person.clone()).await,
+            None => drop(self.remote.connect_one(server).await),
+        }
         Ok(())
+    }
+
+    fn find(&self, server: &str) -> Result<&ServiceServer, ServerSignInError> {
+        let found = self.servers.get(server);
+        found.ok_or_else(|| ServerSignInError::Unknown(server.to_owned()))
     }
 }
 
@@ -122,15 +144,26 @@ fn explain(error: &OAuthSignInError) -> ServerSignInError {
 }
 
 impl ServerSignIns for ServiceSignIns {
-    fn servers(&self) -> Vec<SignInServer> {
+    fn servers(&self, person: &Principal) -> Vec<SignInServer> {
         let listed = self.servers.values().map(|server| SignInServer {
             name: server.name.clone(),
             signed_in: self
                 .tokens
-                .is_signed_in(&server.name, &server.url)
+                .is_signed_in(&server.account(person), &server.url)
                 .unwrap_or(false),
+            is_personal: server.is_personal,
         });
         listed.collect()
+    }
+
+    fn is_personal(&self, server: &str) -> Option<bool> {
+        self.servers.get(server).map(|server| server.is_personal)
+    }
+
+    fn sign_out(&self, server: &str, person: &Principal) -> Result<bool, ServerSignInError> {
+        let account = self.find(server)?.account(person);
+        let forgotten = self.tokens.forget(&account);
+        forgotten.map_err(ServerSignInError::Unavailable)
     }
 
     fn address<'a>(
@@ -147,10 +180,10 @@ impl ServerSignIns for ServiceSignIns {
 
     fn finish<'a>(
         &'a self,
-        server: &'a str,
+        of: (&'a str, &'a Principal),
         visit: &'a ProviderVisit,
         returned: ReturnedCode<'a>,
     ) -> BoxFuture<'a, Result<(), ServerSignInError>> {
-        Box::pin(self.redeem(server, visit, returned))
+        Box::pin(self.redeem(of, visit, returned))
     }
 }

@@ -2,7 +2,7 @@
 //! machine, and the tokens it is exchanged for.
 
 use super::discovery::{BASIC, Provider, discover};
-use super::tokens::{FileTokens, Granted, OAuthTokens};
+use super::tokens::{FileTokens, Granted, OAuthTokens, ServerAccount};
 use super::{Credentials, PostError, post_form, post_json};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -153,12 +153,12 @@ impl Introduction {
         }
     }
 
-    /// Exchanges the code for tokens, and keeps them.
+    /// Exchanges the code for tokens, and keeps them for this account.
     pub(super) async fn redeem(
         &self,
         code: &str,
         verifier: &str,
-        tokens: &FileTokens,
+        (tokens, account): (&FileTokens, &ServerAccount),
     ) -> Result<(), OAuthSignInError> {
         let form = [
             ("grant_type", "authorization_code"),
@@ -189,9 +189,7 @@ impl Introduction {
             secret_in_header: client.in_header,
             resource: self.provider.resource.clone(),
         };
-        tokens
-            .save(&self.server, &kept)
-            .map_err(OAuthSignInError::Keep)
+        tokens.save(account, &kept).map_err(OAuthSignInError::Keep)
     }
 }
 
@@ -225,11 +223,17 @@ impl OAuthSignIn {
     }
 
     /// Waits for the person, and keeps what comes of it.
-    pub async fn finish(self, tokens: &FileTokens) -> Result<(), OAuthSignInError> {
+    pub async fn finish(
+        self,
+        tokens: &FileTokens,
+        account: &ServerAccount,
+    ) -> Result<(), OAuthSignInError> {
         let code = tokio::time::timeout(PATIENCE, self.wait_for_code())
             .await
             .map_err(|_| OAuthSignInError::Late)??;
-        let redeemed = self.introduction.redeem(&code, &self.verifier, tokens);
+        let redeemed = self
+            .introduction
+            .redeem(&code, &self.verifier, (tokens, account));
         redeemed.await
     }
 

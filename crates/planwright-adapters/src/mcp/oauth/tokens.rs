@@ -4,6 +4,7 @@ use super::{Credentials, PostError, post_form};
 use crate::files::{SealedFolder, lock_beside};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
+use planwright_core::principal::Principal;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -134,7 +135,57 @@ pub(crate) enum NoToken {
     Failed(String),
 }
 
-/// Tokens in files, one for each server, sealed like everything else of the store.
+/// The account at a server that calls are made with: one that all share, or a person's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerAccount {
+    server: String,
+    person: Option<Principal>,
+}
+
+impl ServerAccount {
+    /// The account that all share who use the server here.
+    pub fn shared(server: impl Into<String>) -> Self {
+        Self {
+            server: server.into(),
+            person: None,
+        }
+    }
+
+    /// The account of one person.
+    pub fn of_person(server: impl Into<String>, person: Principal) -> Self {
+        Self {
+            server: server.into(),
+            person: Some(person),
+        }
+    }
+
+    /// The person whose account it is, unless all share it.
+    pub fn person(&self) -> Option<&Principal> {
+        self.person.as_ref()
+    }
+
+    /// The operator's name for the server.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The name of its file: names of servers and of people can have any letters.
+    fn file_name(&self) -> String {
+        const SHORT: usize = 16;
+        const LONG: usize = 32;
+        let (digest, length) = match &self.person {
+            None => (Digest::of_bytes(self.server.as_bytes()), SHORT),
+            Some(person) => {
+                let person = person.to_string();
+                let parts = [self.server.as_bytes(), person.as_bytes()];
+                (Digest::of_parts(&parts), LONG)
+            }
+        };
+        digest.hex().chars().take(length).collect()
+    }
+}
+
+/// Tokens in files, one for each account, sealed like everything else of the store.
 #[derive(Clone)]
 pub struct FileTokens {
     files: SealedFolder,
@@ -161,23 +212,23 @@ impl FileTokens {
     /// one that it was `refused` with. `None` if no person signed in.
     pub(crate) async fn fresh(
         &self,
-        server: &str,
+        account: &ServerAccount,
         url: &str,
         refused: Option<&str>,
     ) -> Result<Option<OAuthTokens>, NoToken> {
         let is_good = |tokens: &OAuthTokens| {
             tokens.is_fresh() && refused.is_none_or(|refused| refused != tokens.access_token)
         };
-        match self.kept(server, url).map_err(NoToken::Failed)? {
+        match self.kept(account, url).map_err(NoToken::Failed)? {
             None => return Ok(None),
             Some(tokens) if is_good(&tokens) => return Ok(Some(tokens)),
             Some(_) => {}
         }
         let _renewing = self.renewing.lock().await;
-        let alone = self.keep_others_out(server).await;
+        let alone = self.keep_others_out(account).await;
         let _alone = alone.map_err(NoToken::Failed)?;
         // Another call or process may have renewed it meanwhile.
-        let Some(tokens) = self.kept(server, url).map_err(NoToken::Failed)? else {
+        let Some(tokens) = self.kept(account, url).map_err(NoToken::Failed)? else {
             return Ok(None);
         };
         if is_good(&tokens) {
@@ -186,14 +237,14 @@ impl FileTokens {
         let was_refused = refused == Some(tokens.access_token.as_str());
         match tokens.renewed().await {
             Ok(renewed) => {
-                self.save(server, &renewed).map_err(NoToken::Failed)?;
+                self.save(account, &renewed).map_err(NoToken::Failed)?;
                 Ok(Some(renewed))
             }
             Err(PostError::Refused(reason)) => {
                 // It is asked once: what was refused stays refused.
-                self.save(server, &tokens.ended())
+                self.save(account, &tokens.ended())
                     .map_err(NoToken::Failed)?;
-                let again = format!("planwright servers sign-in {server}");
+                let again = format!("planwright servers sign-in {}", account.server);
                 let words = format!("the sign-in is over: {reason} ({again})");
                 Err(NoToken::SignIn(words))
             }
@@ -207,20 +258,20 @@ impl FileTokens {
     }
 
     /// Returns whether a person signed in to this server at this address.
-    pub(crate) fn has(&self, server: &str, url: &str) -> Result<bool, String> {
-        Ok(self.kept(server, url)?.is_some())
+    pub(crate) fn has(&self, account: &ServerAccount, url: &str) -> Result<bool, String> {
+        Ok(self.kept(account, url)?.is_some())
     }
 
     /// Returns whether a person signed in to this server at this address, and that is not over.
-    pub(super) fn is_signed_in(&self, server: &str, url: &str) -> Result<bool, String> {
-        let kept = self.kept(server, url)?;
+    pub(super) fn is_signed_in(&self, account: &ServerAccount, url: &str) -> Result<bool, String> {
+        let kept = self.kept(account, url)?;
         let lasts = |tokens: &OAuthTokens| tokens.refresh_token.is_some() || !tokens.has_ended();
         Ok(kept.as_ref().is_some_and(lasts))
     }
 
     /// The tokens as they are kept, if they are for this address.
-    fn kept(&self, server: &str, url: &str) -> Result<Option<OAuthTokens>, String> {
-        let kept = self.files.load(&file_name(server));
+    fn kept(&self, account: &ServerAccount, url: &str) -> Result<Option<OAuthTokens>, String> {
+        let kept = self.files.load(&account.file_name());
         let kept = kept.map_err(|error| error.to_string())?;
         let tokens = kept.and_then(|text| serde_json::from_slice::<OAuthTokens>(&text).ok());
         Ok(tokens.filter(|tokens| tokens.url == url))
@@ -228,30 +279,24 @@ impl FileTokens {
 
     /// Waits for the other processes of this workspace: a token that two of them renew is refused to
     /// one of them, and a careful authorization server then ends the sign-in.
-    async fn keep_others_out(&self, server: &str) -> Result<std::fs::File, String> {
-        let path = self.files.path(&file_name(server));
+    async fn keep_others_out(&self, account: &ServerAccount) -> Result<std::fs::File, String> {
+        let path = self.files.path(&account.file_name());
         let locked = tokio::task::spawn_blocking(move || lock_beside(&path)).await;
         let locked = locked.map_err(|error| error.to_string())?;
         locked.map_err(|error| error.to_string())
     }
 
-    pub(super) fn save(&self, server: &str, tokens: &OAuthTokens) -> Result<(), String> {
+    pub(super) fn save(&self, account: &ServerAccount, tokens: &OAuthTokens) -> Result<(), String> {
         let text = serde_json::to_vec(tokens).map_err(|error| error.to_string())?;
-        let saved = self.files.save(&file_name(server), &text);
+        let saved = self.files.save(&account.file_name(), &text);
         saved.map_err(|error| error.to_string())
     }
 
     /// Forgets them. Returns whether there were any.
-    pub fn forget(&self, server: &str) -> Result<bool, String> {
-        let removed = self.files.remove(&file_name(server));
+    pub fn forget(&self, account: &ServerAccount) -> Result<bool, String> {
+        let removed = self.files.remove(&account.file_name());
         removed.map_err(|error| error.to_string())
     }
-}
-
-/// The name of a server's file: names of servers can have any letters.
-fn file_name(server: &str) -> String {
-    let name = Digest::of_bytes(server.as_bytes()).hex();
-    name.chars().take(16).collect()
 }
 
 /// Has a text masked from now on, or says why that cannot be.
@@ -261,7 +306,7 @@ type Mask = dyn Fn(&str) -> Result<(), String> + Send + Sync;
 #[derive(Clone)]
 pub(crate) struct Bearer {
     pub(crate) tokens: FileTokens,
-    pub(crate) server: String,
+    pub(crate) account: ServerAccount,
     pub(crate) url: String,
     /// Has a token masked before it is sent.
     pub(crate) mask: Arc<Mask>,
@@ -269,7 +314,7 @@ pub(crate) struct Bearer {
 
 impl fmt::Debug for Bearer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Bearer").field(&self.server).finish()
+        f.debug_tuple("Bearer").field(&self.account).finish()
     }
 }
 
@@ -285,11 +330,11 @@ impl Bearer {
     }
 
     async fn fresh(&self, refused: Option<&str>) -> Result<String, NoToken> {
-        let fresh = self.tokens.fresh(&self.server, &self.url, refused).await?;
+        let fresh = self.tokens.fresh(&self.account, &self.url, refused).await?;
         let tokens = fresh.ok_or_else(|| {
             NoToken::SignIn(format!(
                 "the sign-in is over (planwright servers sign-in {})",
-                self.server
+                self.account.server
             ))
         })?;
         (self.mask)(tokens.bearer()).map_err(NoToken::Failed)?;

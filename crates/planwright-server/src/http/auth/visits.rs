@@ -2,8 +2,11 @@
 
 use super::sign_in::secret;
 use crate::http::problem::Problem;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use planwright_core::digest::Digest;
 use planwright_core::policy::SignInRules;
+use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{IdentityProvider, ProviderVisit};
 use std::fmt;
@@ -50,6 +53,37 @@ impl Visits {
         let until = now.plus(VISIT_LIFE).as_millis();
         let kept = format!("{}.{until}", secret("")?);
         Ok((self.visit(redirect, &kept)?, kept))
+    }
+
+    /// Begins a visit of a caller who is known here already, and is known again at its end.
+    pub(crate) fn begin_for(
+        &self,
+        redirect: String,
+        caller: &Principal,
+        now: Timestamp,
+    ) -> Result<(ProviderVisit, String), Problem> {
+        let until = now.plus(VISIT_LIFE).as_millis();
+        // A caller that could not be written would not be known at the end, and be refused.
+        let caller = serde_json::to_vec(caller).unwrap_or_default();
+        let caller = BASE64_URL_SAFE_NO_PAD.encode(caller);
+        let kept = format!("{}.{caller}.{until}", secret("")?);
+        Ok((self.visit(redirect, &kept)?, kept))
+    }
+
+    /// The visit that a browser comes back from, and the caller who began it. What the browser keeps
+    /// is bound to the state, so it cannot name another caller.
+    pub(crate) fn end_for(
+        &self,
+        redirect: String,
+        (state, kept): (&str, &str),
+        now: Timestamp,
+    ) -> Result<Option<(ProviderVisit, Principal)>, Problem> {
+        let visit = self.end(redirect, (state, kept), now)?;
+        let caller = kept.split('.').nth(1).and_then(|caller| {
+            let caller = BASE64_URL_SAFE_NO_PAD.decode(caller).ok()?;
+            serde_json::from_slice(&caller).ok()
+        });
+        Ok(visit.zip(caller))
     }
 
     /// The visit that a browser comes back from with this state, if it is its own and not over.
@@ -125,6 +159,32 @@ mod tests {
         assert!(elsewhere.unwrap().is_none());
         let after_a_restart = Visits::new();
         let ended = after_a_restart.end("http://here/back".to_owned(), (&mine.state, &kept), now());
+        assert!(ended.unwrap().is_none());
+    }
+
+    #[test]
+    fn the_caller_who_began_a_visit_is_known_at_its_end() {
+        let visits = Visits::new();
+        let place = || "http://here/back".to_owned();
+        let ada = Principal::person("ada");
+        let (visit, kept) = visits.begin_for(place(), &ada, now()).unwrap();
+        let end = |kept: &str| {
+            let ended = visits.end_for(place(), (&visit.state, kept), now());
+            ended.unwrap().map(|(_, caller)| caller)
+        };
+        assert_eq!(end(&kept), Some(ada));
+        // The browser of one person cannot say that it is another's.
+        let (_, bens) = visits
+            .begin_for(place(), &Principal::person("ben"), now())
+            .unwrap();
+        let parts = |kept: &str| -> Vec<String> { kept.split('.').map(str::to_owned).collect() };
+        let mut changed = parts(&kept);
+        changed[1] = parts(&bens)[1].clone();
+        assert_eq!(end(&changed.join(".")), None);
+        assert_eq!(end(&bens), None);
+        // A visit of one who is not known yet names no caller.
+        let (visit, kept) = begin(&visits);
+        let ended = visits.end_for(place(), (&visit.state, &kept), now());
         assert!(ended.unwrap().is_none());
     }
 

@@ -1,9 +1,10 @@
-//! Signing in to the servers of tools, for all who use this service.
+//! Signing in to the servers of tools: by an admin for all who use this service, or, where people
+//! sign in by themselves, by each for the runs in their name.
 //!
 //! The page asks for the address and opens it; the browser comes back with a code, which the service
 //! exchanges for tokens. A browser that did not begin the sign-in cannot end it.
 
-use crate::http::auth::{Caller, VISIT_LIFE, own_url, set_visit, visit_of};
+use crate::http::auth::{Caller, VISIT_LIFE, authorize, own_url, set_visit, visit_of};
 use crate::http::body::Params;
 use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
@@ -13,6 +14,9 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CACHE_CONTROL, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use planwright_core::policy::Permission;
+use planwright_core::principal::PrincipalKind;
+use planwright_engine::SignedIn;
 use planwright_engine::port::{ReturnedCode, ServerSignInError, ServerSignIns};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -26,6 +30,7 @@ pub(super) fn routes() -> Routes {
     Routes::default()
         .routes(routes!(list_server_sign_ins))
         .routes(routes!(begin_server_sign_in))
+        .routes(routes!(end_server_sign_in))
         .routes(routes!(finish_server_sign_in))
 }
 
@@ -35,8 +40,10 @@ pub(super) fn routes() -> Routes {
 struct ServerSignIn {
     /// The server, as the operator names it.
     name: String,
-    /// Whether a person has signed in, and that is not over.
+    /// Whether a person has signed in, and that is not over: the caller, if people sign in by themselves.
     signed_in: bool,
+    /// Whether people sign in by themselves. Runs then use the sign-in of the person whose name they are in.
+    personal: bool,
 }
 
 /// Where to sign in.
@@ -50,24 +57,27 @@ struct SignInAddress {
 #[utoipa::path(get, path = "/servers/sign-ins", operation_id = "listServerSignIns", tag = "tools",
     responses((status = 200, description = "The servers.", body = Vec<ServerSignIn>)),
     extensions(("x-planwright-action" = json!("read"))))]
-async fn list_server_sign_ins(State(http): State<Http>) -> Json<Vec<ServerSignIn>> {
+async fn list_server_sign_ins(State(http): State<Http>, caller: Caller) -> Json<Vec<ServerSignIn>> {
     let servers = http.settings.server_sign_ins.as_ref();
-    let servers = servers.map(|sign_ins| sign_ins.servers());
+    let servers = servers.map(|sign_ins| sign_ins.servers(&caller.principal));
     let lines = servers.into_iter().flatten().map(|server| ServerSignIn {
         name: server.name,
         signed_in: server.signed_in,
+        personal: server.is_personal,
     });
     Json(lines.collect())
 }
 
-/// Begins a sign-in to a server, for everyone who uses this service.
+/// Begins a sign-in to a server: by an admin for everyone who uses this service, or, where people sign in by themselves, by a person for
+/// the runs in their name.
 #[utoipa::path(post, path = "/servers/{name}/sign-in", operation_id = "beginServerSignIn", tag = "tools",
     params(("name" = String, Path, description = "The server.")),
     responses(
         (status = 200, description = "Where to sign in. The answer sets a cookie, and the browser that has it can end the sign-in, for ten minutes.", body = SignInAddress),
+        (status = 403, description = "All share the sign-in and the caller is no admin, or people sign in by themselves and the caller is a program.", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "There is no such server to sign in to.", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The server does not say how to sign in, or does not answer.", body = Problem, content_type = "application/problem+json")),
-    extensions(("x-planwright-action" = json!("administer"))))]
+    extensions(("x-planwright-action" = json!("run"))))]
 async fn begin_server_sign_in(
     State(http): State<Http>,
     caller: Caller,
@@ -76,9 +86,10 @@ async fn begin_server_sign_in(
     headers: HeaderMap,
 ) -> HttpResult<Response> {
     let place = (&uri, &headers);
-    let sign_ins = find_server(&http, &name)?;
+    let sign_ins = check_server(&http, &caller, &name)?;
     let redirect = callback_url(&http, place, &name)?;
-    let (visit, kept) = http.visits.begin(redirect, http.service.engine.now())?;
+    let now = http.service.engine.now();
+    let (visit, kept) = http.visits.begin_for(redirect, &caller.principal, now)?;
     let address = sign_ins.address(&name, &visit).await.map_err(explain)?;
     tracing::info!(server = name, by = %caller.principal, "a person begins to sign in to a server");
     let mut response = Json(SignInAddress { address }).into_response();
@@ -88,6 +99,27 @@ async fn begin_server_sign_in(
         answer.insert(SET_COOKIE, cookie);
     }
     Ok(response)
+}
+
+/// Forgets a sign-in to a server. What is under way with it comes to its end.
+#[utoipa::path(delete, path = "/servers/{name}/sign-in", operation_id = "endServerSignIn", tag = "tools",
+    params(("name" = String, Path, description = "The server.")),
+    responses(
+        (status = 204, description = "It is forgotten here, or there was none."),
+        (status = 403, description = "All share the sign-in and the caller is no admin, or people sign in by themselves and the caller is a program.", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such server to sign in to.", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "It could not be forgotten.", body = Problem, content_type = "application/problem+json")),
+    extensions(("x-planwright-action" = json!("run"))))]
+async fn end_server_sign_in(
+    State(http): State<Http>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> HttpResult<StatusCode> {
+    let sign_ins = check_server(&http, &caller, &name)?;
+    let ended = sign_ins.sign_out(&name, &caller.principal);
+    let had_one = ended.map_err(explain)?;
+    tracing::info!(server = name, by = %caller.principal, had_one, "a person signed out of a server");
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// What a browser brings back. Those who sign in add more, which is not read.
@@ -119,7 +151,7 @@ async fn finish_server_sign_in(
     Params(returned): Params<Returned>,
 ) -> HttpResult<Response> {
     let place = (&uri, &headers);
-    let sign_ins = find_server(&http, &name)?;
+    let (sign_ins, is_personal) = find_server(&http, &name)?;
     let refused = |words: &str| Problem::of(ProblemCode::SignInRefused, words);
     let browser = visit_of(&http.settings, place);
     let (Some(state), Some(browser)) = (returned.state, browser) else {
@@ -127,8 +159,8 @@ async fn finish_server_sign_in(
     };
     let redirect = callback_url(&http, place, &name)?;
     let now = http.service.engine.now();
-    let visit = http.visits.end(redirect, (&state, &browser), now)?;
-    let visit = visit.ok_or_else(|| refused("the sign-in is over: begin again"))?;
+    let visit = http.visits.end_for(redirect, (&state, &browser), now)?;
+    let (visit, by) = visit.ok_or_else(|| refused("the sign-in is over: begin again"))?;
     let code = returned
         .code
         .ok_or_else(|| refused("the sign-in was refused"))?;
@@ -137,10 +169,20 @@ async fn finish_server_sign_in(
         issuer: returned.iss.as_deref(),
     };
     sign_ins
-        .finish(&name, &visit, code)
+        .finish((&name, &by), &visit, code)
         .await
         .map_err(explain)?;
-    tracing::info!(server = name, "a person signed in to a server");
+    tracing::info!(server = name, %by, "a person signed in to a server");
+    let signed_in = SignedIn {
+        server: &name,
+        by: &by,
+        is_personal,
+    };
+    // The sign-in is made: a run that does not go on with it waits for an answer as before.
+    match http.supervisor.continue_after_sign_in(signed_in).await {
+        Ok(runs) => tracing::info!(server = name, runs, "steps go on after a sign-in"),
+        Err(error) => tracing::warn!(%error, "steps that wait for a sign-in cannot be found"),
+    }
     let words = format!("You are signed in to {name}. You can close this page.\n");
     let mut response = (StatusCode::OK, words).into_response();
     let answer = response.headers_mut();
@@ -151,15 +193,33 @@ async fn finish_server_sign_in(
     Ok(response)
 }
 
-/// The servers, if this is one that people can sign in to. Nothing else of the path is used.
-fn find_server<'a>(http: &'a Http, name: &str) -> HttpResult<&'a dyn ServerSignIns> {
+/// The servers, if this is one that people can sign in to, and whether they do by themselves. Nothing
+/// else of the path is used.
+fn find_server<'a>(http: &'a Http, name: &str) -> HttpResult<(&'a dyn ServerSignIns, bool)> {
     let sign_ins = http.settings.server_sign_ins.as_deref();
-    let known = |sign_ins: &&dyn ServerSignIns| {
-        let servers = sign_ins.servers();
-        servers.iter().any(|server| server.name == name)
-    };
-    let found = sign_ins.filter(known);
+    let found = sign_ins.and_then(|sign_ins| Some((sign_ins, sign_ins.is_personal(name)?)));
     found.ok_or_else(|| Problem::not_found("there is no such server to sign in to"))
+}
+
+/// The servers, if this caller may sign in to this one: what all share is an admin's.
+fn check_server<'a>(
+    http: &'a Http,
+    caller: &Caller,
+    name: &str,
+) -> HttpResult<&'a dyn ServerSignIns> {
+    let (sign_ins, is_personal) = find_server(http, name)?;
+    if !is_personal {
+        authorize(caller, Permission::Administer, http.service.engine.policy())?;
+    } else if caller.principal.kind != PrincipalKind::Person {
+        return Err(Problem::of(
+            ProblemCode::NotPermitted,
+            format!(
+                "each person signs in to {name}, and {} is no person",
+                caller.principal
+            ),
+        ));
+    }
+    Ok(sign_ins)
 }
 
 fn explain(error: ServerSignInError) -> Problem {

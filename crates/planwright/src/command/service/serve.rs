@@ -148,6 +148,7 @@ async fn sign_ins(app: &App) -> Result<ServiceSignIns, Failure> {
             known_as: find_known_client(app, (&spec.name, url)).await?,
             name: spec.name.clone(),
             url: url.clone(),
+            is_personal: spec.personal_sign_in,
         });
     }
     let remote = app.tools.remote().clone();

@@ -5,7 +5,7 @@ use super::files::{self, Foreign};
 use super::launch::{Launch, check_name, is_reserved};
 use crate::config::file::{self, Config};
 use crate::trust::{Trust, TrustState, home, is_inside};
-use planwright_adapters::mcp::ServerSpec;
+use planwright_adapters::mcp::{ServerSpec, takes_sign_in};
 use planwright_core::digest::Digest;
 use serde_json::json;
 use std::fmt;
@@ -324,6 +324,23 @@ fn is_believed(config: &Config, name: &str) -> bool {
         .all(|table| table.trust_annotations != Some(false))
 }
 
+/// Returns whether people sign in to the server by themselves. One word for it is enough: no other file
+/// has them share a sign-in.
+fn signs_in_personally(config: &Config, spec: &ServerSpec) -> Result<bool, String> {
+    let name = &spec.name;
+    let mut tables = config.server(name);
+    if !tables.any(|table| table.personal_sign_in == Some(true)) {
+        return Ok(false);
+    }
+    match takes_sign_in(spec) {
+        true => Ok(true),
+        false => Err(
+            "`personal_sign_in` is for a server over HTTP that is given no token by its table"
+                .to_owned(),
+        ),
+    }
+}
+
 /// The server ready to be started, or why it cannot be.
 fn specify(
     name: &str,
@@ -352,6 +369,7 @@ fn specify(
     if let Some(per_plan) = config.server(name).find_map(|table| table.per_plan) {
         spec.per_plan = per_plan;
     }
+    spec.personal_sign_in = signs_in_personally(config, &spec)?;
     if let Some(log) = config.server(name).find_map(|table| table.log_stderr) {
         spec.logs_stderr = log;
     }

@@ -18,6 +18,8 @@ pub(crate) struct ServerTable {
     pub(crate) enabled: Option<bool>,
     /// Whether each run has a connection of its own.
     pub(crate) per_plan: Option<bool>,
+    /// Whether people sign in to it by themselves, and runs use the sign-in of their person.
+    pub(crate) personal_sign_in: Option<bool>,
     /// Whether what it writes to its standard error is told of the call that is under way.
     pub(crate) log_stderr: Option<bool>,
     /// The number of runs that may have one at once.

@@ -5,9 +5,11 @@ use super::find_server;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::line;
 use crate::workspace::app::{Access, App, CommandContext};
-use crate::workspace::principal::refuse_agents;
+use crate::workspace::principal::{account, refuse_agents};
 use crate::workspace::servers::{ServerReadiness, ServerTable};
-use planwright_adapters::mcp::{KnownAs, OAuthSignIn, OAuthSignInError, Transport};
+use planwright_adapters::mcp::{
+    KnownAs, OAuthSignIn, OAuthSignInError, ServerAccount, ServerSpec, Transport,
+};
 use planwright_core::secret::SecretName;
 use serde_json::json;
 
@@ -48,16 +50,23 @@ pub(crate) async fn sign_in(context: &CommandContext, args: &SignInArgs) -> Resu
     let printer = context.printer;
     printer.talk("open this page in a browser on this machine if you trust it:");
     printer.talk(&line(&address));
-    begun
-        .finish(&tokens)
-        .await
-        .map_err(|error| failed(&error))?;
+    let account = account_at(spec);
+    let finished = begun.finish(&tokens, &account).await;
+    finished.map_err(|error| failed(&error))?;
     if printer.json {
         printer.document(&json!({ "name": server.name, "signedIn": true }))?;
     } else {
         printer.data(&format!("{}  signed in", line(&server.name)))?;
     }
     Ok(Exit::Done)
+}
+
+/// The account that is signed in to: that of this person, if each signs in by themselves.
+fn account_at(spec: &ServerSpec) -> ServerAccount {
+    match spec.personal_sign_in {
+        true => ServerAccount::of_person(&spec.name, account()),
+        false => ServerAccount::shared(&spec.name),
+    }
 }
 
 /// What the server's table says about this program.
@@ -93,8 +102,13 @@ pub(crate) async fn find_known_client(
 pub(crate) fn sign_out(context: &CommandContext, args: &SignOutArgs) -> Result<Exit, Failure> {
     refuse_agents("sign out of servers")?;
     let app = context.open(Access::Write)?;
-    let forgotten = app.sign_ins().forget(&args.name);
-    let was_in = forgotten.map_err(|reason| Failure::new(Exit::Store, reason))?;
+    // Both, if there are both: the server may have been set up otherwise before.
+    let own = ServerAccount::of_person(&args.name, account());
+    let mut was_in = false;
+    for account in [own, ServerAccount::shared(&args.name)] {
+        let forgotten = app.sign_ins().forget(&account);
+        was_in |= forgotten.map_err(|reason| Failure::new(Exit::Store, reason))?;
+    }
     let words = if was_in {
         "signed out"
     } else {
