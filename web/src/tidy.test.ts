@@ -12,7 +12,7 @@ it("no text becomes HTML, a script or a request to another origin", () => {
   for (const name of files) if (name !== "ui/Picture.tsx") expect(readFileSync(join(root, name), "utf8").match(/<img/), name).toBeNull();
 });
 
-// The one link elsewhere: an administrator asks for it, and the service made the address.
+// The one link elsewhere: a person asks for it, and the service made the address.
 const SIGN_IN = "ui/SignInToServer.tsx {address}";
 
 it("links lead to pages of this one only", () => {

@@ -43,6 +43,14 @@ pub struct CriterionWire {
     pub evidence: String,
 }
 
+impl CriterionWire {
+    /// The criteria of a run, as far as they were looked at.
+    pub(crate) fn all_of(run: &Run) -> Vec<Self> {
+        let criteria = run.reflection().criteria();
+        criteria.iter().map(Self::from).collect()
+    }
+}
+
 impl From<&CriterionCheck> for CriterionWire {
     fn from(check: &CriterionCheck) -> Self {
         Self {
@@ -74,12 +82,7 @@ impl CriteriaResult {
                 .criteria()
                 .iter()
                 .all(|check| check.holds == Some(true)),
-            criteria: run
-                .reflection()
-                .criteria()
-                .iter()
-                .map(CriterionWire::from)
-                .collect(),
+            criteria: CriterionWire::all_of(run),
         }
     }
 }

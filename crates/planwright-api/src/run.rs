@@ -306,12 +306,7 @@ impl RunResult {
                 .and_then(|reflection| reflection.continues.as_ref().map(ToString::to_string)),
             reflection: ReflectionWire::of(run),
             reason: run.reflection().why_given_up().map(str::to_owned),
-            criteria: run
-                .reflection()
-                .criteria()
-                .iter()
-                .map(CriterionWire::from)
-                .collect(),
+            criteria: CriterionWire::all_of(run),
             queued_behind: run.schedule().queued_behind(),
             critical_path: None,
         }

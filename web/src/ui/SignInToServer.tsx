@@ -6,7 +6,7 @@ import { Button } from "./Button";
 import { useAction } from "./hooks";
 import { ProblemNote } from "./States";
 
-const PATH = /^\/servers\/[A-Za-z0-9_-]{1,64}\/sign-in$/;
+const PATH = /^\/servers\/([A-Za-z0-9_-]{1,64})\/sign-in$/;
 
 /** Whether a question sends people to this service's own sign-in, and nowhere else. */
 export function isServerSignIn(url: string): boolean {
@@ -25,7 +25,7 @@ export function SignInToServer({ path }: { path: string }): ReactNode {
     <div className="row">
       {address === null ? (
         <Button busy={begin.busy} onClick={() => void begin.run()}>
-          Sign in to the server
+          Sign in to {PATH.exec(path)?.[1] ?? "the server"}
         </Button>
       ) : (
         <a href={address} target="_blank" rel="noopener noreferrer">

@@ -116,7 +116,7 @@ it("a person signs in to a server of tools by themselves, and out again", async 
   await startGreeter();
   const { page, context } = await stage.visit(stage.bench.ada, "/ui/settings");
   const accounts = page.getByRole("region", { name: "Your accounts at servers" });
-  await accounts.getByRole("button", { name: "Sign in to the server" }).click();
+  await accounts.getByRole("button", { name: "Sign in to greeter" }).click();
   const link = await accounts.getByRole("link", { name: "Open the sign-in page" }).getAttribute("href");
   // The page itself goes nowhere else, and is stopped if it tries: the person does, in the same browser.
   const person = await stage.browser.newContext({ storageState: await context.storageState() });
@@ -125,6 +125,6 @@ it("a person signs in to a server of tools by themselves, and out again", async 
   await there.getByText("You are signed in to greeter.").waitFor();
   await person.close();
   await page.reload();
-  await accounts.getByRole("button", { name: "Sign out of it" }).click();
-  await accounts.getByRole("button", { name: "Sign in to the server" }).waitFor();
+  await accounts.getByRole("button", { name: "Sign out of greeter" }).click();
+  await accounts.getByRole("button", { name: "Sign in to greeter" }).waitFor();
 });

@@ -58,5 +58,6 @@ mod trust;
 mod tui;
 mod two_widths;
 mod undo;
+mod upstream_tasks;
 mod watch;
 mod webhooks;

@@ -166,7 +166,7 @@ fn model(mut answers: Vec<Value>) -> Provider {
                 .all(|part| words.contains(part))
         };
         match answers.iter().position(sees) {
-            Some(place) => reply(&answers.remove(place)),
+            Some(place) => reply(&answers.remove(place), asked),
             None => ScriptedReply::status(500, format!("nothing was written for {words}")),
         }
     })
@@ -179,12 +179,24 @@ fn words_of(asked: &RecordedRequest) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn reply(answer: &Value) -> ScriptedReply {
+/// An answer in the words of the provider. A model calls only what it is offered.
+fn reply(answer: &Value, asked: &RecordedRequest) -> ScriptedReply {
     if let Some(calls) = answer["calls"].as_array() {
-        let calls = calls
+        let calls: Vec<(&str, Value)> = calls
             .iter()
-            .map(|call| (call["tool"].as_str().unwrap(), call["args"].clone()));
-        return ScriptedReply::calls(calls);
+            .map(|call| (call["tool"].as_str().unwrap(), call["args"].clone()))
+            .collect();
+        let offered = asked.body["tools"].as_array().into_iter().flatten();
+        let offered: Vec<&str> = offered
+            .filter_map(|tool| tool["function"]["name"].as_str())
+            .collect();
+        let missing = calls.iter().find(|(tool, _)| !offered.contains(tool));
+        return match missing {
+            Some((tool, _)) => {
+                ScriptedReply::status(400, format!("{tool} is not offered: {offered:?}"))
+            }
+            None => ScriptedReply::calls(calls),
+        };
     }
     if let Some(text) = answer["text"].as_str() {
         return ScriptedReply::text(text);

@@ -25,15 +25,15 @@ export function ServerSignIns(): ReactNode {
     <section className="panel stack" aria-labelledby="server-sign-ins">
       <h2 id="server-sign-ins">Your accounts at servers</h2>
       <p className="quiet">Runs in your name use them, and no others do.</p>
-      <ul className="plain">
+      <ul className="lines">
         {own.map((server) => (
-          <li key={server.name} className="row">
+          <li key={server.name}>
             <b>
               <Text text={server.name} />
             </b>
             {server.signedIn ? (
               <Button busy={signOut.busy} onClick={() => void signOut.run(server.name)}>
-                Sign out of it
+                Sign out of {server.name}
               </Button>
             ) : (
               <SignInToServer path={`/servers/${server.name}/sign-in`} />
