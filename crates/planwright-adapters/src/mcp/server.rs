@@ -461,6 +461,7 @@ impl Server {
                 )
             });
             tool.key_argument = key_argument;
+            tool.personal = self.spec.personal_sign_in;
             if let Some(shapes) = &self.options.shapes {
                 shapes.recall(&tool);
             }
@@ -487,6 +488,7 @@ impl Server {
             }
             let mut tool = KnownTool::from_server(definition, &origin, self.spec.believed);
             tool.made_here = true;
+            tool.personal = self.spec.personal_sign_in;
             if let Some(class) = self.options.tools.classes.get(&name.to_string()) {
                 tool.class = *class;
             }

@@ -35,11 +35,13 @@ pub(super) fn ask(server: &Server) -> Asked {
     let url = has_page.then(|| format!("/servers/{name}/sign-in"));
     let (how, schema) = match &url {
         Some(_) => (
-            format!("Sign in on the page of the service, or with `{command}`"),
+            format!(
+                "Sign in on the page of the service and the run goes on, or run `{command}` and answer here"
+            ),
             json!({"type": "object"}),
         ),
         None => (
-            format!("Run `{command}`"),
+            format!("Run `{command}`, then answer: the call is made again"),
             json!({
                 "type": "object",
                 "properties": {"signedIn": {"type": "boolean", "const": true, "description": "I have signed in"}},
@@ -51,9 +53,7 @@ pub(super) fn ask(server: &Server) -> Asked {
         Some(person) => format!("{} has to sign in to {name}", person.name),
         None => format!("The server {name} wants a sign-in"),
     };
-    let message = format!(
-        "{whose}. Nothing was called yet. {how}: the call is made again then, or after an answer here."
-    );
+    let message = format!("{whose}. Nothing was called yet. {how}.");
     Asked::for_sign_in(name, message, schema, url)
 }
 

@@ -87,10 +87,17 @@ impl ServerSpec {
             } => {
                 json!({"command": command, "args": args, "env": env, "cwd": cwd})
             }
-            Transport::Http { url, headers } => match &self.headers_helper {
-                None => json!({"url": url, "headers": headers}),
-                Some(helper) => json!({"url": url, "headers": headers, "headersHelper": helper}),
-            },
+            Transport::Http { url, headers } => {
+                let mut reached = json!({"url": url, "headers": headers});
+                if let Some(helper) = &self.headers_helper {
+                    reached["headersHelper"] = json!(helper);
+                }
+                // Whose account is used is part of what was agreed to.
+                if self.personal_sign_in {
+                    reached["personalSignIn"] = json!(true);
+                }
+                reached
+            }
         })
     }
 

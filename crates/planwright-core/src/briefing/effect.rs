@@ -55,8 +55,19 @@ impl Effect {
         }
     }
 
-    /// What the tool's own server says about its calls.
+    /// What the tool's own server says about its calls, and whose account they are made with.
     pub(super) fn of_tool(tool: &KnownTool) -> Self {
+        let mut effect = Self::of_definition(tool);
+        if tool.personal {
+            effect.words = format!(
+                "{}; uses the account at {} of the person who starts the run, or approves it for an agent",
+                effect.words, tool.name.server
+            );
+        }
+        effect
+    }
+
+    fn of_definition(tool: &KnownTool) -> Self {
         let annotations = &tool.definition.annotations;
         let reaches_out = annotations.open_world_hint != Some(false);
         if tool.is_read_only() {

@@ -28,6 +28,8 @@ pub struct KnownTool {
     /// True if this program makes it of something else that the protocol offers: the server itself
     /// has no such tool.
     pub made_here: bool,
+    /// True if it is called with the account of the person whose name the run is in.
+    pub personal: bool,
     /// What its results looked like so far. It is learnt while the tool is used.
     seen: RwLock<Option<Arc<SeenShape>>>,
     input_validator: OnceLock<Result<CompiledSchema, String>>,
@@ -55,6 +57,7 @@ impl KnownTool {
             key_argument: None,
             doubt: None,
             made_here: false,
+            personal: false,
             seen: RwLock::default(),
             input_validator: OnceLock::new(),
             output_validator: OnceLock::new(),

@@ -23,7 +23,7 @@ type PageFile = (&'static str, &'static [u8]);
 const FILES: &[PageFile] = include!(concat!(env!("OUT_DIR"), "/page_files.rs"));
 
 const INDEX: &str = "index.html";
-const ROUTES: [&str; 3] = ["/", "/ui", "/ui/{*path}"];
+const ROUTES: [&str; 4] = ["/", "/ui", "/ui/", "/ui/{*path}"];
 
 /// Only what is served here may be loaded or asked, and no text can become a script.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
@@ -50,6 +50,7 @@ pub(super) fn router() -> Router<Http> {
     Router::new()
         .route("/", get(answer_index))
         .route("/ui", get(answer_index))
+        .route("/ui/", get(answer_index))
         .route("/ui/{*path}", get(answer_file))
 }
 

@@ -9,6 +9,7 @@ fn browsers_are_answered_with_the_page_at_every_address_of_its_own() {
     for path in [
         "/",
         "/ui",
+        "/ui/",
         "/ui/plans",
         "/ui/plans/tidy",
         "/ui/plans/tidy/runs/run_1",

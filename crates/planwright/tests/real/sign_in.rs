@@ -459,6 +459,11 @@ fn people_sign_in_by_themselves_and_runs_use_the_account_of_their_person() {
     assert!(signed_in(&service.admin) && !signed_in(&ben));
     let greets = |name: &str| json!([call("greet", "example.greet", json!({ "name": name }), &[])]);
     service.plan("a", greets("first"));
+    let shown = service.get("/plan/a").ends(200).text();
+    assert!(
+        shown.contains("uses the account at example of the person who starts the run"),
+        "{shown}"
+    );
     service.approve("a");
     service.run("a");
     service.wait_for("a", "completed");
