@@ -56,7 +56,7 @@ impl StoreCommand {
             Self::Copy(_) => "",
             Self::Adopt(_) => "who may use a database is decided by its server",
             Self::Encrypt(_) | Self::Decrypt(_) | Self::Rekey(_) => {
-                "a store in a database is not encrypted by planwright yet: encrypt the disk of its server"
+                "there is no encryption of stores in a database: encrypt the disk of its server"
             }
             Self::Backup(_) | Self::Restore(_) => {
                 "pg_dump and pg_restore do it, also while runs execute"
