@@ -34,6 +34,19 @@ const PLACE: &str = "WITH taken AS (\
       UPDATE planwright.feed_end SET position = greatest(position, (SELECT max(last) FROM placed)) RETURNING 1) \
     SELECT count(*) FROM placed";
 
+/// The next ranges with an entry above `$1`.
+const PLACES_OF_ALL: &str = "SELECT n.*, s.name FROM (\
+      SELECT * FROM planwright.places WHERE last > $1 ORDER BY last LIMIT $2) AS n \
+    JOIN planwright.streams AS s ON s.id = n.stream ORDER BY n.last";
+
+/// The same of one plan and its runs, each of which has few.
+const PLACES_OF_PLAN: &str = "SELECT n.*, s.name FROM (\
+      SELECT id, name FROM planwright.streams WHERE name = $4 \
+      UNION ALL SELECT id, name FROM planwright.streams WHERE kind = 'run' AND plan = $5) AS s \
+    CROSS JOIN LATERAL (\
+      SELECT * FROM planwright.places WHERE stream = s.id AND last > $1 ORDER BY last LIMIT $2) AS n \
+    ORDER BY n.last LIMIT $2";
+
 /// Gives a place to everything that is committed.
 pub(super) async fn place(shared: &Shared) -> Result<(), StoreError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM planwright.unplaced)";
@@ -68,23 +81,23 @@ pub(super) async fn read(
     limit: usize,
 ) -> Result<Vec<Placed>, StoreError> {
     place(shared).await?;
-    let (streams, own, plan) = match of {
-        FeedOf::All => ("true", String::new(), String::new()),
+    let (places, own, plan) = match of {
+        FeedOf::All => (PLACES_OF_ALL, String::new(), String::new()),
         FeedOf::Plan(plan) => (
-            "(s.name = $4 OR s.kind = 'run' AND s.plan = $5)",
+            PLACES_OF_PLAN,
             StreamName::Plan(plan.clone()).to_string(),
             plan.as_str().to_owned(),
         ),
     };
+    // A subquery with a limit for each range: a plain join would let the database look through whole streams.
     let sql = format!(
         "SELECT position, name, seq, at, epoch, key, body, hash FROM (\
            SELECT *, sum(octet_length(body)) OVER (ORDER BY position) - octet_length(body) AS before FROM (\
-             SELECT p.first + (e.seq - p.first_seq) AS position, s.name, e.seq, e.at, e.epoch, e.key, e.body, e.hash \
-             FROM planwright.places AS p \
-             JOIN planwright.streams AS s ON s.id = p.stream \
-             JOIN planwright.entries AS e ON e.stream = p.stream \
-               AND e.seq BETWEEN p.first_seq AND p.first_seq + (p.last - p.first) \
-             WHERE p.last > $1 AND p.first + (e.seq - p.first_seq) > $1 AND {streams} \
+             SELECT p.first + (e.seq - p.first_seq) AS position, p.name, e.seq, e.at, e.epoch, e.key, e.body, e.hash \
+             FROM ({places}) AS p CROSS JOIN LATERAL (\
+               SELECT * FROM planwright.entries AS e WHERE e.stream = p.stream \
+               AND e.seq BETWEEN p.first_seq + greatest(0, $1 - p.first + 1) AND p.first_seq + (p.last - p.first) \
+               ORDER BY e.seq LIMIT $2) AS e \
              ORDER BY p.last, e.seq LIMIT $2) AS next) AS sized \
          WHERE before < $3 ORDER BY position"
     );

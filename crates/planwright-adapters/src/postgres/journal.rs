@@ -28,8 +28,9 @@ impl Shared {
         // Of the entries that could be the next ones, those that the page has room for.
         let sql = "SELECT seq, at, epoch, key, body, hash FROM (\
                      SELECT *, sum(octet_length(body)) OVER (ORDER BY seq) - octet_length(body) AS before FROM (\
-                       SELECT e.* FROM planwright.entries AS e JOIN planwright.streams AS s ON s.id = e.stream \
-                       WHERE s.name = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3) AS next) AS sized \
+                       SELECT * FROM planwright.entries \
+                       WHERE stream = (SELECT id FROM planwright.streams WHERE name = $1) AND seq > $2 \
+                       ORDER BY seq LIMIT $3) AS next) AS sized \
                    WHERE before < $4 ORDER BY seq";
         let name = stream.to_string();
         let mut records: Vec<Record> = Vec::new();
@@ -58,9 +59,10 @@ impl Shared {
     }
 
     pub(super) async fn head(&self, stream: &StreamName) -> Result<Head, StoreError> {
-        let sql = "SELECT e.seq, e.hash FROM planwright.entries AS e \
-                   JOIN planwright.streams AS s ON s.id = e.stream \
-                   WHERE s.name = $1 ORDER BY e.seq DESC LIMIT 1";
+        // Not a join, which would sort the whole stream.
+        let sql = "SELECT seq, hash FROM planwright.entries \
+                   WHERE stream = (SELECT id FROM planwright.streams WHERE name = $1) \
+                   ORDER BY seq DESC LIMIT 1";
         let name = stream.to_string();
         let row = self.row(sql, &[(&name, Type::TEXT)]).await?;
         row.map_or(Ok(Head::EMPTY), |row| {
