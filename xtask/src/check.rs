@@ -182,6 +182,20 @@ const PROVE: &[Step] = &[
         ],
         environment: &[("PLANWRIGHT_KILL_CYCLES", "20000")],
     },
+    Step {
+        name: "postgres",
+        args: &[
+            "test",
+            "-p",
+            "planwright-adapters",
+            "--test",
+            "postgres",
+            "processes",
+            "--",
+            "--nocapture",
+        ],
+        environment: &[("PLANWRIGHT_POSTGRES_APPENDS", "12500")],
+    },
     // The real program at length, one test after the other: each wants the machine for itself.
     Step {
         name: "soak",

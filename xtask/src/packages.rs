@@ -34,6 +34,9 @@ const TERMINAL: Package = Package {
     purpose: "the tests of the full screen need a terminal that can be read",
 };
 
+/// Where the Debian package puts the server, below a folder for its version: it is not on the path.
+const DATABASE_FOLDER: &str = "/usr/lib/postgresql";
+
 pub(crate) const MUSL_COMPILER: &str = "musl-gcc";
 
 const COMPILER_OF_STATIC_PROGRAMS: Package = Package {
@@ -76,7 +79,32 @@ pub(crate) fn ensure_compiler() -> Result<()> {
 /// Makes sure that the programs that tests start are there. They are installed while the build goes on.
 pub(crate) fn ensure_test_programs() -> Result<()> {
     BROWSER.ensure()?;
-    TERMINAL.ensure()
+    TERMINAL.ensure()?;
+    ensure_database()
+}
+
+/// Makes sure that there is a Postgres server that tests can start.
+fn ensure_database() -> Result<()> {
+    let is_there = || {
+        let versions = std::fs::read_dir(DATABASE_FOLDER).into_iter().flatten();
+        let mut versions = versions.flatten();
+        std::env::var_os("PLANWRIGHT_POSTGRES_BIN").is_some()
+            || versions.any(|version| version.path().join("bin/initdb").exists())
+    };
+    if is_there() {
+        return Ok(());
+    }
+    println!("== initdb: apt-get install postgresql");
+    if succeeds("apt-get", &["update", "-q"]) {
+        let install = ["install", "-qy", "--no-install-recommends", "postgresql"];
+        succeeds("apt-get", &install);
+    }
+    ensure!(
+        is_there(),
+        "the tests of the store in a database need Postgres, for example the Debian package postgresql; \
+         PLANWRIGHT_POSTGRES_BIN can name the folder with initdb"
+    );
+    Ok(())
 }
 
 impl Package {

@@ -25,6 +25,7 @@ const LONGEST_FIRST: &[&str] = &[
     "planwright-core/it",
     "planwright-adapters/it",
     "planwright/model",
+    "planwright-adapters/postgres",
     "planwright-adapters/mcp",
     "planwright-server/it",
     "planwright/events",

@@ -16,6 +16,7 @@ pub mod dice;
 pub mod http;
 pub mod mcp_client;
 pub mod peers;
+pub mod postgres;
 pub mod provider;
 pub mod service;
 pub mod spellings;

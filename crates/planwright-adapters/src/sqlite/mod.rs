@@ -51,6 +51,7 @@ pub use idle::{
 pub use lock_holder::{LockHolder, find_lock_holder};
 pub use open::{OpenStoreError, Options, is_encrypted, is_missing};
 pub use restore::{Restore, Restored, read_manifest, restore};
+pub(crate) use sealed_journal::collect_digests;
 pub use sealed_journal::{ImportError, ReadSealedError, SealedFile};
 pub use store::SqliteStore;
 pub use vacuum::Vacuumed;

@@ -369,10 +369,11 @@ impl RunLoop {
         let renewing = context.ports.store.renew(&lease, self.tenure.ttl());
         match self.collecting_calls(renewing).await {
             Ok(lease) => self.tenure.renew(lease, asked_at),
-            // No other process can take the run over in a store that cannot be written.
+            // No other process can take the run over in a store that cannot be written; one that cannot be
+            // reached from here may be reached from elsewhere.
             Err(AppendError::Store(error))
-                if error.may_pass()
-                    || matches!(error, StoreError::Failed(_))
+                if error.may_pass() && !matches!(error, StoreError::Unreachable(_))
+                    || matches!(error, StoreError::Failed(_) | StoreError::Unreachable(_))
                         && !self.tenure.is_over(context.ports.clock.uptime()) =>
             {
                 tracing::warn!(run = %self.run.id(), %error, "the lease could not be renewed; the store is asked again");

@@ -13,6 +13,7 @@ impl ClassifiedError for StoreError {
             Self::Damaged { .. } => ErrorKind::Damaged.with_code("journal_damaged"),
             Self::Sealed { .. } => ErrorKind::Conflict.with_code("journal_sealed"),
             Self::Busy(_) => ErrorKind::Unavailable.with_code("store_busy"),
+            Self::Unreachable(_) => ErrorKind::Unavailable.with_code("store_unreachable"),
             Self::Full => ErrorKind::Unavailable.with_code("store_full"),
             Self::ReadOnly => ErrorKind::Unavailable.with_code("store_read_only"),
             Self::NotAdopted(_) => ErrorKind::Forbidden.with_code("store_not_adopted"),
@@ -31,7 +32,7 @@ impl ClassifiedError for StoreError {
             Self::Sealed { stream, .. } => Some(Hint::RestoreJournal(stream.clone())),
             Self::Busy(_) => Some(Hint::FindStoreHolder),
             Self::Full => Some(Hint::FreeSpace),
-            Self::ReadOnly => Some(Hint::DiagnoseStore),
+            Self::Unreachable(_) | Self::ReadOnly => Some(Hint::DiagnoseStore),
             Self::NotAdopted(_) => Some(Hint::AdoptStore),
             Self::Lost(_) | Self::Failed(_) => Some(Hint::CheckStore),
         }

@@ -470,6 +470,7 @@ fn is_hopeless(error: &StartRunError) -> bool {
         StartRunError::Load(Load::Store(
             StoreError::Failed(_)
             | StoreError::Busy(_)
+            | StoreError::Unreachable(_)
             | StoreError::Full
             | StoreError::ReadOnly
             | StoreError::Lost(_),

@@ -4,6 +4,7 @@
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, Printer};
 use crate::workspace::principal::is_agent;
+use crate::workspace::store_address::{VARIABLE, WORKSPACE_FILE};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -21,8 +22,16 @@ const PLAN: &str = "release-notes";
 /// How long the first run may take to get to where it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub(crate) fn run(printer: Printer, dir: Option<&Path>, args: &Args) -> Result<Exit, Failure> {
-    let stage = Stage::set(printer, dir, args.keep)?;
+pub(crate) fn run(
+    printer: Printer,
+    dir: Option<&Path>,
+    store: Option<&str>,
+    args: &Args,
+) -> Result<Exit, Failure> {
+    let mut stage = Stage::set(printer, dir, args.keep)?;
+    if let Some(store) = store {
+        stage.store = store.to_owned();
+    }
     let told = stage.tell();
     stage.clear();
     told.map(|()| Exit::Done)
@@ -35,6 +44,9 @@ struct Stage {
     workspace: PathBuf,
     /// Made for the demo, and removed after it.
     temporary: bool,
+    /// The workspace's own, if the command line does not name another: no demo gets into a team's store by
+    /// a variable.
+    store: String,
 }
 
 impl Stage {
@@ -74,6 +86,7 @@ impl Stage {
             program,
             workspace,
             temporary,
+            store: WORKSPACE_FILE.to_owned(),
         })
     }
 
@@ -126,6 +139,7 @@ impl Stage {
             .stdin(Stdio::null());
         command
             .env("PLANWRIGHT_DIR", &self.workspace)
+            .env(VARIABLE, &self.store)
             .env_remove("PLAN_RUNTIME_STORE_PATH");
         // What is shown is talk: it goes where the chapters go, in their order.
         command.stdout(std::io::stderr()).stderr(std::io::stderr());

@@ -36,7 +36,9 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Explain(args) => return explain::run(printer, &args),
         Command::Schema => return schema::run(printer),
         Command::Completions(args) => return completions::run(printer, &args),
-        Command::Demo(args) => return demo::run(printer, dir, &args),
+        Command::Demo(args) => {
+            return demo::run(printer, dir, cli.global.unlock.store(), &args);
+        }
         // What is wrong with the workspace is its answer.
         Command::Hook(args) => return Ok(hook::run(printer, dir, cli.global.unlock, &args)),
         Command::Call(args) => {

@@ -235,6 +235,18 @@ impl Config {
             .map(|path| workspace.join(path))
     }
 
+    /// The database that the workspace's file names as the store.
+    fn workspace_store_url(&self) -> Option<&str> {
+        self.store.url.as_deref().filter(|url| !url.is_empty())
+    }
+
+    /// The database that holds the store, if it is not a file of the workspace.
+    pub(crate) fn store_url(&self) -> Option<&str> {
+        let of_user = self.user.store.url.as_deref();
+        self.workspace_store_url()
+            .or_else(|| of_user.filter(|url| !url.is_empty()))
+    }
+
     /// The file with the key of the user's stores, as their own file names it. Relative paths start
     /// beside that file.
     pub(crate) fn store_key_file(&self) -> Option<PathBuf> {

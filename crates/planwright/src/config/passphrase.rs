@@ -9,13 +9,18 @@ use planwright_adapters::vault::{Passphrase, ReadPassphraseError};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
+use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 
-/// What the command line says about it.
-#[derive(Debug, Clone, Default, clap::Args)]
+/// What the command line says about the store and how it is opened.
+#[derive(Clone, Default, clap::Args)]
 pub(crate) struct Unlock {
+    /// The store, if it is not the workspace's own: postgres://USER@HOST/DATABASE. Default:
+    /// PLANWRIGHT_STORE. The password may be in PGPASSWORD.
+    #[arg(long, global = true, value_name = "URL")]
+    store: Option<String>,
     /// A file with the passphrase of an encrypted store, readable by its owner only.
     #[arg(
         long,
@@ -29,6 +34,13 @@ pub(crate) struct Unlock {
     passphrase_fd: Option<u32>,
 }
 
+impl fmt::Debug for Unlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The address of a store may hold a password.
+        f.debug_struct("Unlock").finish_non_exhaustive()
+    }
+}
+
 impl From<ReadPassphraseError> for Failure {
     fn from(error: ReadPassphraseError) -> Self {
         Self::from_error(Exit::Usage, &error)
@@ -36,6 +48,11 @@ impl From<ReadPassphraseError> for Failure {
 }
 
 impl Unlock {
+    /// The store that the command line names.
+    pub(crate) fn store(&self) -> Option<&str> {
+        self.store.as_deref().filter(|text| !text.is_empty())
+    }
+
     /// The passphrase that a file or a descriptor holds, if one is named.
     pub(crate) fn read_passphrase(
         &self,

@@ -146,10 +146,8 @@ impl App {
 
     /// What is still to be told; absent in a workspace without a store.
     pub(crate) fn outbox(&self) -> Option<Arc<dyn Outbox>> {
-        let sqlite = self.sqlite.as_ref()?;
-        Some(Arc::<planwright_adapters::sqlite::SqliteStore>::clone(
-            sqlite,
-        ))
+        let whole = self.whole.as_ref()?;
+        Some(Arc::<dyn crate::workspace::store_address::WholeStore>::clone(whole))
     }
 
     /// Tells the endpoints what happens until it is told to stop, each by a task of its own.

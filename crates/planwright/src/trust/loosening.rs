@@ -21,6 +21,8 @@ pub(crate) enum Subject {
     Prompt(String),
     Secret(String),
     PassphraseFile,
+    /// The database that the store is in.
+    StoreAddress,
     Webhook(String),
     Telemetry,
     Service,
@@ -47,6 +49,7 @@ impl Subject {
             Self::Prompt(name) => format!("prompt {name}"),
             Self::Secret(name) => format!("secret {name}"),
             Self::PassphraseFile => "store passphrase_file".to_owned(),
+            Self::StoreAddress => "store url".to_owned(),
             Self::Webhook(name) => format!("webhook {name}"),
             Self::Telemetry => "telemetry export".to_owned(),
             Self::Service => "service access".to_owned(),
@@ -71,6 +74,7 @@ impl Subject {
             Self::Prompt(_) => ("prompt", "prompts"),
             Self::Secret(_) => ("secret", "secrets"),
             Self::PassphraseFile => ("passphrase file", "passphrase files"),
+            Self::StoreAddress => ("store address", "store addresses"),
             Self::Webhook(_) => ("webhook", "webhooks"),
             Self::Telemetry => ("telemetry export", "telemetry exports"),
             Self::Service => ("service access", "service access"),
@@ -96,6 +100,7 @@ impl Subject {
             | Self::GatewayMode
             | Self::GatewayPass
             | Self::PassphraseFile
+            | Self::StoreAddress
             | Self::Telemetry
             | Self::Service
             | Self::Removal => None,

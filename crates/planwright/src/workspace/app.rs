@@ -19,6 +19,7 @@ pub(crate) use crate::workspace::principal::user;
 use crate::workspace::principal::{account, add_agent_marks, confirmation_hint, is_agent};
 use crate::workspace::projections::WorkspaceFiles;
 use crate::workspace::servers::{Roster, Servers};
+use crate::workspace::store_address::{OpenedSide, StoreAddress, WholeStore, find_location};
 use planwright_adapters::demo::Demo;
 use planwright_adapters::files::{FileArtifacts, FileStepLogs, WorkspaceSurroundings};
 use planwright_adapters::local::Local;
@@ -26,6 +27,7 @@ use planwright_adapters::mcp::{
     AllTools, FileTokens, McpOptions, McpServers, SeenShapes, ToolMemory,
 };
 use planwright_adapters::model::Models;
+use planwright_adapters::postgres::{OpenPostgresError, PostgresArtifacts, PostgresStore};
 use planwright_adapters::process::Children;
 use planwright_adapters::sqlite::{
     ForeignStore, OpenStoreError, Options, SHAPES, SIGN_INS, SqliteStore, StoreOwner,
@@ -91,13 +93,11 @@ impl Workspace {
         let plans = root.join(PLANS);
         let moved = std::env::var_os("PLAN_RUNTIME_STORE_PATH").filter(|path| !path.is_empty());
         let database = moved.map_or_else(|| plans.join("planwright.db"), |path| here.join(path));
-        let mut artifacts = database.clone().into_os_string();
-        artifacts.push("-artifacts");
         Ok(Self {
             root,
             plans,
+            artifacts: artifacts_beside(&database),
             database,
-            artifacts: artifacts.into(),
             passed_over,
         })
     }
@@ -153,6 +153,13 @@ impl Workspace {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The folder with the large values of a store.
+fn artifacts_beside(database: &Path) -> PathBuf {
+    let mut artifacts = database.to_owned().into_os_string();
+    artifacts.push("-artifacts");
+    artifacts.into()
 }
 
 /// Access of a command to the store.
@@ -387,9 +394,88 @@ impl CommandContext {
         directory.into()
     }
 
-    /// Returns whether this workspace has a store.
+    /// Returns whether this workspace has a store. One in a database that is named counts: only opening it
+    /// would say more.
     pub(crate) fn has_store(&self) -> bool {
-        self.workspace.database.exists()
+        self.workspace.database.exists() || !matches!(find_location(self), Ok(None))
+    }
+
+    /// Opens the database that is named as the store, if one is. A command that only reads makes no tables.
+    fn open_database(&self, access: Access) -> Result<Option<OpenedStore>, Failure> {
+        let Some(location) = find_location(self)? else {
+            return Ok(None);
+        };
+        if access == Access::Write {
+            // Files for calls, logs and the plans as files are still beside the workspace.
+            self.workspace.create()?;
+        }
+        match PostgresStore::open(location, access == Access::Write) {
+            Ok(store) => Ok(Some(OpenedStore::Postgres(Arc::new(store)))),
+            Err(OpenPostgresError::Empty) => Ok(Some(OpenedStore::None)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens the file of the workspace, if there is one or it may be made.
+    fn open_file(&self, access: Access) -> Result<OpenedStore, Failure> {
+        let absent = !self.workspace.database.exists();
+        if access == Access::Read && absent && !is_missing(&self.workspace.database) {
+            return Ok(OpenedStore::None);
+        }
+        if access == Access::Write {
+            self.workspace.create()?;
+        }
+        Ok(OpenedStore::Sqlite(Arc::new(self.open_store(access)?)))
+    }
+
+    /// Opens one of the stores of a copy. Without `Access::Write` one that is not there is not made.
+    pub(crate) fn open_side(
+        &self,
+        address: &StoreAddress,
+        access: Access,
+    ) -> Result<Option<OpenedSide>, Failure> {
+        let mut context = self.clone();
+        match address {
+            StoreAddress::Workspace => {}
+            StoreAddress::File(path) => {
+                let path = std::path::absolute(path)
+                    .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+                context.workspace.artifacts = artifacts_beside(&path);
+                context.workspace.database = path;
+            }
+            StoreAddress::Database(location) => {
+                let store = match PostgresStore::open((**location).clone(), access == Access::Write)
+                {
+                    Err(OpenPostgresError::Empty) => return Ok(None),
+                    opened => Arc::new(opened?),
+                };
+                let files =
+                    FileArtifacts::with_cipher(&self.workspace.artifacts, Arc::new(Cipher::Plain));
+                return Ok(Some(OpenedSide {
+                    artifacts: Arc::new(PostgresArtifacts::new(Arc::clone(&store), files)),
+                    store,
+                    is_encrypted: false,
+                }));
+            }
+        }
+        if access == Access::Read && !context.workspace.database.exists() {
+            return Ok(None);
+        }
+        if access == Access::Write && matches!(address, StoreAddress::Workspace) {
+            context.workspace.create()?;
+        }
+        // A store that is only read is opened as one that is written, too: one from elsewhere is refused, because its
+        // approvals would count in the copy.
+        let store = Arc::new(context.open_store(Access::Write)?);
+        let cipher = Arc::clone(store.cipher());
+        Ok(Some(OpenedSide {
+            is_encrypted: cipher.is_sealed(),
+            artifacts: Arc::new(FileArtifacts::with_cipher(
+                &context.workspace.artifacts,
+                cipher,
+            )),
+            store,
+        }))
     }
 
     /// Opens the store for writing if there is one. A workspace without a store is opened for
@@ -422,42 +508,43 @@ impl CommandContext {
             return Ok(App::clone(app));
         }
         self.check_owner_of_plans()?;
-        let absent = !self.workspace.database.exists();
         let roster = Arc::new(self.roster());
         let redaction = Redaction::default();
         quiet_panics::install(redaction.clone());
         telemetry::mask(redaction.clone());
-        let sqlite = if access == Access::Read && absent && !is_missing(&self.workspace.database) {
-            None
-        } else {
-            if access == Access::Write {
-                self.workspace.create()?;
-            }
-            Some(Arc::new(self.open_store(access)?))
+        let opened = match self.open_database(access)? {
+            Some(opened) => opened,
+            None => self.open_file(access)?,
         };
-        let cipher = sqlite.as_ref().map_or_else(
+        let cipher = opened.sqlite().map_or_else(
             || Arc::new(Cipher::Plain),
             |store| Arc::clone(store.cipher()),
         );
         let keep_logs = !cipher.is_sealed();
-        let artifacts = FileArtifacts::with_cipher(&self.workspace.artifacts, Arc::clone(&cipher));
-        let artifacts: Arc<dyn Artifacts> = Arc::new(artifacts);
+        let files = FileArtifacts::with_cipher(&self.workspace.artifacts, Arc::clone(&cipher));
+        let artifacts: Arc<dyn Artifacts> = match &opened {
+            OpenedStore::Postgres(store) => {
+                Arc::new(PostgresArtifacts::new(Arc::clone(store), files))
+            }
+            OpenedStore::Sqlite(_) | OpenedStore::None => Arc::new(files),
+        };
         let tools = Arc::new(self.tools(&roster, &artifacts, &redaction, &cipher)?);
-        let store: Arc<dyn Store> = match &sqlite {
-            Some(sqlite) => Arc::<SqliteStore>::clone(sqlite),
+        let whole = opened.whole();
+        let store: Arc<dyn Store> = match &whole {
+            Some(whole) => Arc::<dyn WholeStore>::clone(whole),
             None => Arc::new(MemoryStore::default()),
         };
         let models = Arc::new(self.models(&redaction)?);
         let secrets: Arc<dyn Secrets> = Arc::new(self.config.secrets(&self.workspace.root)?);
         let mut builder = Engine::builder(Arc::<AllTools>::clone(&tools));
-        if let Some(sqlite) = &sqlite {
+        if let Some(whole) = &whole {
             let endpoints = self.config.webhooks()?;
             let endpoints = endpoints.into_iter().map(|endpoint| endpoint.name);
             builder = builder
-                .tokens(Arc::<SqliteStore>::clone(sqlite))
+                .tokens(Arc::<dyn WholeStore>::clone(whole))
                 .retention_store(
-                    Arc::<SqliteStore>::clone(sqlite),
-                    Arc::<SqliteStore>::clone(sqlite),
+                    Arc::<dyn WholeStore>::clone(whole),
+                    Arc::<dyn WholeStore>::clone(whole),
                     endpoints.collect(),
                 );
             if keep_logs {
@@ -494,7 +581,9 @@ impl CommandContext {
         Ok(App {
             context: self.clone(),
             engine,
-            sqlite,
+            sqlite: opened.sqlite().cloned(),
+            postgres: opened.postgres().cloned(),
+            whole,
             secrets,
             tools,
             roster,
@@ -503,13 +592,49 @@ impl CommandContext {
     }
 }
 
+/// A store that was opened.
+enum OpenedStore {
+    /// There is none, and none was to be made.
+    None,
+    Sqlite(Arc<SqliteStore>),
+    Postgres(Arc<PostgresStore>),
+}
+
+impl OpenedStore {
+    fn sqlite(&self) -> Option<&Arc<SqliteStore>> {
+        match self {
+            Self::Sqlite(store) => Some(store),
+            Self::None | Self::Postgres(_) => None,
+        }
+    }
+
+    fn postgres(&self) -> Option<&Arc<PostgresStore>> {
+        match self {
+            Self::Postgres(store) => Some(store),
+            Self::None | Self::Sqlite(_) => None,
+        }
+    }
+
+    fn whole(&self) -> Option<Arc<dyn WholeStore>> {
+        match self {
+            Self::None => None,
+            Self::Sqlite(store) => Some(Arc::<SqliteStore>::clone(store)),
+            Self::Postgres(store) => Some(Arc::<PostgresStore>::clone(store)),
+        }
+    }
+}
+
 /// The program, put together.
 #[derive(Debug, Clone)]
 pub(crate) struct App {
     pub(crate) context: CommandContext,
     pub(crate) engine: Engine,
-    /// The store as it really is; absent in a workspace without one.
+    /// The store, in a file or in a database; absent in a workspace without one.
+    pub(crate) whole: Option<Arc<dyn WholeStore>>,
+    /// The store as it really is, if it is a file.
     pub(crate) sqlite: Option<Arc<SqliteStore>>,
+    /// The store as it really is, if it is a database.
+    pub(crate) postgres: Option<Arc<PostgresStore>>,
     pub(crate) secrets: Arc<dyn Secrets>,
     pub(crate) tools: Arc<AllTools>,
     pub(crate) roster: Arc<Roster>,

@@ -10,4 +10,5 @@ pub(crate) mod principal;
 pub(crate) mod projections;
 pub(crate) mod run_selector;
 pub(crate) mod servers;
+pub(crate) mod store_address;
 pub(crate) mod variables;

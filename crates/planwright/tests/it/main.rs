@@ -16,6 +16,7 @@ mod consent;
 mod contract;
 mod control_flow;
 mod damage;
+mod databases;
 mod deceptive_chat;
 mod documents;
 mod edit;

@@ -69,6 +69,10 @@ impl Served {
         self.logs.lock().unwrap().clone()
     }
 
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     #[track_caller]
     pub(crate) fn wait_for_log(&self, words: &str) {
         wait_until(words, || self.logs().contains(words));

@@ -57,6 +57,33 @@ fn a_run_killed_anywhere_loses_nothing_and_repeats_nothing() {
     );
 }
 
+/// The same on a store in Postgres, where every process that was killed takes a second to be noticed.
+#[test]
+fn a_run_on_postgres_killed_anywhere_loses_nothing_and_repeats_nothing() {
+    let told = std::env::var("PLANWRIGHT_KILL_CYCLES").ok();
+    let wanted = told.map_or(24, |cycles| cycles.parse().expect("a number of cycles")) / 2;
+    let totals = Totals::default();
+    let shapes = shapes::all();
+    let round = AtomicUsize::new(0);
+    in_parallel(|| {
+        loop {
+            let number = round.fetch_add(1, Ordering::Relaxed);
+            if number >= wanted {
+                return;
+            }
+            let shape = &shapes[number % shapes.len()];
+            // A walk that visits different points each time and is the same in every execution.
+            let at = (number as u64).wrapping_mul(2_654_435_761) % 61 + 1;
+            let workspace = Workspace::on_postgres(shape);
+            check_cycle(&workspace, shape, &[at, at % 13 + 1], &totals);
+        }
+    });
+    let [cycles, kills, unknown] =
+        [&totals.cycles, &totals.kills, &totals.unknown].map(|n| n.load(Ordering::Relaxed));
+    println!("{cycles} cycles on Postgres, {kills} kills, {unknown} unknown outcomes");
+    assert!(kills >= cycles, "{kills} kills are too few");
+}
+
 /// One kill at each crash point of every shape, or at each so many of them. Returns how many points
 /// each shape has.
 fn every_single_kill(totals: &Totals, stride: u64) -> Vec<(usize, u64)> {
@@ -116,7 +143,15 @@ enum Killed {
 
 /// One run of one shape, killed at each of `kills` in turn, then resumed to its end and checked.
 fn cycle(shape: &shapes::Shape, kills: &[u64], totals: &Totals) -> Killed {
-    let workspace = Workspace::new(shape);
+    check_cycle(&Workspace::new(shape), shape, kills, totals)
+}
+
+fn check_cycle(
+    workspace: &Workspace,
+    shape: &shapes::Shape,
+    kills: &[u64],
+    totals: &Totals,
+) -> Killed {
     let context = || format!("shape `{}`, killed at {kills:?}", shape.name);
     let mut killed = Killed::No;
     let mut unknown = 0;
@@ -127,16 +162,16 @@ fn cycle(shape: &shapes::Shape, kills: &[u64], totals: &Totals) -> Killed {
         }
         killed = Killed::Yes;
         totals.kills.fetch_add(1, Ordering::Relaxed);
-        oracle::check_no_unsafe_repeat(&workspace, &context());
+        oracle::check_no_unsafe_repeat(workspace, &context());
     }
     // A person settles what is unknown, from what the world shows; then the run goes on.
     for _ in 0..=shape.steps.len() {
-        let predicted = oracle::started_without_end(&workspace);
+        let predicted = oracle::started_without_end(workspace);
         match workspace.go_on(None) {
             Ended::Completed => break,
             Ended::Waits => {
-                unknown += oracle::settle_unknown(&workspace, &predicted, &context());
-                oracle::answer_questions(&workspace, &context());
+                unknown += oracle::settle_unknown(workspace, &predicted, &context());
+                oracle::answer_questions(workspace, &context());
             }
             other @ (Ended::Killed | Ended::Other(_)) => {
                 panic!("{}: the run ended {other:?}", context())
@@ -144,7 +179,7 @@ fn cycle(shape: &shapes::Shape, kills: &[u64], totals: &Totals) -> Killed {
         }
     }
     let number = totals.cycles.fetch_add(1, Ordering::Relaxed);
-    oracle::check_end(&workspace, number.is_multiple_of(10), &context());
+    oracle::check_end(workspace, number.is_multiple_of(10), &context());
     totals.unknown.fetch_add(unknown, Ordering::Relaxed);
     killed
 }

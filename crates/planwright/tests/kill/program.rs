@@ -1,11 +1,13 @@
 //! The real program in a workspace of its own.
 
 use crate::shapes::Shape;
+use planwright_testing::postgres::server;
 use serde_json::Value;
 use std::cell::Cell;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 const CONFIGURATION: &str = r#"
@@ -24,6 +26,8 @@ pub(crate) struct Workspace {
     directory: TempDir,
     home: TempDir,
     started: Cell<bool>,
+    /// The database that the store is in; without one it is a file of the directory.
+    database: Option<String>,
     pub(crate) shape: Shape,
 }
 
@@ -54,6 +58,18 @@ impl Ended {
 
 impl Workspace {
     pub(crate) fn new(shape: &Shape) -> Self {
+        Self::with_store(shape, None)
+    }
+
+    /// A workspace whose store is an empty database of its own.
+    pub(crate) fn on_postgres(shape: &Shape) -> Self {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("killed_{}", MADE.fetch_add(1, Ordering::Relaxed));
+        server().create_database(&name);
+        Self::with_store(shape, Some(server().url(&name)))
+    }
+
+    fn with_store(shape: &Shape, database: Option<String>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("plan.json"), shape.plan().to_string()).unwrap();
         std::fs::write(directory.path().join("planwright.toml"), CONFIGURATION).unwrap();
@@ -61,6 +77,7 @@ impl Workspace {
             directory,
             home: tempfile::tempdir().unwrap(),
             started: Cell::new(false),
+            database,
             shape: shape.clone(),
         };
         let trusted = workspace.execute(&["trust", "--yes"], None);
@@ -122,6 +139,9 @@ impl Workspace {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.home.path())
             .env("PLANWRIGHT_DIR", self.path());
+        if let Some(database) = &self.database {
+            command.env("PLANWRIGHT_STORE", database);
+        }
         if let Some(at) = crash_at {
             command.env("PLANWRIGHT_CRASH_AT", at.to_string());
         }

@@ -24,7 +24,7 @@ const HEX: usize = 64;
 const PAGE: usize = 500;
 
 /// Adds every digest that stands in a text.
-pub(super) fn collect_digests(text: &[u8], found: &mut HashSet<Digest>) {
+pub(crate) fn collect_digests(text: &[u8], found: &mut HashSet<Digest>) {
     let mut rest = text;
     while let Some(at) = rest.windows(PREFIX.len()).position(|part| part == PREFIX) {
         let end = (at + PREFIX.len() + HEX).min(rest.len());

@@ -15,6 +15,7 @@ mod rows;
 mod seal;
 mod verify;
 
+pub(crate) use artifacts::collect_digests;
 pub(super) use file::is_sealed_name;
 pub(super) use file::{After, SealedEntry, SealedFiles};
 pub use file::{ReadSealedError, SealedFile};

@@ -27,6 +27,10 @@ pub enum StoreError {
     /// Another process has the store to itself for longer than was waited. Nothing was written.
     #[error("the store is busy: {0}")]
     Busy(String),
+    /// The database that the store is in does not answer. Nothing was written. Unlike with a store of this
+    /// machine, other processes may be able to write to it meanwhile.
+    #[error("the store cannot be reached: {0}")]
+    Unreachable(String),
     /// There is no space left for a write. Nothing was written; it works again once there is.
     #[error("the disk is full")]
     Full,
@@ -51,7 +55,7 @@ impl StoreError {
     /// is wrong with the store itself.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Busy(_) | Self::Full | Self::ReadOnly => true,
+            Self::Busy(_) | Self::Unreachable(_) | Self::Full | Self::ReadOnly => true,
             Self::Damaged { .. }
             | Self::Sealed { .. }
             | Self::NotAdopted(_)

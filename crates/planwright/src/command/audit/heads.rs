@@ -6,13 +6,12 @@ use super::verify::Verification;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::line;
 use crate::workspace::app::App;
+use crate::workspace::store_address::WholeStore;
 use planwright_adapters::files::atomic_write;
 use planwright_adapters::signing::{PublicKey, open_envelope, seal_envelope};
-use planwright_adapters::sqlite::SqliteStore;
 use planwright_api::ReceiptHead;
 use planwright_core::journal::StreamName;
 use planwright_core::time::Timestamp;
-use planwright_engine::port::Journal as _;
 use planwright_engine::with_causes;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -33,14 +32,15 @@ struct ExportedHeads {
 /// Writes where every journal stands. Returns how many there are.
 pub(super) async fn export_heads(
     app: &App,
-    sqlite: &SqliteStore,
+    store: &dyn WholeStore,
+    streams: Vec<StreamName>,
     to: &Path,
 ) -> Result<usize, Failure> {
     refuse_foreign(app)?;
     let key = signing_key(&app.context)?;
     let mut heads = Vec::new();
-    for stream in sqlite.streams().await? {
-        let head = sqlite.head(&stream).await?;
+    for stream in streams {
+        let head = store.head(&stream).await?;
         heads.push(ReceiptHead {
             stream: stream.to_string(),
             seq: head.seq,
@@ -106,9 +106,10 @@ async fn check_head(verification: &mut Verification, app: &App, head: &ReceiptHe
         );
         return;
     };
-    let read = match &app.sqlite {
-        Some(sqlite) => sqlite.read_remains(&named, seq - 1, 1).await,
-        None => Ok(Vec::new()),
+    let read = match (&app.sqlite, &app.whole) {
+        (Some(sqlite), _) => sqlite.read_remains(&named, seq - 1, 1).await,
+        (None, Some(store)) => store.read(&named, seq - 1, 1).await,
+        (None, None) => Ok(Vec::new()),
     };
     match read {
         Ok(page) => match page.first() {

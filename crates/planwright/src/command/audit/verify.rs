@@ -14,6 +14,7 @@ use planwright_core::journal::StreamName;
 use planwright_core::review::{Review, ReviewEvent};
 use planwright_core::run::{Resolution, RunEvent, StoredValue};
 use planwright_core::time::Timestamp;
+use planwright_engine::port::StoreError;
 use planwright_engine::with_causes;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -90,6 +91,15 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             None => None,
         };
         verification.check(&app, sqlite, only.as_ref()).await?;
+    } else if let Some(postgres) = &app.postgres {
+        let only = match &args.plan {
+            Some(plan) => Some(load_plan_for_reading(&app, plan).await?.0.id().clone()),
+            None => None,
+        };
+        let streams = postgres.streams().await;
+        verification
+            .check_streams(&app, streams, only.as_ref())
+            .await;
     } else if let Some(plan) = &args.plan {
         load_plan_for_reading(&app, plan).await?;
     }
@@ -98,8 +108,15 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         verification.against = Some(check_against(&mut verification, &app, compared).await?);
     }
     verification.ok = verification.findings.is_empty();
-    if let (Some(file), Some(sqlite), true) = (&args.export_heads, &app.sqlite, verification.ok) {
-        verification.exported_heads = Some(export_heads(&app, sqlite, file).await?);
+    if let (Some(file), true) = (&args.export_heads, verification.ok) {
+        let streams = match (&app.sqlite, &app.postgres) {
+            (Some(sqlite), _) => sqlite.streams().await?,
+            (None, Some(postgres)) => postgres.streams().await?,
+            (None, None) => Vec::new(),
+        };
+        if let Some(store) = &app.whole {
+            verification.exported_heads = Some(export_heads(&app, &**store, streams, file).await?);
+        }
     }
     let printer = context.printer;
     let Verification {
@@ -232,11 +249,22 @@ impl Verification {
             Err(error) => self.note("database", error.to_string()),
         }
         self.check_sealed(sqlite).await;
-        let streams = match sqlite.streams().await {
+        self.check_streams(app, sqlite.streams().await, only).await;
+        Ok(())
+    }
+
+    /// Checks the chain of every journal, what follows from it, and the large values it names.
+    async fn check_streams(
+        &mut self,
+        app: &App,
+        streams: Result<Vec<StreamName>, StoreError>,
+        only: Option<&PlanId>,
+    ) {
+        let streams = match streams {
             Ok(streams) => streams,
             Err(error) => {
                 self.note("database", error.to_string());
-                return Ok(());
+                return;
             }
         };
         for stream in streams {
@@ -245,7 +273,6 @@ impl Verification {
         let written_off = &self.written_off;
         self.findings
             .retain(|found| written_off.iter().all(|known| known.place != found.place));
-        Ok(())
     }
 
     /// Every sealed file is there, whole, and the one that was written.

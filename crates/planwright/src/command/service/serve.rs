@@ -10,8 +10,8 @@ use crate::descriptors::connections_within_limit;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::projections::WorkspaceFiles;
+use crate::workspace::store_address::WholeStore;
 use planwright_adapters::mcp::{ServiceServer, ServiceSignIns, Transport};
-use planwright_adapters::sqlite::SqliteStore;
 use planwright_adapters::webauthn::WebAuthn;
 use planwright_core::policy::Role;
 use planwright_core::principal::PrincipalKind;
@@ -164,7 +164,7 @@ async fn end_clients(stop: CancellationToken, clients: CancellationToken) {
 /// The parts of the service. Requests and their answers are kept in the store whose journals they
 /// change: one commit says both.
 fn build_service(app: &App) -> Result<Service, Failure> {
-    let Some(store) = &app.sqlite else {
+    let Some(store) = &app.whole else {
         return Err(Failure::new(
             Exit::Store,
             "there is no store that the service could write to",
@@ -174,12 +174,12 @@ fn build_service(app: &App) -> Result<Service, Failure> {
     app.engine.hold_questions();
     Ok(Service {
         engine: app.engine.clone(),
-        tokens: Arc::<SqliteStore>::clone(store),
-        passes: Arc::<SqliteStore>::clone(store),
-        passkeys: Arc::<SqliteStore>::clone(store),
+        tokens: Arc::<dyn WholeStore>::clone(store),
+        passes: Arc::<dyn WholeStore>::clone(store),
+        passkeys: Arc::<dyn WholeStore>::clone(store),
         passkey_verifier: Arc::new(WebAuthn),
         files: Arc::<WorkspaceFiles>::clone(&app.files),
-        answers: Arc::<SqliteStore>::clone(store),
+        answers: Arc::<dyn WholeStore>::clone(store),
     })
 }
 

@@ -4,8 +4,8 @@ use crate::command::review::revoke;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, line};
 use crate::workspace::app::{Access, App, CommandContext, user};
+use crate::workspace::store_address::WholeStore;
 use clap::ValueEnum;
-use planwright_adapters::sqlite::SqliteStore;
 use planwright_api::TokenLine;
 use planwright_core::policy::{Role, TimeSpan};
 use planwright_core::principal::{Principal, PrincipalKind};
@@ -251,7 +251,7 @@ fn print_token(app: &App, minted: &Minted) -> Result<Exit, Failure> {
 
 async fn list_tokens(context: &CommandContext) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
-    let tokens = match &app.sqlite {
+    let tokens = match &app.whole {
         Some(store) => Tokens::list(&**store).await?,
         None => Vec::new(),
     };
@@ -319,7 +319,7 @@ async fn revoke_token(context: &CommandContext, id: &TokenId) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-fn token_store(app: &App) -> Result<&SqliteStore, Failure> {
-    let store = app.sqlite.as_deref();
+fn token_store(app: &App) -> Result<&dyn WholeStore, Failure> {
+    let store = app.whole.as_deref();
     store.ok_or_else(|| Failure::new(Exit::Store, "there is no store in this workspace"))
 }

@@ -4,12 +4,14 @@ use crate::config::executors::DescribedExecutor;
 use crate::config::file::{self, Config};
 use crate::config::passphrase::Unlock;
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::next_step::format_next_step;
 use crate::terminal::plan_status::{StatusNote, load_status_line};
 use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
 use crate::trust::TrustState;
 use crate::workspace::app::{Access, App, CommandContext, Workspace};
 use crate::workspace::servers::Servers;
+use planwright_adapters::postgres::PostgresStore;
 use planwright_adapters::process::Children;
 use planwright_adapters::sqlite::{Loss, SqliteStore, find_lock_holder};
 use planwright_core::error::ClassifiedError as _;
@@ -391,6 +393,10 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
             return exit;
         }
     };
+    if let Some(postgres) = &app.postgres {
+        check_database(diagnosis, &app, postgres).await;
+        return Exit::Store;
+    }
     let Some(sqlite) = &app.sqlite else {
         diagnosis.note(
             "store",
@@ -434,6 +440,44 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
         diagnosis.note("runs", CheckVerdict::Fail, failure.message, failure.hint);
     }
     Exit::Store
+}
+
+/// A store in a database: its server, how far it is away, and whether a write works.
+async fn check_database(diagnosis: &mut Diagnosis, app: &App, postgres: &PostgresStore) {
+    let place = postgres.location().to_string();
+    match postgres.report().await {
+        Ok(report) => {
+            let latency = report.latency.as_secs_f64() * 1000.0;
+            let message = format!(
+                "{place}: Postgres {}, tables of version {}, {latency:.1} ms away, {} that no reader has seen",
+                report.version,
+                report.schema,
+                count_of(report.unplaced, "entry", "entries")
+            );
+            diagnosis.note("store", CheckVerdict::Ok, message, None);
+            if !report.is_durable {
+                let message = "the server has fsync or full_page_writes off: what was acknowledged can be lost";
+                let hint = "set both to on in postgresql.conf".to_owned();
+                diagnosis.note("durability", CheckVerdict::Fail, message, Some(hint));
+            }
+        }
+        Err(error) => diagnosis.note("store", CheckVerdict::Fail, with_causes(&error), None),
+    }
+    match app.engine.maintenance().check_store().await {
+        Ok(_) => diagnosis.note(
+            "writing",
+            CheckVerdict::Ok,
+            "a small write was committed",
+            None,
+        ),
+        Err(error) => {
+            let hint = error.hint().as_ref().and_then(format_next_step);
+            diagnosis.note("writing", CheckVerdict::Fail, with_causes(&error), hint);
+        }
+    }
+    if let Err(failure) = check_abandoned_runs(diagnosis, app).await {
+        diagnosis.note("runs", CheckVerdict::Fail, failure.message, failure.hint);
+    }
 }
 
 /// Whether a write works, and what is in its way.

@@ -46,6 +46,7 @@ const PAGES: &[(&str, &str)] = &[
     page!("receipts"),
     page!("reflection"),
     page!("review"),
+    page!("scale"),
     page!("secrets"),
     page!("servers"),
     page!("service"),

@@ -4,6 +4,7 @@ mod adopt;
 mod backup;
 mod check;
 mod compact;
+mod copy;
 mod encrypt;
 mod export;
 mod plain_files;
@@ -15,6 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::printer::Printer;
 use crate::trust::KeyUse;
 use crate::workspace::app::CommandContext;
+use crate::workspace::store_address::refuse_database;
 use indicatif::{ProgressBar, ProgressStyle};
 use planwright_adapters::sqlite::{ImportError, Options, RewriteProgress, RewriteStoreError};
 use planwright_adapters::vault::Passphrase;
@@ -34,6 +36,8 @@ pub(crate) enum StoreCommand {
     Backup(backup::Args),
     /// Restore a store from a backup. An existing store is replaced only with --replace.
     Restore(restore::Args),
+    /// Copy everything into another store, of a workspace or in a database, and check every journal there.
+    Copy(copy::Args),
     /// Apply [retention] now: seal, remove, and give the space back.
     Compact(compact::Args),
     /// Write the journal of a run, with its large values, to a file that can be taken away.
@@ -44,8 +48,34 @@ pub(crate) enum StoreCommand {
     Check,
 }
 
+impl StoreCommand {
+    /// What does the same for a store in a database.
+    fn instead(&self) -> &'static str {
+        match self {
+            // It names both stores itself.
+            Self::Copy(_) => "",
+            Self::Adopt(_) => "who may use a database is decided by its server",
+            Self::Encrypt(_) | Self::Decrypt(_) | Self::Rekey(_) => {
+                "there is no encryption of stores in a database: encrypt the disk of its server"
+            }
+            Self::Backup(_) | Self::Restore(_) => {
+                "pg_dump and pg_restore do it, also while runs execute"
+            }
+            Self::Compact(_) => {
+                "[retention] is applied by the service, and autovacuum gives space back"
+            }
+            Self::Export(_) | Self::RestoreRun(_) => "planwright log prints a journal",
+            Self::Check => "planwright verify checks every journal",
+        }
+    }
+}
+
 pub(crate) async fn run(context: &CommandContext, command: &StoreCommand) -> Result<Exit, Failure> {
+    if !matches!(command, StoreCommand::Copy(_)) {
+        refuse_database(context, command.instead())?;
+    }
     match command {
+        StoreCommand::Copy(args) => copy::run(context, args).await,
         StoreCommand::Adopt(args) => adopt::run(context, args).await,
         StoreCommand::Encrypt(args) => encrypt::encrypt(context, args).await,
         StoreCommand::Decrypt(args) => encrypt::decrypt(context, args).await,

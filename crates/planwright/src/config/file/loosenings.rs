@@ -9,6 +9,7 @@ use super::{Config, FILE};
 use crate::config::executors::ScopeMode;
 use crate::config::retention::After;
 use crate::trust::{Loosening, Subject};
+use planwright_adapters::postgres::Location;
 use planwright_core::policy::{
     AdjustmentConsent, LateChoice, Mode, Patterns, RolesTable, RuleDocument, Verdict,
 };
@@ -108,6 +109,9 @@ impl Config {
         }
         if is_ignored(Subject::PassphraseFile) {
             self.store.passphrase_file = None;
+        }
+        if is_ignored(Subject::StoreAddress) {
+            self.store.url = None;
         }
         self.webhooks
             .retain(|webhook| !is_ignored(Subject::Webhook(webhook.name().to_owned())));
@@ -257,6 +261,17 @@ impl Config {
                 "[store] passphrase_file",
                 format!("the store is locked with the content of {}", path.display()),
                 &json!(path),
+            ));
+        }
+        if let Some(url) = self.workspace_store_url() {
+            let shown = Location::parse(url, None)
+                .map_or_else(|_| "a database".to_owned(), |location| location.to_string());
+            found.push(Loosening::new(
+                Subject::StoreAddress,
+                FILE,
+                "[store] url",
+                format!("plans, approvals and results are kept in {shown}"),
+                &json!(url),
             ));
         }
         found
@@ -421,6 +436,7 @@ mod tests {
             KEY = { file = "/home/ada/.ssh/id" }
             [store]
             passphrase_file = "p"
+            url = "postgres://ada:hunter2@db.example/plans"
             [[webhooks]]
             name = "ops"
             url = "https://example.org/"
@@ -442,6 +458,7 @@ mod tests {
             "agent scope",
             "secret KEY",
             "store passphrase_file",
+            "store url",
             "webhook ops",
             "telemetry export",
             "service access",

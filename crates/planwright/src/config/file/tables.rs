@@ -108,6 +108,8 @@ pub(super) struct PlansTable {
 pub(super) struct StoreTable {
     /// A file that holds the passphrase of an encrypted store and that only its owner can read.
     pub(super) passphrase_file: Option<PathBuf>,
+    /// A Postgres database that holds the store instead of a file of the workspace.
+    pub(super) url: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -234,6 +236,8 @@ pub(super) struct UserPolicyTable {
 pub(super) struct UserStoreTable {
     /// The key that stores are the user's by. No workspace can name it.
     pub(super) key_file: Option<PathBuf>,
+    /// A Postgres database that holds the store of every workspace that names none itself.
+    pub(super) url: Option<String>,
 }
 
 /// `[agent]` of the user's file.

@@ -1,0 +1,125 @@
+//! Large values in the database, by their content.
+
+use super::commit::Value;
+use super::rows::now;
+use super::store::{PostgresStore, Shared};
+use crate::files::FileArtifacts;
+use planwright_core::digest::Digest;
+use planwright_engine::port::{
+    ArtifactError, ArtifactFile, ArtifactRef, Artifacts, BoxFuture, StoreError,
+};
+use std::sync::Arc;
+use tokio_postgres::types::Type;
+
+/// Large values in Postgres. Files for other programs are made in a folder of this machine.
+#[derive(Debug)]
+pub struct PostgresArtifacts {
+    store: Arc<PostgresStore>,
+    files: FileArtifacts,
+}
+
+impl PostgresArtifacts {
+    /// Keeps values in `store`, and files that calls are given where `files` makes them.
+    pub fn new(store: Arc<PostgresStore>, files: FileArtifacts) -> Self {
+        Self { store, files }
+    }
+}
+
+fn failed(error: &StoreError) -> ArtifactError {
+    match error {
+        StoreError::Full => ArtifactError::Full,
+        error => ArtifactError::Io(error.to_string()),
+    }
+}
+
+impl Shared {
+    async fn put_artifact(&self, bytes: &[u8]) -> Result<ArtifactRef, StoreError> {
+        let digest = Digest::of_bytes(bytes);
+        let name = &digest.as_bytes()[..];
+        let now = now().as_millis();
+        let values: [(Value<'_>, Type); 3] = [
+            (&name, Type::BYTEA),
+            (&now, Type::INT8),
+            (&bytes, Type::BYTEA),
+        ];
+        // A value that is there already is not sent.
+        let sql = "UPDATE planwright.artifacts SET asked_at = greatest(asked_at, $2) WHERE digest = $1 RETURNING 1";
+        if self.change(sql, &values[..2]).await?.is_empty() {
+            let sql = "INSERT INTO planwright.artifacts AS a (digest, asked_at, bytes) VALUES ($1, $2, $3) \
+                       ON CONFLICT (digest) DO UPDATE SET asked_at = greatest(a.asked_at, $2)";
+            self.change(sql, &values).await?;
+        }
+        Ok(ArtifactRef {
+            digest,
+            bytes: bytes.len() as u64,
+        })
+    }
+
+    async fn get_artifact(&self, digest: Digest, most: u64) -> Result<Vec<u8>, ArtifactError> {
+        let name = &digest.as_bytes()[..];
+        let values: [(Value<'_>, Type); 1] = [(&name, Type::BYTEA)];
+        let sql = "SELECT octet_length(bytes)::bigint FROM planwright.artifacts WHERE digest = $1";
+        let row = self
+            .row(sql, &values)
+            .await
+            .map_err(|error| failed(&error))?;
+        let row = row.ok_or(ArtifactError::Missing(digest))?;
+        if super::rows::unsigned(row.get(0)) > most {
+            return Err(ArtifactError::too_large(&digest, most));
+        }
+        let sql = "SELECT bytes FROM planwright.artifacts WHERE digest = $1";
+        let row = self
+            .row(sql, &values)
+            .await
+            .map_err(|error| failed(&error))?;
+        let row = row.ok_or(ArtifactError::Missing(digest))?;
+        let bytes: Vec<u8> = row.get(0);
+        if Digest::of_bytes(&bytes) != digest {
+            return Err(ArtifactError::Changed(digest));
+        }
+        Ok(bytes)
+    }
+}
+
+impl PostgresStore {
+    async fn get_bytes(&self, digest: Digest, most: u64) -> Result<Vec<u8>, ArtifactError> {
+        let got = self.on(move |shared| async move {
+            Ok::<_, StoreError>(shared.get_artifact(digest, most).await)
+        });
+        got.await.map_err(|error| failed(&error))?
+    }
+}
+
+impl Artifacts for PostgresArtifacts {
+    fn put(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<ArtifactRef, ArtifactError>> {
+        Box::pin(async move {
+            let put = self
+                .store
+                .on(move |shared| async move { shared.put_artifact(&bytes).await });
+            put.await.map_err(|error| failed(&error))
+        })
+    }
+
+    fn get<'a>(
+        &'a self,
+        artifact: &'a ArtifactRef,
+    ) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>> {
+        Box::pin(self.store.get_bytes(artifact.digest, u64::MAX))
+    }
+
+    fn get_named(
+        &self,
+        digest: Digest,
+        max_bytes: u64,
+    ) -> BoxFuture<'_, Result<Vec<u8>, ArtifactError>> {
+        Box::pin(self.store.get_bytes(digest, max_bytes))
+    }
+
+    fn as_file(
+        &self,
+        bytes: Vec<u8>,
+        name: String,
+    ) -> BoxFuture<'_, Result<ArtifactFile, ArtifactError>> {
+        self.files.as_file(bytes, name)
+    }
+}

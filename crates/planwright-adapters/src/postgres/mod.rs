@@ -1,0 +1,40 @@
+//! The store in a Postgres database, shared by any number of processes on any number of machines.
+//!
+//! Appends that wait are committed together, on several connections; everything is decided inside the
+//! transaction, against rows that it has locked. A commit whose outcome is unknown, because the connection
+//! broke, is looked up. No connection of the pool has any state beyond its transaction, so that a pooler such as
+//! PgBouncer can stand in between.
+//!
+//! The types of `tokio-postgres` stay in this folder.
+
+mod answers;
+mod appending;
+mod artifacts;
+mod commit;
+mod decision;
+mod fault;
+mod feed;
+mod index;
+mod journal;
+mod leases;
+mod listener;
+mod location;
+mod mailbox;
+mod open_error;
+mod outbox;
+mod owners;
+mod passes;
+mod passkeys;
+mod pool;
+mod retention;
+mod rows;
+mod schema;
+mod store;
+mod tls;
+mod tokens;
+mod wakeups;
+
+pub use artifacts::PostgresArtifacts;
+pub use location::{Location, LocationError};
+pub use open_error::OpenPostgresError;
+pub use store::{PostgresStore, ServerReport};

@@ -1,0 +1,166 @@
+//! Wake-ups: of this process at once, of others by `NOTIFY`, and by a slow look where that got lost.
+//!
+//! `NOTIFY` is sent after the commit and not in it: in a transaction it would make all commits of the database wait for
+//! each other. Many commits share one. A process that dies in between is what the slow look is for.
+
+use super::pool::Pool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio_postgres::types::Type;
+
+pub(super) const CHANNEL: &str = "planwright";
+/// How often the store is looked at, for news that got lost.
+const SLOW_LOOK: Duration = Duration::from_secs(2);
+/// So many looks after which those who wait are woken in any case.
+const LOOKS_PER_WAKE: u32 = 10;
+
+/// What has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    Change,
+    Mail,
+}
+
+#[derive(Debug)]
+pub(super) struct Wakeups {
+    /// Names this store among those that send news, so that it does not wake itself a second time.
+    instance: String,
+    changes: watch::Sender<u64>,
+    mail: watch::Sender<u64>,
+    unsent_change: AtomicBool,
+    unsent_mail: AtomicBool,
+    unsent: Notify,
+    looking: AtomicBool,
+    /// Whether the connection for news is there, and with it the locks on it.
+    listens: AtomicBool,
+    pub(super) listening_changed: Notify,
+}
+
+impl Wakeups {
+    pub(super) fn new(instance: String) -> Self {
+        Self {
+            instance,
+            changes: watch::Sender::new(0),
+            mail: watch::Sender::new(0),
+            unsent_change: AtomicBool::new(false),
+            unsent_mail: AtomicBool::new(false),
+            unsent: Notify::new(),
+            looking: AtomicBool::new(false),
+            listens: AtomicBool::new(false),
+            listening_changed: Notify::new(),
+        }
+    }
+
+    pub(super) fn note_listening(&self, listens: bool) {
+        self.listens.store(listens, Ordering::Release);
+        self.listening_changed.notify_one();
+    }
+
+    pub(super) fn listens(&self) -> bool {
+        self.listens.load(Ordering::Acquire)
+    }
+
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(super) fn mail(&self) -> watch::Receiver<u64> {
+        self.mail.subscribe()
+    }
+
+    /// Tells this process and the others that something was committed.
+    pub(super) fn announce(&self, news: News) {
+        self.wake(news);
+        match news {
+            News::Change => &self.unsent_change,
+            News::Mail => &self.unsent_mail,
+        }
+        .store(true, Ordering::Release);
+        self.unsent.notify_one();
+    }
+
+    /// Wakes those who wait in this process.
+    pub(super) fn wake(&self, news: News) {
+        if news == News::Mail {
+            self.mail.send_modify(|count| *count += 1);
+        }
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Takes what another process sent.
+    pub(super) fn hear(&self, payload: &str) {
+        let (kind, instance) = payload.split_once(' ').unwrap_or((payload, ""));
+        if instance != self.instance {
+            self.wake(match kind {
+                "mail" => News::Mail,
+                _ => News::Change,
+            });
+        }
+    }
+
+    /// Wakes everything: news may have been lost.
+    pub(super) fn wake_all(&self) {
+        self.wake(News::Mail);
+    }
+
+    /// Sends news to other processes for as long as the store is open.
+    pub(super) async fn send_news(&self, pool: &Pool) {
+        let sql = "SELECT pg_notify($1, $2)";
+        loop {
+            self.unsent.notified().await;
+            let mail = self.unsent_mail.swap(false, Ordering::AcqRel);
+            let change = self.unsent_change.swap(false, Ordering::AcqRel);
+            if !mail && !change {
+                continue;
+            }
+            let kind = if mail { "mail" } else { "change" };
+            let payload = format!("{kind} {}", self.instance);
+            // News that cannot be sent is found by the slow look of those who wait.
+            let Ok(connection) = pool.get().await else {
+                continue;
+            };
+            let values: [(super::commit::Value<'_>, Type); 2] =
+                [(&CHANNEL, Type::TEXT), (&payload, Type::TEXT)];
+            if let Err(error) = connection.query_typed(sql, &values).await {
+                connection.discard_broken(&error);
+            }
+        }
+    }
+
+    /// Returns whether the caller is the first to ask, and has to start looking.
+    pub(super) fn begin_looking(&self) -> bool {
+        !self.looking.swap(true, Ordering::AcqRel)
+    }
+
+    /// Looks slowly, for as long as the store is open and a receiver is held.
+    pub(super) async fn look_slowly(self: Arc<Self>, pool: Arc<Pool>) {
+        // What numbers were drawn says that something was written, or is about to be: it is looked at once more then.
+        let sql = "SELECT (SELECT last_value FROM planwright.unplaced_id_seq), \
+                   (SELECT last_value FROM planwright.messages_id_seq)";
+        let mut seen = None;
+        let mut looks: u32 = 0;
+        loop {
+            tokio::time::sleep(SLOW_LOOK).await;
+            if self.changes.receiver_count() + self.mail.receiver_count() == 0 {
+                continue;
+            }
+            looks += 1;
+            let Ok(connection) = pool.get().await else {
+                continue;
+            };
+            let found = match connection.query_typed_one(sql, &[]).await {
+                Ok(row) => Some((row.get::<_, i64>(0), row.get::<_, i64>(1))),
+                Err(error) => {
+                    connection.discard_broken(&error);
+                    None
+                }
+            };
+            if found != seen || looks.is_multiple_of(LOOKS_PER_WAKE) {
+                self.wake_all();
+            }
+            seen = found;
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Databases for tests: each test has one to itself, and the next one finds it empty.
+
+use planwright_adapters::postgres::{Location, PostgresStore};
+use planwright_testing::postgres::{Server, server};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static FREE: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// A database that is given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Database {
+    name: String,
+}
+
+/// Removes everything that a test left, and begins counting anew.
+const EMPTY: &str = "DO $$ DECLARE t text; BEGIN \
+    FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'planwright' \
+             AND tablename NOT IN ('schema_version', 'feed_end') LOOP \
+      EXECUTE format('DELETE FROM planwright.%I', t); END LOOP; \
+    FOR t IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'planwright' LOOP \
+      EXECUTE format('ALTER SEQUENCE planwright.%I RESTART', t); END LOOP; \
+    UPDATE planwright.feed_end SET position = 0; END $$";
+
+impl Database {
+    /// An empty database, with or without tables.
+    pub(crate) fn new() -> Self {
+        if let Some(name) = FREE.lock().unwrap().pop() {
+            server().sql(&name, EMPTY);
+            return Self { name };
+        }
+        Self::untouched()
+    }
+
+    /// A database that no store was ever opened in.
+    pub(crate) fn untouched() -> Self {
+        let name = format!("test_{}", MADE.fetch_add(1, Ordering::Relaxed));
+        server().create_database(&name);
+        Self { name }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        server().url(&self.name)
+    }
+
+    pub(crate) fn open(&self) -> PostgresStore {
+        open(server(), &self.name)
+    }
+
+    /// Runs statements in it as the superuser.
+    pub(crate) fn sql(&self, statements: &str) -> String {
+        server().sql(&self.name, statements)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            FREE.lock().unwrap().push(std::mem::take(&mut self.name));
+        }
+    }
+}
+
+pub(crate) fn open(server: &Server, database: &str) -> PostgresStore {
+    let location = Location::parse(&server.url(database), None).unwrap();
+    PostgresStore::open(location, true).unwrap()
+}

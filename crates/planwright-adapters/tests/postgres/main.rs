@@ -1,0 +1,14 @@
+//! Tests of the store in Postgres, against a real server that the tests start.
+
+#[cfg(test)]
+mod databases;
+#[cfg(test)]
+mod encryption;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod opening;
+#[cfg(test)]
+mod processes;
