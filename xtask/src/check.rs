@@ -268,10 +268,10 @@ pub(crate) fn run() -> Result<()> {
     FORMAT.run()?;
     packages::ensure_compiler()?;
     let lints = Lints::find()?;
-    // The program takes the page in, so it is built first.
-    web::check()?;
     let messages = std::thread::scope(|scope| {
         let tools = scope.spawn(install_tools);
+        // The program takes the page in, so it is built first.
+        web::check()?;
         let messages = lints.read_output(&BUILD)?;
         tools
             .join()

@@ -207,7 +207,7 @@ fn a_list_has_a_limit_and_says_when_there_is_more() {
         let plan = bench.plan(id, json!([echo("a", 1, &[])]));
         bench.run(&["import", &plan]).ends(0);
     }
-    let hint = "planwright list --limit 0 lists all";
+    let hint = "To list all: planwright list --limit 0";
     let two = bench.run(&["list", "--limit", "2", "--json"]).ends(0);
     let ids: Vec<Value> = two
         .json()

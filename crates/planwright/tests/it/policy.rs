@@ -63,7 +63,9 @@ fn what_policy_denies_is_neither_approved_nor_run_and_the_rule_is_named() {
             .run(args)
             .complains(3, "Policy denied: step `a`: no writing: not here");
         assert!(
-            said.err.contains("hint: planwright policy explain"),
+            said.err.contains(
+                "hint: To see which rule decided about each step: planwright policy explain"
+            ),
             "{said:#?}"
         );
     }
