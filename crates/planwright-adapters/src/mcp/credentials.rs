@@ -20,6 +20,8 @@ const MAX_HEADERS_BYTES: u64 = 64 << 10;
 const MAX_HEADERS: usize = 100;
 /// The beginning of a reference to a secret.
 const SECRET: &str = "${secret.";
+/// The header that a sign-in is sent in.
+const AUTHORIZATION: &str = "Authorization";
 /// Words in the names of variables that hold something secret.
 const SECRET_WORDS: [&str; 8] = [
     "TOKEN",
@@ -79,7 +81,6 @@ pub(super) fn sign_in(
     headers: &BTreeMap<String, String>,
     options: &Arc<McpOptions>,
 ) -> Result<Option<Bearer>, String> {
-    const AUTHORIZATION: &str = "Authorization";
     let has_own = headers
         .keys()
         .any(|name| name.eq_ignore_ascii_case(AUTHORIZATION));
@@ -95,7 +96,7 @@ pub(super) fn sign_in(
         tokens: tokens.clone(),
         account,
         url: url.to_owned(),
-        mask: Arc::new(move |token| mask(&name, AUTHORIZATION, token, &options)),
+        mask: Arc::new(move |token| mask_token(&name, token, &options)),
     }))
 }
 
@@ -217,17 +218,27 @@ async fn secret(
 
 /// Has a value masked from now on. What is too short to be recognised is no secret.
 fn mask(server: &str, name: &str, value: &str, options: &McpOptions) -> Result<(), String> {
-    // `Bearer` and the like are no part of what is secret.
-    let value = value.rsplit(' ').next().unwrap_or(value);
-    let Ok(text) = SecretText::new(value.to_owned()) else {
-        return Ok(());
-    };
-    let plain =
-        format!("{server}-{name}").replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
-    let short: String = plain.chars().take(SecretName::MAX_CHARS).collect();
-    let Some(name) = SecretName::new(&short) else {
+    let Some((name, text)) = as_secret(server, name, value) else {
         return Ok(());
     };
     let learnt = options.redaction.learn(&name, &text);
     learnt.map_err(|error| error.to_string())
+}
+
+/// Has a token masked from now on, which another one takes the place of when it has ended.
+fn mask_token(server: &str, token: &str, options: &McpOptions) {
+    if let Some((name, text)) = as_secret(server, AUTHORIZATION, token) {
+        options.redaction.learn_token(&name, &text);
+    }
+}
+
+/// A value of a variable or header with a name of its own. `None`: it is too short to be recognised.
+fn as_secret(server: &str, name: &str, value: &str) -> Option<(SecretName, SecretText)> {
+    // `Bearer` and the like are no part of what is secret.
+    let value = value.rsplit(' ').next().unwrap_or(value);
+    let text = SecretText::new(value.to_owned()).ok()?;
+    let plain =
+        format!("{server}-{name}").replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+    let short: String = plain.chars().take(SecretName::MAX_CHARS).collect();
+    Some((SecretName::new(&short)?, text))
 }

@@ -299,8 +299,8 @@ impl FileTokens {
     }
 }
 
-/// Has a text masked from now on, or says why that cannot be.
-type Mask = dyn Fn(&str) -> Result<(), String> + Send + Sync;
+/// Has a text masked from now on.
+type Mask = dyn Fn(&str) + Send + Sync;
 
 /// A person's sign-in at one server, as its requests use it.
 #[derive(Clone)]
@@ -337,7 +337,7 @@ impl Bearer {
                 self.account.server
             ))
         })?;
-        (self.mask)(tokens.bearer()).map_err(NoToken::Failed)?;
+        (self.mask)(tokens.bearer());
         Ok(tokens.bearer().to_owned())
     }
 }
