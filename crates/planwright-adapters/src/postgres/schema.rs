@@ -38,18 +38,17 @@ pub(super) async fn prepare(pool: &Pool, create: bool) -> Result<ServerFacts, Op
     let found = version(&connection)
         .await
         .map_err(|error| failed(pool, &error))?;
-    match found {
+    let found = match found {
         None if !create => return Err(OpenPostgresError::Empty),
-        Some(found) if found > latest() => {
-            return Err(OpenPostgresError::NewerSchema {
-                found,
-                known: latest(),
-            });
-        }
-        Some(found) if found == latest() => {}
+        Some(found) if found >= latest() => found,
         None | Some(_) => migrate(pool, connection).await?,
+    };
+    // Also if a newer process changed the tables while this one waited for its turn.
+    let known = latest();
+    match found > known {
+        true => Err(OpenPostgresError::NewerSchema { found, known }),
+        false => Ok(facts),
     }
-    Ok(facts)
 }
 
 async fn check_server(pool: &Pool, client: &Client) -> Result<ServerFacts, OpenPostgresError> {
@@ -90,20 +89,23 @@ async fn version(client: &Client) -> Result<Option<i32>, Error> {
     Ok(client.query_typed_one(sql, &[]).await?.get(0))
 }
 
-/// Applies what is missing. Ten processes that start at once wait for each other here, and nine find nothing to do.
-async fn migrate(pool: &Pool, connection: Lent) -> Result<(), OpenPostgresError> {
+/// Applies what is missing, and returns the version that the tables have then. Ten processes that start at once wait for
+/// each other here, and nine find nothing to do.
+async fn migrate(pool: &Pool, connection: Lent) -> Result<i32, OpenPostgresError> {
     let done = migrate_within(&connection).await;
     let ended = match &done {
-        Ok(()) => connection.batch_execute("COMMIT").await,
+        Ok(_) => connection.batch_execute("COMMIT").await,
         Err(_) => connection.batch_execute("ROLLBACK").await,
     };
     if ended.is_err() {
         connection.discard();
     }
-    done.and(ended).map_err(|error| failed(pool, &error))
+    let version = done.map_err(|error| failed(pool, &error))?;
+    ended.map_err(|error| failed(pool, &error))?;
+    Ok(version)
 }
 
-async fn migrate_within(client: &Client) -> Result<(), Error> {
+async fn migrate_within(client: &Client) -> Result<i32, Error> {
     client
         .batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
         .await?;
@@ -138,7 +140,8 @@ async fn migrate_within(client: &Client) -> Result<(), Error> {
             ";\nINSERT INTO planwright.schema_version (version) VALUES ({version});"
         );
     }
-    client.batch_execute(&script).await
+    client.batch_execute(&script).await?;
+    Ok(found.max(latest()))
 }
 
 fn failed(pool: &Pool, error: &Error) -> OpenPostgresError {

@@ -4,7 +4,11 @@ use crate::databases::Database;
 use planwright_adapters::postgres::{Location, OpenPostgresError, PostgresStore};
 use planwright_core::journal::StreamName;
 use planwright_engine::port::{Journal as _, StoreHealth as _};
+use planwright_testing::wait::wait_until;
 use std::sync::Barrier;
+
+/// Of the lock that a process holds while it changes tables: all versions of the program use the same.
+const LOCK: i64 = 0x706c_616e_7772_6974;
 
 fn location(url: &str) -> Location {
     Location::parse(url, None).unwrap()
@@ -70,6 +74,35 @@ fn tables_of_a_newer_version_are_not_touched() {
         "{refused:?}"
     );
     database.sql("DELETE FROM planwright.schema_version WHERE version = 99");
+}
+
+#[test]
+fn tables_that_became_newer_while_another_waited_for_its_turn_are_not_touched() {
+    let database = Database::untouched();
+    let newer = format!(
+        "BEGIN; SELECT pg_advisory_xact_lock({LOCK}); SELECT pg_sleep(2); \
+         CREATE SCHEMA IF NOT EXISTS planwright; CREATE TABLE planwright.schema_version (version int); \
+         GRANT ALL ON SCHEMA planwright TO PUBLIC; GRANT ALL ON planwright.schema_version TO PUBLIC; \
+         INSERT INTO planwright.schema_version VALUES (99); COMMIT"
+    );
+    let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted \
+                   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    std::thread::scope(|scope| {
+        let changing = scope.spawn(|| database.sql(&newer));
+        wait_until("the newer process to have its turn", || {
+            database.sql(waiting) == "1"
+        });
+        let refused = PostgresStore::open(location(&database.url()), true);
+        assert!(
+            matches!(
+                refused,
+                Err(OpenPostgresError::NewerSchema { found: 99, .. })
+            ),
+            "{refused:?}"
+        );
+        changing.join().unwrap();
+    });
+    database.sql("DROP SCHEMA planwright CASCADE");
 }
 
 #[test]

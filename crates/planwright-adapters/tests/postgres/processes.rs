@@ -60,7 +60,7 @@ fn head_after(append: &Append) -> Head {
 }
 
 #[tokio::test]
-#[ignore = "a process that another test starts"]
+#[ignore = "the child of another test"]
 async fn one_of_many_writers() {
     let (store, number) = child();
     let run: StreamName = format!("run/r{number}").parse().unwrap();
@@ -158,7 +158,7 @@ async fn eight_processes_append_and_a_reader_of_the_feed_misses_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "a process that another test starts"]
+#[ignore = "the child of another test"]
 async fn an_owner_that_is_killed() {
     let (store, _) = child();
     let run: StreamName = "run/r".parse().unwrap();

@@ -108,7 +108,7 @@ impl From<OpenPostgresError> for Failure {
         let failure = Self::classified(&error);
         match error {
             OpenPostgresError::Unreachable(_) => failure.hint(
-                "the server has to run, and to let this user in; the password may be in PGPASSWORD",
+                "The server has to run, have this database, and let this user in (the password can be in PGPASSWORD). To try it: psql with the same address",
             ),
             OpenPostgresError::NewerSchema { .. } => {
                 failure.hint("use the newer version of planwright")

@@ -225,9 +225,15 @@ async fn find_metadata(issuer: &str) -> Result<Metadata, String> {
         format!("{origin}/.well-known/openid-configuration{path}"),
         format!("{origin}{path}/.well-known/openid-configuration"),
     ];
+    let mut why = None;
     for place in &places {
-        let Ok(found) = get::<Metadata>(place).await else {
-            continue;
+        let found = match get::<Metadata>(place).await {
+            Ok(found) => found,
+            Err(reason) => {
+                // The first place is where it should be.
+                why.get_or_insert(reason);
+                continue;
+            }
         };
         // A document of another issuer could send people elsewhere.
         if found.issuer.trim_end_matches('/') != issuer.trim_end_matches('/') {
@@ -235,7 +241,7 @@ async fn find_metadata(issuer: &str) -> Result<Metadata, String> {
         }
         return Ok(found);
     }
-    Err(format!("{origin} does not say how people sign in there"))
+    Err(format!("{origin}: {}", why.unwrap_or_default()))
 }
 
 async fn get<T: serde::de::DeserializeOwned>(address: &str) -> Result<T, String> {

@@ -43,7 +43,7 @@ pub(super) fn read_place() -> Result<(String, String), Failure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (Some(gateway), Some(token)) = (variable(GATEWAY), variable(STEP_TOKEN)) else {
         return Err(Failure::usage(format!("{GATEWAY} and {STEP_TOKEN} are not set"))
-            .hint("this command works inside an executor that a step of a plan started: docs/agents.md"));
+            .hint("This command works inside an executor that a step of a plan started. To see how: planwright explain agents"));
     };
     Ok((gateway, token))
 }

@@ -291,7 +291,7 @@ fn check_servers(diagnosis: &mut Diagnosis, context: &CommandContext) {
         }
     }
     let message = match ready {
-        0 => "none is ready: docs/servers.md says how to add one".to_owned(),
+        0 => "none is ready. To see how to add one: planwright explain servers".to_owned(),
         1 => "1 is ready. To start it: planwright servers check".to_owned(),
         ready => format!("{ready} are ready. To start them: planwright servers check"),
     };
@@ -321,7 +321,7 @@ fn check_models(diagnosis: &mut Diagnosis, context: &CommandContext) {
     }
     let names: Vec<&str> = listed.iter().map(|model| model.name.as_str()).collect();
     let message = match names.as_slice() {
-        [] => "none is configured: docs/models.md says how to add one".to_owned(),
+        [] => "none is configured. To see how to add one: planwright explain models".to_owned(),
         names => format!("{}; planwright models check asks them", names.join(", ")),
     };
     diagnosis.note("models", CheckVerdict::Ok, message, None);
@@ -449,7 +449,7 @@ async fn check_database(diagnosis: &mut Diagnosis, app: &App, postgres: &Postgre
         Ok(report) => {
             let latency = report.latency.as_secs_f64() * 1000.0;
             let message = format!(
-                "{place}: Postgres {}, tables of version {}, {latency:.1} ms away, {} that no reader has seen",
+                "{place}: Postgres {}, tables of version {}, {latency:.1} ms away, {} not yet in the feed",
                 report.version,
                 report.schema,
                 count_of(report.unplaced, "entry", "entries")

@@ -89,7 +89,7 @@ fn list_executors(context: &CommandContext) -> Result<Exit, Failure> {
         Some(_) => printer.hint("To review what it runs and trust it: planwright trust"),
         None if executors.is_empty() => {
             printer.talk("no executor is configured");
-            printer.hint("add [executors.NAME] to planwright.toml: docs/agents.md");
+            printer.hint("To see how to add one to planwright.toml: planwright explain agents");
         }
         None => {}
     }

@@ -1,6 +1,7 @@
 //! `trust`: the user's word about what the files of a folder loosen.
 
 use crate::exit::{Exit, Failure};
+use crate::terminal::counts::count_of;
 use crate::terminal::printer::{DIM, GREEN, Printer, YELLOW, line};
 use crate::terminal::trust_prompt::{
     Detail, FolderAnswer, ask_about_folder, describe_remedy, show_untrusted,
@@ -75,7 +76,7 @@ fn trust(context: &CommandContext, yes: bool) -> Result<Exit, Failure> {
     }
     folder.grant()?;
     let judged = folder.judged.iter();
-    let count = judged.len();
+    let count = count_of(judged.len(), "setting", "settings");
     print_result(
         *printer,
         &json!({
@@ -83,7 +84,7 @@ fn trust(context: &CommandContext, yes: bool) -> Result<Exit, Failure> {
             "trusted": true,
             "loosenings": judged.map(|judged| document(judged, TrustState::Trusted)).collect::<Vec<_>>(),
         }),
-        &format!("{}  trusted  ({count} settings)", workspace.root.display()),
+        &format!("{}  trusted  ({count})", workspace.root.display()),
     )
 }
 

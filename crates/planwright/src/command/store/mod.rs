@@ -50,29 +50,29 @@ pub(crate) enum StoreCommand {
 
 impl StoreCommand {
     /// What does the same for a store in a database.
-    fn instead(&self) -> &'static str {
-        match self {
+    fn instead(&self) -> Option<&'static str> {
+        Some(match self {
             // It names both stores itself.
-            Self::Copy(_) => "",
-            Self::Adopt(_) => "who may use a database is decided by its server",
+            Self::Copy(_) => return None,
+            Self::Adopt(_) => "Who may use a database is decided by its server",
             Self::Encrypt(_) | Self::Decrypt(_) | Self::Rekey(_) => {
-                "there is no encryption of stores in a database: encrypt the disk of its server"
+                "There is no encryption of stores in a database: encrypt the disk of its server"
             }
             Self::Backup(_) | Self::Restore(_) => {
-                "pg_dump and pg_restore do it, also while runs execute"
+                "To copy and restore it, also while runs execute: pg_dump and pg_restore"
             }
             Self::Compact(_) => {
                 "[retention] is applied by the service, and autovacuum gives space back"
             }
-            Self::Export(_) | Self::RestoreRun(_) => "planwright log prints a journal",
-            Self::Check => "planwright verify checks every journal",
-        }
+            Self::Export(_) | Self::RestoreRun(_) => "To print a journal: planwright log ID",
+            Self::Check => "To check every journal: planwright verify",
+        })
     }
 }
 
 pub(crate) async fn run(context: &CommandContext, command: &StoreCommand) -> Result<Exit, Failure> {
-    if !matches!(command, StoreCommand::Copy(_)) {
-        refuse_database(context, command.instead())?;
+    if let Some(instead) = command.instead() {
+        refuse_database(context, instead)?;
     }
     match command {
         StoreCommand::Copy(args) => copy::run(context, args).await,
