@@ -3,6 +3,7 @@
 
 mod answers;
 mod artifacts;
+mod broker;
 mod call_client;
 mod clock;
 mod error_chain;
@@ -31,6 +32,9 @@ pub use answers::{
     ANSWER_LIFE, Answers, Asking, Claim, MAX_ANSWERS, MAX_DECISIONS, RequestClaim, says_more,
 };
 pub use artifacts::{ArtifactError, ArtifactFile, ArtifactRef, Artifacts};
+pub use broker::{
+    Broker, BrokerError, DeadNotice, NoticeEnd, Notices, QueueState, ReceivedNotice, StepNotice,
+};
 pub use call_client::CallClient;
 pub use clock::{Clock, Ids};
 pub use error_chain::with_causes;
