@@ -5,6 +5,7 @@
 //! hold, broken UTF-8. Comments are the one kindness: people write them into plans, and they cannot
 //! change what a document means.
 
+mod plain_schema;
 mod schema_cost;
 mod schema_work;
 mod tool_schema;
@@ -13,7 +14,7 @@ pub use schema_work::TooMuchWork;
 
 use tool_schema::Reading;
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{Draft, PatternOptions, Validator};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize as _, Serializer};
 use serde_json::{Map, Number, Value};
@@ -382,11 +383,13 @@ pub(crate) fn compile_schema(schema: &Value) -> Result<CompiledSchema, String> {
         .backtrack_limit(100_000)
         .size_limit(1 << 20)
         .dfa_size_limit(1 << 20);
-    let validator = jsonschema::options()
+    let mut options = jsonschema::options()
         .offline()
-        .with_pattern_options(patterns)
-        .build(schema)
-        .map_err(|error| error.to_string())?;
+        .with_pattern_options(patterns);
+    if plain_schema::is_plain(schema) {
+        options = options.with_draft(Draft::Draft7);
+    }
+    let validator = options.build(schema).map_err(|error| error.to_string())?;
     let work = schema_work::SchemaWork::of(schema);
     Ok(CompiledSchema { validator, work })
 }

@@ -22,7 +22,7 @@ use crate::review::inbox::Inbox;
 use crate::review::plans::Plans;
 use crate::review::trial::Trials;
 use crate::run::runs::Runs;
-use crate::session::Sessions;
+use crate::session::{Sessions, start_looking};
 use planwright_core::plan::Bounds;
 use planwright_core::planning::Prompts;
 use planwright_core::policy::Policy;
@@ -138,7 +138,7 @@ impl Engine {
 
     /// Plans that models write.
     pub fn planner(&self) -> Planner {
-        Planner::new(&self.context)
+        Planner::new(&self.context).looking_with(start_looking)
     }
 
     /// The plans that people have to look at.

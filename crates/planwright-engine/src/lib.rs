@@ -136,4 +136,4 @@ pub use session::{
     CallEvent, ClientAnswer, FollowedRun, OpenCall, OpenSessionError, ReadSessionError, Session,
     SessionTerms, Sessions, StepAnswer, WantedByClient,
 };
-pub use supervisor::{SignedIn, Stopped, Supervisor, SupervisorOptions, SupervisorStats};
+pub use supervisor::{CompletedSignIn, Stopped, Supervisor, SupervisorOptions, SupervisorStats};

@@ -136,7 +136,7 @@ async fn connected(
     let connection = connection(server, call).await?;
     settled_list(&connection, call).await?;
     match server.table().tools.get(&tool.name) {
-        Some(now) if now.digest == tool.digest => Ok(connection),
+        Some(now) if now.digest() == tool.digest() => Ok(connection),
         Some(_) => Err(CallError::Unavailable(format!(
             "{} changed while its server was started again",
             tool.name

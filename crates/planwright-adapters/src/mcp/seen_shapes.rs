@@ -91,5 +91,5 @@ fn keep(files: &SealedFolder, name: &str, shape: SeenShape) -> Result<(), Sealed
 }
 
 fn file_name(tool: &KnownTool) -> String {
-    tool.digest.hex().chars().take(32).collect()
+    tool.digest().hex().chars().take(32).collect()
 }

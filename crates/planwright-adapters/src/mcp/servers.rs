@@ -253,7 +253,10 @@ impl Tools for McpServers {
                 server = server.own.of(&server, &call.top_run, None)?;
             }
             let tool = call::tool(&server, &call).await?.ok_or(unknown)?;
-            if call.definition.is_some_and(|judged| judged != tool.digest) {
+            if call
+                .definition
+                .is_some_and(|judged| judged != tool.digest())
+            {
                 return Err(changed(&call.tool));
             }
             check_args(&tool, &mut call)?;

@@ -81,12 +81,14 @@ impl Watcher {
         let ticker = std::thread::Builder::new()
             .name("planwright-changes".to_owned())
             .spawn(move || {
-                let Ok(connection) = open::reader(&options) else {
-                    return;
-                };
-                let mut seen = data_version(&connection);
+                // Most commands end before the first look, and need no connection for it. What
+                // changed until then is not known, so the first look counts as a change.
+                let (mut connection, mut seen) = (None, None);
                 while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                    let found = data_version(&connection);
+                    if connection.is_none() {
+                        connection = open::reader(&options).ok();
+                    }
+                    let found = connection.as_ref().and_then(data_version);
                     if found != seen {
                         seen = found;
                         bump(&count);

@@ -95,7 +95,7 @@ impl Plan {
     /// nothing here has such a name.
     fn tool_digests(&self, catalog: &Catalog) -> BTreeMap<&str, Value> {
         let describe =
-            |tool: &Arc<KnownTool>| json!({"name": tool.name.to_string(), "digest": tool.digest});
+            |tool: &Arc<KnownTool>| json!({"name": tool.name.to_string(), "digest": tool.digest()});
         let digest = |name: &str| match catalog.resolve(name) {
             Ok(tool) => describe(tool),
             Err(_) => match catalog.scoped_tools(name).as_slice() {

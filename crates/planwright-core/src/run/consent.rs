@@ -166,7 +166,7 @@ impl CallFacts {
         subject: &CallToJudge<'_>,
     ) -> Self {
         Self {
-            definition: tool.digest,
+            definition: tool.digest(),
             changed: None,
             judgement: policy.judge_call(subject),
             caps: policy.caps_for_tool(tool),

@@ -15,8 +15,6 @@ pub struct KnownTool {
     pub definition: ToolDefinition,
     /// Full name of the tool.
     pub name: ToolName,
-    /// Digest that an approval pins.
-    pub digest: Digest,
     /// Effect class of its calls.
     pub class: EffectClass,
     /// True if the server's word about its tools is taken: its operator trusts it.
@@ -30,6 +28,10 @@ pub struct KnownTool {
     pub made_here: bool,
     /// True if it is called with the account of the person whose name the run is in.
     pub personal: bool,
+    /// What starts its server and whether that was trusted, for a server in another process.
+    origin: Option<(Digest, bool)>,
+    /// Taken when it is asked for: most tools of a workspace are not used by a plan.
+    digest: OnceLock<Digest>,
     /// What its results looked like so far. It is learnt while the tool is used.
     seen: RwLock<Option<Arc<SeenShape>>>,
     input_validator: OnceLock<Result<CompiledSchema, String>>,
@@ -51,13 +53,14 @@ impl KnownTool {
     pub fn new(definition: ToolDefinition, class: EffectClass) -> Self {
         Self {
             name: definition.tool_name(),
-            digest: definition.digest(),
             class,
             trusted: true,
             key_argument: None,
             doubt: None,
             made_here: false,
             personal: false,
+            origin: None,
+            digest: OnceLock::new(),
             seen: RwLock::default(),
             input_validator: OnceLock::new(),
             output_validator: OnceLock::new(),
@@ -74,16 +77,26 @@ impl KnownTool {
         } else {
             EffectClass::Unsafe
         };
-        let digest = Digest::of_parts(&[
-            definition.digest().as_bytes(),
-            origin.as_bytes(),
-            &[u8::from(trusted)],
-        ]);
         Self {
-            digest,
+            origin: Some((*origin, trusted)),
             trusted,
             ..Self::new(definition, class)
         }
+    }
+
+    /// Returns the digest that an approval pins: of the definition, and of what starts its server.
+    pub fn digest(&self) -> Digest {
+        *self.digest.get_or_init(|| {
+            let definition = self.definition.digest();
+            match &self.origin {
+                None => definition,
+                Some((origin, trusted)) => Digest::of_parts(&[
+                    definition.as_bytes(),
+                    origin.as_bytes(),
+                    &[u8::from(*trusted)],
+                ]),
+            }
+        })
     }
 
     /// What its results looked like in earlier calls, if its server does not say what they are.

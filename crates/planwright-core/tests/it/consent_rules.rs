@@ -41,7 +41,7 @@ fn consent() -> Consent {
             (
                 tool.name.to_string(),
                 Pin {
-                    digest: tool.digest,
+                    digest: tool.digest(),
                     definition: None,
                 },
             )

@@ -2,7 +2,6 @@
 
 use super::tool_offer::name_tools;
 use planwright_core::json::tell_value;
-use planwright_core::model::OfferedTool;
 use planwright_core::plan::{Agent, Context};
 use planwright_core::planning::{FillPromptError, PromptTemplate, Prompts};
 use planwright_core::run::StepError;
@@ -130,13 +129,4 @@ pub(crate) fn tools_in_scope<'a>(
         }
     }
     tools
-}
-
-/// A tool as a model is told of it.
-pub(crate) fn offer_tool(tool: &Arc<KnownTool>) -> OfferedTool {
-    OfferedTool {
-        name: tool.name.to_string(),
-        description: tool.definition.description.clone().unwrap_or_default(),
-        schema: tool.definition.input_schema.clone(),
-    }
 }

@@ -239,7 +239,7 @@ impl ToolCalls {
         );
         let consent = self.order.consent.as_deref();
         if let Some(pin) = consent.and_then(|consent| consent.pins.get(&tool.name.to_string()))
-            && pin.digest != tool.digest
+            && pin.digest != tool.digest()
         {
             facts.changed = Some(since_pinned(&*context.ports.artifacts, pin, tool).await);
         }
@@ -347,7 +347,7 @@ impl ToolCalls {
         Some((
             name,
             Pin {
-                digest: found.digest,
+                digest: found.digest(),
                 definition: None,
             },
         ))

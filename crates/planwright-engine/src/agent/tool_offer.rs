@@ -3,7 +3,7 @@
 //!
 //! A model that is told of hundreds of tools in every turn reads little else, and pays for it.
 
-use super::messages::offer_tool;
+use crate::port::offer_tool;
 use planwright_core::model::OfferedTool;
 use planwright_core::tool::{Keywords, KnownTool, score_relevance};
 use serde_json::{Value, json};

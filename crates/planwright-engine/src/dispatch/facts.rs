@@ -43,7 +43,7 @@ impl RunLoop {
         );
         let consent = self.run.start().consent.as_deref();
         if let Some(pin) = consent.and_then(|consent| consent.pins.get(&tool.name.to_string()))
-            && pin.digest != tool.digest
+            && pin.digest != tool.digest()
         {
             facts.changed = Some(since_pinned(&*self.context.ports.artifacts, pin, tool).await);
         }

@@ -356,7 +356,7 @@ impl RunLoop {
         let call = Call {
             tool: tool.name.clone(),
             args: sealed.unwrap_or(args),
-            definition: Some(tool.digest),
+            definition: Some(tool.digest()),
             plan: self.run.plan().id().clone(),
             run: self.run.id().clone(),
             top_run: self.family.top().clone(),

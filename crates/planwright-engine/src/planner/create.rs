@@ -1,6 +1,7 @@
 //! Creating plans from goals.
 
 use super::error::CreateError;
+use super::looking::StartLooking;
 use super::options::PlannerOptions;
 use super::rounds::Request;
 use crate::context::Context;
@@ -96,12 +97,23 @@ pub struct WrittenPlan {
 #[derive(Debug, Clone)]
 pub struct Planner {
     pub(super) context: Arc<Context>,
+    /// `None` for a planner that never looks around.
+    pub(super) start_looking: Option<StartLooking>,
 }
 
 impl Planner {
     pub(crate) fn new(context: &Arc<Context>) -> Self {
         Self {
             context: Arc::clone(context),
+            start_looking: None,
+        }
+    }
+
+    /// Lets it look around before it writes a plan.
+    pub(crate) fn looking_with(self, start_looking: StartLooking) -> Self {
+        Self {
+            start_looking: Some(start_looking),
+            ..self
         }
     }
 

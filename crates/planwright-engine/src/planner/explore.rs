@@ -2,35 +2,24 @@
 //! judged by policy and journaled like that of any client.
 
 use super::create::Planner;
+use super::looking::{LookError, Looking};
 use super::options::{PlannerEvent, PlannerOptions, PlannerSink};
-use crate::agent::messages::{failure, offer_tool, refusal};
-use crate::port::ProgressSink;
-use crate::session::{
-    CallEvent, ClientAnswer, OpenSessionError, Session, SessionTerms, Sessions, WantedByClient,
-};
-use planwright_core::json::tell_value;
+use crate::port::offer_tool;
 use planwright_core::model::{Message, OfferedTool, WantedCall};
-use planwright_core::plan::Budget;
 use planwright_core::planning::{
     Explored, MAX_LOOKS, PlanningLook, bound_result, choose_for_looking, invite_to_look,
     is_for_looking, write_seen,
 };
-use planwright_core::policy::{Mode, Verdict};
+use planwright_core::policy::Verdict;
 use planwright_core::principal::Principal;
 use planwright_core::tool::KnownTool;
-use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// The name under which a planner's calls are journaled.
-const CLIENT: &str = "planner";
 
 /// What a planner does before it answers.
 pub(super) struct Exploration {
-    planner: Planner,
     told: PlannerSink,
-    owner: Principal,
     tools: Vec<Arc<KnownTool>>,
-    session: Option<Session>,
+    looking: Box<dyn Looking>,
     looks: Vec<PlanningLook>,
 }
 
@@ -43,6 +32,7 @@ impl Planner {
         options: &PlannerOptions,
     ) -> Option<Exploration> {
         let small = self.prompt_budget(options.model.as_deref()).small;
+        let start_looking = self.start_looking?;
         if !options.explore || small {
             return None;
         }
@@ -51,15 +41,16 @@ impl Planner {
             is_for_looking(tool) && self.judge_unknown(tool, true) == Verdict::Allow
         };
         let tools = choose_for_looking(tools.into_iter().filter(allowed).collect(), goal);
+        if tools.is_empty() {
+            return None;
+        }
+        let servers = tools.iter().map(|tool| tool.name.server.clone()).collect();
         Some(Exploration {
-            planner: self.clone(),
             told: options.told.clone(),
-            owner: owner.clone(),
+            looking: start_looking(&self.context, owner.clone(), servers),
             tools,
-            session: None,
             looks: Vec::new(),
         })
-        .filter(|exploration| !exploration.tools.is_empty())
     }
 }
 
@@ -79,7 +70,7 @@ impl Exploration {
 
     /// The tools as a model is offered them.
     pub(super) fn offered_tools(&self) -> Vec<OfferedTool> {
-        self.tools.iter().map(offer_tool).collect()
+        self.tools.iter().map(|tool| offer_tool(tool)).collect()
     }
 
     /// The request with the invitation to look around.
@@ -96,7 +87,7 @@ impl Exploration {
     pub(super) async fn look(
         &mut self,
         wanted: Vec<WantedCall>,
-    ) -> Result<Vec<Message>, OpenSessionError> {
+    ) -> Result<Vec<Message>, LookError> {
         let mut messages = Vec::with_capacity(wanted.len());
         for call in wanted {
             let told = match self.may_look() {
@@ -123,7 +114,7 @@ impl Exploration {
         Ok(messages)
     }
 
-    async fn call(&mut self, call: &WantedCall) -> Result<String, OpenSessionError> {
+    async fn call(&mut self, call: &WantedCall) -> Result<String, LookError> {
         let known = self
             .tools
             .iter()
@@ -131,65 +122,14 @@ impl Exploration {
         if !known {
             return Ok(format!("Not called: `{}` is not offered here.", call.name));
         }
-        let session = match &self.session {
-            Some(session) => session,
-            None => {
-                let opened = self.open().await?;
-                self.session.insert(opened)
-            }
-        };
-        let wanted = WantedByClient {
-            tool: call.name.clone(),
-            args: call.args.clone(),
-            attended: false,
-            progress: ProgressSink::default(),
-            client: None,
-        };
-        let open = match session.call(wanted).await {
-            Ok(open) => open,
-            Err(error) => return Ok(refusal(&error)),
-        };
-        Ok(match open.advance().await {
-            CallEvent::Asks(_) => "Not called: a person would have to be asked.".to_owned(),
-            CallEvent::Ended(ClientAnswer {
-                outcome: Ok(value), ..
-            }) => tell_value(&value),
-            CallEvent::Ended(ClientAnswer {
-                outcome: Err(error),
-                ..
-            }) => failure(&error),
-        })
-    }
-
-    async fn open(&self) -> Result<Session, OpenSessionError> {
-        let servers: BTreeSet<String> = self
-            .tools
-            .iter()
-            .map(|tool| tool.name.server.clone())
-            .collect();
-        let terms = SessionTerms {
-            client: CLIENT.to_owned(),
-            agent: Principal::agent(CLIENT),
-            mode: Mode::Enforce,
-            owner: self.owner.clone(),
-            budget: Budget {
-                calls: Some(MAX_LOOKS as u64),
-                ..Budget::default()
-            },
-            servers,
-        };
-        Sessions::new(&self.planner.context).open(terms).await
+        self.looking.call(call).await
     }
 
     /// Ends it, and says what was looked at.
     pub(super) async fn close(self) -> Option<Explored> {
-        let session = self.session?;
-        let explored = Explored {
-            session: session.plan().clone(),
-            calls: u32::try_from(self.looks.len()).unwrap_or(u32::MAX),
-        };
-        session.close().await;
-        Some(explored)
+        let calls = u32::try_from(self.looks.len()).unwrap_or(u32::MAX);
+        let session = self.looking.close().await?;
+        Some(Explored { session, calls })
     }
 }
 

@@ -8,6 +8,7 @@ mod check;
 mod create;
 mod error;
 mod explore;
+mod looking;
 mod options;
 mod regenerate;
 mod replan;
@@ -15,6 +16,7 @@ mod rounds;
 
 pub use create::{CreateOrder, Planner, WrittenPlan};
 pub use error::{CreateError, FailedPlanning};
+pub(crate) use looking::{LookError, Looking};
 pub use options::{PlannerEvent, PlannerOptions, PlannerSink};
 pub use regenerate::{RegenerateOrder, Regenerated};
 pub use replan::Replanned;

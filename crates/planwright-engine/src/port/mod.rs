@@ -41,6 +41,7 @@ pub use error_chain::with_causes;
 pub use executor::{DelegateError, Delegated, Delegation, Executors, Gateway, GatewayTool};
 pub use identity_provider::{IdentityError, IdentityProvider, ProviderVisit};
 pub use leftovers::{Leftovers, StillRunning};
+pub(crate) use model::offer_tool;
 pub use model::{KeyState, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use passes::{Pass, PassKind, Passes};

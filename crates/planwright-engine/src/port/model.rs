@@ -4,6 +4,7 @@ use super::BoxFuture;
 use planwright_core::model::{
     AnswerSchema, Message, ModelRole, ModelUse, OfferedTool, TokenUsage, WantedCall,
 };
+use planwright_core::tool::KnownTool;
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -234,4 +235,13 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// Asks, with retries where they can help, until there is a whole answer or a reason why there
     /// is none.
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>>;
+}
+
+/// A tool as a model is told of it.
+pub(crate) fn offer_tool(tool: &KnownTool) -> OfferedTool {
+    OfferedTool {
+        name: tool.name.to_string(),
+        description: tool.definition.description.clone().unwrap_or_default(),
+        schema: tool.definition.input_schema.clone(),
+    }
 }

@@ -67,7 +67,7 @@ impl Plans {
                 continue;
             }
             let words = match exact(&catalog, name) {
-                Some(tool) if tool.digest == pin.digest => continue,
+                Some(tool) if tool.digest() == pin.digest => continue,
                 Some(tool) => since_pinned(&*self.context.ports.artifacts, pin, tool).await,
                 None => "it is not there any more".to_owned(),
             };
@@ -91,7 +91,7 @@ fn pin_tool(tool: &KnownTool, definitions: &mut Vec<Vec<u8>>) -> Pin {
         definitions.push(bytes);
     }
     Pin {
-        digest: tool.digest,
+        digest: tool.digest(),
         definition,
     }
 }

@@ -6,9 +6,12 @@
 
 mod document;
 mod followed;
+mod looking;
 mod open_call;
 mod recorded;
 mod sessions;
+
+pub(crate) use looking::start_looking;
 
 pub use followed::{FollowedRun, StepAnswer};
 pub use open_call::{CallEvent, ClientAnswer, OpenCall, WantedByClient};

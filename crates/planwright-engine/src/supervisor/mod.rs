@@ -14,4 +14,4 @@ mod signed_in;
 mod unfinished;
 
 pub use handle::{Stopped, Supervisor, SupervisorOptions, SupervisorStats};
-pub use signed_in::SignedIn;
+pub use signed_in::CompletedSignIn;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 /// A sign-in that a person made.
 #[derive(Debug, Clone, Copy)]
-pub struct SignedIn<'a> {
+pub struct CompletedSignIn<'a> {
     /// The operator's name for the server.
     pub server: &'a str,
     /// The person who signed in.
@@ -20,7 +20,7 @@ pub struct SignedIn<'a> {
     pub is_personal: bool,
 }
 
-impl SignedIn<'_> {
+impl CompletedSignIn<'_> {
     /// The answers to the steps of a run that wait for exactly this.
     fn answers(&self, run: &Run) -> Vec<RunCommand> {
         if self.is_personal && run.start().acts_for() != Some(self.by) {
@@ -45,7 +45,10 @@ impl SignedIn<'_> {
 impl Supervisor {
     /// Answers the steps that ask for this sign-in, so that their runs go on, and returns how many
     /// there were. One that cannot be answered waits for a person as before.
-    pub async fn continue_after_sign_in(&self, signed_in: SignedIn<'_>) -> Result<u64, StoreError> {
+    pub async fn continue_after_sign_in(
+        &self,
+        signed_in: CompletedSignIn<'_>,
+    ) -> Result<u64, StoreError> {
         let waiting = self.engine.inbox().plans_awaiting_people().await?;
         let mut answered = 0;
         for (plan, runs) in &waiting.runs {
@@ -56,7 +59,7 @@ impl Supervisor {
         Ok(answered)
     }
 
-    async fn answer_in(&self, plan: &PlanId, id: &RunId, signed_in: SignedIn<'_>) -> u64 {
+    async fn answer_in(&self, plan: &PlanId, id: &RunId, signed_in: CompletedSignIn<'_>) -> u64 {
         let store = &*self.engine.context.ports.store;
         let loaded = match load_review(store, plan).await {
             Ok((review, _)) => self.engine.runs().load_run(id, &review).await,

@@ -99,7 +99,7 @@ impl Life<'_> {
             (
                 tool.name.to_string(),
                 Pin {
-                    digest: tool.digest,
+                    digest: tool.digest(),
                     definition: None,
                 },
             )

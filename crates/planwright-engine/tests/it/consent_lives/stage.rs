@@ -323,7 +323,7 @@ impl Tools for Stage {
         let known = self.catalog();
         let now = known
             .resolve(&call.tool.to_string())
-            .map(|tool| tool.digest)
+            .map(|tool| tool.digest())
             .ok();
         if call.definition.is_some() && call.definition != now {
             let changed = CallError::refused("tool_changed", "it is another one by now");

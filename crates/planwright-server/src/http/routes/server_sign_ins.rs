@@ -16,7 +16,7 @@ use http::header::{CACHE_CONTROL, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use planwright_core::policy::Permission;
 use planwright_core::principal::PrincipalKind;
-use planwright_engine::SignedIn;
+use planwright_engine::CompletedSignIn;
 use planwright_engine::port::{ReturnedCode, ServerSignInError, ServerSignIns};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -173,7 +173,7 @@ async fn finish_server_sign_in(
         .await
         .map_err(explain)?;
     tracing::info!(server = name, %by, "a person signed in to a server");
-    let signed_in = SignedIn {
+    let signed_in = CompletedSignIn {
         server: &name,
         by: &by,
         is_personal,

@@ -50,7 +50,7 @@ fn line(tool: &KnownTool) -> ToolLine {
         annotations: serde_json::to_value(&definition.annotations).unwrap_or_default(),
         title: definition.title.clone(),
         description: definition.description.clone(),
-        digest: tool.digest.to_string(),
+        digest: tool.digest().to_string(),
         input_schema: definition.input_schema.clone(),
         output_schema: definition.output_schema.clone(),
     }

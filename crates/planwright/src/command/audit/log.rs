@@ -8,6 +8,7 @@ use crate::workspace::run_selector::select_run_for_reading;
 use planwright_api::LogLine;
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, Record, StreamName, check_chain};
+use planwright_core::tool::EffectClass;
 use planwright_engine::port::{StoreError, is_last_page};
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -117,6 +118,16 @@ fn print_entry(
     ))
 }
 
+/// Returns the word that people are shown for a class of effects.
+fn name_class(word: &str) -> String {
+    let known = EffectClass::ALL.into_iter();
+    let shown = known
+        .filter(|class| class.as_str() == word)
+        .map(EffectClass::as_shown)
+        .next();
+    line(shown.unwrap_or(word))
+}
+
 /// What belongs to an event, short enough for a line.
 fn format_fields(fields: &Map<String, Value>) -> String {
     const MAX: usize = 100;
@@ -124,6 +135,7 @@ fn format_fields(fields: &Map<String, Value>) -> String {
         .iter()
         .map(|(key, value)| {
             let text = match value {
+                Value::String(text) if key == "class" => name_class(text),
                 Value::String(text) => text
                     .parse::<Digest>()
                     .map_or_else(|_| line(text), |digest| digest.short()),

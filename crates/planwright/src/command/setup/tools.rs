@@ -219,7 +219,7 @@ fn print_tool_line(printer: Printer, tool: &KnownTool) -> Result<(), Failure> {
     };
     let name = printer.out(BOLD, &format!("{:20}", tool.name.to_string()));
     let class = tool.class.as_shown();
-    let digest = tool.digest.short();
+    let digest = tool.digest().short();
     printer.data(&format!(
         "{name}  {class:10}  {reads:9}  {digest}  {short}{more}"
     ))?;
@@ -248,7 +248,7 @@ fn tool_document(tool: &Arc<KnownTool>) -> Value {
         "doubt": tool.doubt,
         "title": definition.title,
         "description": definition.description,
-        "digest": tool.digest,
+        "digest": tool.digest(),
         "inputSchema": definition.input_schema,
         "outputSchema": definition.output_schema,
         "returnsAsSeen": tool.seen().and_then(|seen| seen.write(MAX_SEEN)),
