@@ -4,7 +4,7 @@
 use crate::mcp::{Lines, TEXT, median};
 use anyhow::{Result, anyhow, ensure};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -157,9 +157,11 @@ fn prepare(program: &Path, dir: &Path) -> Result<()> {
     let server = json!({ "mcpServers": { "echo": {
         "command": std::env::current_exe()?, "args": ["bench-echo"],
     } } });
-    std::fs::write(dir.join(".mcp.json"), server.to_string())?;
+    let workspace = workspace(dir);
+    std::fs::create_dir_all(&workspace)?;
+    std::fs::write(workspace.join(".mcp.json"), server.to_string())?;
     let policy = "[[policy.rules]]\ntool = \"echo.*\"\nthen = \"allow\"\n";
-    std::fs::write(dir.join("planwright.toml"), policy)?;
+    std::fs::write(workspace.join("planwright.toml"), policy)?;
     let mut trust = command(program, dir);
     let trusted = trust.args(["trust", "--yes"]).stderr(Stdio::null());
     ensure!(trusted.status()?.success(), "the folder is not trusted");
@@ -172,7 +174,12 @@ fn command(program: &Path, dir: &Path) -> Command {
     command
         .env_clear()
         .env("HOME", dir.join("home"))
-        .current_dir(dir)
+        .current_dir(workspace(dir))
         .stdout(Stdio::null());
     command
+}
+
+/// Beside the home of the user: what is trusted is never recorded inside a workspace.
+fn workspace(dir: &Path) -> PathBuf {
+    dir.join("workspace")
 }

@@ -225,11 +225,15 @@ impl SqliteStore {
         &self.reader
     }
 
-    /// Reads on a thread that may block.
+    /// Reads on a thread that may block. That of a runtime of one thread may, as in
+    /// [`Self::commit_here`]: a hand-over and back takes longer than most reads.
     pub(super) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        if has_one_thread() {
+            return work(&self.reader);
+        }
         let reader = Arc::clone(&self.reader);
         let done = tokio::task::spawn_blocking(move || work(&reader)).await;
         done.unwrap_or_else(|error| {
