@@ -12,12 +12,14 @@ mod executor;
 mod identity_provider;
 mod leftovers;
 mod model;
+mod offers;
 mod outbox;
 mod passes;
 mod passkeys;
 mod person_line;
 mod plan_files;
 mod progress;
+mod published_tool;
 mod retention_store;
 mod secrets;
 mod server_sign_ins;
@@ -42,6 +44,10 @@ pub use executor::{DelegateError, Delegated, Delegation, Executors, Gateway, Gat
 pub use identity_provider::{IdentityError, IdentityProvider, ProviderVisit};
 pub use leftovers::{Leftovers, StillRunning};
 pub use model::{KeyState, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
+pub use offers::{
+    ClaimError, ClaimStanding, ClaimedOffer, ListedWorker, Offer, OfferChange, OfferClaim,
+    OfferKey, OfferState, Offers, WaitingOffers, WantedOffers, WorkerRecord,
+};
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use passes::{Pass, PassKind, Passes};
 pub use passkeys::{
@@ -51,6 +57,7 @@ pub use passkeys::{
 pub use person_line::PersonLine;
 pub use plan_files::PlanFiles;
 pub use progress::{LogLevel, LoggedLine, Progress, ProgressSink};
+pub use published_tool::PublishedTool;
 pub use retention_store::{
     Removed, RetainError, RetentionStore, RetentionTurn, SealCursor, SealedJournal,
 };
