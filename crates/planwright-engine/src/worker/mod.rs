@@ -7,3 +7,4 @@ mod take;
 mod tools;
 
 pub use take::{Worker, WorkerError, WorkerOptions};
+pub(crate) use tools::follow_worker_tools;

@@ -3,6 +3,27 @@
 use crate::engine::Engine;
 use crate::port::{PublishedTool, StoreError};
 use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How often it is looked which tools workers have.
+const PAUSE: Duration = Duration::from_secs(3);
+
+/// Keeps the tools of workers up to date for as long as runs are executed in the background.
+pub(crate) async fn follow_worker_tools(engine: Engine, stopping: CancellationToken) {
+    if engine.context.settings.dispatch.capabilities.is_empty() {
+        return;
+    }
+    loop {
+        if let Err(error) = engine.learn_worker_tools().await {
+            tracing::debug!(%error, "the tools of workers cannot be read");
+        }
+        tokio::select! {
+            () = stopping.cancelled() => return,
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
+}
 
 impl Engine {
     /// Learns which tools the workers have whose capabilities this engine lets them carry out. Plans can name them from
