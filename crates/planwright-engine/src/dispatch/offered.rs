@@ -153,7 +153,7 @@ impl RunLoop {
         Ok(call)
     }
 
-    /// A value that is known to be secret does not travel, whatever it got into.
+    /// A value that is known to be secret does not travel, in any argument.
     fn refuse_secrets(&self, call: &OfferedCall) -> Result<(), StepError> {
         let redactor = self.context.redaction.redactor();
         if redactor.is_empty() {
