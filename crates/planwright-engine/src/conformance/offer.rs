@@ -88,6 +88,11 @@ async fn state(subject: &Subject, key: &OfferKey) -> Option<OfferState> {
     states.unwrap().pop().map(|(_, state)| state)
 }
 
+async fn lose(subject: &Subject, key: &OfferKey, worker: &str) -> Option<OfferState> {
+    let worker = owner(worker);
+    subject.offers.lose_offer(key, &worker).await.unwrap()
+}
+
 fn is_over(result: Result<(), ClaimError>) -> bool {
     matches!(result, Err(ClaimError::Over(_)))
 }
@@ -208,8 +213,7 @@ pub async fn an_answer_is_kept_until_the_attempt_ends(subject: Subject) {
     assert!(is_over(again.await));
     let withdrawn = subject.offers.withdraw_offer(&offers[0].key).await.unwrap();
     assert_eq!(withdrawn, kept);
-    let lost = subject.offers.lose_offer(&offers[0].key, &owner("worker"));
-    assert_eq!(lost.await.unwrap(), kept);
+    assert_eq!(lose(&subject, &offers[0].key, "worker").await, kept);
 }
 
 pub async fn a_claim_that_ran_out_cannot_be_renewed_or_answered(subject: Subject) {
@@ -223,8 +227,8 @@ pub async fn a_claim_that_ran_out_cannot_be_renewed_or_answered(subject: Subject
         .answer_offer(&claimed.claim, b"late".to_vec());
     assert!(is_over(answered.await));
     assert!(is_over(subject.offers.return_offer(&claimed.claim).await));
-    let lost = subject.offers.lose_offer(&offers[0].key, &owner("worker"));
-    assert_eq!(lost.await.unwrap(), Some(OfferState::Lost));
+    let lost = lose(&subject, &offers[0].key, "worker").await;
+    assert_eq!(lost, Some(OfferState::Lost));
     assert!(claim(&subject, "other", LONG).await.is_none());
 }
 
@@ -258,14 +262,10 @@ pub async fn a_lost_claim_writes_nothing(subject: Subject) {
     let (_, offers) = offered(&subject, &["a"]).await;
     let claimed = claim(&subject, "worker", LONG).await.unwrap();
     let key = &offers[0].key;
-    let by_other = subject
-        .offers
-        .lose_offer(key, &owner("other"))
-        .await
-        .unwrap();
+    let by_other = lose(&subject, key, "other").await;
     assert!(matches!(by_other, Some(OfferState::Claimed { .. })));
-    let lost = subject.offers.lose_offer(key, &owner("worker")).await;
-    assert_eq!(lost.unwrap(), Some(OfferState::Lost));
+    let lost = lose(&subject, key, "worker").await;
+    assert_eq!(lost, Some(OfferState::Lost));
     let answered = subject
         .offers
         .answer_offer(&claimed.claim, b"late".to_vec());

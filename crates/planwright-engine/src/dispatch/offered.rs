@@ -18,10 +18,14 @@ use planwright_core::tool::{EffectClass, KnownTool};
 use planwright_core::trace::TraceParent;
 use serde_json::Value;
 use std::sync::Arc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// For so long a value that a worker stored is tried to be read.
 const PATIENCE: std::time::Duration = std::time::Duration::from_mins(1);
+
+/// An offer is taken back at most this long before the time of its attempt is over.
+const EXPIRY_MARGIN: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// A call that a worker makes.
 pub(super) struct WorkerCall {
@@ -30,6 +34,8 @@ pub(super) struct WorkerCall {
     offer: WatchedOffer,
     /// This process lets go of the run. The call goes on.
     left: CancellationToken,
+    /// When an offer that no worker has taken is taken back, shortly before the time of the attempt is over.
+    expires_at: Option<Instant>,
 }
 
 impl WorkerCall {
@@ -59,6 +65,12 @@ impl WorkerCall {
                 () = self.left.cancelled() => {
                     return Err(CallError::Lost("another process takes the run over".to_owned()));
                 }
+                () = expiry(self.expires_at), if self.expires_at.is_some() => {
+                    self.expires_at = None;
+                    if let Some(outcome) = self.expire().await {
+                        return outcome;
+                    }
+                }
                 () = cancelled.cancelled(), if !is_withdrawn => {
                     is_withdrawn = true;
                     if let Some(outcome) = self.withdraw().await {
@@ -67,6 +79,19 @@ impl WorkerCall {
                 }
             }
         }
+    }
+
+    /// Takes back an offer that no worker has taken: nothing was called, and that is known only now.
+    async fn expire(&self) -> Option<Outcome> {
+        if *self.offer.state.borrow() != OfferState::Offered {
+            return None;
+        }
+        let withdrawn = self.withdraw().await?;
+        Some(withdrawn.map_err(|_| {
+            CallError::Unavailable(
+                "no worker took the step within its time limit: planwright workers".to_owned(),
+            )
+        }))
     }
 
     /// Says that the call is not wanted any more. Its outcome, if it is known at once.
@@ -80,6 +105,13 @@ impl WorkerCall {
                 None
             }
         }
+    }
+}
+
+async fn expiry(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -223,13 +255,24 @@ impl RunLoop {
         let context = Arc::clone(&self.context);
         let watched = context.watch_offer(&offers, notice, offer.definition, progress);
         let left = CancellationToken::new();
+        let expires_at = self.expiry_of(prepared.step);
         let by_worker = WorkerCall {
             context,
             offers,
             offer: watched,
             left: left.clone(),
+            expires_at,
         };
         Some((by_worker, left))
+    }
+
+    /// Shortly before the attempt would be given up as one whose outcome is unknown.
+    fn expiry_of(&self, step: StepIx) -> Option<Instant> {
+        let StepState::Running { deadline, .. } = self.run.step(step) else {
+            return None;
+        };
+        let left = (*deadline)?.since(self.context.ports.clock.now());
+        Some(Instant::now() + left.saturating_sub(EXPIRY_MARGIN.min(left / 4)))
     }
 
     /// Settles what an earlier process had in flight, and goes on waiting for the calls that workers make.
