@@ -196,6 +196,20 @@ const PROVE: &[Step] = &[
         ],
         environment: &[("PLANWRIGHT_POSTGRES_APPENDS", "12500")],
     },
+    Step {
+        name: "workers",
+        args: &[
+            "test",
+            "-p",
+            "planwright",
+            "--test",
+            "it",
+            "workers",
+            "--",
+            "--nocapture",
+        ],
+        environment: &[("PLANWRIGHT_WORKER_FAULTS", "400")],
+    },
     // The real program at length, one test after the other: each wants the machine for itself.
     Step {
         name: "soak",

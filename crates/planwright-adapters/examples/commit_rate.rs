@@ -177,6 +177,7 @@ impl Chain {
                 answers: Vec::new(),
                 requests: Vec::new(),
                 brought: Vec::new(),
+                offers: Vec::new(),
             };
             store.append(vec![append]).await?;
         }

@@ -338,5 +338,6 @@ fn make_append(
         answers: Vec::new(),
         requests: Vec::new(),
         brought: Vec::new(),
+        offers: Vec::new(),
     }
 }

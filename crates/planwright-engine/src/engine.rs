@@ -1,8 +1,9 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
 use crate::context::{
-    ActiveRuns, AgentSettings, Clients, ConcurrencyLimits, Context, Limiter, LogKeeper, Observer,
-    Ports, RecentReviews, Retention, RetentionPorts, RunFamilies, Settings,
+    ActiveRuns, AgentSettings, Clients, ConcurrencyLimits, Context, DispatchSettings, Limiter,
+    LogKeeper, Observer, OfferDesk, Ports, RecentReviews, Retention, RetentionPorts, RunFamilies,
+    Settings, ToolsWithWorkers, WorkerTools,
 };
 use crate::journal::journals::Journals;
 use crate::maintenance::Maintenance;
@@ -13,8 +14,8 @@ use crate::memory::{
 use crate::overview::Overview;
 use crate::planner::Planner;
 use crate::port::{
-    Artifacts, Clock, Executors, Ids, Leftovers, Model, Outbox, OwnerId, RetentionStore, Secrets,
-    StepLogs, Store, Surroundings, Tokens, Tools,
+    Artifacts, Clock, Executors, Ids, Leftovers, Model, Offers, Outbox, OwnerId, RetentionStore,
+    Secrets, StepLogs, Store, Surroundings, Tokens, Tools,
 };
 use crate::redaction::known_secrets::Redaction;
 use crate::review::briefing::Briefings;
@@ -68,6 +69,8 @@ pub struct EngineBuilder {
     policy_version: Option<String>,
     bounds: Bounds,
     retention: Retention,
+    offers: Option<Arc<dyn Offers>>,
+    dispatch: DispatchSettings,
 }
 
 impl Engine {
@@ -108,6 +111,8 @@ impl Engine {
             policy_version: None,
             bounds: Bounds::default(),
             retention: Retention::default(),
+            offers: None,
+            dispatch: DispatchSettings::default(),
         }
     }
 
@@ -408,6 +413,22 @@ impl EngineBuilder {
         self
     }
 
+    /// Lets workers carry out steps: the offers that they take, and which steps these are. Also what a worker takes
+    /// comes from there.
+    #[must_use]
+    pub fn workers(mut self, offers: Arc<dyn Offers>, dispatch: DispatchSettings) -> Self {
+        self.offers = Some(offers);
+        self.dispatch = dispatch;
+        self
+    }
+
+    /// Says which steps workers carry out, where there is no store that could offer them: these steps fail.
+    #[must_use]
+    pub fn dispatch(mut self, dispatch: DispatchSettings) -> Self {
+        self.dispatch = dispatch;
+        self
+    }
+
     /// Builds the engine, with adapters in memory for every port that was not set.
     pub fn build(self) -> Engine {
         let ids = self.ids.unwrap_or_else(|| Arc::new(RandomIds));
@@ -421,6 +442,15 @@ impl EngineBuilder {
                 .to_owned()
         };
         let policy_version = self.policy_version.clone().unwrap_or_else(of_policy);
+        let worker_tools = Arc::new(WorkerTools::default());
+        let tools: Arc<dyn Tools> = if self.dispatch.capabilities.is_empty() {
+            self.tools
+        } else {
+            Arc::new(ToolsWithWorkers {
+                own: self.tools,
+                workers: Arc::clone(&worker_tools),
+            })
+        };
         let ports = Ports {
             store: self
                 .store
@@ -430,7 +460,8 @@ impl EngineBuilder {
                 .unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
             retention: self.retention_ports,
             tokens: self.tokens,
-            tools: self.tools,
+            tools,
+            offers: self.offers,
             secrets: self
                 .secrets
                 .unwrap_or_else(|| Arc::new(MemorySecrets::default())),
@@ -457,6 +488,7 @@ impl EngineBuilder {
             call_timeout: self.call_timeout,
             stored_bytes: self.stored_bytes,
             prompts: self.prompts,
+            dispatch: self.dispatch,
         };
         let active = ActiveRuns::default();
         active.watch_all(Arc::new(LogKeeper {
@@ -470,6 +502,8 @@ impl EngineBuilder {
                 redaction: self.redaction,
                 limiter: Limiter::new(self.limits),
                 active,
+                desk: OfferDesk::default(),
+                worker_tools,
                 clients: Clients::default(),
                 families: RunFamilies::default(),
                 reviews: RecentReviews::default(),

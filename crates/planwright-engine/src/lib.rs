@@ -83,11 +83,12 @@ mod session;
 mod supervisor;
 pub mod telemetry;
 pub mod webhooks;
+mod worker;
 
 pub use access::{passes, passkeys};
 pub use context::{
-    AgentSettings, ConcurrencyLimits, Observer, Pauses, Retention, StepClaims, crash, for_request,
-    on_step_complete, on_step_start,
+    AgentSettings, ConcurrencyLimits, DispatchSettings, Observer, Pauses, Retention, StepClaims,
+    crash, for_request, on_step_complete, on_step_start,
 };
 pub use dispatch::{RunError, kind_of};
 pub use engine::{Engine, EngineBuilder};
@@ -137,3 +138,4 @@ pub use session::{
     SessionTerms, Sessions, StepAnswer, WantedByClient,
 };
 pub use supervisor::{CompletedSignIn, Stopped, Supervisor, SupervisorOptions, SupervisorStats};
+pub use worker::{Worker, WorkerError, WorkerOptions};

@@ -8,6 +8,7 @@ use super::commit::{Ended, Mark, Value, after_commit, new_mark, undo, was_commit
 use super::commit::{MAX_CROSSED, PATIENCE, Patience};
 use super::decision::Known;
 use super::fault::store_error;
+use super::offers::{end_offers, make_offers};
 use super::pool::Lent;
 use super::rows::{NOW, digest, number, unsigned};
 use super::store::Shared;
@@ -70,6 +71,10 @@ async fn commit_group(shared: &Shared, group: Vec<Queued>) {
         Ok(decided) => {
             if decided.iter().any(Result::is_ok) {
                 shared.wakeups.announce(News::Change);
+            }
+            let appends = group.iter().flat_map(|queued| &queued.appends);
+            if appends.into_iter().any(|append| !append.offers.is_empty()) {
+                shared.wakeups.announce(News::Offer);
             }
             for (queued, decision) in group.into_iter().zip(decided) {
                 // The caller may have gone away; what was done stays done.
@@ -347,6 +352,8 @@ async fn write(client: &Client, known: &Known<'_>) -> Result<(), Error> {
         Box::pin(note_requests(client, known)),
         Box::pin(count_brought(client, known)),
         Box::pin(count_brought_in_all(client, known)),
+        Box::pin(end_offers(client, known)),
+        Box::pin(make_offers(client, known)),
     ])
     .await
     .map(drop)

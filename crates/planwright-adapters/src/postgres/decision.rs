@@ -7,7 +7,7 @@ use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
-    Append, AppendError, LeaseRule, OwnerId, StoreError, StreamStatus, says_more,
+    Append, AppendError, LeaseRule, OfferChange, OwnerId, StoreError, StreamStatus, says_more,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -72,6 +72,8 @@ pub(super) struct Known<'a> {
     pub(super) ranges: Vec<(String, u64, u64)>,
     /// Bytes by principal and plan.
     pub(super) brought: BTreeMap<(String, String), u64>,
+    /// What the appends change about offers.
+    pub(super) offers: Vec<&'a OfferChange>,
 }
 
 impl<'a> Known<'a> {
@@ -100,6 +102,7 @@ impl<'a> Known<'a> {
         let before = self.before(appends);
         let entries = self.entries.len();
         let ranges = self.ranges.len();
+        let offers = self.offers.len();
         let decided = appends.iter().try_for_each(|append| self.append(append));
         if decided.is_err() {
             let Self {
@@ -117,6 +120,7 @@ impl<'a> Known<'a> {
             self.brought = brought;
             self.entries.truncate(entries);
             self.ranges.truncate(ranges);
+            self.offers.truncate(offers);
         }
         decided
     }
@@ -157,6 +161,7 @@ impl<'a> Known<'a> {
         self.answer_messages(append)?;
         self.note_requests(append)?;
         self.count_brought(append);
+        self.offers.extend(&append.offers);
         if append.records.is_empty() && append.status.is_none() {
             return Ok(());
         }

@@ -20,6 +20,7 @@ mod leases;
 mod listener;
 mod location;
 mod mailbox;
+mod offers;
 mod open_error;
 mod outbox;
 mod owners;
@@ -33,6 +34,7 @@ mod store;
 mod tls;
 mod tokens;
 mod wakeups;
+mod workers;
 
 pub use artifacts::PostgresArtifacts;
 pub use location::{Location, LocationError};

@@ -185,6 +185,9 @@ async fn sweep(shared: &Shared) -> Result<(), StoreError> {
     for sql in [
         "DELETE FROM planwright.commit_marks WHERE at < now() - interval '1 hour'",
         "DELETE FROM planwright.owners WHERE seen_at < now() - interval '1 day'",
+        // A worker that is alive is in `owners`.
+        "DELETE FROM planwright.workers AS w WHERE w.seen_at < now() - interval '1 day' \
+         AND NOT EXISTS (SELECT 1 FROM planwright.owners AS o WHERE o.owner = w.id)",
     ] {
         shared.rows(sql, &[]).await?;
     }

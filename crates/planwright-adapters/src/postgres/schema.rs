@@ -8,7 +8,10 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
 
 /// The migrations, in order. Their number is the version of the tables.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_store.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/postgres/0001_store.sql"),
+    include_str!("../../migrations/postgres/0002_offers.sql"),
+];
 
 /// Of the advisory lock that one process holds while it changes tables. Any number does that nothing else uses.
 const LOCK: i64 = 0x706c_616e_7772_6974;

@@ -103,16 +103,24 @@ impl Shared {
         sql: &str,
         values: &[(Value<'_>, Type)],
     ) -> Result<Vec<Row>, StoreError> {
-        let data = (sql, values);
-        let rows = self
-            .transact(&data, |client, (sql, values)| {
-                Box::pin(async move {
-                    Ok::<_, Stop<StoreError>>(client.query_typed(sql, values).await?)
-                })
-            })
-            .await?;
+        let rows = self.change_quietly(sql, values).await?;
         self.wakeups.announce(News::Change);
         Ok(rows)
+    }
+
+    /// Makes one statement in a transaction.
+    pub(super) async fn change_quietly(
+        &self,
+        sql: &str,
+        values: &[(Value<'_>, Type)],
+    ) -> Result<Vec<Row>, StoreError> {
+        let data = (sql, values);
+        self.transact(&data, |client, (sql, values)| {
+            Box::pin(
+                async move { Ok::<_, Stop<StoreError>>(client.query_typed(sql, values).await?) },
+            )
+        })
+        .await
     }
 }
 

@@ -21,6 +21,8 @@ const LOOKS_PER_WAKE: u32 = 10;
 pub(super) enum News {
     Change,
     Mail,
+    /// An offer to workers was made, claimed or answered.
+    Offer,
 }
 
 #[derive(Debug)]
@@ -29,8 +31,10 @@ pub(super) struct Wakeups {
     instance: String,
     changes: watch::Sender<u64>,
     mail: watch::Sender<u64>,
+    offers: watch::Sender<u64>,
     unsent_change: AtomicBool,
     unsent_mail: AtomicBool,
+    unsent_offer: AtomicBool,
     unsent: Notify,
     looking: AtomicBool,
     /// Whether the connection for news is there, and with it the locks on it.
@@ -44,8 +48,10 @@ impl Wakeups {
             instance,
             changes: watch::Sender::new(0),
             mail: watch::Sender::new(0),
+            offers: watch::Sender::new(0),
             unsent_change: AtomicBool::new(false),
             unsent_mail: AtomicBool::new(false),
+            unsent_offer: AtomicBool::new(false),
             unsent: Notify::new(),
             looking: AtomicBool::new(false),
             listens: AtomicBool::new(false),
@@ -70,12 +76,17 @@ impl Wakeups {
         self.mail.subscribe()
     }
 
+    pub(super) fn offers(&self) -> watch::Receiver<u64> {
+        self.offers.subscribe()
+    }
+
     /// Tells this process and the others that something was committed.
     pub(super) fn announce(&self, news: News) {
         self.wake(news);
         match news {
             News::Change => &self.unsent_change,
             News::Mail => &self.unsent_mail,
+            News::Offer => &self.unsent_offer,
         }
         .store(true, Ordering::Release);
         self.unsent.notify_one();
@@ -83,8 +94,11 @@ impl Wakeups {
 
     /// Wakes those who wait in this process.
     pub(super) fn wake(&self, news: News) {
-        if news == News::Mail {
-            self.mail.send_modify(|count| *count += 1);
+        match news {
+            News::Change => {}
+            News::Mail => self.mail.send_modify(|count| *count += 1),
+            // Those who wait for entries have nothing to read because of an offer.
+            News::Offer => return self.offers.send_modify(|count| *count += 1),
         }
         self.changes.send_modify(|count| *count += 1);
     }
@@ -95,6 +109,7 @@ impl Wakeups {
         if instance != self.instance {
             self.wake(match kind {
                 "mail" => News::Mail,
+                "offer" => News::Offer,
                 _ => News::Change,
             });
         }
@@ -103,6 +118,7 @@ impl Wakeups {
     /// Wakes everything: news may have been lost.
     pub(super) fn wake_all(&self) {
         self.wake(News::Mail);
+        self.wake(News::Offer);
     }
 
     /// Sends news to other processes for as long as the store is open.
@@ -112,19 +128,24 @@ impl Wakeups {
             self.unsent.notified().await;
             let mail = self.unsent_mail.swap(false, Ordering::AcqRel);
             let change = self.unsent_change.swap(false, Ordering::AcqRel);
-            if !mail && !change {
-                continue;
-            }
-            let kind = if mail { "mail" } else { "change" };
-            let payload = format!("{kind} {}", self.instance);
-            // News that cannot be sent is found by the slow look of those who wait.
-            let Ok(connection) = pool.get().await else {
-                continue;
-            };
-            let values: [(super::commit::Value<'_>, Type); 2] =
-                [(&CHANNEL, Type::TEXT), (&payload, Type::TEXT)];
-            if let Err(error) = connection.query_typed(sql, &values).await {
-                connection.discard_broken(&error);
+            let offer = self.unsent_offer.swap(false, Ordering::AcqRel);
+            // Mail is a change too.
+            let kinds = [
+                (mail, "mail"),
+                (change && !mail, "change"),
+                (offer, "offer"),
+            ];
+            for (_, kind) in kinds.into_iter().filter(|(is_due, _)| *is_due) {
+                let payload = format!("{kind} {}", self.instance);
+                // News that cannot be sent is found by the slow look of those who wait.
+                let Ok(connection) = pool.get().await else {
+                    continue;
+                };
+                let values: [(super::commit::Value<'_>, Type); 2] =
+                    [(&CHANNEL, Type::TEXT), (&payload, Type::TEXT)];
+                if let Err(error) = connection.query_typed(sql, &values).await {
+                    connection.discard_broken(&error);
+                }
             }
         }
     }

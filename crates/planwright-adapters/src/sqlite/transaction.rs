@@ -159,6 +159,10 @@ pub(super) fn append(session: Session<'_>, append: &Append, name: &str) -> Resul
         answers::note_change(connection, claim, stream)?;
     }
     brought::count(connection, stream, &append.brought)?;
+    if !append.offers.is_empty() {
+        let reason = "a store in a file has no offers to workers".to_owned();
+        return Err(Stop::failed(reason));
+    }
     if append.records.is_empty() && append.status.is_none() {
         return Ok(());
     }
@@ -378,6 +382,7 @@ pub(super) fn correct_status(
         answers: Vec::new(),
         requests: Vec::new(),
         brought: Vec::new(),
+        offers: Vec::new(),
     };
     update_status(tables, &append, &name, id).map_err(|stop| match stop {
         Stop::Sqlite(error) => Stop::Sqlite(error),

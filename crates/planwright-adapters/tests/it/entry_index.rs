@@ -27,6 +27,7 @@ fn keyed(chain: &mut Chain, key: &str) -> Append {
         answers: Vec::new(),
         requests: Vec::new(),
         brought: Vec::new(),
+        offers: Vec::new(),
     }
 }
 

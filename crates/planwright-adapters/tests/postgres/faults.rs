@@ -23,6 +23,7 @@ fn next(stream: &StreamName, head: Head, body: &str) -> Append {
         answers: Vec::new(),
         requests: Vec::new(),
         brought: Vec::new(),
+        offers: Vec::new(),
     }
 }
 

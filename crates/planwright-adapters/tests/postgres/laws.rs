@@ -1,4 +1,4 @@
-//! The laws of a store, of an outbox, of tokens, passes, passkeys, requests and retention, for Postgres.
+//! The laws of a store, of an outbox, of tokens, passes, passkeys, requests, retention and offers, for Postgres.
 
 use crate::databases::Database;
 use planwright_adapters::postgres::PostgresStore;
@@ -98,4 +98,20 @@ mod answers {
     }
 
     planwright_engine::answer_laws!(make_subject);
+}
+
+mod offers {
+    use super::*;
+    use planwright_engine::conformance::offer::Subject;
+
+    fn make_offers() -> (Subject, Database) {
+        let (store, database) = opened();
+        let subject = Subject {
+            store: Arc::<PostgresStore>::clone(&store),
+            offers: store,
+        };
+        (subject, database)
+    }
+
+    planwright_engine::offer_laws!(make_offers);
 }

@@ -52,6 +52,7 @@ fn append(stream: &StreamName, head: Head, epoch: u64, body: &[u8], lease: Lease
         answers: Vec::new(),
         requests: Vec::new(),
         brought: Vec::new(),
+        offers: Vec::new(),
     }
 }
 

@@ -42,6 +42,7 @@ impl Policy {
             | Command::NoteModel { .. }
             | Command::Tick
             | Command::Recover
+            | Command::RecoverOthers { .. }
             | Command::AskApprovals
             | Command::Stall { .. }
             | Command::Reflect { .. }

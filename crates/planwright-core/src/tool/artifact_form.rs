@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 /// The form in which an artifact is given to a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ArtifactForm {
     /// The path of a file that is there during the call.
     Path,

@@ -84,6 +84,14 @@ impl KnownTool {
         }
     }
 
+    /// A tool of another process, which took its digest.
+    pub fn with_digest(self, digest: Digest) -> Self {
+        Self {
+            digest: OnceLock::from(digest),
+            ..self
+        }
+    }
+
     /// Returns the digest that an approval pins: of the definition, and of what starts its server.
     pub fn digest(&self) -> Digest {
         *self.digest.get_or_init(|| {

@@ -273,6 +273,12 @@ fn calls_that_did_not_come_back_are_told_apart() {
     assert_eq!(crashed, (AttemptOutcome::Interrupted, true, true));
     let lost = outcome(EffectClass::Unsafe, &[Command::Recover]);
     assert_eq!(lost, (AttemptOutcome::Unknown, true, true));
+    // A worker makes the call: the owner that is gone did not.
+    let carried = Command::RecoverOthers {
+        carried: vec![StepIx::new(0)],
+    };
+    let goes_on = outcome(EffectClass::Unsafe, &[carried]);
+    assert_eq!(goes_on, (AttemptOutcome::Running, false, false));
     let cancel = Command::Cancel { by: person() };
     let stopped = Command::Report {
         step: StepIx::new(0),

@@ -632,6 +632,9 @@ fn all_commands(step: StepIx) -> Vec<Command> {
         },
         Command::Tick,
         Command::Recover,
+        Command::RecoverOthers {
+            carried: Vec::new(),
+        },
         Command::AskApprovals,
         Command::Approve {
             step: name.clone(),

@@ -1,8 +1,8 @@
 //! A second engine over the same store.
 
 use crate::context::{
-    ActiveRuns, Clients, ConcurrencyLimits, Context, Limiter, Ports, RecentReviews, RunFamilies,
-    Settings,
+    ActiveRuns, Clients, ConcurrencyLimits, Context, Limiter, OfferDesk, Ports, RecentReviews,
+    RunFamilies, Settings,
 };
 use crate::engine::Engine;
 use crate::port::{Model, OwnerId, Tools};
@@ -34,6 +34,8 @@ impl Engine {
                 redaction: self.context.redaction.clone(),
                 limiter: Limiter::new(limits),
                 active: ActiveRuns::default(),
+                desk: OfferDesk::default(),
+                worker_tools: Arc::clone(&self.context.worker_tools),
                 clients: Clients::default(),
                 families: RunFamilies::default(),
                 reviews: RecentReviews::default(),

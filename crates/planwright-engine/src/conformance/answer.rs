@@ -111,6 +111,7 @@ fn carrying_out(claim: RequestClaim, append: Append) -> Append {
     Append {
         requests: vec![claim],
         brought: Vec::new(),
+        offers: Vec::new(),
         ..append
     }
 }

@@ -80,6 +80,7 @@ impl Chain {
             answers: Vec::new(),
             requests: Vec::new(),
             brought: Vec::new(),
+            offers: Vec::new(),
         }
     }
 

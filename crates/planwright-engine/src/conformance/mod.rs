@@ -30,6 +30,7 @@ pub mod key;
 pub mod lease;
 pub mod list;
 pub mod message;
+pub mod offer;
 pub mod outbox;
 pub mod pass;
 pub mod passkey;

@@ -2,6 +2,7 @@
 //! per server.
 
 use super::isolation::Presences;
+use crate::port::Tools;
 use planwright_core::tool::KnownTool;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,6 +54,22 @@ pub(crate) struct Demand {
     pub(crate) serial_writes: bool,
 }
 
+impl Demand {
+    /// Of a call that a worker makes.
+    pub(crate) const NONE: Self = Self {
+        server_limit: None,
+        serial_writes: false,
+    };
+
+    /// Of a call that is made with these tools.
+    pub(crate) fn of(tools: &dyn Tools, server: &str) -> Self {
+        Self {
+            server_limit: tools.server_limit(server),
+            serial_writes: tools.serial_writes(server),
+        }
+    }
+}
+
 /// The right to have one call in flight. Given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
@@ -72,40 +89,32 @@ impl Limiter {
         })
     }
 
+    /// Admits a call that a worker is making already: it is counted, and not refused.
+    pub(crate) fn admit_carried(self: &Arc<Self>, server: &str) -> Permit {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.global += 1;
+        increment(&mut counts.servers, server);
+        drop(counts);
+        Permit {
+            limiter: Arc::clone(self),
+            server: server.to_owned(),
+            tool: None,
+            writes: false,
+        }
+    }
+
     /// Admits one call, or says no without waiting.
     pub(crate) fn try_admit(self: &Arc<Self>, tool: &KnownTool, demand: Demand) -> Option<Permit> {
         let server = &tool.name.server;
-        let full_name = if self.limits.per_tool.is_empty() {
-            None
-        } else {
-            Some(tool.name.to_string())
-        };
-        let per_tool = full_name
-            .as_ref()
-            .and_then(|name| self.limits.per_tool.get(name));
-        let per_server = self
-            .limits
-            .per_server
-            .get(server)
-            .copied()
-            .or(demand.server_limit);
         let writes = demand.serial_writes && !tool.is_read_only();
-
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count =
-            |map: &BTreeMap<String, usize>, key: &str| map.get(key).copied().unwrap_or_default();
-        let full = counts.global >= self.limits.global
-            || per_server.is_some_and(|limit| count(&counts.servers, server) >= limit)
-            || per_tool.is_some_and(|limit| {
-                count(&counts.tools, full_name.as_deref().unwrap_or_default()) >= *limit
-            })
-            || writes && count(&counts.writers, server) > 0;
-        if full {
+        if self.is_full(&counts, tool, demand) {
             return None;
         }
+        let full_name = (!self.limits.per_tool.is_empty()).then(|| tool.name.to_string());
+        let tool = full_name.filter(|name| self.limits.per_tool.contains_key(name));
         counts.global += 1;
         increment(&mut counts.servers, server);
-        let tool = full_name.filter(|_| per_tool.is_some());
         if let Some(tool) = &tool {
             increment(&mut counts.tools, tool);
         }
@@ -119,6 +128,30 @@ impl Limiter {
             tool,
             writes,
         })
+    }
+
+    /// Returns whether a call would be admitted now.
+    pub(crate) fn would_admit(&self, tool: &KnownTool, demand: Demand) -> bool {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        !self.is_full(&counts, tool, demand)
+    }
+
+    fn is_full(&self, counts: &Counts, tool: &KnownTool, demand: Demand) -> bool {
+        let server = &tool.name.server;
+        let of_server = self.limits.per_server.get(server).copied();
+        let per_server = of_server.or(demand.server_limit);
+        let writes = demand.serial_writes && !tool.is_read_only();
+        let count =
+            |map: &BTreeMap<String, usize>, key: &str| map.get(key).copied().unwrap_or_default();
+        let is_tool_full = || {
+            let name = tool.name.to_string();
+            let limit = self.limits.per_tool.get(&name);
+            limit.is_some_and(|limit| count(&counts.tools, &name) >= *limit)
+        };
+        counts.global >= self.limits.global
+            || per_server.is_some_and(|limit| count(&counts.servers, server) >= limit)
+            || writes && count(&counts.writers, server) > 0
+            || !self.limits.per_tool.is_empty() && is_tool_full()
     }
 
     /// Wakes the runs that were not admitted.

@@ -1,8 +1,8 @@
 //! The outside of one engine, as traits.
 
 use crate::port::{
-    Artifacts, Clock, Executors, Ids, Leftovers, Model, Outbox, RetentionStore, Secrets, StepLogs,
-    Store, Surroundings, Tokens, Tools,
+    Artifacts, Clock, Executors, Ids, Leftovers, Model, Offers, Outbox, RetentionStore, Secrets,
+    StepLogs, Store, Surroundings, Tokens, Tools,
 };
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ pub(crate) struct Ports {
     /// The tokens of the service. Without them no approval can be lost with its giver's access.
     pub(crate) tokens: Option<Arc<dyn Tokens>>,
     pub(crate) tools: Arc<dyn Tools>,
+    /// The offers to workers. Without them every call is made here.
+    pub(crate) offers: Option<Arc<dyn Offers>>,
     pub(crate) secrets: Arc<dyn Secrets>,
     pub(crate) model: Arc<dyn Model>,
     /// The workspace in which plans will work.

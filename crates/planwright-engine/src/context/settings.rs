@@ -1,5 +1,6 @@
 //! The operator's decisions, as one engine obeys them.
 
+use super::DispatchSettings;
 use crate::port::OwnerId;
 use planwright_core::plan::Bounds;
 use planwright_core::planning::Prompts;
@@ -27,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) stored_bytes: u64,
     /// Prompts that replace those of this program.
     pub(crate) prompts: Arc<Prompts>,
+    /// Which steps are carried out by workers.
+    pub(crate) dispatch: DispatchSettings,
 }
 
 /// The operator's decisions about executors of agent steps.

@@ -1,7 +1,9 @@
 //! The one value that every facade points to.
 
+use super::WorkerTools;
 use super::{
-    ActiveRuns, Clients, KeptOverview, Limiter, Ports, RecentReviews, RunFamilies, Settings,
+    ActiveRuns, Clients, KeptOverview, Limiter, OfferDesk, Ports, RecentReviews, RunFamilies,
+    Settings,
 };
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::tool::Catalog;
@@ -18,6 +20,10 @@ pub(crate) struct Context {
     /// Counts the calls in flight over all runs of this engine.
     pub(crate) limiter: Arc<Limiter>,
     pub(crate) active: ActiveRuns,
+    /// Offers to workers that runs of this engine wait for.
+    pub(crate) desk: OfferDesk,
+    /// The tools of workers.
+    pub(crate) worker_tools: Arc<WorkerTools>,
     /// Clients of the gateway.
     pub(crate) clients: Clients,
     pub(crate) families: RunFamilies,

@@ -1,9 +1,10 @@
 //! One call in flight: made, watched, and its value put where it belongs.
 
 use super::inline_budget::InlineBudget;
+use super::offered::WorkerCall;
+use super::schedule::Prepared;
 use crate::context::Context;
 use crate::context::Pauses;
-use crate::context::Permit;
 use crate::context::crash;
 use crate::journal::stored_value::{keep_value, too_deep};
 use crate::port::{ArtifactError, Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
@@ -22,7 +23,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
 /// How long a call may go on after it was told to stop.
-const GRACE: Duration = Duration::from_secs(4);
+pub(crate) const GRACE: Duration = Duration::from_secs(4);
+/// As [`GRACE`], for a call that a worker makes and has to be told about.
+const GRACE_OF_WORKER: Duration = Duration::from_secs(12);
 
 /// A call that came back.
 pub(super) struct Finished {
@@ -49,12 +52,17 @@ struct Keeping {
 pub(super) fn make(
     context: &Context,
     budget: &Arc<InlineBudget>,
-    step: StepIx,
-    mut call: Call,
-    permit: Permit,
-    expectation: Option<Expectation>,
+    prepared: Prepared,
     span: Span,
+    by_worker: Option<WorkerCall>,
 ) -> BoxFuture<'static, Finished> {
+    let Prepared {
+        step,
+        mut call,
+        permit,
+        expectation,
+        offer: _,
+    } = prepared;
     let attempt = call.attempt;
     let cancelled = call.cancelled.clone();
     let keeping = Keeping {
@@ -65,12 +73,19 @@ pub(super) fn make(
     };
     let redaction = context.redaction.clone();
     call.progress = mask_progress(&redaction, call.progress);
-    let calling = span.in_scope(|| guarded(&*context.ports.tools, call));
+    let grace = match by_worker {
+        Some(_) => GRACE_OF_WORKER,
+        None => GRACE,
+    };
+    let calling = match by_worker {
+        Some(by_worker) => Box::pin(by_worker.outcome(cancelled.clone())),
+        None => span.in_scope(|| guarded(&*context.ports.tools, call)),
+    };
     let in_span = span.clone();
     let made = async move {
         let given_up = async {
             cancelled.cancelled().await;
-            tokio::time::sleep(GRACE).await;
+            tokio::time::sleep(grace).await;
         };
         let outcome = tokio::select! {
             biased;
@@ -136,7 +151,7 @@ fn expect(expectation: Option<&Expectation>, outcome: &Outcome) -> Option<StepEr
 }
 
 /// Makes a call. A tool that panics costs its own call, never the run. How far it got is unknown.
-fn guarded(tools: &dyn Tools, call: Call) -> BoxFuture<'static, Outcome> {
+pub(crate) fn guarded(tools: &dyn Tools, call: Call) -> BoxFuture<'static, Outcome> {
     let panicked = || Err(CallError::Lost("the tool panicked".into()));
     match catch_unwind(AssertUnwindSafe(|| tools.call(call))) {
         Ok(calling) => Box::pin(

@@ -1,16 +1,18 @@
 //! Turning decisions into calls: limits, calls in flight, values, and the loop of one run.
 
 mod agent;
-mod call;
+pub(crate) mod call;
 mod facts;
 mod flow;
 mod held;
 mod inline_budget;
 mod isolation;
-mod placed;
+mod offered;
+pub(crate) mod offered_call;
+pub(crate) mod placed;
 mod run_loop;
 mod run_time;
-mod schedule;
+pub(crate) mod schedule;
 mod subplan;
 mod think;
 

@@ -9,6 +9,7 @@ use planwright_core::digest::Digest;
 use planwright_core::plan::StepIx;
 use planwright_core::run::{StepError, StepErrorCode};
 use planwright_core::tool::{ArtifactForm, KnownTool, is_artifact_reference};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ const MAX_BYTES: u64 = 10 << 20;
 const MAX_ARTIFACTS: usize = 32;
 
 /// An argument that takes an artifact.
-struct Place {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Place {
     pointer: String,
     digest: Digest,
     form: ArtifactForm,
@@ -38,13 +40,24 @@ impl RunLoop {
         tool: &KnownTool,
         args: Map<String, Value>,
     ) -> Result<(Map<String, Value>, Vec<ArtifactFile>), StepError> {
+        let places = self.find_artifacts(step, tool, &args)?;
+        let artifacts = Arc::clone(&self.context.ports.artifacts);
+        put_artifacts(&*artifacts, &places, args).await
+    }
+
+    /// Finds the arguments that take artifacts.
+    pub(super) fn find_artifacts(
+        &self,
+        step: StepIx,
+        tool: &KnownTool,
+        args: &Map<String, Value>,
+    ) -> Result<Vec<Place>, StepError> {
         let written = self.run.definition(step).args.clone();
         let schema = &tool.definition.input_schema;
-        let mut args = Value::Object(args);
         let mut places = Vec::new();
         find_places(
             &Value::Object(written),
-            &args,
+            &Value::Object(args.clone()),
             ("", String::new()),
             Some(schema),
             &mut places,
@@ -53,21 +66,30 @@ impl RunLoop {
             let message = format!("a call takes at most {MAX_ARTIFACTS} artifacts");
             return Err(StepError::new(StepErrorCode::InvalidArgs, message));
         }
-        let mut files = Vec::new();
-        let artifacts = Arc::clone(&self.context.ports.artifacts);
-        for place in places {
-            let placed = placed(&*artifacts, &place, &mut files)
-                .await
-                .map_err(|error| unusable(&place, &error))?;
-            if let Some(argument) = args.pointer_mut(&place.pointer) {
-                *argument = Value::String(placed);
-            }
-        }
-        let Value::Object(args) = args else {
-            return Ok((Map::new(), files));
-        };
-        Ok((args, files))
+        Ok(places)
     }
+}
+
+/// Puts artifacts into the arguments that take them. The files are there for as long as they are held.
+pub(crate) async fn put_artifacts(
+    artifacts: &dyn Artifacts,
+    places: &[Place],
+    args: Map<String, Value>,
+) -> Result<(Map<String, Value>, Vec<ArtifactFile>), StepError> {
+    let mut args = Value::Object(args);
+    let mut files = Vec::new();
+    for place in places {
+        let placed = placed(artifacts, place, &mut files)
+            .await
+            .map_err(|error| unusable(place, &error))?;
+        if let Some(argument) = args.pointer_mut(&place.pointer) {
+            *argument = Value::String(placed);
+        }
+    }
+    let Value::Object(args) = args else {
+        return Ok((Map::new(), files));
+    };
+    Ok((args, files))
 }
 
 async fn placed(

@@ -6,7 +6,7 @@
 //! their answers are collected.
 
 use super::agent::PreparedAgent;
-use super::call::{self, Finished};
+use super::call::Finished;
 use super::held::HeldQuestions;
 use super::inline_budget::InlineBudget;
 use super::isolation::Isolation;
@@ -138,7 +138,7 @@ pub(crate) struct RunLoop {
     pub(crate) revised: Option<(Document, Vec<ModelUse>)>,
     pub(super) large: LargeValues,
     /// The room that is left for values in the journal.
-    inline: Arc<InlineBudget>,
+    pub(super) inline: Arc<InlineBudget>,
     pub(super) batch: Batch,
     /// Steps whose `when` was found true: nothing that it looks at changes any more.
     pub(super) met: BTreeSet<StepIx>,
@@ -164,7 +164,9 @@ pub(crate) struct RunLoop {
     pub(super) calls: FuturesUnordered<BoxFuture<'static, Finished>>,
     pub(super) children: BTreeMap<StepIx, Child>,
     finished: Vec<Finished>,
-    in_flight: BTreeMap<StepIx, Flight>,
+    pub(super) in_flight: BTreeMap<StepIx, Flight>,
+    /// The attempts that were offered to workers and are not over.
+    pub(super) offered: BTreeMap<StepIx, AttemptNo>,
     /// A person may be there who answers while a call waits.
     pub(super) holds_questions: bool,
     pub(super) questions: HeldQuestions,
@@ -181,10 +183,12 @@ pub(crate) struct Snapshot {
 }
 
 /// A call that has not come back.
-struct Flight {
+pub(super) struct Flight {
     attempt: AttemptNo,
     cancelled: CancellationToken,
     span: Span,
+    /// Leaves the call to the worker that makes it, if one does.
+    pub(super) left: Option<CancellationToken>,
 }
 
 impl Flight {
@@ -258,6 +262,7 @@ impl RunLoop {
             children: BTreeMap::new(),
             finished: Vec::new(),
             in_flight: BTreeMap::new(),
+            offered: BTreeMap::new(),
             holds_questions,
             questions: HeldQuestions::default(),
         }
@@ -269,7 +274,11 @@ impl RunLoop {
         // Calls still in flight are not wanted any more; their tools are told, and get the time to
         // stop.
         for flight in self.in_flight.values() {
-            flight.stop(StepErrorCode::Stopped.as_str());
+            match &flight.left {
+                // The next owner waits for it.
+                Some(left) => left.cancel(),
+                None => flight.stop(StepErrorCode::Stopped.as_str()),
+            }
         }
         self.children.clear();
         while self.calls.next().await.is_some() {}
@@ -281,7 +290,7 @@ impl RunLoop {
         let plan = Arc::clone(self.run.plan());
         context.learn_secrets(&plan).await;
         self.end_leftovers().await?;
-        self.execute(&Command::Recover, Cause::Recovery)?;
+        self.recover().await?;
         self.execute(&Command::ResumeChildren, Cause::Recovery)?;
         match first {
             First::Nothing => {}
@@ -484,7 +493,8 @@ impl RunLoop {
         } else {
             LeaseRule::Held { epoch }
         };
-        let (append, entries) = self.journal.take_append(&self.run, rule);
+        let (mut append, entries) = self.journal.take_append(&self.run, rule);
+        append.offers = self.offer_changes(&batch.calls);
         // What a run says about a plan comes after what the plan says.
         let mut appends = batch.with;
         appends.push(append);
@@ -527,7 +537,8 @@ impl RunLoop {
 
     /// The process is about to end, and no call is in flight or about to be.
     fn is_drained(&self) -> bool {
-        let idle = self.calls.is_empty() && self.finished.is_empty();
+        // What workers do goes on without this process.
+        let idle = self.calls.len() == self.count_offered() && self.finished.is_empty();
         *self.draining.borrow() && idle && !self.batch.starts_something()
     }
 
@@ -601,35 +612,24 @@ impl RunLoop {
         }
     }
 
-    fn dispatch(&mut self, prepared: Prepared) {
-        let Prepared {
-            step,
-            mut call,
-            permit,
-            expectation,
-        } = prepared;
-        crash::point("run: before call");
-        let span = telemetry::call_span(&call, &self.context.redaction);
-        call.trace = telemetry::call_place(&span, self.run.start().trace, &call);
-        let attempt = call.attempt;
-        let cancelled = call.cancelled.clone();
+    /// Remembers how a call in flight is stopped, and how it is left to the worker that makes it.
+    pub(super) fn note_flight(
+        &mut self,
+        step: StepIx,
+        attempt: AttemptNo,
+        cancelled: CancellationToken,
+        span: Span,
+        left: Option<CancellationToken>,
+    ) {
         self.in_flight.insert(
             step,
             Flight {
                 attempt,
                 cancelled,
-                span: span.clone(),
+                span,
+                left,
             },
         );
-        self.calls.push(call::make(
-            &self.context,
-            &self.inline,
-            step,
-            call,
-            permit,
-            expectation,
-            span,
-        ));
     }
 
     /// Remembers how something in flight that is no call of a tool is stopped.
@@ -645,6 +645,7 @@ impl RunLoop {
                 attempt,
                 cancelled,
                 span: Span::none(),
+                left: None,
             },
         );
     }

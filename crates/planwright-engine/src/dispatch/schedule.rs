@@ -1,10 +1,12 @@
 //! Which ready steps start now, and with exactly which arguments.
 
+use super::offered::make_offer;
+use super::offered_call::OfferedCall;
 use super::run_loop::{RunError, RunLoop};
 use crate::context::{ClientEars, Demand, Permit};
 use crate::journal::call_digest::call_digest;
 use crate::journal::secret_values::SecretValues;
-use crate::port::{ArtifactFile, Call};
+use crate::port::{ArtifactFile, Call, Offer};
 use planwright_core::digest::Digest;
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Expectation, StepIx};
@@ -22,6 +24,8 @@ pub(super) struct Prepared {
     pub(super) call: Call,
     pub(super) permit: Permit,
     pub(super) expectation: Option<Expectation>,
+    /// The worker that makes it is found by this.
+    pub(super) offer: Option<Box<Offer>>,
 }
 
 /// A call as it was weighed: what is asked about it is decided on exactly this.
@@ -33,6 +37,8 @@ struct Considered {
     /// The files of artifacts that they name.
     files: Vec<ArtifactFile>,
     expectation: Option<Expectation>,
+    /// The capability of the worker that is to make it, and the call as the worker gets it.
+    offered: Option<(String, OfferedCall)>,
 }
 
 enum Started {
@@ -162,9 +168,14 @@ impl RunLoop {
                 );
             }
         };
-        let demand = Demand {
-            server_limit: self.context.ports.tools.server_limit(&tool.name.server),
-            serial_writes: self.context.ports.tools.serial_writes(&tool.name.server),
+        let capability = match self.worker_capability(step) {
+            Ok(capability) => capability,
+            Err(error) => return self.fail(step, error),
+        };
+        let demand = match &capability {
+            // The worker has limits of its own for its servers.
+            Some(_) => Demand::NONE,
+            None => Demand::of(&*self.context.ports.tools, &tool.name.server),
         };
         let Some(permit) = self.context.limiter.try_admit(&tool, demand) else {
             return Ok(Started::NotAdmitted);
@@ -192,30 +203,43 @@ impl RunLoop {
             Ok(facts) => facts,
             Err(error) => return self.fail(step, error),
         };
-        let mut sealed = match self.sealed_arguments(step, &tool).await {
-            Ok(sealed) => sealed,
-            Err(error) => return self.fail(step, error),
+        let mut what = Considered {
+            call,
+            facts,
+            sealed: None,
+            files: Vec::new(),
+            expectation,
+            offered: None,
         };
-        let mut files = Vec::new();
-        if self.takes_artifacts(step) {
-            match self.with_artifacts(step, &tool, &args, sealed).await {
-                Ok((args, held)) => (sealed, files) = (Some(args), held),
-                Err(error) => return self.fail(step, error),
-            }
+        let completed = match capability {
+            Some(capability) => self
+                .offered_call(step, &tool)
+                .map(|call| what.offered = Some((capability, call))),
+            None => self.complete(step, &tool, &args, &mut what).await,
+        };
+        if let Err(error) = completed {
+            return self.fail(step, error);
         }
-        self.start(
-            step,
-            &tool,
-            Considered {
-                call,
-                facts,
-                sealed,
-                files,
-                expectation,
-            },
-            permit,
-        )?;
+        self.start(step, &tool, what, permit)?;
         Ok(Started::Yes)
+    }
+
+    /// Adds what is only in memory: secrets, and files of artifacts.
+    async fn complete(
+        &mut self,
+        step: StepIx,
+        tool: &KnownTool,
+        args: &Value,
+        what: &mut Considered,
+    ) -> Result<(), StepError> {
+        what.sealed = self.sealed_arguments(step, tool).await?;
+        if self.takes_artifacts(step) {
+            let sealed = what.sealed.take();
+            let (args, files) = self.with_artifacts(step, tool, args, sealed).await?;
+            what.sealed = Some(args);
+            what.files = files;
+        }
+        Ok(())
     }
 
     /// What the client of the call wants to hear, if it has one.
@@ -286,7 +310,7 @@ impl RunLoop {
         Ok((args, files))
     }
 
-    fn resolved(
+    pub(super) fn resolved(
         &self,
         step: StepIx,
         tool: &KnownTool,
@@ -308,7 +332,7 @@ impl RunLoop {
         Ok(args)
     }
 
-    fn key(&self, step: StepIx) -> String {
+    pub(super) fn key(&self, step: StepIx) -> String {
         idempotency_key(
             self.run.id(),
             &self.run.start().digest,
@@ -331,6 +355,7 @@ impl RunLoop {
             sealed,
             files,
             expectation,
+            offered,
         } = what;
         let args = Arc::clone(&facts.args);
         let name = tool.name.clone();
@@ -371,28 +396,36 @@ impl RunLoop {
             answer: ears.answer,
             client: ears.client,
             // What can be called again waits for its answer without holding anything.
-            person: (self.holds_questions && class == EffectClass::Unsafe)
+            person: (offered.is_none() && self.holds_questions && class == EffectClass::Unsafe)
                 .then(|| self.questions.line(step, attempt)),
             files,
         };
         self.met.remove(&step);
+        let offer = offered.map(|(capability, offered)| {
+            Box::new(make_offer(
+                &call,
+                (capability, class, tool.digest()),
+                &offered,
+            ))
+        });
         self.batch.calls.push(Prepared {
             step,
             call,
             permit,
             expectation,
+            offer,
         });
         Ok(())
     }
 }
 
 /// Whether a message may repeat the values it is about. Some are secrets.
-enum ErrorDetail {
+pub(crate) enum ErrorDetail {
     WithValues,
     Redacted,
 }
 
-fn check_args(
+pub(crate) fn check_args(
     tool: &KnownTool,
     args: Map<String, Value>,
     detail: ErrorDetail,

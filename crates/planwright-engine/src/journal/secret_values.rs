@@ -2,6 +2,7 @@
 //! with the call.
 
 use crate::context::Context;
+use crate::port::Ids;
 use crate::redaction::learning::{learn_secrets, read_secret};
 use planwright_core::plan::Plan;
 use planwright_core::run::{StepError, StepErrorCode};
@@ -24,6 +25,18 @@ impl SecretValues {
                 .map(|name| (name.clone(), Value::String(name.reference())))
                 .collect(),
         )
+    }
+
+    /// A random mark for each secret, for arguments that are written down, and the names by their marks.
+    pub(crate) fn marks(names: &[SecretName], ids: &dyn Ids) -> (Self, BTreeMap<String, String>) {
+        let mut values = BTreeMap::new();
+        let mut marked = BTreeMap::new();
+        for name in names {
+            let mark = format!("secret-{:016x}{:016x}", ids.entropy(), ids.entropy());
+            values.insert(name.clone(), Value::String(mark.clone()));
+            marked.insert(mark, name.to_string());
+        }
+        (Self(values), marked)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {

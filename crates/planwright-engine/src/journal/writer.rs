@@ -294,6 +294,7 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
             answers: std::mem::take(&mut self.answers),
             requests: self.take_requests(),
             brought: Vec::new(),
+            offers: Vec::new(),
         };
         self.expected = self.head;
         (append, std::mem::take(&mut self.entries))

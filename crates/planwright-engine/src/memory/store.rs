@@ -515,6 +515,7 @@ mod tests {
             answers: Vec::new(),
             requests: Vec::new(),
             brought: Vec::new(),
+            offers: Vec::new(),
         };
         store.append(vec![append]).await.unwrap();
     }

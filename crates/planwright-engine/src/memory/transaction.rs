@@ -67,6 +67,9 @@ impl<'a> Transaction<'a> {
             };
             self.leases.insert(run.clone(), row);
         }
+        if !append.offers.is_empty() {
+            return Err(StoreError::Failed("a store in memory has no offers".to_owned()).into());
+        }
         for claim in &append.requests {
             self.state.check_claimed(claim)?;
         }

@@ -12,12 +12,14 @@ mod executor;
 mod identity_provider;
 mod leftovers;
 mod model;
+mod offers;
 mod outbox;
 mod passes;
 mod passkeys;
 mod person_line;
 mod plan_files;
 mod progress;
+mod published_tool;
 mod retention_store;
 mod secrets;
 mod server_sign_ins;
@@ -43,6 +45,10 @@ pub use identity_provider::{IdentityError, IdentityProvider, ProviderVisit};
 pub use leftovers::{Leftovers, StillRunning};
 pub(crate) use model::offer_tool;
 pub use model::{KeyState, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
+pub use offers::{
+    ClaimError, ClaimStanding, ClaimedOffer, ListedWorker, Offer, OfferChange, OfferClaim,
+    OfferKey, OfferState, Offers, WaitingOffers, WantedOffers, WorkerRecord,
+};
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use passes::{Pass, PassKind, Passes};
 pub use passkeys::{
@@ -52,6 +58,7 @@ pub use passkeys::{
 pub use person_line::PersonLine;
 pub use plan_files::PlanFiles;
 pub use progress::{LogLevel, LoggedLine, Progress, ProgressSink};
+pub use published_tool::PublishedTool;
 pub use retention_store::{
     Removed, RetainError, RetentionStore, RetentionTurn, SealCursor, SealedJournal,
 };

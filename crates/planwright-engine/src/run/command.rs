@@ -8,7 +8,8 @@ use crate::journal::load::{LoadError, load_review, plan_of_run};
 use crate::journal::stored_value::store_value;
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{
-    AcquireError, AppendError, ArtifactError, Lease, LeaseRule, MessageId, StillRunning, StoreError,
+    AcquireError, AppendError, ArtifactError, Lease, LeaseRule, MessageId, OfferChange,
+    StillRunning, StoreError,
 };
 use crate::redaction::entry_text::EntryText as _;
 use crate::redaction::learning::learn_secrets;
@@ -17,7 +18,7 @@ use crate::run::runs::Runs;
 use crate::run::undo::{OriginalJournal, load_any_run};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, StreamName};
-use planwright_core::run::{Command, Refusal, Resolution, RunEvent};
+use planwright_core::run::{Command, Refusal, Resolution, Run, RunEvent, RunState};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -318,7 +319,8 @@ impl Runs {
         let stream = StreamName::Run(id.clone());
         let epoch = lease.epoch;
         let mut journal = JournalWriter::new(&self.context.redaction, stream, head, epoch);
-        for &(ref command, cause) in commands {
+        let commands = self.leave_to_workers(&run, commands).await?;
+        for &(ref command, cause) in &commands.given {
             if cause == Cause::Command {
                 self.context.settings.policy.permit_command(&run, command)?;
             }
@@ -333,7 +335,8 @@ impl Runs {
         if let Some(message) = message {
             journal.answer(message, Ok(()));
         }
-        let (append, entries) = journal.take_append(&run, LeaseRule::Release { epoch });
+        let (mut append, entries) = journal.take_append(&run, LeaseRule::Release { epoch });
+        append.offers = commands.ended;
         let mut appends = vec![append];
         if let Some(original) = &mut original {
             let followed = original.follow(&self.context, &run, &entries);
@@ -346,12 +349,73 @@ impl Runs {
         Ok(entries.into_iter().map(|entry| entry.event).collect())
     }
 
+    /// What is recovered leaves out the calls that workers make. Of a run that is to end, it ends their offers.
+    async fn leave_to_workers(
+        &self,
+        run: &Run,
+        commands: &[(Command, Cause)],
+    ) -> Result<CommandsForRun, CommandError> {
+        let mut given = commands.to_vec();
+        let recovers = |(command, _): &(Command, Cause)| matches!(command, Command::Recover);
+        let (Some(offers), true) = (&self.context.ports.offers, given.iter().any(recovers)) else {
+            return Ok(CommandsForRun {
+                given,
+                ended: Vec::new(),
+            });
+        };
+        if run.schedule().running().next().is_none() {
+            return Ok(CommandsForRun {
+                given,
+                ended: Vec::new(),
+            });
+        }
+        let open = offers.offers(run.id()).await?;
+        let is_ending = given
+            .iter()
+            .any(|(command, _)| matches!(command, Command::Cancel { .. } | Command::GiveUp { .. }))
+            || matches!(
+                run.state(),
+                RunState::Stopping { .. } | RunState::Cancelling
+            );
+        if is_ending {
+            let ended = open
+                .into_iter()
+                .map(|(offer, _)| OfferChange::End(offer.key));
+            return Ok(CommandsForRun {
+                given,
+                ended: ended.collect(),
+            });
+        }
+        let carried: Vec<_> = open
+            .iter()
+            .filter_map(|(offer, _)| run.find(offer.key.step.as_str()))
+            .collect();
+        for (command, _) in &mut given {
+            if matches!(command, Command::Recover) {
+                *command = Command::RecoverOthers {
+                    carried: carried.clone(),
+                };
+            }
+        }
+        Ok(CommandsForRun {
+            given,
+            ended: Vec::new(),
+        })
+    }
+
     /// Starts handing messages of other processes to the runs executed here.
     pub(crate) fn start_postman(&self) {
         if self.context.active.postman.set(()).is_ok() {
             tokio::spawn(deliver(Arc::downgrade(&self.context)));
         }
     }
+}
+
+/// Commands for a run that no process executes.
+struct CommandsForRun {
+    given: Vec<(Command, Cause)>,
+    /// The offers that are over with them.
+    ended: Vec<OfferChange>,
 }
 
 fn damaged(id: &RunId, error: &planwright_core::run::Corrupt) -> LoadError {

@@ -13,6 +13,7 @@ use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::remote_command::RunCommand;
 use crate::run::start::StartRunError;
+use crate::worker::follow_worker_tools;
 use planwright_core::id::{PlanId, RunId};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -113,6 +114,7 @@ impl Supervisor {
         ));
         tokio::spawn(keep::keep(engine.clone(), files.clone(), stopping.clone()));
         tokio::spawn(files.clone().keep(stopping.clone()));
+        tokio::spawn(follow_worker_tools(engine.clone(), stopping.clone()));
         Self {
             engine,
             files,

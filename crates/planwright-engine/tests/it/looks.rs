@@ -264,6 +264,7 @@ async fn as_before(world: &World, engine: &Engine, plan: &PlanId) {
         answers,
         requests: Vec::new(),
         brought: Vec::new(),
+        offers: Vec::new(),
     };
     world.store.append(vec![append]).await.unwrap();
 }

@@ -261,6 +261,16 @@ pub(crate) enum Command {
     Token(command::service::token::TokenCommand),
     /// Serve the plans over HTTP, and execute their runs.
     Serve(command::service::serve::Args),
+    /// Execute runs, or carry out single steps, without HTTP. Needs a store in Postgres.
+    ///
+    /// A worker with capabilities carries out the steps that name one of them, with its own servers and secrets, which never
+    /// travel. Which capabilities are carried out by workers is said where the plans run: [dispatch] in planwright.toml.
+    /// SIGTERM ends it when what it does is done.
+    #[command(hide = true)]
+    Worker(command::service::worker::Args),
+    /// List the workers, and what they do.
+    #[command(hide = true)]
+    Workers,
     /// Offer the plans as tools to the MCP client that starts this program (standard input and output).
     #[command(hide = true)]
     Mcp(command::service::mcp::Args),

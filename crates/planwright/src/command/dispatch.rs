@@ -11,7 +11,7 @@ use crate::command::plan::{
     regenerate, restore, show, template, validate, versions,
 };
 use crate::command::review::{approve, comment, comments, reject, request_changes};
-use crate::command::service::{call, mcp, serve, token, webhooks};
+use crate::command::service::{call, mcp, serve, token, webhooks, worker, workers};
 use crate::command::setup::policy::PolicyCommand;
 use crate::command::setup::{
     completions, doctor, executors, models, policy, schema, secrets, servers, tools, trust,
@@ -72,13 +72,21 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
     }
     let context = context.with_unlock(cli.global.unlock);
     // Dropped last: it sends what was recorded.
-    let service = matches!(command, Command::Serve(_));
+    let service = matches!(command, Command::Serve(_) | Command::Worker(_));
     let _telemetry = telemetry::start(&cli.global.log, service, context.config.telemetry())?;
     // What was started ends before we do.
     let children = context.children.clone();
     if let Command::Serve(args) = command {
         return block_on_many_threads(async move {
             let done = serve::run(&context, &args).await;
+            servers.close().await;
+            children.end().await;
+            done
+        });
+    }
+    if let Command::Worker(args) = command {
+        return block_on_many_threads(async move {
+            let done = Box::pin(worker::run(&context, &args)).await;
             servers.close().await;
             children.end().await;
             done
@@ -130,6 +138,7 @@ fn depends_on_trust(command: &Command) -> bool {
             | Command::Verify(_)
             | Command::Receipt(_)
             | Command::Stats(_)
+            | Command::Workers
             | Command::Store(_)
             | Command::Token(_)
             // What it writes does not depend on the folder.
@@ -174,6 +183,7 @@ pub(crate) async fn run_in_workspace(
         | Command::Completions(_)
         | Command::Demo(_)
         | Command::Serve(_)
+        | Command::Worker(_)
         | Command::Doctor
         | Command::Policy(policy::Args {
             command:
@@ -215,6 +225,7 @@ pub(crate) async fn run_in_workspace(
         Command::Stats(args) => stats::run(&context, &args).await,
         Command::Chat(args) => Box::pin(chat::run(&context, &args)).await,
         Command::Mcp(args) => Box::pin(mcp::run(&context, &args)).await,
+        Command::Workers => workers::run(&context).await,
         Command::Input(args) => Box::pin(input::run(&context, &args)).await,
         Command::Resolve(args) => Box::pin(resolve::run(&context, &args)).await,
         Command::Fork(args) => Box::pin(fork::run(&context, &args)).await,

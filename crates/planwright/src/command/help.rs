@@ -44,8 +44,8 @@ More, each with its own --help:
   store      encrypt backup restore check compact adopt …
   config     doctor trust tools executors secrets webhooks token setup completions
 
-  status, explain CODE|PAGE, version, mcp, hook and call stand at the top as well, and so does
-  every command of a noun: `planwright log` is `planwright runs log`.
+  status, explain CODE|PAGE, version, worker, workers, mcp, hook and call stand at the top as
+  well, and so does every command of a noun: `planwright log` is `planwright runs log`.
 
 Global options:
 {options}{after-help}";

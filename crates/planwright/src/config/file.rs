@@ -37,7 +37,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use self::tables::{GatewayTable, OidcTable, ServeTable, SignInTable};
+pub(crate) use self::tables::{DispatchTable, GatewayTable, OidcTable, ServeTable, SignInTable};
 
 /// The name of the file, in the workspace.
 pub(crate) const FILE: &str = "planwright.toml";
@@ -86,6 +86,11 @@ pub(crate) struct Config {
     executors: BTreeMap<String, ExecutorTable>,
     /// What holds for every executor.
     agent: AgentTable,
+    /// Which steps are carried out by workers.
+    dispatch: DispatchTable,
+    /// The file with servers that the command line names.
+    #[serde(skip)]
+    servers_file: Option<PathBuf>,
 }
 
 /// Deeper documents could exhaust the stack, so no setting raises this.
@@ -245,6 +250,21 @@ impl Config {
         let of_user = self.user.store.url.as_deref();
         self.workspace_store_url()
             .or_else(|| of_user.filter(|url| !url.is_empty()))
+    }
+
+    /// Which steps are carried out by workers.
+    pub(crate) fn dispatch(&self) -> &DispatchTable {
+        &self.dispatch
+    }
+
+    /// Takes servers from a file that the user named, before those of all other files.
+    pub(crate) fn name_servers_file(&mut self, path: PathBuf) {
+        self.servers_file = Some(path);
+    }
+
+    /// The file with servers that the user named on the command line.
+    pub(crate) fn servers_file(&self) -> Option<&Path> {
+        self.servers_file.as_deref()
     }
 
     /// The file with the key of the user's stores, as their own file names it. Relative paths start

@@ -37,8 +37,8 @@ use planwright_adapters::toolbox::{InProcessServer, Toolbox};
 use planwright_adapters::vault::Cipher;
 use planwright_core::time::Timestamp;
 use planwright_engine::memory::MemoryStore;
-use planwright_engine::port::{Artifacts, Secrets, Store};
-use planwright_engine::{Engine, RedactedArtifacts, Redaction};
+use planwright_engine::port::{Artifacts, Broker, Secrets, Store};
+use planwright_engine::{DispatchSettings, Engine, EngineBuilder, RedactedArtifacts, Redaction};
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -502,6 +502,25 @@ impl CommandContext {
         }
     }
 
+    /// Says which steps are carried out by workers, and how they are told.
+    fn dispatch(
+        &self,
+        builder: EngineBuilder,
+        opened: &OpenedStore,
+    ) -> Result<EngineBuilder, Failure> {
+        let table = self.config.dispatch();
+        let settings = DispatchSettings {
+            capabilities: table.capabilities.clone(),
+            broker: open_broker(table.url.as_deref())?,
+        };
+        Ok(match opened {
+            OpenedStore::Postgres(store) => {
+                builder.workers(Arc::<PostgresStore>::clone(store), settings)
+            }
+            OpenedStore::Sqlite(_) | OpenedStore::None => builder.dispatch(settings),
+        })
+    }
+
     /// Opens the store and builds the engine.
     pub(crate) fn open(&self, access: Access) -> Result<App, Failure> {
         if let Some(app) = &self.shared {
@@ -552,6 +571,7 @@ impl CommandContext {
                 builder = builder.step_logs(Arc::new(FileStepLogs::new(folder)));
             }
         }
+        builder = self.dispatch(builder, &opened)?;
         let engine = builder
             .model(models)
             .executors(Arc::new(executors::usable(
@@ -589,6 +609,18 @@ impl CommandContext {
             roster,
             files,
         })
+    }
+}
+
+/// Opens the broker that `[dispatch] url` names. Its adapters belong here.
+fn open_broker(url: Option<&str>) -> Result<Option<Arc<dyn Broker>>, Failure> {
+    match url {
+        None => Ok(None),
+        Some(_) => Err(Failure::usage(format!(
+            "{}: [dispatch] url: this program knows no brokers",
+            crate::config::file::FILE
+        ))
+        .hint("leave it out: the store tells the workers")),
     }
 }
 

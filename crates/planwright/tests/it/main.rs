@@ -62,3 +62,4 @@ mod undo;
 mod upstream_tasks;
 mod watch;
 mod webhooks;
+mod workers;

@@ -170,6 +170,7 @@ impl SqliteStore {
                 answers: Vec::new(),
                 requests: Vec::new(),
                 brought: Vec::new(),
+                offers: Vec::new(),
             });
         }
         self.append(appends).await?;

@@ -144,6 +144,11 @@ pub enum Command {
     Tick,
     /// A new owner took the run over.
     Recover,
+    /// A new owner took the run over, while workers carry out the calls of these steps: they go on.
+    RecoverOthers {
+        /// The steps whose calls go on.
+        carried: Vec<StepIx>,
+    },
     /// Ask people about the steps that need it.
     AskApprovals,
     /// Agree to what was asked.
@@ -357,7 +362,8 @@ impl Run {
                 used: used.clone(),
             }]),
             Command::Tick => Ok(self.decide_tick(now)),
-            Command::Recover => Ok(self.decide_recover()),
+            Command::Recover => Ok(self.decide_recover(&[])),
+            Command::RecoverOthers { carried } => Ok(self.decide_recover(carried)),
             Command::AskApprovals => Ok(self.decide_ask_approvals(now)),
             Command::Approve {
                 step,
@@ -411,6 +417,7 @@ impl Run {
         match command {
             Command::Tick
             | Command::Recover
+            | Command::RecoverOthers { .. }
             | Command::AskApprovals
             | Command::Settle
             | Command::Stall { .. }

@@ -5,9 +5,11 @@ use crate::run::{Run, RunEvent, RunState, Tally};
 use crate::tool::EffectClass;
 
 impl Run {
-    pub(super) fn decide_recover(&self) -> Vec<RunEvent> {
+    /// Settles what was in flight, except the calls of `carried`: those are not over.
+    pub(super) fn decide_recover(&self, carried: &[StepIx]) -> Vec<RunEvent> {
         self.schedule()
             .running()
+            .filter(|ix| !carried.contains(ix))
             .filter_map(|ix| {
                 self.in_flight(ix)
                     .map(|(tally, class)| self.crashed(ix, tally, class))

@@ -1,7 +1,7 @@
 //! The journal: append under an expected head, and read back.
 
 use super::{AppendError, LeaseRule, MessageId, StoreError, StreamStatus};
-use crate::port::{BoxFuture, RequestClaim};
+use crate::port::{BoxFuture, OfferChange, RequestClaim};
 use planwright_core::id::PlanId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::principal::Principal;
@@ -43,6 +43,9 @@ pub struct Append {
     pub requests: Vec<RequestClaim>,
     /// Who brings how much into the store with it. The store counts it for them and this plan.
     pub brought: Vec<Brought>,
+    /// Attempts that are offered to workers with it, and offers that are over with it. Refused by a store that has
+    /// no offers.
+    pub offers: Vec<OfferChange>,
 }
 
 /// Bytes that a principal brings into the store.

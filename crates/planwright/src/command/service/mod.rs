@@ -8,3 +8,5 @@ pub(crate) mod serve;
 mod step_tools;
 pub(crate) mod token;
 pub(crate) mod webhooks;
+pub(crate) mod worker;
+pub(crate) mod workers;

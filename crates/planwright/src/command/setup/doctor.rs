@@ -19,7 +19,7 @@ use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
 use planwright_core::review::ReviewState;
 use planwright_core::status::RunStatus;
-use planwright_engine::port::{Model as _, StoreError};
+use planwright_engine::port::{ListedWorker, Model as _, Offers as _, StoreError};
 use planwright_engine::{CheckStoreError, Redaction, with_causes};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -475,8 +475,61 @@ async fn check_database(diagnosis: &mut Diagnosis, app: &App, postgres: &Postgre
             diagnosis.note("writing", CheckVerdict::Fail, with_causes(&error), hint);
         }
     }
+    check_workers(diagnosis, app, postgres).await;
     if let Err(failure) = check_abandoned_runs(diagnosis, app).await {
         diagnosis.note("runs", CheckVerdict::Fail, failure.message, failure.hint);
+    }
+}
+
+/// The workers that are there, and the steps that none of them can take.
+async fn check_workers(diagnosis: &mut Diagnosis, app: &App, postgres: &PostgresStore) {
+    let found = async {
+        Ok::<_, StoreError>((postgres.workers().await?, postgres.waiting_offers().await?))
+    };
+    let (workers, waiting) = match found.await {
+        Ok(found) => found,
+        Err(error) => {
+            return diagnosis.note("workers", CheckVerdict::Fail, with_causes(&error), None);
+        }
+    };
+    let takes = |worker: &&ListedWorker| worker.is_alive && !worker.is_draining;
+    let able: BTreeSet<&String> = workers
+        .iter()
+        .filter(takes)
+        .flat_map(|worker| &worker.record.capabilities)
+        .collect();
+    let listed = &app.context.config.dispatch().capabilities;
+    let waits = waiting.iter().map(|offers| &offers.capability);
+    let missing: BTreeSet<&String> = listed
+        .iter()
+        .chain(waits)
+        .filter(|name| !able.contains(name))
+        .collect();
+    let count = workers.iter().filter(takes).count();
+    for capability in &missing {
+        let steps = waiting
+            .iter()
+            .find(|offers| offers.capability == ***capability);
+        let steps = steps.map_or_else(String::new, |offers| {
+            let oldest = offers.oldest.as_secs();
+            let steps = count_of(offers.count, "step", "steps");
+            format!(": {steps} waiting, the first for {oldest} s")
+        });
+        diagnosis.note(
+            "workers",
+            CheckVerdict::Warn,
+            format!("no worker has the capability `{capability}`{steps}"),
+            Some(format!("planwright worker --capability {capability}")),
+        );
+    }
+    if missing.is_empty() && (count > 0 || !listed.is_empty()) {
+        let count = count_of(count as u64, "worker", "workers");
+        diagnosis.note(
+            "workers",
+            CheckVerdict::Ok,
+            format!("{count} taking steps"),
+            None,
+        );
     }
 }
 

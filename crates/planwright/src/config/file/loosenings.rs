@@ -4,7 +4,7 @@
 //! Loosening is what lets something happen that the defaults ask about or forbid, or what sends
 //! something elsewhere. Limits, bounds and patience only change how much is done at once.
 
-use super::tables::{HttpGet, SignInTable, Tool};
+use super::tables::{DispatchTable, HttpGet, SignInTable, Tool};
 use super::{Config, FILE};
 use crate::config::executors::ScopeMode;
 use crate::config::retention::After;
@@ -112,6 +112,9 @@ impl Config {
         }
         if is_ignored(Subject::StoreAddress) {
             self.store.url = None;
+        }
+        if is_ignored(Subject::Dispatch) {
+            self.dispatch = DispatchTable::default();
         }
         self.webhooks
             .retain(|webhook| !is_ignored(Subject::Webhook(webhook.name().to_owned())));
@@ -272,6 +275,24 @@ impl Config {
                 "[store] url",
                 format!("plans, approvals and results are kept in {shown}"),
                 &json!(url),
+            ));
+        }
+        let dispatch = &self.dispatch;
+        if !dispatch.capabilities.is_empty() || dispatch.url.is_some() {
+            let names: Vec<&str> = dispatch.capabilities.iter().map(String::as_str).collect();
+            let broker = match dispatch.url {
+                Some(_) => ", and a broker tells them",
+                None => "",
+            };
+            found.push(Loosening::new(
+                Subject::Dispatch,
+                FILE,
+                "[dispatch]",
+                format!(
+                    "steps with the capabilities {} are carried out by workers{broker}",
+                    names.join(", ")
+                ),
+                &json!([names, dispatch.url]),
             ));
         }
         found
@@ -437,6 +458,8 @@ mod tests {
             [store]
             passphrase_file = "p"
             url = "postgres://ada:hunter2@db.example/plans"
+            [dispatch]
+            capabilities = ["billing"]
             [[webhooks]]
             name = "ops"
             url = "https://example.org/"
@@ -459,6 +482,7 @@ mod tests {
             "secret KEY",
             "store passphrase_file",
             "store url",
+            "dispatch capabilities",
             "webhook ops",
             "telemetry export",
             "service access",

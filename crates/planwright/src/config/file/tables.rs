@@ -112,6 +112,18 @@ pub(super) struct StoreTable {
     pub(super) url: Option<String>,
 }
 
+/// `[dispatch]`: which steps are carried out by workers, and how they are told.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct DispatchTable {
+    /// The capabilities whose steps workers carry out. Others are words for people.
+    pub(crate) capabilities: BTreeSet<String>,
+    /// A broker that tells workers where to look. Without it the store does.
+    pub(crate) url: Option<String>,
+    /// Time after which a worker that says nothing has lost what it had claimed.
+    pub(crate) claim: Option<TimeSpan>,
+}
+
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Local {

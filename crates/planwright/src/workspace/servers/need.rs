@@ -145,6 +145,7 @@ impl App {
         document: &Document,
         need: Need,
     ) -> Result<(), Failure> {
+        self.learn_worker_tools().await;
         let named = self.name_servers(document).await?;
         for (name, &needed) in &named.servers {
             let server = self.roster.find(name);
@@ -286,8 +287,17 @@ impl App {
         &self,
         wanted: &BTreeSet<String>,
     ) -> Result<Vec<ServerStatus>, Failure> {
+        self.learn_worker_tools().await;
         self.warn_of_problems();
         self.open_connections(wanted).await
+    }
+
+    /// Makes the tools of workers known, if steps are carried out by them.
+    async fn learn_worker_tools(&self) {
+        if let Err(error) = self.engine.learn_worker_tools().await {
+            let problem = format!("the tools of workers are not known: {error}");
+            self.printer().warn(&problem);
+        }
     }
 
     /// The same without saying what is wrong with the files that name them.
@@ -338,7 +348,7 @@ impl App {
         if names.is_empty() {
             return Ok(());
         }
-        let catalog = self.tools.catalog();
+        let catalog = self.engine.catalog();
         for (name, &needed) in &named.bare {
             if let Err(ResolveToolError::Unknown { .. }) = catalog.resolve(name) {
                 let names = names.join("`, `");

@@ -15,6 +15,8 @@ use std::time::Duration;
 /// The file that names a server, in the order in which files win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
+    /// A file that the user named on the command line: trusted, because the user named it.
+    Named,
     /// `planwright.toml` of the workspace.
     Workspace,
     /// `planwright.toml` of the user: trusted, because the user wrote it.
@@ -28,6 +30,7 @@ pub(crate) enum Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Named => "the file of --servers",
             Self::Workspace => file::FILE,
             Self::User => "the user's planwright.toml",
             Self::McpJson => ".mcp.json",
@@ -172,7 +175,8 @@ impl Roster {
                 // Trust in a server that is not believed is less than trust in one that is.
                 Digest::of_json(&json!([written, "annotations are not believed"]))
             };
-            let believed_by_place = source == Source::User && user_is_outside;
+            let believed_by_place =
+                source == Source::Named || source == Source::User && user_is_outside;
             let trusted = if believed_by_place || trust_project {
                 TrustState::Trusted
             } else {
@@ -245,7 +249,8 @@ impl Roster {
     /// Servers that files of the workspace name and that could be used if the user trusts them.
     pub(crate) fn project_servers(&self) -> impl Iterator<Item = &ListedServer> {
         self.effective().filter(|server| {
-            let own = server.source == Source::User && server.trusted == TrustState::Trusted;
+            let by_user = matches!(server.source, Source::Named | Source::User);
+            let own = by_user && server.trusted == TrustState::Trusted;
             !own && server.enabled && server.launch.check().is_ok()
         })
     }
@@ -266,6 +271,12 @@ impl Roster {
 fn gather(workspace: &Path, config: &Config, problems: &mut Vec<String>) -> Vec<(Source, Foreign)> {
     let mut written = Vec::new();
     let mut settings_only = Vec::new();
+    if let Some(path) = config.servers_file() {
+        match files::read(path, "mcpServers") {
+            Ok(found) => written.extend(found.into_iter().map(|server| (Source::Named, server))),
+            Err(problem) => problems.push(format!("{}: {problem}", path.display())),
+        }
+    }
     for (source, tables) in [
         (Source::Workspace, config.servers()),
         (Source::User, config.user_servers()),

@@ -1,0 +1,460 @@
+//! Offers to workers as rows. Every change of one is a single statement on its row, so that a claim, an answer and the end
+//! of an attempt are decided one after the other.
+
+use super::appending::millis;
+use super::commit::Value;
+use super::decision::Known;
+use super::rows::{NOW, digest};
+use super::store::{PostgresStore, Shared};
+use super::wakeups::News;
+use planwright_core::id::{RunId, StepId};
+use planwright_core::tool::{EffectClass, ToolName};
+use planwright_engine::port::{
+    BoxFuture, ClaimError, ClaimStanding, ClaimedOffer, ListedWorker, Offer, OfferChange,
+    OfferClaim, OfferKey, OfferState, Offers, OwnerId, StoreError, WaitingOffers, WantedOffers,
+    WorkerRecord,
+};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error, Row};
+
+/// The columns of an offer, in the order in which [`read_offer`] expects them.
+const OFFER: &str = "o.run, o.step, o.attempt, o.capability, o.idempotency_key, o.tool, o.definition, o.class, o.call";
+
+/// The columns of its state, in the order in which [`read_state`] expects them.
+fn state_columns() -> String {
+    format!("o.state, o.claimed_by, coalesce(o.claimed_until <= {NOW}, true), o.answer")
+}
+
+fn unreadable(what: &str) -> StoreError {
+    StoreError::Failed(format!("an offer in the database has {what}"))
+}
+
+fn read_key(row: &Row, first: usize) -> Result<OfferKey, StoreError> {
+    let step: String = row.get(first + 1);
+    // As journals have it: the element of a loop is a step too.
+    let step: StepId = serde_json::from_value(step.into()).map_err(|_| unreadable("no step"))?;
+    Ok(OfferKey {
+        run: row
+            .get::<_, &str>(first)
+            .parse()
+            .map_err(|_| unreadable("no run"))?,
+        step,
+        attempt: u32::try_from(row.get::<_, i64>(first + 2))
+            .map_err(|_| unreadable("no attempt"))?,
+    })
+}
+
+fn read_offer(row: &Row) -> Result<Offer, StoreError> {
+    let class: &str = row.get(7);
+    let class = EffectClass::ALL
+        .into_iter()
+        .find(|known| known.as_str() == class);
+    Ok(Offer {
+        key: read_key(row, 0)?,
+        capability: row.get(3),
+        idempotency_key: row.get(4),
+        tool: ToolName::try_from(row.get::<_, String>(5)).map_err(|_| unreadable("no tool"))?,
+        definition: digest(row.get(6))?,
+        class: class.ok_or_else(|| unreadable("no effect class"))?,
+        call: row.get(8),
+    })
+}
+
+fn read_state(row: &Row, first: usize) -> Result<OfferState, StoreError> {
+    Ok(match row.get::<_, &str>(first) {
+        "offered" => OfferState::Offered,
+        "claimed" => OfferState::Claimed {
+            by: OwnerId(row.get::<_, Option<String>>(first + 1).unwrap_or_default()),
+            is_over: row.get(first + 2),
+        },
+        "answered" => {
+            OfferState::Answered(row.get::<_, Option<Vec<u8>>>(first + 3).unwrap_or_default())
+        }
+        "withdrawn" => OfferState::Withdrawn,
+        "lost" => OfferState::Lost,
+        _ => return Err(unreadable("a state that this program does not know")),
+    })
+}
+
+/// Writes the offers that appends make.
+pub(super) async fn make_offers(client: &Client, known: &Known<'_>) -> Result<(), Error> {
+    let made = known.offers.iter().filter_map(|change| match change {
+        OfferChange::Make(offer) => Some(&**offer),
+        OfferChange::End(_) => None,
+    });
+    let made: Vec<&Offer> = made.collect();
+    if made.is_empty() {
+        return Ok(());
+    }
+    let column =
+        |read: fn(&Offer) -> String| made.iter().map(|offer| read(offer)).collect::<Vec<_>>();
+    let runs = column(|offer| offer.key.run.to_string());
+    let steps = column(|offer| offer.key.step.to_string());
+    let attempts: Vec<i64> = made
+        .iter()
+        .map(|offer| i64::from(offer.key.attempt))
+        .collect();
+    let capabilities = column(|offer| offer.capability.clone());
+    let keys = column(|offer| offer.idempotency_key.clone());
+    let tools = column(|offer| offer.tool.to_string());
+    let definitions: Vec<&[u8]> = made
+        .iter()
+        .map(|offer| &offer.definition.as_bytes()[..])
+        .collect();
+    let classes: Vec<&str> = made.iter().map(|offer| offer.class.as_str()).collect();
+    let calls: Vec<&[u8]> = made.iter().map(|offer| offer.call.as_slice()).collect();
+    let sql = format!(
+        "INSERT INTO planwright.offers (run, step, attempt, capability, idempotency_key, tool, definition, class, call, offered_at) \
+         SELECT n.*, {NOW} FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], \
+         $7::bytea[], $8::text[], $9::bytea[]) AS n"
+    );
+    let values: [(Value<'_>, Type); 9] = [
+        (&runs, Type::TEXT_ARRAY),
+        (&steps, Type::TEXT_ARRAY),
+        (&attempts, Type::INT8_ARRAY),
+        (&capabilities, Type::TEXT_ARRAY),
+        (&keys, Type::TEXT_ARRAY),
+        (&tools, Type::TEXT_ARRAY),
+        (&definitions, Type::BYTEA_ARRAY),
+        (&classes, Type::TEXT_ARRAY),
+        (&calls, Type::BYTEA_ARRAY),
+    ];
+    client.execute_typed(&sql, &values).await.map(drop)
+}
+
+/// Removes the offers whose attempts are over.
+pub(super) async fn end_offers(client: &Client, known: &Known<'_>) -> Result<(), Error> {
+    let ended = known.offers.iter().filter_map(|change| match change {
+        OfferChange::Make(_) => None,
+        OfferChange::End(key) => Some(key),
+    });
+    let columns = KeyColumns::of(ended);
+    if columns.runs.is_empty() {
+        return Ok(());
+    }
+    let sql = "DELETE FROM planwright.offers AS o USING unnest($1::text[], $2::text[], $3::bigint[]) AS n (run, step, attempt) \
+               WHERE o.run = n.run AND o.step = n.step AND o.attempt = n.attempt";
+    client.execute_typed(sql, &columns.values()).await.map(drop)
+}
+
+/// Keys as columns.
+struct KeyColumns {
+    runs: Vec<String>,
+    steps: Vec<String>,
+    attempts: Vec<i64>,
+}
+
+impl KeyColumns {
+    fn of<'a>(keys: impl Iterator<Item = &'a OfferKey>) -> Self {
+        let mut columns = Self {
+            runs: Vec::new(),
+            steps: Vec::new(),
+            attempts: Vec::new(),
+        };
+        for key in keys {
+            columns.runs.push(key.run.to_string());
+            columns.steps.push(key.step.to_string());
+            columns.attempts.push(i64::from(key.attempt));
+        }
+        columns
+    }
+
+    fn values(&self) -> [(Value<'_>, Type); 3] {
+        [
+            (&self.runs, Type::TEXT_ARRAY),
+            (&self.steps, Type::TEXT_ARRAY),
+            (&self.attempts, Type::INT8_ARRAY),
+        ]
+    }
+}
+
+/// Finds the row of one offer; parameters that follow begin with `$4`.
+const IS_OFFER: &str = "o.run = $1 AND o.step = $2 AND o.attempt = $3";
+/// As [`IS_OFFER`], for a claim that is not over; parameters that follow begin with `$6`.
+const IS_CLAIM: &str = "o.run = $1 AND o.step = $2 AND o.attempt = $3 AND o.state = 'claimed' AND o.claimed_by = $4 AND o.claim = $5";
+
+impl Shared {
+    async fn offers_of(&self, run: &RunId) -> Result<Vec<(Offer, OfferState)>, StoreError> {
+        let states = state_columns();
+        let sql = format!(
+            "SELECT {OFFER}, {states} FROM planwright.offers AS o WHERE o.run = $1 ORDER BY o.id"
+        );
+        let rows = self.rows(&sql, &[(&run.as_str(), Type::TEXT)]).await?;
+        rows.iter()
+            .map(|row| Ok((read_offer(row)?, read_state(row, 9)?)))
+            .collect()
+    }
+
+    async fn offer_states(
+        &self,
+        keys: &[OfferKey],
+    ) -> Result<Vec<(OfferKey, OfferState)>, StoreError> {
+        let columns = KeyColumns::of(keys.iter());
+        let states = state_columns();
+        let sql = format!(
+            "SELECT o.run, o.step, o.attempt, {states} FROM planwright.offers AS o \
+             JOIN unnest($1::text[], $2::text[], $3::bigint[]) AS n (run, step, attempt) \
+             ON o.run = n.run AND o.step = n.step AND o.attempt = n.attempt"
+        );
+        let rows = self.rows(&sql, &columns.values()).await?;
+        rows.iter()
+            .map(|row| Ok((read_key(row, 0)?, read_state(row, 3)?)))
+            .collect()
+    }
+
+    async fn claim_offer(&self, wanted: &WantedOffers) -> Result<Option<ClaimedOffer>, StoreError> {
+        // Most looks find nothing: these cost no transaction.
+        let definitions: Vec<&[u8]> = wanted
+            .definitions
+            .iter()
+            .map(|definition| &definition.as_bytes()[..])
+            .collect();
+        let waits = "SELECT 1 FROM planwright.offers AS o WHERE o.state = 'offered' AND o.capability = ANY($1) \
+                     AND o.definition = ANY($2) AND ($3::text IS NULL OR (o.run, o.step, o.attempt) = ($3, $4, $5)) LIMIT 1";
+        let only = wanted.only.as_ref();
+        let run = only.map(|key| key.run.to_string());
+        let step = only.map(|key| key.step.to_string());
+        let attempt = only.map(|key| i64::from(key.attempt));
+        let values: [(Value<'_>, Type); 5] = [
+            (&wanted.capabilities, Type::TEXT_ARRAY),
+            (&definitions, Type::BYTEA_ARRAY),
+            (&run, Type::TEXT),
+            (&step, Type::TEXT),
+            (&attempt, Type::INT8),
+        ];
+        if self.row(waits, &values).await?.is_none() {
+            return Ok(None);
+        }
+        let sql = format!(
+            "WITH next AS (SELECT id FROM planwright.offers WHERE state = 'offered' AND capability = ANY($1) \
+             AND definition = ANY($2) AND ($3::text IS NULL OR (run, step, attempt) = ($3, $4, $5)) \
+             ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) \
+             UPDATE planwright.offers AS o SET state = 'claimed', claimed_by = $6, claim = nextval('planwright.claims'), \
+             claimed_until = {NOW} + $7 FROM next WHERE o.id = next.id RETURNING {OFFER}, o.claim"
+        );
+        let values: [(Value<'_>, Type); 7] = [
+            (&wanted.capabilities, Type::TEXT_ARRAY),
+            (&definitions, Type::BYTEA_ARRAY),
+            (&run, Type::TEXT),
+            (&step, Type::TEXT),
+            (&attempt, Type::INT8),
+            (&wanted.worker.0, Type::TEXT),
+            (&millis(wanted.ttl), Type::INT8),
+        ];
+        let rows = self.change_offer(&sql, &values).await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        let offer = read_offer(row)?;
+        let claim = OfferClaim {
+            key: offer.key.clone(),
+            worker: wanted.worker.clone(),
+            number: row.get(9),
+        };
+        Ok(Some(ClaimedOffer { offer, claim }))
+    }
+
+    /// Makes one statement in a transaction, and tells those who wait for offers.
+    async fn change_offer(
+        &self,
+        sql: &str,
+        values: &[(Value<'_>, Type)],
+    ) -> Result<Vec<Row>, StoreError> {
+        let rows = self.change_quietly(sql, values).await?;
+        if !rows.is_empty() {
+            self.wakeups.announce(News::Offer);
+        }
+        Ok(rows)
+    }
+
+    /// Changes the row of a claim, unless the claim is over. `what` may use `$6`.
+    async fn change_claim(
+        &self,
+        claim: &OfferClaim,
+        what: &str,
+        value: Option<(Value<'_>, Type)>,
+        is_news: bool,
+    ) -> Result<Row, ClaimError> {
+        let sql = format!(
+            "UPDATE planwright.offers AS o SET {what} WHERE {IS_CLAIM} AND o.claimed_until > {NOW} \
+             RETURNING o.unwanted"
+        );
+        let (run, step) = (claim.key.run.to_string(), claim.key.step.to_string());
+        let attempt = i64::from(claim.key.attempt);
+        let mut values: Vec<(Value<'_>, Type)> = vec![
+            (&run, Type::TEXT),
+            (&step, Type::TEXT),
+            (&attempt, Type::INT8),
+            (&claim.worker.0, Type::TEXT),
+            (&claim.number, Type::INT8),
+        ];
+        values.extend(value);
+        let rows = match is_news {
+            true => self.change_offer(&sql, &values).await?,
+            // It may be made twice: the later end counts.
+            false => self.rows(&sql, &values).await?,
+        };
+        rows.into_iter()
+            .next()
+            .ok_or_else(|| ClaimError::Over(claim.key.clone()))
+    }
+
+    /// Changes the row of an offer as `what` says, and returns its state then.
+    async fn change_state(
+        &self,
+        key: &OfferKey,
+        what: &str,
+        value: Option<(Value<'_>, Type)>,
+    ) -> Result<Option<OfferState>, StoreError> {
+        let states = state_columns();
+        let sql =
+            format!("UPDATE planwright.offers AS o SET {what} WHERE {IS_OFFER} RETURNING {states}");
+        let (run, step) = (key.run.to_string(), key.step.to_string());
+        let attempt = i64::from(key.attempt);
+        let mut values: Vec<(Value<'_>, Type)> = vec![
+            (&run, Type::TEXT),
+            (&step, Type::TEXT),
+            (&attempt, Type::INT8),
+        ];
+        values.extend(value);
+        let rows = self.change_offer(&sql, &values).await?;
+        rows.first().map(|row| read_state(row, 0)).transpose()
+    }
+
+    async fn waiting_offers(&self) -> Result<Vec<WaitingOffers>, StoreError> {
+        let sql = format!(
+            "SELECT o.capability, count(*), {NOW} - min(o.offered_at) FROM planwright.offers AS o \
+             WHERE o.state = 'offered' GROUP BY o.capability ORDER BY o.capability"
+        );
+        let rows = self.rows(&sql, &[]).await?;
+        let waiting = rows.iter().map(|row| WaitingOffers {
+            capability: row.get(0),
+            count: super::rows::unsigned(row.get(1)),
+            oldest: Duration::from_millis(super::rows::unsigned(row.get(2))),
+        });
+        Ok(waiting.collect())
+    }
+}
+
+impl Offers for PostgresStore {
+    fn offers<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Vec<(Offer, OfferState)>, StoreError>> {
+        let run = run.clone();
+        self.on(move |shared| async move { shared.offers_of(&run).await })
+    }
+
+    fn offer_states(
+        &self,
+        keys: Vec<OfferKey>,
+    ) -> BoxFuture<'_, Result<Vec<(OfferKey, OfferState)>, StoreError>> {
+        self.on(move |shared| async move { shared.offer_states(&keys).await })
+    }
+
+    fn claim_offer(
+        &self,
+        wanted: WantedOffers,
+    ) -> BoxFuture<'_, Result<Option<ClaimedOffer>, StoreError>> {
+        self.on(move |shared| async move { shared.claim_offer(&wanted).await })
+    }
+
+    fn renew_claim<'a>(
+        &'a self,
+        claim: &'a OfferClaim,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<ClaimStanding, ClaimError>> {
+        let claim = claim.clone();
+        self.on(move |shared| async move {
+            let ttl = millis(ttl);
+            let what = format!("claimed_until = {NOW} + $6");
+            let row = shared
+                .change_claim(&claim, &what, Some((&ttl, Type::INT8)), false)
+                .await?;
+            Ok(match row.get(0) {
+                true => ClaimStanding::Unwanted,
+                false => ClaimStanding::Held,
+            })
+        })
+    }
+
+    fn return_offer<'a>(&'a self, claim: &'a OfferClaim) -> BoxFuture<'a, Result<(), ClaimError>> {
+        let claim = claim.clone();
+        self.on(move |shared| async move {
+            let what = "state = CASE WHEN o.unwanted THEN 'withdrawn' ELSE 'offered' END, \
+                        claimed_by = NULL, claim = NULL, claimed_until = NULL";
+            shared
+                .change_claim(&claim, what, None, true)
+                .await
+                .map(drop)
+        })
+    }
+
+    fn answer_offer<'a>(
+        &'a self,
+        claim: &'a OfferClaim,
+        answer: Vec<u8>,
+    ) -> BoxFuture<'a, Result<(), ClaimError>> {
+        let claim = claim.clone();
+        self.on(move |shared| async move {
+            let what = "state = 'answered', answer = $6";
+            let value: (Value<'_>, Type) = (&answer, Type::BYTEA);
+            shared
+                .change_claim(&claim, what, Some(value), true)
+                .await
+                .map(drop)
+        })
+    }
+
+    fn withdraw_offer<'a>(
+        &'a self,
+        key: &'a OfferKey,
+    ) -> BoxFuture<'a, Result<Option<OfferState>, StoreError>> {
+        let key = key.clone();
+        self.on(move |shared| async move {
+            let what = "unwanted = true, state = CASE o.state WHEN 'offered' THEN 'withdrawn' ELSE o.state END";
+            shared.change_state(&key, what, None).await
+        })
+    }
+
+    fn lose_offer<'a>(
+        &'a self,
+        key: &'a OfferKey,
+        by: &'a OwnerId,
+    ) -> BoxFuture<'a, Result<Option<OfferState>, StoreError>> {
+        let (key, by) = (key.clone(), by.clone());
+        self.on(move |shared| async move {
+            let what = "state = CASE WHEN o.state = 'claimed' AND o.claimed_by = $4 THEN 'lost' ELSE o.state END";
+            shared.change_state(&key, what, Some((&by.0, Type::TEXT))).await
+        })
+    }
+
+    fn offer_news(&self) -> watch::Receiver<u64> {
+        self.start_listening();
+        self.shared().wakeups.offers()
+    }
+
+    fn register_worker(&self, record: WorkerRecord) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.on(move |shared| async move { shared.register_worker(&record).await })
+    }
+
+    fn drain_worker<'a>(&'a self, id: &'a OwnerId) -> BoxFuture<'a, Result<(), StoreError>> {
+        let id = id.clone();
+        self.on(move |shared| async move { shared.drain_worker(&id).await })
+    }
+
+    fn remove_worker<'a>(&'a self, id: &'a OwnerId) -> BoxFuture<'a, Result<(), StoreError>> {
+        let id = id.clone();
+        self.on(move |shared| async move { shared.remove_worker(&id).await })
+    }
+
+    fn workers(&self) -> BoxFuture<'_, Result<Vec<ListedWorker>, StoreError>> {
+        self.on(|shared| async move { shared.workers().await })
+    }
+
+    fn waiting_offers(&self) -> BoxFuture<'_, Result<Vec<WaitingOffers>, StoreError>> {
+        self.on(|shared| async move { shared.waiting_offers().await })
+    }
+}
