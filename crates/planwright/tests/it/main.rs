@@ -18,6 +18,7 @@ mod control_flow;
 mod damage;
 mod databases;
 mod deceptive_chat;
+mod deployment;
 mod documents;
 mod edit;
 mod examples;
