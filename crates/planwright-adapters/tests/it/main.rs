@@ -21,6 +21,8 @@ mod identity;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod objects;
+#[cfg(test)]
 mod opening;
 #[cfg(test)]
 mod outbox;

@@ -29,6 +29,23 @@ mod outbox {
     planwright_engine::outbox_laws!(make_outbox);
 }
 
+mod artifacts {
+    use super::*;
+    use planwright_adapters::files::FileArtifacts;
+    use planwright_adapters::postgres::PostgresArtifacts;
+    use planwright_engine::port::Artifacts;
+
+    fn make_artifacts() -> (Arc<dyn Artifacts>, (Database, tempfile::TempDir)) {
+        let (store, database) = opened();
+        let directory = tempfile::tempdir().unwrap();
+        let files = FileArtifacts::new(directory.path());
+        let artifacts = PostgresArtifacts::new(store, files);
+        (Arc::new(artifacts), (database, directory))
+    }
+
+    planwright_engine::artifact_laws!(make_artifacts);
+}
+
 mod tokens {
     use super::*;
     use planwright_engine::port::Tokens;

@@ -16,6 +16,7 @@
 
 pub mod answer;
 pub mod append;
+pub mod artifact;
 pub mod atomic;
 pub mod bytes;
 pub mod call;

@@ -72,6 +72,13 @@ impl Artifacts for MemoryArtifacts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
+    fn make() -> (Arc<dyn Artifacts>, ()) {
+        (Arc::new(MemoryArtifacts::new()), ())
+    }
+
+    crate::artifact_laws!(make);
 
     #[tokio::test]
     async fn what_was_put_comes_back_and_a_change_is_noticed() {

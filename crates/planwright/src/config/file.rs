@@ -267,6 +267,18 @@ impl Config {
         self.servers_file.as_deref()
     }
 
+    /// The bucket that the workspace's file names for large values.
+    fn workspace_objects(&self) -> Option<&str> {
+        self.store.objects.as_deref().filter(|url| !url.is_empty())
+    }
+
+    /// The bucket that holds the large values, if the store does not.
+    pub(crate) fn objects_url(&self) -> Option<&str> {
+        let of_user = self.user.store.objects.as_deref();
+        self.workspace_objects()
+            .or_else(|| of_user.filter(|url| !url.is_empty()))
+    }
+
     /// The file with the key of the user's stores, as their own file names it. Relative paths start
     /// beside that file.
     pub(crate) fn store_key_file(&self) -> Option<PathBuf> {

@@ -23,6 +23,8 @@ pub(crate) enum Subject {
     PassphraseFile,
     /// The database that the store is in.
     StoreAddress,
+    /// The bucket that large values are in.
+    ObjectsAddress,
     /// Steps that are carried out by workers.
     Dispatch,
     Webhook(String),
@@ -52,6 +54,7 @@ impl Subject {
             Self::Secret(name) => format!("secret {name}"),
             Self::PassphraseFile => "store passphrase_file".to_owned(),
             Self::StoreAddress => "store url".to_owned(),
+            Self::ObjectsAddress => "store objects".to_owned(),
             Self::Dispatch => "dispatch capabilities".to_owned(),
             Self::Webhook(name) => format!("webhook {name}"),
             Self::Telemetry => "telemetry export".to_owned(),
@@ -78,6 +81,7 @@ impl Subject {
             Self::Secret(_) => ("secret", "secrets"),
             Self::PassphraseFile => ("passphrase file", "passphrase files"),
             Self::StoreAddress => ("store address", "store addresses"),
+            Self::ObjectsAddress => ("place of large values", "places of large values"),
             Self::Dispatch => ("dispatch", "dispatch"),
             Self::Webhook(_) => ("webhook", "webhooks"),
             Self::Telemetry => ("telemetry export", "telemetry exports"),
@@ -105,6 +109,7 @@ impl Subject {
             | Self::GatewayPass
             | Self::PassphraseFile
             | Self::StoreAddress
+            | Self::ObjectsAddress
             | Self::Dispatch
             | Self::Telemetry
             | Self::Service

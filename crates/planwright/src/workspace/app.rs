@@ -15,6 +15,7 @@ use crate::trust::{
     FolderTrust, ForeignFile, KeyUse, Trust, answer_directory, find_store_owner, foreign_owner,
     hint_directory,
 };
+use crate::workspace::objects::open_objects;
 pub(crate) use crate::workspace::principal::user;
 use crate::workspace::principal::{account, add_agent_marks, confirmation_hint, is_agent};
 use crate::workspace::projections::WorkspaceFiles;
@@ -27,6 +28,7 @@ use planwright_adapters::mcp::{
     AllTools, FileTokens, McpOptions, McpServers, SeenShapes, ToolMemory,
 };
 use planwright_adapters::model::Models;
+use planwright_adapters::objects::ObjectArtifacts;
 use planwright_adapters::postgres::{OpenPostgresError, PostgresArtifacts, PostgresStore};
 use planwright_adapters::process::Children;
 use planwright_adapters::sqlite::{
@@ -451,8 +453,9 @@ impl CommandContext {
                 };
                 let files =
                     FileArtifacts::with_cipher(&self.workspace.artifacts, Arc::new(Cipher::Plain));
+                let own = PostgresArtifacts::new(Arc::clone(&store), files);
                 return Ok(Some(OpenedSide {
-                    artifacts: Arc::new(PostgresArtifacts::new(Arc::clone(&store), files)),
+                    artifacts: self.artifacts_of_side(Arc::new(own), false)?,
                     store,
                     is_encrypted: false,
                 }));
@@ -468,14 +471,25 @@ impl CommandContext {
         // approvals would count in the copy.
         let store = Arc::new(context.open_store(Access::Write)?);
         let cipher = Arc::clone(store.cipher());
+        let is_encrypted = cipher.is_sealed();
+        let own = FileArtifacts::with_cipher(&context.workspace.artifacts, cipher);
         Ok(Some(OpenedSide {
-            is_encrypted: cipher.is_sealed(),
-            artifacts: Arc::new(FileArtifacts::with_cipher(
-                &context.workspace.artifacts,
-                cipher,
-            )),
+            is_encrypted,
+            artifacts: self.artifacts_of_side(Arc::new(own), is_encrypted)?,
             store,
         }))
+    }
+
+    /// The large values of one side of a copy. Both sides have those in a bucket in common.
+    fn artifacts_of_side(
+        &self,
+        own: Arc<dyn Artifacts>,
+        is_encrypted: bool,
+    ) -> Result<Arc<dyn Artifacts>, Failure> {
+        Ok(match open_objects(self, &own, is_encrypted)? {
+            Some(objects) => objects,
+            None => own,
+        })
     }
 
     /// Opens the store for writing if there is one. A workspace without a store is opened for
@@ -541,11 +555,21 @@ impl CommandContext {
         );
         let keep_logs = !cipher.is_sealed();
         let files = FileArtifacts::with_cipher(&self.workspace.artifacts, Arc::clone(&cipher));
-        let artifacts: Arc<dyn Artifacts> = match &opened {
+        let own: Arc<dyn Artifacts> = match &opened {
             OpenedStore::Postgres(store) => {
                 Arc::new(PostgresArtifacts::new(Arc::clone(store), files))
             }
             OpenedStore::Sqlite(_) | OpenedStore::None => Arc::new(files),
+        };
+        let objects = match &opened {
+            OpenedStore::None => None,
+            OpenedStore::Postgres(_) | OpenedStore::Sqlite(_) => {
+                open_objects(self, &own, cipher.is_sealed())?
+            }
+        };
+        let artifacts = match &objects {
+            Some(objects) => Arc::<ObjectArtifacts>::clone(objects),
+            None => own,
         };
         let tools = Arc::new(self.tools(&roster, &artifacts, &redaction, &cipher)?);
         let whole = opened.whole();
@@ -603,6 +627,7 @@ impl CommandContext {
             engine,
             sqlite: opened.sqlite().cloned(),
             postgres: opened.postgres().cloned(),
+            objects,
             whole,
             secrets,
             tools,
@@ -667,6 +692,8 @@ pub(crate) struct App {
     pub(crate) sqlite: Option<Arc<SqliteStore>>,
     /// The store as it really is, if it is a database.
     pub(crate) postgres: Option<Arc<PostgresStore>>,
+    /// The bucket of the large values, if the store does not keep them itself.
+    pub(crate) objects: Option<Arc<ObjectArtifacts>>,
     pub(crate) secrets: Arc<dyn Secrets>,
     pub(crate) tools: Arc<AllTools>,
     pub(crate) roster: Arc<Roster>,

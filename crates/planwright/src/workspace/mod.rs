@@ -4,6 +4,7 @@ pub(crate) mod agent_marks;
 pub(crate) mod app;
 pub(crate) mod logs;
 pub(crate) mod maintenance;
+pub(crate) mod objects;
 pub(crate) mod plan_file;
 pub(crate) mod plan_source;
 pub(crate) mod principal;

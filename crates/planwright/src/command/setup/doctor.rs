@@ -11,6 +11,7 @@ use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
 use crate::trust::TrustState;
 use crate::workspace::app::{Access, App, CommandContext, Workspace};
 use crate::workspace::servers::Servers;
+use planwright_adapters::objects::ObjectArtifacts;
 use planwright_adapters::postgres::PostgresStore;
 use planwright_adapters::process::Children;
 use planwright_adapters::sqlite::{Loss, SqliteStore, find_lock_holder};
@@ -393,6 +394,9 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
             return exit;
         }
     };
+    if let Some(objects) = &app.objects {
+        check_objects(diagnosis, objects).await;
+    }
     if let Some(postgres) = &app.postgres {
         check_database(diagnosis, &app, postgres).await;
         return Exit::Store;
@@ -440,6 +444,29 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
         diagnosis.note("runs", CheckVerdict::Fail, failure.message, failure.hint);
     }
     Exit::Store
+}
+
+/// The bucket of large values: whether one can be written and read back, and how long that takes.
+async fn check_objects(diagnosis: &mut Diagnosis, objects: &ObjectArtifacts) {
+    match objects.probe().await {
+        Ok(took) => {
+            let took = took.as_secs_f64() * 1000.0;
+            let message = format!(
+                "{}: a value was written and read back in {took:.0} ms",
+                objects.place()
+            );
+            diagnosis.note("large values", CheckVerdict::Ok, message, None);
+        }
+        Err(error) => {
+            let hint = "the bucket has to be there and to accept the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; runs wait for it";
+            diagnosis.note(
+                "large values",
+                CheckVerdict::Fail,
+                error.to_string(),
+                Some(hint.to_owned()),
+            );
+        }
+    }
 }
 
 /// A store in a database: its server, how far it is away, and whether a write works.

@@ -9,6 +9,7 @@ use super::{Config, FILE};
 use crate::config::executors::ScopeMode;
 use crate::config::retention::After;
 use crate::trust::{Loosening, Subject};
+use planwright_adapters::objects::ObjectsLocation;
 use planwright_adapters::postgres::Location;
 use planwright_core::policy::{
     AdjustmentConsent, LateChoice, Mode, Patterns, RolesTable, RuleDocument, Verdict,
@@ -112,6 +113,9 @@ impl Config {
         }
         if is_ignored(Subject::StoreAddress) {
             self.store.url = None;
+        }
+        if is_ignored(Subject::ObjectsAddress) {
+            self.store.objects = None;
         }
         if is_ignored(Subject::Dispatch) {
             self.dispatch = DispatchTable::default();
@@ -274,6 +278,19 @@ impl Config {
                 FILE,
                 "[store] url",
                 format!("plans, approvals and results are kept in {shown}"),
+                &json!(url),
+            ));
+        }
+        if let Some(url) = self.workspace_objects() {
+            let shown = ObjectsLocation::parse(url, []).map_or_else(
+                |_| "an object store".to_owned(),
+                |location| location.to_string(),
+            );
+            found.push(Loosening::new(
+                Subject::ObjectsAddress,
+                FILE,
+                "[store] objects",
+                format!("large arguments and results are kept in {shown}, with your keys"),
                 &json!(url),
             ));
         }
@@ -458,6 +475,7 @@ mod tests {
             [store]
             passphrase_file = "p"
             url = "postgres://ada:hunter2@db.example/plans"
+            objects = "s3://values/plans?region=eu-1"
             [dispatch]
             capabilities = ["billing"]
             [[webhooks]]
@@ -482,6 +500,7 @@ mod tests {
             "secret KEY",
             "store passphrase_file",
             "store url",
+            "store objects",
             "dispatch capabilities",
             "webhook ops",
             "telemetry export",

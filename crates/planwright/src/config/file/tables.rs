@@ -110,6 +110,8 @@ pub(super) struct StoreTable {
     pub(super) passphrase_file: Option<PathBuf>,
     /// A Postgres database that holds the store instead of a file of the workspace.
     pub(super) url: Option<String>,
+    /// A bucket that holds the large values instead of the store.
+    pub(super) objects: Option<String>,
 }
 
 /// `[dispatch]`: which steps are carried out by workers, and how they are told.
@@ -250,6 +252,8 @@ pub(super) struct UserStoreTable {
     pub(super) key_file: Option<PathBuf>,
     /// A Postgres database that holds the store of every workspace that names none itself.
     pub(super) url: Option<String>,
+    /// A bucket that holds the large values of every workspace that names none itself.
+    pub(super) objects: Option<String>,
 }
 
 /// `[agent]` of the user's file.
