@@ -11,6 +11,7 @@ use self::tables::{
     BoundsTable, ChatTable, LimitsTable, Local, PlansTable, StoreTable, Tool, UserFile,
 };
 use crate::config::always;
+use crate::config::dispatch::DispatchTable;
 use crate::config::executors::{self, AgentTable, ExecutorTable, ScopeMode};
 use crate::config::models::{self, DescribedModels, ModelsTable};
 use crate::config::retention::{After, RetentionTable};
@@ -59,6 +60,8 @@ pub(crate) struct Config {
     bounds: BoundsTable,
     secrets: SecretTable,
     store: StoreTable,
+    /// The broker that tells workers where to look.
+    dispatch: DispatchTable,
     /// Who plans, thinks and reflects.
     models: ModelsTable,
     /// What is recorded for operators, and where it goes.
@@ -245,6 +248,14 @@ impl Config {
         let of_user = self.user.store.url.as_deref();
         self.workspace_store_url()
             .or_else(|| of_user.filter(|url| !url.is_empty()))
+    }
+
+    /// The broker, as the workspace's file names it or else the user's.
+    pub(crate) fn dispatch(&self) -> &DispatchTable {
+        match self.dispatch.url() {
+            Some(_) => &self.dispatch,
+            None => &self.user.dispatch,
+        }
     }
 
     /// The file with the key of the user's stores, as their own file names it. Relative paths start

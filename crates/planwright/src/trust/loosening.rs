@@ -23,6 +23,8 @@ pub(crate) enum Subject {
     PassphraseFile,
     /// The database that the store is in.
     StoreAddress,
+    /// The broker that is told which steps wait.
+    BrokerAddress,
     Webhook(String),
     Telemetry,
     Service,
@@ -50,6 +52,7 @@ impl Subject {
             Self::Secret(name) => format!("secret {name}"),
             Self::PassphraseFile => "store passphrase_file".to_owned(),
             Self::StoreAddress => "store url".to_owned(),
+            Self::BrokerAddress => "dispatch url".to_owned(),
             Self::Webhook(name) => format!("webhook {name}"),
             Self::Telemetry => "telemetry export".to_owned(),
             Self::Service => "service access".to_owned(),
@@ -75,6 +78,7 @@ impl Subject {
             Self::Secret(_) => ("secret", "secrets"),
             Self::PassphraseFile => ("passphrase file", "passphrase files"),
             Self::StoreAddress => ("store address", "store addresses"),
+            Self::BrokerAddress => ("broker address", "broker addresses"),
             Self::Webhook(_) => ("webhook", "webhooks"),
             Self::Telemetry => ("telemetry export", "telemetry exports"),
             Self::Service => ("service access", "service access"),
@@ -101,6 +105,7 @@ impl Subject {
             | Self::GatewayPass
             | Self::PassphraseFile
             | Self::StoreAddress
+            | Self::BrokerAddress
             | Self::Telemetry
             | Self::Service
             | Self::Removal => None,

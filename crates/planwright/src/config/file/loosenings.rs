@@ -113,6 +113,9 @@ impl Config {
         if is_ignored(Subject::StoreAddress) {
             self.store.url = None;
         }
+        if is_ignored(Subject::BrokerAddress) {
+            self.dispatch.url = None;
+        }
         self.webhooks
             .retain(|webhook| !is_ignored(Subject::Webhook(webhook.name().to_owned())));
         if is_ignored(Subject::Telemetry) {
@@ -283,6 +286,7 @@ impl Config {
             .iter()
             .map(crate::config::webhooks::WebhookTable::loosening)
             .collect();
+        found.extend(self.dispatch.loosening());
         let telemetry = &self.telemetry;
         if telemetry.otlp_endpoint.is_some() || telemetry.content {
             let place = match &telemetry.otlp_endpoint {
@@ -441,6 +445,8 @@ mod tests {
             name = "ops"
             url = "https://example.org/"
             secret = "KEY"
+            [dispatch]
+            url = "amqp://ada:hunter2@mq.example/plans"
             [telemetry]
             otlp_endpoint = "http://127.0.0.1:1"
             content = true
@@ -460,6 +466,7 @@ mod tests {
             "store passphrase_file",
             "store url",
             "webhook ops",
+            "dispatch url",
             "telemetry export",
             "service access",
             "retention removal",

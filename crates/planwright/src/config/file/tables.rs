@@ -1,5 +1,6 @@
 //! The tables of `planwright.toml` that have no file of their own, as they are written.
 
+use crate::config::dispatch::DispatchTable;
 use crate::config::executors::ExecutorTable;
 use crate::config::models::ModelsTable;
 use crate::workspace::servers::ServerTable;
@@ -219,6 +220,7 @@ pub(super) struct UserFile {
     pub(super) executors: BTreeMap<String, ExecutorTable>,
     pub(super) agent: UserAgentTable,
     pub(super) store: UserStoreTable,
+    pub(super) dispatch: DispatchTable,
     pub(super) policy: UserPolicyTable,
 }
 
