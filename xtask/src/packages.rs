@@ -45,6 +45,16 @@ const UNITS: Package = Package {
 /// Where the Debian package puts the server, below a folder for its version: it is not on the path.
 const DATABASE_FOLDER: &str = "/usr/lib/postgresql";
 
+/// Where the Debian package puts the broker that any user can start: what is on the path starts it for the whole machine.
+const BROKER_FOLDER: &str = "/usr/lib/rabbitmq/lib";
+
+const CACHE: Package = Package {
+    program: "redis-server",
+    version: "--version",
+    package: "redis-server",
+    purpose: "the tests of brokers need Redis",
+};
+
 pub(crate) const MUSL_COMPILER: &str = "musl-gcc";
 
 const COMPILER_OF_STATIC_PROGRAMS: Package = Package {
@@ -90,7 +100,38 @@ pub(crate) fn ensure_test_programs() -> Result<()> {
     TERMINAL.ensure()?;
     #[cfg(target_os = "linux")]
     UNITS.ensure()?;
+    CACHE.ensure()?;
+    ensure_broker()?;
     ensure_database()
+}
+
+/// Makes sure that there is a RabbitMQ that tests can start.
+fn ensure_broker() -> Result<()> {
+    let is_there = || {
+        let versions = std::fs::read_dir(BROKER_FOLDER).into_iter().flatten();
+        let mut versions = versions.flatten();
+        std::env::var_os("PLANWRIGHT_RABBITMQ_BIN").is_some()
+            || versions.any(|version| version.path().join("sbin/rabbitmq-server").exists())
+    };
+    if is_there() {
+        return Ok(());
+    }
+    println!("== rabbitmq-server: apt-get install rabbitmq-server");
+    if succeeds("apt-get", &["update", "-q"]) {
+        let install = [
+            "install",
+            "-qy",
+            "--no-install-recommends",
+            "rabbitmq-server",
+        ];
+        succeeds("apt-get", &install);
+    }
+    ensure!(
+        is_there(),
+        "the tests of brokers need RabbitMQ, for example the Debian package rabbitmq-server; \
+         PLANWRIGHT_RABBITMQ_BIN can name the folder with rabbitmq-server"
+    );
+    Ok(())
 }
 
 /// Makes sure that there is a Postgres server that tests can start.

@@ -26,6 +26,7 @@ const LONGEST_FIRST: &[&str] = &[
     "planwright-adapters/it",
     "planwright/model",
     "planwright-adapters/postgres",
+    "planwright-adapters/broker",
     "planwright-adapters/mcp",
     "planwright-server/it",
     "planwright/events",

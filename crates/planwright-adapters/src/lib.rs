@@ -1,5 +1,6 @@
 //! The outside: one folder per outside system, and the only place where its types appear.
 
+pub mod broker;
 pub mod demo;
 pub mod executor;
 pub mod files;

@@ -10,6 +10,7 @@
 )]
 
 pub mod bank;
+pub mod brokers;
 pub mod connect;
 pub mod deceptive;
 pub mod dice;

@@ -11,7 +11,9 @@ use planwright_core::run::{Refusal, Run, RunState};
 use planwright_core::status::RunStatus;
 use planwright_engine::access::GrantError;
 use planwright_engine::passes::SignInError;
-use planwright_engine::port::{AcquireError, AppendError, ArtifactError, RetainError, StoreError};
+use planwright_engine::port::{
+    AcquireError, AppendError, ArtifactError, BrokerError, RetainError, StoreError,
+};
 use planwright_engine::{
     CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, WriteOffError,
     with_causes,
@@ -27,7 +29,7 @@ Exit codes:
   2    bad usage or an invalid plan
   3    refused: approval or policy
   4    waits for a person: approval, input, unknown outcome
-  5    the store is damaged or unreachable
+  5    the store is damaged, or the store or the broker is unreachable
   6    the store is encrypted, and its passphrase is missing or wrong
   7    no model could be asked, or none gave an answer that can be used
   130  interrupted";
@@ -284,6 +286,7 @@ failures_from!(
     GrantError,
     SignInError,
     RetainError,
+    BrokerError,
 );
 
 #[cfg(test)]

@@ -2,12 +2,9 @@
 
 use super::location::Encryption;
 use super::open_error::OpenPostgresError;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::BuilderVerifierExt as _;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use std::io;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,37 +20,10 @@ impl Connector {
         let Encryption::Verified { authorities } = encryption else {
             return Ok(Self(None));
         };
-        crate::tls::install_provider();
-        let builder = ClientConfig::builder();
-        let config = match authorities {
-            Some(file) => builder
-                .with_root_certificates(read_authorities(file)?)
-                .with_no_client_auth(),
-            None => builder
-                .with_platform_verifier()
-                .map_err(|error| OpenPostgresError::Certificates(error.to_string()))?
-                .with_no_client_auth(),
-        };
+        let config = crate::tls::client_config(authorities.as_deref())
+            .map_err(OpenPostgresError::Certificates)?;
         Ok(Self(Some(Arc::new(config))))
     }
-}
-
-fn read_authorities(file: &Path) -> Result<RootCertStore, OpenPostgresError> {
-    let wrong =
-        |reason: String| OpenPostgresError::Certificates(format!("{}: {reason}", file.display()));
-    let mut roots = RootCertStore::empty();
-    let certificates =
-        CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))?;
-    for certificate in certificates {
-        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-        roots
-            .add(certificate)
-            .map_err(|error| wrong(error.to_string()))?;
-    }
-    if roots.is_empty() {
-        return Err(wrong("there is no certificate in it".to_owned()));
-    }
-    Ok(roots)
 }
 
 impl MakeTlsConnect<tokio_postgres::Socket> for Connector {

@@ -66,8 +66,8 @@ pub struct QueueState {
     pub capability: String,
     /// Notices that wait for a worker.
     pub waiting: u64,
-    /// Notices that a worker holds.
-    pub held: u64,
+    /// Notices that a worker holds, if the broker tells.
+    pub held: Option<u64>,
     /// Notices that were given up.
     pub dead: u64,
     /// When the oldest waiting notice was sent, if the broker tells.
@@ -103,7 +103,7 @@ pub trait Broker: Send + Sync + fmt::Debug {
         ahead: u16,
     ) -> BoxFuture<'a, Result<Box<dyn Notices>, BrokerError>>;
 
-    /// Returns how the queues of some capabilities stand.
+    /// Returns how the queues of some capabilities stand. For none it says that the broker answers.
     fn states<'a>(
         &'a self,
         capabilities: &'a [String],

@@ -2,7 +2,8 @@
 
 use super::RetainError;
 use super::{
-    AcquireError, AppendError, ArtifactError, ModelError, SecretError, StillRunning, StoreError,
+    AcquireError, AppendError, ArtifactError, BrokerError, ModelError, SecretError, StillRunning,
+    StoreError,
 };
 use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_core::journal::StreamName;
@@ -36,6 +37,20 @@ impl ClassifiedError for StoreError {
             Self::NotAdopted(_) => Some(Hint::AdoptStore),
             Self::Lost(_) | Self::Failed(_) => Some(Hint::CheckStore),
         }
+    }
+}
+
+impl ClassifiedError for BrokerError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Unreachable(_) => ErrorKind::Unavailable.with_code("broker_unreachable"),
+            Self::Refused(_) => ErrorKind::Unavailable.with_code("broker_refused"),
+            Self::Unreadable(_) => ErrorKind::Invalid.with_code("notice_unreadable"),
+        }
+    }
+
+    fn hint(&self) -> Option<Hint> {
+        None
     }
 }
 

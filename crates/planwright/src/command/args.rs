@@ -250,6 +250,9 @@ pub(crate) enum Command {
     /// List, test and retry the webhooks that receive events.
     #[command(hide = true, alias = "webhook")]
     Webhooks(command::service::webhooks::Args),
+    /// List what waits for workers at the broker; show, send again or forget what was given up.
+    #[command(hide = true)]
+    Queue(command::service::queue::Args),
     /// Check the policy, or explain what it decides about a plan.
     Policy(command::setup::policy::Args),
     /// Encrypt, back up, restore and check the store.

@@ -11,7 +11,7 @@ use crate::command::plan::{
     regenerate, restore, show, template, validate, versions,
 };
 use crate::command::review::{approve, comment, comments, reject, request_changes};
-use crate::command::service::{call, mcp, serve, token, webhooks, worker, workers};
+use crate::command::service::{call, mcp, queue, serve, token, webhooks, worker, workers};
 use crate::command::setup::policy::PolicyCommand;
 use crate::command::setup::{
     completions, doctor, executors, models, policy, schema, secrets, servers, tools, trust,
@@ -243,6 +243,7 @@ pub(crate) async fn run_in_workspace(
         Command::Executors(args) => executors::run(&context, &args),
         Command::Models(args) => models::run(&context, &args).await,
         Command::Webhooks(args) => webhooks::run(&context, &args).await,
+        Command::Queue(args) => Box::pin(queue::run(&context, &args)).await,
         Command::Trust(args) => trust::run(&context, &args),
         Command::Tools(args) => tools::run(&context, &args).await,
         Command::Servers(command) => servers::run(&context, &command).await,

@@ -107,6 +107,8 @@ pub(crate) enum ConfigGroup {
     Secrets(command::setup::secrets::Args),
     /// List, test and retry the webhooks that receive events.
     Webhooks(command::service::webhooks::Args),
+    /// List what waits for workers at the broker; show, send again or forget what was given up.
+    Queue(command::service::queue::Args),
     /// Create, list, rotate and revoke access tokens of the service.
     #[command(subcommand)]
     Token(command::service::token::TokenCommand),
@@ -162,6 +164,7 @@ impl Command {
             Self::Config(ConfigGroup::Executors(args)) => Self::Executors(args),
             Self::Config(ConfigGroup::Secrets(args)) => Self::Secrets(args),
             Self::Config(ConfigGroup::Webhooks(args)) => Self::Webhooks(args),
+            Self::Config(ConfigGroup::Queue(args)) => Self::Queue(args),
             Self::Config(ConfigGroup::Token(args)) => Self::Token(args),
             Self::Config(ConfigGroup::Setup(args)) => Self::Setup(args),
             Self::Config(ConfigGroup::Completions(args)) => Self::Completions(args),

@@ -42,7 +42,8 @@ More, each with its own --help:
   model      list check trust untrust
   policy     check explain list remove
   store      encrypt backup restore check compact adopt …
-  config     doctor trust tools executors secrets webhooks token setup completions
+  config     doctor trust tools executors secrets webhooks queue token setup
+             completions
 
   status, explain CODE|PAGE, version, worker, workers, mcp, hook and call stand at the top as
   well, and so does every command of a noun: `planwright log` is `planwright runs log`.

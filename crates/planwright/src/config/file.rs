@@ -11,6 +11,7 @@ use self::tables::{
     BoundsTable, ChatTable, LimitsTable, Local, PlansTable, StoreTable, Tool, UserFile,
 };
 use crate::config::always;
+use crate::config::dispatch::DispatchTable;
 use crate::config::executors::{self, AgentTable, ExecutorTable, ScopeMode};
 use crate::config::models::{self, DescribedModels, ModelsTable};
 use crate::config::retention::{After, RetentionTable};
@@ -37,7 +38,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use self::tables::{DispatchTable, GatewayTable, OidcTable, ServeTable, SignInTable};
+pub(crate) use self::tables::{GatewayTable, OidcTable, ServeTable, SignInTable};
 
 /// The name of the file, in the workspace.
 pub(crate) const FILE: &str = "planwright.toml";
@@ -252,9 +253,10 @@ impl Config {
             .or_else(|| of_user.filter(|url| !url.is_empty()))
     }
 
-    /// Which steps are carried out by workers.
-    pub(crate) fn dispatch(&self) -> &DispatchTable {
-        &self.dispatch
+    /// Which steps are carried out by workers and which broker tells them: what the workspace's file says, and the
+    /// user's own where it says nothing.
+    pub(crate) fn dispatch(&self) -> DispatchTable {
+        self.dispatch.clone().or(&self.user.dispatch)
     }
 
     /// Takes servers from a file that the user named, before those of all other files.

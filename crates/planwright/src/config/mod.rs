@@ -1,6 +1,7 @@
 //! `planwright.toml` and what it configures, one table per file.
 
 pub(crate) mod always;
+pub(crate) mod dispatch;
 pub(crate) mod executors;
 pub(crate) mod file;
 pub(crate) mod json_text;

@@ -27,6 +27,8 @@ pub(crate) enum Subject {
     ObjectsAddress,
     /// Steps that are carried out by workers.
     Dispatch,
+    /// The broker that is told which steps wait.
+    BrokerAddress,
     Webhook(String),
     Telemetry,
     Service,
@@ -56,6 +58,7 @@ impl Subject {
             Self::StoreAddress => "store url".to_owned(),
             Self::ObjectsAddress => "store objects".to_owned(),
             Self::Dispatch => "dispatch capabilities".to_owned(),
+            Self::BrokerAddress => "dispatch url".to_owned(),
             Self::Webhook(name) => format!("webhook {name}"),
             Self::Telemetry => "telemetry export".to_owned(),
             Self::Service => "service access".to_owned(),
@@ -83,6 +86,7 @@ impl Subject {
             Self::StoreAddress => ("store address", "store addresses"),
             Self::ObjectsAddress => ("place of large values", "places of large values"),
             Self::Dispatch => ("dispatch", "dispatch"),
+            Self::BrokerAddress => ("broker address", "broker addresses"),
             Self::Webhook(_) => ("webhook", "webhooks"),
             Self::Telemetry => ("telemetry export", "telemetry exports"),
             Self::Service => ("service access", "service access"),
@@ -111,6 +115,7 @@ impl Subject {
             | Self::StoreAddress
             | Self::ObjectsAddress
             | Self::Dispatch
+            | Self::BrokerAddress
             | Self::Telemetry
             | Self::Service
             | Self::Removal => None,

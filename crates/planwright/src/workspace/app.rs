@@ -15,6 +15,7 @@ use crate::trust::{
     FolderTrust, ForeignFile, KeyUse, Trust, answer_directory, find_store_owner, foreign_owner,
     hint_directory,
 };
+use crate::workspace::broker_address::{find_broker, open_broker};
 use crate::workspace::objects::open_objects;
 pub(crate) use crate::workspace::principal::user;
 use crate::workspace::principal::{account, add_agent_marks, confirmation_hint, is_agent};
@@ -523,9 +524,10 @@ impl CommandContext {
         opened: &OpenedStore,
     ) -> Result<EngineBuilder, Failure> {
         let table = self.config.dispatch();
+        let broker = find_broker(self, None)?.map(open_broker).transpose();
         let settings = DispatchSettings {
-            capabilities: table.capabilities.clone(),
-            broker: open_broker(table.url.as_deref())?,
+            capabilities: table.capabilities,
+            broker: broker?,
         };
         Ok(match opened {
             OpenedStore::Postgres(store) => {
@@ -634,18 +636,6 @@ impl CommandContext {
             roster,
             files,
         })
-    }
-}
-
-/// Opens the broker that `[dispatch] url` names. Its adapters belong here.
-fn open_broker(url: Option<&str>) -> Result<Option<Arc<dyn Broker>>, Failure> {
-    match url {
-        None => Ok(None),
-        Some(_) => Err(Failure::usage(format!(
-            "{}: [dispatch] url: this program knows no brokers",
-            crate::config::file::FILE
-        ))
-        .hint("leave it out: the store tells the workers")),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent_marks;
 pub(crate) mod app;
+pub(crate) mod broker_address;
 pub(crate) mod logs;
 pub(crate) mod maintenance;
 pub(crate) mod objects;

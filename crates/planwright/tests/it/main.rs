@@ -36,6 +36,7 @@ mod planning;
 mod policy;
 mod processes;
 mod questions;
+mod queues;
 mod receipts;
 mod reflection;
 mod repair;

@@ -4,6 +4,7 @@ pub(crate) mod call;
 pub(crate) mod mcp;
 mod mcp_door;
 mod operator_view;
+pub(crate) mod queue;
 pub(crate) mod serve;
 mod step_tools;
 pub(crate) mod token;

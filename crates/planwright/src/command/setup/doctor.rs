@@ -10,6 +10,7 @@ use crate::terminal::plan_status::{StatusNote, load_status_line};
 use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
 use crate::trust::TrustState;
 use crate::workspace::app::{Access, App, CommandContext, Workspace};
+use crate::workspace::broker_address::{find_broker, open_broker};
 use crate::workspace::servers::Servers;
 use planwright_adapters::objects::ObjectArtifacts;
 use planwright_adapters::postgres::PostgresStore;
@@ -26,6 +27,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Instant;
 
 /// Below this much free space a run may not be able to record what it did.
 const LITTLE_SPACE: u64 = 200 << 20;
@@ -111,6 +113,7 @@ pub(crate) async fn run(
                 check_servers(&mut diagnosis, &context);
                 check_models(&mut diagnosis, &context);
                 check_executors(&mut diagnosis, &context);
+                Box::pin(check_broker(&mut diagnosis, &context)).await;
                 exit = check_store(&mut diagnosis, &context).await;
             }
         }
@@ -371,6 +374,38 @@ fn missing_program(executor: &DescribedExecutor) -> Option<String> {
             .any(|folder| folder.join(&program).is_file())
     };
     (!is_there).then_some(program)
+}
+
+/// Asks the broker, if there is one. Steps are offered in the store as well, so that its absence is only slower.
+async fn check_broker(diagnosis: &mut Diagnosis, context: &CommandContext) {
+    let address = match find_broker(context, None) {
+        Ok(Some(address)) => address,
+        Ok(None) => return,
+        Err(failure) => {
+            return diagnosis.note("broker", CheckVerdict::Fail, failure.message, failure.hint);
+        }
+    };
+    let place = address.to_string();
+    let started = Instant::now();
+    let states = async {
+        let capabilities: Vec<String> =
+            context.config.dispatch().capabilities.into_iter().collect();
+        open_broker(address)?.states(&capabilities).await
+    };
+    match states.await {
+        Ok(states) => {
+            let latency = started.elapsed().as_secs_f64() * 1000.0;
+            let dead: u64 = states.iter().map(|state| state.dead).sum();
+            let message = format!("{place} answered after {latency:.1} ms");
+            diagnosis.note("broker", CheckVerdict::Ok, message, None);
+            if dead > 0 {
+                let message = format!("{} given up", count_of(dead, "notice was", "notices were"));
+                let hint = "To list them: planwright queue list".to_owned();
+                diagnosis.note("queues", CheckVerdict::Warn, message, Some(hint));
+            }
+        }
+        Err(error) => diagnosis.note("broker", CheckVerdict::Fail, error.to_string(), None),
+    }
 }
 
 /// Looks at the store and says with which exit code its failure ends.

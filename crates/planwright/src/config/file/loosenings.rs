@@ -4,7 +4,7 @@
 //! Loosening is what lets something happen that the defaults ask about or forbid, or what sends
 //! something elsewhere. Limits, bounds and patience only change how much is done at once.
 
-use super::tables::{DispatchTable, HttpGet, SignInTable, Tool};
+use super::tables::{HttpGet, SignInTable, Tool};
 use super::{Config, FILE};
 use crate::config::executors::ScopeMode;
 use crate::config::retention::After;
@@ -118,7 +118,11 @@ impl Config {
             self.store.objects = None;
         }
         if is_ignored(Subject::Dispatch) {
-            self.dispatch = DispatchTable::default();
+            self.dispatch.capabilities.clear();
+            self.dispatch.claim = None;
+        }
+        if is_ignored(Subject::BrokerAddress) {
+            self.dispatch.url = None;
         }
         self.webhooks
             .retain(|webhook| !is_ignored(Subject::Webhook(webhook.name().to_owned())));
@@ -294,24 +298,6 @@ impl Config {
                 &json!(url),
             ));
         }
-        let dispatch = &self.dispatch;
-        if !dispatch.capabilities.is_empty() || dispatch.url.is_some() {
-            let names: Vec<&str> = dispatch.capabilities.iter().map(String::as_str).collect();
-            let broker = match dispatch.url {
-                Some(_) => ", and a broker tells them",
-                None => "",
-            };
-            found.push(Loosening::new(
-                Subject::Dispatch,
-                FILE,
-                "[dispatch]",
-                format!(
-                    "steps with the capabilities {} are carried out by workers{broker}",
-                    names.join(", ")
-                ),
-                &json!([names, dispatch.url]),
-            ));
-        }
         found
     }
 
@@ -321,6 +307,7 @@ impl Config {
             .iter()
             .map(crate::config::webhooks::WebhookTable::loosening)
             .collect();
+        found.extend(self.dispatch.loosenings());
         let telemetry = &self.telemetry;
         if telemetry.otlp_endpoint.is_some() || telemetry.content {
             let place = match &telemetry.otlp_endpoint {
@@ -482,6 +469,8 @@ mod tests {
             name = "ops"
             url = "https://example.org/"
             secret = "KEY"
+            [dispatch]
+            url = "amqp://ada:hunter2@mq.example/plans"
             [telemetry]
             otlp_endpoint = "http://127.0.0.1:1"
             content = true
@@ -501,8 +490,9 @@ mod tests {
             "store passphrase_file",
             "store url",
             "store objects",
-            "dispatch capabilities",
             "webhook ops",
+            "dispatch capabilities",
+            "dispatch url",
             "telemetry export",
             "service access",
             "retention removal",

@@ -1,5 +1,6 @@
 //! The tables of `planwright.toml` that have no file of their own, as they are written.
 
+use crate::config::dispatch::DispatchTable;
 use crate::config::executors::ExecutorTable;
 use crate::config::models::ModelsTable;
 use crate::workspace::servers::ServerTable;
@@ -114,18 +115,6 @@ pub(super) struct StoreTable {
     pub(super) objects: Option<String>,
 }
 
-/// `[dispatch]`: which steps are carried out by workers, and how they are told.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct DispatchTable {
-    /// The capabilities whose steps workers carry out. Others are words for people.
-    pub(crate) capabilities: BTreeSet<String>,
-    /// A broker that tells workers where to look. Without it the store does.
-    pub(crate) url: Option<String>,
-    /// Time after which a worker that says nothing has lost what it had claimed.
-    pub(crate) claim: Option<TimeSpan>,
-}
-
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Local {
@@ -233,6 +222,7 @@ pub(super) struct UserFile {
     pub(super) executors: BTreeMap<String, ExecutorTable>,
     pub(super) agent: UserAgentTable,
     pub(super) store: UserStoreTable,
+    pub(super) dispatch: DispatchTable,
     pub(super) policy: UserPolicyTable,
 }
 

@@ -1,0 +1,242 @@
+//! RabbitMQ and Redis of the tests' own: started in a temporary directory on free ports, and gone with the process that
+//! started them, however that ends.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The password of the Redis server.
+pub const REDIS_PASSWORD: &str = "hunter2";
+
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Where Debian puts RabbitMQ: what it puts on the path starts it only as root, for the whole machine.
+const RABBITMQ_FOLDER: &str = "/usr/lib/rabbitmq/lib";
+
+/// Which server it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BrokerKind {
+    /// RabbitMQ, with its Erlang.
+    RabbitMq,
+    /// Redis, which writes every command to its file before it answers.
+    Redis,
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct BrokerServer {
+    kind: BrokerKind,
+    directory: PathBuf,
+    /// The port of the server, and of the parts that RabbitMQ needs beside it.
+    ports: [u16; 3],
+    running: Mutex<Option<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    keeper: Child,
+    /// Closed when this process ends, which ends the server.
+    alive: Option<ChildStdin>,
+}
+
+/// The RabbitMQ that all tests of a process share.
+pub fn rabbitmq() -> &'static BrokerServer {
+    static SERVER: OnceLock<BrokerServer> = OnceLock::new();
+    SERVER.get_or_init(|| BrokerServer::start(BrokerKind::RabbitMq))
+}
+
+/// The Redis that all tests of a process share.
+pub fn redis() -> &'static BrokerServer {
+    static SERVER: OnceLock<BrokerServer> = OnceLock::new();
+    SERVER.get_or_init(|| BrokerServer::start(BrokerKind::Redis))
+}
+
+/// The program that starts RabbitMQ.
+fn rabbitmq_program() -> PathBuf {
+    if let Ok(folder) = std::env::var("PLANWRIGHT_RABBITMQ_BIN") {
+        return Path::new(&folder).join("rabbitmq-server");
+    }
+    let versions = std::fs::read_dir(RABBITMQ_FOLDER).into_iter().flatten();
+    let mut programs = versions
+        .flatten()
+        .map(|version| version.path().join("sbin/rabbitmq-server"));
+    programs.find(|program| program.exists()).expect(
+        "RabbitMQ is installed: `cargo xtask check` does it, or the Debian package rabbitmq-server",
+    )
+}
+
+impl BrokerServer {
+    fn start(kind: BrokerKind) -> Self {
+        let directory = tempfile::Builder::new()
+            .prefix("planwright-broker-")
+            .tempdir_in("/tmp")
+            .unwrap()
+            .keep();
+        // All are taken at once, so that they differ.
+        let free = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let ports = free.map(|listener| listener.local_addr().unwrap().port());
+        let server = Self {
+            kind,
+            directory,
+            ports,
+            running: Mutex::new(None),
+        };
+        server.resume();
+        server
+    }
+
+    fn command(&self) -> Command {
+        match self.kind {
+            BrokerKind::RabbitMq => self.rabbitmq_command(),
+            BrokerKind::Redis => self.redis_command(),
+        }
+    }
+
+    fn redis_command(&self) -> Command {
+        let mut redis = Command::new("redis-server");
+        redis
+            .args(["--port", &self.ports[0].to_string()])
+            .args(["--bind", "127.0.0.1", "--requirepass", REDIS_PASSWORD])
+            .args(["--save", "", "--appendonly", "yes"])
+            .args(["--appendfsync", "always", "--dir"])
+            .arg(self.data());
+        redis
+    }
+
+    /// Erlang would start the daemon that knows its nodes for the whole machine: one of our own is
+    /// started with it and ends with it.
+    fn rabbitmq_command(&self) -> Command {
+        let [port, node, names] = self.ports.map(|port| port.to_string());
+        let mut rabbitmq = Command::new("sh");
+        rabbitmq
+            .args(["-c", r#"epmd -port "$ERL_EPMD_PORT" & exec "$0""#])
+            .arg(rabbitmq_program())
+            .env("HOME", &self.directory)
+            .env("ERL_EPMD_PORT", names)
+            .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+            .env("RABBITMQ_NODENAME", format!("planwright{port}@localhost"))
+            .env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1")
+            .env("RABBITMQ_NODE_PORT", port)
+            .env("RABBITMQ_DIST_PORT", node)
+            .env("RABBITMQ_MNESIA_BASE", self.data())
+            .env("RABBITMQ_LOG_BASE", self.directory.join("logs"))
+            .env("RABBITMQ_LOGS", "-")
+            .env("RABBITMQ_CONFIG_FILE", self.directory.join("none"))
+            .env("RABBITMQ_CONF_ENV_FILE", self.directory.join("none"))
+            .env("RABBITMQ_ENABLED_PLUGINS_FILE", self.directory.join("none"))
+            .env("RABBITMQ_PID_FILE", self.directory.join("pid"))
+            .env("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", "+S 1:1 +sbwt none");
+        rabbitmq
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    /// Starts it again after [`BrokerServer::kill`].
+    pub fn resume(&self) {
+        std::fs::create_dir_all(self.data()).unwrap();
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        // The shell outlives this process, and the signals that end it, for as long as it takes to kill the server and to
+        // tidy up.
+        let script = r#"trap "" TERM INT HUP
+directory=$1; shift
+setsid "$@" >>"$directory/log" 2>&1 </dev/null &
+server=$!
+read -r word
+kill -s KILL -- "-$server"
+wait "$server"
+[ "$word" = keep ] || rm -rf "$directory""#;
+        let server = self.command();
+        let mut keeper = Command::new("sh");
+        keeper
+            .args(["-c", script, "keeper"])
+            .arg(&self.directory)
+            .arg(server.get_program())
+            .args(server.get_args())
+            .envs(
+                server
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .current_dir("/tmp")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut keeper = keeper.spawn().unwrap();
+        let alive = keeper.stdin.take();
+        *running = Some(Running { keeper, alive });
+        let until = Instant::now() + START_TIMEOUT;
+        while self.greet().is_err() {
+            let log = std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
+            assert!(
+                Instant::now() < until,
+                "{:?} does not start: {log}",
+                self.kind
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Kills it, as a crash would. Its data stays.
+    pub fn kill(&self) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mut running) = running.take() {
+            running.alive.take().unwrap().write_all(b"keep\n").unwrap();
+            running.keeper.wait().unwrap();
+        }
+    }
+
+    /// Deletes all data of a server that was killed.
+    pub fn empty(&self) {
+        std::fs::remove_dir_all(self.data()).unwrap();
+    }
+
+    /// Whether it answers in its protocol.
+    fn greet(&self) -> std::io::Result<()> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.ports[0]))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        let greeting: &[u8] = match self.kind {
+            BrokerKind::RabbitMq => b"AMQP\0\0\x09\x01",
+            BrokerKind::Redis => b"AUTH hunter2\r\nPING\r\n",
+        };
+        stream.write_all(greeting)?;
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer)?;
+        let is_ready = match self.kind {
+            BrokerKind::RabbitMq => answer[0] == 1,
+            BrokerKind::Redis => answer == *b"+OK\r\n+PONG\r\n",
+        };
+        match is_ready {
+            true => Ok(()),
+            false => Err(std::io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.ports[0]
+    }
+
+    /// Its address.
+    pub fn url(&self) -> String {
+        let port = self.port();
+        match self.kind {
+            BrokerKind::RabbitMq => format!("amqp://guest:guest@127.0.0.1:{port}"),
+            BrokerKind::Redis => format!("redis://:{REDIS_PASSWORD}@127.0.0.1:{port}"),
+        }
+    }
+}
+
+impl Drop for BrokerServer {
+    fn drop(&mut self) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mut running) = running.take() {
+            drop(running.alive.take());
+            drop(running.keeper.wait());
+        }
+    }
+}
