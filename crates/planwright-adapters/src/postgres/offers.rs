@@ -10,8 +10,8 @@ use super::wakeups::News;
 use planwright_core::id::{RunId, StepId};
 use planwright_core::tool::{EffectClass, ToolName};
 use planwright_engine::port::{
-    BoxFuture, ClaimError, ClaimStanding, ClaimedOffer, ListedWorker, Offer, OfferChange,
-    OfferClaim, OfferKey, OfferState, Offers, OwnerId, StoreError, WaitingOffers, WantedOffers,
+    BoxFuture, ClaimError, ClaimStanding, ClaimedOffer, ListedWorker, OfferChange, OfferClaim,
+    OfferKey, OfferState, Offers, OwnerId, StepOffer, StoreError, WaitingOffers, WantedOffers,
     WorkerRecord,
 };
 use std::time::Duration;
@@ -46,12 +46,12 @@ fn read_key(row: &Row, first: usize) -> Result<OfferKey, StoreError> {
     })
 }
 
-fn read_offer(row: &Row) -> Result<Offer, StoreError> {
+fn read_offer(row: &Row) -> Result<StepOffer, StoreError> {
     let class: &str = row.get(7);
     let class = EffectClass::ALL
         .into_iter()
         .find(|known| known.as_str() == class);
-    Ok(Offer {
+    Ok(StepOffer {
         key: read_key(row, 0)?,
         capability: row.get(3),
         idempotency_key: row.get(4),
@@ -84,12 +84,12 @@ pub(super) async fn make_offers(client: &Client, known: &Known<'_>) -> Result<()
         OfferChange::Make(offer) => Some(&**offer),
         OfferChange::End(_) => None,
     });
-    let made: Vec<&Offer> = made.collect();
+    let made: Vec<&StepOffer> = made.collect();
     if made.is_empty() {
         return Ok(());
     }
     let column =
-        |read: fn(&Offer) -> String| made.iter().map(|offer| read(offer)).collect::<Vec<_>>();
+        |read: fn(&StepOffer) -> String| made.iter().map(|offer| read(offer)).collect::<Vec<_>>();
     let runs = column(|offer| offer.key.run.to_string());
     let steps = column(|offer| offer.key.step.to_string());
     let attempts: Vec<i64> = made
@@ -176,7 +176,7 @@ const IS_OFFER: &str = "o.run = $1 AND o.step = $2 AND o.attempt = $3";
 const IS_CLAIM: &str = "o.run = $1 AND o.step = $2 AND o.attempt = $3 AND o.state = 'claimed' AND o.claimed_by = $4 AND o.claim = $5";
 
 impl Shared {
-    async fn offers_of(&self, run: &RunId) -> Result<Vec<(Offer, OfferState)>, StoreError> {
+    async fn offers_of(&self, run: &RunId) -> Result<Vec<(StepOffer, OfferState)>, StoreError> {
         let states = state_columns();
         let sql = format!(
             "SELECT {OFFER}, {states} FROM planwright.offers AS o WHERE o.run = $1 ORDER BY o.id"
@@ -342,7 +342,7 @@ impl Offers for PostgresStore {
     fn offers<'a>(
         &'a self,
         run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Vec<(Offer, OfferState)>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Vec<(StepOffer, OfferState)>, StoreError>> {
         let run = run.clone();
         self.on(move |shared| async move { shared.offers_of(&run).await })
     }

@@ -119,11 +119,11 @@ mod answers {
 
 mod offers {
     use super::*;
-    use planwright_engine::conformance::offer::Subject;
+    use planwright_engine::conformance::offer::OfferingStore;
 
-    fn make_offers() -> (Subject, Database) {
+    fn make_offers() -> (OfferingStore, Database) {
         let (store, database) = opened();
-        let subject = Subject {
+        let subject = OfferingStore {
             store: Arc::<PostgresStore>::clone(&store),
             offers: store,
         };

@@ -2,8 +2,8 @@
 
 use super::fixture::{Chain, LONG, owner};
 use crate::port::{
-    Append, ClaimError, ClaimStanding, ClaimedOffer, LeaseRule, Offer, OfferChange, OfferClaim,
-    OfferKey, OfferState, Offers, OwnerId, Store, WantedOffers, WorkerRecord,
+    Append, ClaimError, ClaimStanding, ClaimedOffer, LeaseRule, OfferChange, OfferClaim, OfferKey,
+    OfferState, Offers, OwnerId, StepOffer, Store, WantedOffers, WorkerRecord,
 };
 use planwright_core::digest::Digest;
 use planwright_core::tool::{EffectClass, ToolName};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// A store, and its offers.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub struct OfferingStore {
     pub store: Arc<dyn Store>,
     pub offers: Arc<dyn Offers>,
 }
@@ -24,8 +24,8 @@ fn definition() -> Digest {
     Digest::of_bytes(b"a tool")
 }
 
-fn offer(chain: &Chain, step: &str, attempt: u32) -> Offer {
-    Offer {
+fn offer(chain: &Chain, step: &str, attempt: u32) -> StepOffer {
+    StepOffer {
         key: OfferKey {
             run: chain.run().clone(),
             step: step.parse().unwrap(),
@@ -44,10 +44,10 @@ fn offer(chain: &Chain, step: &str, attempt: u32) -> Offer {
 }
 
 /// Begins a run, and offers these steps with one entry.
-async fn offered(subject: &Subject, steps: &[&str]) -> (Chain, Vec<Offer>) {
+async fn offered(subject: &OfferingStore, steps: &[&str]) -> (Chain, Vec<StepOffer>) {
     let mut chain = Chain::of("run/offers");
     chain.open(&subject.store, "owner", LONG).await;
-    let offers: Vec<Offer> = steps.iter().map(|step| offer(&chain, step, 1)).collect();
+    let offers: Vec<StepOffer> = steps.iter().map(|step| offer(&chain, step, 1)).collect();
     let made = offers.iter().cloned().map(Box::new);
     change(subject, &mut chain, made.map(OfferChange::Make).collect())
         .await
@@ -56,7 +56,7 @@ async fn offered(subject: &Subject, steps: &[&str]) -> (Chain, Vec<Offer>) {
 }
 
 async fn change(
-    subject: &Subject,
+    subject: &OfferingStore,
     chain: &mut Chain,
     offers: Vec<OfferChange>,
 ) -> Result<(), crate::port::AppendError> {
@@ -78,17 +78,17 @@ fn wanted(worker: &OwnerId, ttl: Duration) -> WantedOffers {
     }
 }
 
-async fn claim(subject: &Subject, worker: &str, ttl: Duration) -> Option<ClaimedOffer> {
+async fn claim(subject: &OfferingStore, worker: &str, ttl: Duration) -> Option<ClaimedOffer> {
     let wanted = wanted(&owner(worker), ttl);
     subject.offers.claim_offer(wanted).await.unwrap()
 }
 
-async fn state(subject: &Subject, key: &OfferKey) -> Option<OfferState> {
+async fn state(subject: &OfferingStore, key: &OfferKey) -> Option<OfferState> {
     let states = subject.offers.offer_states(vec![key.clone()]).await;
     states.unwrap().pop().map(|(_, state)| state)
 }
 
-async fn lose(subject: &Subject, key: &OfferKey, worker: &str) -> Option<OfferState> {
+async fn lose(subject: &OfferingStore, key: &OfferKey, worker: &str) -> Option<OfferState> {
     let worker = owner(worker);
     subject.offers.lose_offer(key, &worker).await.unwrap()
 }
@@ -97,7 +97,7 @@ fn is_over(result: Result<(), ClaimError>) -> bool {
     matches!(result, Err(ClaimError::Over(_)))
 }
 
-async fn wait_until_over(subject: &Subject, key: &OfferKey) {
+async fn wait_until_over(subject: &OfferingStore, key: &OfferKey) {
     loop {
         match state(subject, key).await {
             Some(OfferState::Claimed { is_over: true, .. }) => return,
@@ -106,10 +106,9 @@ async fn wait_until_over(subject: &Subject, key: &OfferKey) {
     }
 }
 
-pub async fn an_offer_is_made_with_its_entry_and_ends_with_another(subject: Subject) {
+pub async fn an_offer_is_made_with_its_entry_and_ends_with_another(subject: OfferingStore) {
     let (mut chain, offers) = offered(&subject, &["a", "b"]).await;
     let found = subject.offers.offers(chain.run()).await.unwrap();
-    let found: Vec<_> = found.into_iter().collect();
     assert_eq!(
         found,
         [
@@ -129,7 +128,7 @@ pub async fn an_offer_is_made_with_its_entry_and_ends_with_another(subject: Subj
     );
 }
 
-pub async fn a_fenced_owner_offers_nothing(subject: Subject) {
+pub async fn a_fenced_owner_offers_nothing(subject: OfferingStore) {
     let (chain, _) = offered(&subject, &[]).await;
     let mut stale = chain.clone();
     let append = Append {
@@ -141,7 +140,7 @@ pub async fn a_fenced_owner_offers_nothing(subject: Subject) {
     assert!(claim(&subject, "worker", LONG).await.is_none());
 }
 
-pub async fn of_eight_workers_each_offer_goes_to_one(subject: Subject) {
+pub async fn of_eight_workers_each_offer_goes_to_one(subject: OfferingStore) {
     let names: Vec<String> = (0..40).map(|number| format!("step{number}")).collect();
     let steps: Vec<&str> = names.iter().map(String::as_str).collect();
     let (_, offers) = offered(&subject, &steps).await;
@@ -164,7 +163,7 @@ pub async fn of_eight_workers_each_offer_goes_to_one(subject: Subject) {
     assert_eq!(numbers.len(), offers.len());
 }
 
-pub async fn only_a_worker_that_can_carry_it_out_gets_it(subject: Subject) {
+pub async fn only_a_worker_that_can_carry_it_out_gets_it(subject: OfferingStore) {
     let (_, offers) = offered(&subject, &["a"]).await;
     let worker = owner("worker");
     let without_capability = WantedOffers {
@@ -195,7 +194,7 @@ pub async fn only_a_worker_that_can_carry_it_out_gets_it(subject: Subject) {
     assert_eq!(subject.offers.claim_offer(named).await.unwrap(), None);
 }
 
-pub async fn an_answer_is_kept_until_the_attempt_ends(subject: Subject) {
+pub async fn an_answer_is_kept_until_the_attempt_ends(subject: OfferingStore) {
     let (_, offers) = offered(&subject, &["a"]).await;
     let claimed = claim(&subject, "worker", LONG).await.unwrap();
     let answer = b"answer\0with bytes".to_vec();
@@ -216,7 +215,7 @@ pub async fn an_answer_is_kept_until_the_attempt_ends(subject: Subject) {
     assert_eq!(lose(&subject, &offers[0].key, "worker").await, kept);
 }
 
-pub async fn a_claim_that_ran_out_cannot_be_renewed_or_answered(subject: Subject) {
+pub async fn a_claim_that_ran_out_cannot_be_renewed_or_answered(subject: OfferingStore) {
     let (_, offers) = offered(&subject, &["a"]).await;
     let claimed = claim(&subject, "worker", SHORT).await.unwrap();
     wait_until_over(&subject, &offers[0].key).await;
@@ -232,7 +231,7 @@ pub async fn a_claim_that_ran_out_cannot_be_renewed_or_answered(subject: Subject
     assert!(claim(&subject, "other", LONG).await.is_none());
 }
 
-pub async fn a_renewed_claim_goes_on(subject: Subject) {
+pub async fn a_renewed_claim_goes_on(subject: OfferingStore) {
     let (_, offers) = offered(&subject, &["a"]).await;
     let claimed = claim(&subject, "worker", SHORT * 10).await.unwrap();
     let renewed = subject.offers.renew_claim(&claimed.claim, LONG).await;
@@ -258,7 +257,7 @@ pub async fn a_renewed_claim_goes_on(subject: Subject) {
     }
 }
 
-pub async fn a_lost_claim_writes_nothing(subject: Subject) {
+pub async fn a_lost_claim_writes_nothing(subject: OfferingStore) {
     let (_, offers) = offered(&subject, &["a"]).await;
     let claimed = claim(&subject, "worker", LONG).await.unwrap();
     let key = &offers[0].key;
@@ -273,7 +272,7 @@ pub async fn a_lost_claim_writes_nothing(subject: Subject) {
     assert_eq!(state(&subject, key).await, Some(OfferState::Lost));
 }
 
-pub async fn an_offer_that_is_withdrawn_goes_to_no_worker(subject: Subject) {
+pub async fn an_offer_that_is_withdrawn_goes_to_no_worker(subject: OfferingStore) {
     let (mut chain, offers) = offered(&subject, &["a", "b"]).await;
     let withdrawn = subject.offers.withdraw_offer(&offers[0].key).await.unwrap();
     assert_eq!(withdrawn, Some(OfferState::Withdrawn));
@@ -295,7 +294,7 @@ pub async fn an_offer_that_is_withdrawn_goes_to_no_worker(subject: Subject) {
     assert_eq!(gone, None);
 }
 
-pub async fn an_offer_that_is_returned_can_be_claimed_again(subject: Subject) {
+pub async fn an_offer_that_is_returned_can_be_claimed_again(subject: OfferingStore) {
     let (_, offers) = offered(&subject, &["a"]).await;
     let first = claim(&subject, "one", LONG).await.unwrap();
     assert!(claim(&subject, "two", LONG).await.is_none());
@@ -306,7 +305,7 @@ pub async fn an_offer_that_is_returned_can_be_claimed_again(subject: Subject) {
     assert!(is_over(answered.await));
 }
 
-pub async fn news_come_with_every_change_of_an_offer(subject: Subject) {
+pub async fn news_come_with_every_change_of_an_offer(subject: OfferingStore) {
     let mut news = subject.offers.offer_news();
     news.borrow_and_update();
     let (_, _offers) = offered(&subject, &["a"]).await;
@@ -321,7 +320,7 @@ pub async fn news_come_with_every_change_of_an_offer(subject: Subject) {
     news.changed().await.unwrap();
 }
 
-pub async fn a_worker_is_listed_with_what_it_does(subject: Subject) {
+pub async fn a_worker_is_listed_with_what_it_does(subject: OfferingStore) {
     let (_, offers) = offered(&subject, &["a", "b"]).await;
     let record = WorkerRecord {
         id: owner("worker"),

@@ -7,8 +7,8 @@ use super::schedule::Prepared;
 use crate::context::{Context, WatchedOffer};
 use crate::journal::secret_values::SecretValues;
 use crate::port::{
-    AppendError, Call, CallError, Offer, OfferChange, OfferKey, OfferState, Offers, Outcome,
-    StepNotice,
+    AppendError, Call, CallError, OfferChange, OfferKey, OfferState, Offers, Outcome, StepNotice,
+    StepOffer,
 };
 use crate::telemetry;
 use planwright_core::digest::Digest;
@@ -120,8 +120,8 @@ pub(super) fn make_offer(
     call: &Call,
     (capability, class, definition): (String, EffectClass, Digest),
     offered: &OfferedCall,
-) -> Offer {
-    Offer {
+) -> StepOffer {
+    StepOffer {
         key: OfferKey {
             run: call.run.clone(),
             step: call.step.clone(),
@@ -293,7 +293,7 @@ impl RunLoop {
     }
 
     /// The offers of calls that are in flight as the journal has it.
-    async fn carried_offers(&mut self) -> Result<Vec<(StepIx, Offer)>, RunError> {
+    async fn carried_offers(&mut self) -> Result<Vec<(StepIx, StepOffer)>, RunError> {
         let Some(offers) = self.context.ports.offers.clone() else {
             return Ok(Vec::new());
         };
@@ -313,7 +313,7 @@ impl RunLoop {
     }
 
     /// Waits for a call that a worker makes, as the process did that started it.
-    async fn adopt(&mut self, step: StepIx, offer: Offer) {
+    async fn adopt(&mut self, step: StepIx, offer: StepOffer) {
         let offered: Option<OfferedCall> = serde_json::from_slice(&offer.call).ok();
         let args = offered
             .as_ref()

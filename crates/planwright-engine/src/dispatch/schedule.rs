@@ -6,7 +6,7 @@ use super::run_loop::{RunError, RunLoop};
 use crate::context::{ClientEars, Demand, Permit};
 use crate::journal::call_digest::call_digest;
 use crate::journal::secret_values::SecretValues;
-use crate::port::{ArtifactFile, Call, Offer};
+use crate::port::{ArtifactFile, Call, StepOffer};
 use planwright_core::digest::Digest;
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Expectation, StepIx};
@@ -25,7 +25,7 @@ pub(super) struct Prepared {
     pub(super) permit: Permit,
     pub(super) expectation: Option<Expectation>,
     /// The worker that makes it is found by this.
-    pub(super) offer: Option<Box<Offer>>,
+    pub(super) offer: Option<Box<StepOffer>>,
 }
 
 /// A call as it was weighed: what is asked about it is decided on exactly this.

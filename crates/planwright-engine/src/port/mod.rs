@@ -46,8 +46,8 @@ pub use leftovers::{Leftovers, StillRunning};
 pub(crate) use model::offer_tool;
 pub use model::{KeyState, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
 pub use offers::{
-    ClaimError, ClaimStanding, ClaimedOffer, ListedWorker, Offer, OfferChange, OfferClaim,
-    OfferKey, OfferState, Offers, WaitingOffers, WantedOffers, WorkerRecord,
+    ClaimError, ClaimStanding, ClaimedOffer, ListedWorker, OfferChange, OfferClaim, OfferKey,
+    OfferState, Offers, StepOffer, WaitingOffers, WantedOffers, WorkerRecord,
 };
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use passes::{Pass, PassKind, Passes};

@@ -32,7 +32,7 @@ impl fmt::Display for OfferKey {
 
 /// An attempt that a worker is to carry out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct StepOffer {
     /// The attempt.
     pub key: OfferKey,
     /// The capability that the worker needs.
@@ -53,7 +53,7 @@ pub struct Offer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OfferChange {
     /// The append starts this attempt.
-    Make(Box<Offer>),
+    Make(Box<StepOffer>),
     /// The append ends this attempt. It is not an error if there is no such offer.
     End(OfferKey),
 }
@@ -93,7 +93,7 @@ pub struct OfferClaim {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedOffer {
     /// What is to be done.
-    pub offer: Offer,
+    pub offer: StepOffer,
     /// The right to do it.
     pub claim: OfferClaim,
 }
@@ -186,7 +186,7 @@ pub trait Offers: Send + Sync + fmt::Debug {
     fn offers<'a>(
         &'a self,
         run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Vec<(Offer, OfferState)>, StoreError>>;
+    ) -> BoxFuture<'a, Result<Vec<(StepOffer, OfferState)>, StoreError>>;
 
     /// How these offers stand. One that is over is left out.
     fn offer_states(

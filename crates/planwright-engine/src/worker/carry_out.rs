@@ -7,8 +7,8 @@ use crate::dispatch::offered_call::{OfferedCall, encode_answer};
 use crate::dispatch::placed::put_artifacts;
 use crate::dispatch::schedule::{ErrorDetail, check_args};
 use crate::port::{
-    AnswerSink, Call, CallError, ClaimError, ClaimStanding, ClaimedOffer, Offer, OfferClaim,
-    Offers, Outcome, ProgressSink,
+    AnswerSink, Call, CallError, ClaimError, ClaimStanding, ClaimedOffer, OfferClaim, Offers,
+    Outcome, ProgressSink, StepOffer,
 };
 use crate::redaction::call_results::mask_outcome;
 use crate::telemetry;
@@ -32,6 +32,8 @@ pub(super) enum CarriedOut {
     Answered,
     /// The claim was over first: nothing was written.
     Fenced,
+    /// The tool is gone since: another worker may have it.
+    Returned,
 }
 
 /// The claim on an offer while it is carried out.
@@ -109,8 +111,18 @@ impl Held {
         }
     }
 
-    async fn work(&self, offer: &Offer, permit: Option<Permit>) -> CarriedOut {
-        let outcome = match self.prepare(offer, permit).await {
+    async fn work(&self, offer: &StepOffer, permit: Option<Permit>) -> CarriedOut {
+        let tool = match self.judged_tool(offer) {
+            Ok(tool) => tool,
+            Err(error) => {
+                tracing::info!(offer = %offer.key, %error, "an offer is given back");
+                return match self.offers.return_offer(&self.claim).await {
+                    Ok(()) => CarriedOut::Returned,
+                    Err(_) => CarriedOut::Fenced,
+                };
+            }
+        };
+        let outcome = match self.prepare(offer, &tool, permit).await {
             Ok((call, permit)) => self.call(call, permit).await,
             Err(error) => Err(error),
         };
@@ -140,19 +152,19 @@ impl Held {
     /// Puts the call together with what only this process has: its tools, secrets and files.
     async fn prepare(
         &self,
-        offer: &Offer,
+        offer: &StepOffer,
+        tool: &KnownTool,
         permit: Option<Permit>,
     ) -> Result<(Call, Permit), CallError> {
         let context = &self.context;
-        let tool = self.judged_tool(offer)?;
         let offered: OfferedCall = serde_json::from_slice(&offer.call).map_err(|error| {
             CallError::Unavailable(format!("the worker cannot read the call: {error}"))
         })?;
-        let args = self.arguments(&tool, &offered).await.map_err(refused)?;
+        let args = self.arguments(tool, &offered).await.map_err(refused)?;
         let (args, files) = put_artifacts(&*context.ports.artifacts, &offered.artifacts, args)
             .await
             .map_err(refused)?;
-        let args = check_args(&tool, args, ErrorDetail::Redacted).map_err(refused)?;
+        let args = check_args(tool, args, ErrorDetail::Redacted).map_err(refused)?;
         let call = Call {
             tool: tool.name.clone(),
             args,
@@ -175,13 +187,13 @@ impl Held {
         };
         let permit = match permit {
             Some(permit) => permit,
-            None => self.admit(&tool).await,
+            None => self.admit(tool).await,
         };
         Ok((call, permit))
     }
 
     /// The tool, if it is the one that was judged.
-    fn judged_tool(&self, offer: &Offer) -> Result<Arc<KnownTool>, CallError> {
+    fn judged_tool(&self, offer: &StepOffer) -> Result<Arc<KnownTool>, CallError> {
         let catalog = self.context.ports.tools.catalog();
         let name = offer.tool.to_string();
         let tool = catalog

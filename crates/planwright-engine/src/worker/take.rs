@@ -156,7 +156,7 @@ struct Taking {
 
 enum Woken {
     Stopping,
-    Ended(Option<String>),
+    Ended(Option<(Option<String>, CarriedOut)>),
     Noticed(Result<ReceivedNotice, BrokerError>),
     Look,
 }
@@ -182,20 +182,19 @@ impl Taking {
             }
             match self.wait().await {
                 Woken::Stopping | Woken::Look => {}
-                Woken::Ended(delivery) => self.settle(delivery, NoticeEnd::Done).await,
+                Woken::Ended(ended) => self.settle_ended(ended).await,
                 Woken::Noticed(notice) => self.follow(notice).await,
             }
         }
         while let Some(ended) = self.tasks.join_next().await {
             self.count.send_replace(self.tasks.len());
-            if let Ok((delivery, _)) = ended {
-                self.settle(delivery, NoticeEnd::Done).await;
-            }
+            self.settle_ended(ended.ok()).await;
         }
     }
 
+    /// A worker without capabilities only executes runs.
     fn has_room(&self) -> bool {
-        self.tasks.len() < self.options.concurrency
+        self.tasks.len() < self.options.concurrency && !self.options.capabilities.is_empty()
     }
 
     async fn wait(&mut self) -> Woken {
@@ -209,7 +208,7 @@ impl Taking {
             () = self.stopping.cancelled() => Woken::Stopping,
             Some(ended) = self.tasks.join_next(), if !self.tasks.is_empty() => {
                 self.count.send_replace(self.tasks.len());
-                Woken::Ended(ended.ok().and_then(|(delivery, _)| delivery))
+                Woken::Ended(ended.ok())
             }
             notice = next_notice(&mut self.notices), if has_room => Woken::Noticed(notice),
             _ = self.news.changed(), if told_by_store => Woken::Look,
@@ -301,6 +300,18 @@ impl Taking {
         }
     }
 
+    /// What was given back is for another worker; the rest is durable, or not ours any more.
+    async fn settle_ended(&mut self, ended: Option<(Option<String>, CarriedOut)>) {
+        let Some((delivery, done)) = ended else {
+            return;
+        };
+        let end = match done {
+            CarriedOut::Answered | CarriedOut::Fenced => NoticeEnd::Done,
+            CarriedOut::Returned => NoticeEnd::Returned,
+        };
+        self.settle(delivery, end).await;
+    }
+
     async fn settle(&mut self, delivery: Option<String>, end: NoticeEnd) {
         let (Some(delivery), Some(notices)) = (delivery, &mut self.notices) else {
             return;
@@ -316,7 +327,8 @@ impl Taking {
         let Some(broker) = self.context.settings.dispatch.broker.clone() else {
             return;
         };
-        if self.notices.is_some() || Instant::now() < self.broker_at {
+        let is_idle = self.options.capabilities.is_empty();
+        if is_idle || self.notices.is_some() || Instant::now() < self.broker_at {
             return;
         }
         match self.receive(&*broker).await {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// How often it is looked which tools workers have.
-const PAUSE: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// Keeps the tools of workers up to date for as long as runs are executed in the background.
 pub(crate) async fn follow_worker_tools(engine: Engine, stopping: CancellationToken) {

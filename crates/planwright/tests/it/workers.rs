@@ -8,6 +8,7 @@ use planwright_testing::wait::wait_until;
 use planwright_testing::workbench::{Bench, Running, Said, said};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -42,11 +43,15 @@ impl Team {
         server().create_database(database);
         let owner = Bench::new();
         owner.configure("[dispatch]\ncapabilities = [\"billing\", \"mail\"]\n");
-        Self {
+        let team = Self {
             owner,
             database: database.to_owned(),
             url: server().url(database),
-        }
+        };
+        // The first command that writes makes the tables.
+        let plan = team.owner.plan("first", json!([echo("a", 1, &[])]));
+        team.run(&["import", &plan]).ends(0);
+        team
     }
 
     fn command(&self, bench: &Bench, args: &[&str]) -> Command {
@@ -94,7 +99,8 @@ impl Team {
     fn hire_bank(&self) -> Hand {
         let bench = Bench::new();
         bench.write("bank.py", include_str!("bank_server.py"));
-        bench.write("token", TOKEN);
+        let token = bench.write("token", TOKEN);
+        std::fs::set_permissions(token, std::fs::Permissions::from_mode(0o600)).unwrap();
         bench.configure(
             "[dispatch]\nclaim = \"3s\"\n[secrets]\nBANK_TOKEN = { file = \"token\", tools = [\"bank.*\"] }\n",
         );
