@@ -94,7 +94,7 @@ pub(crate) fn ensure_test_programs() -> Result<()> {
 }
 
 /// Makes sure that there is a Postgres server that tests can start.
-fn ensure_database() -> Result<()> {
+pub(crate) fn ensure_database() -> Result<()> {
     let is_there = || {
         let versions = std::fs::read_dir(DATABASE_FOLDER).into_iter().flatten();
         let mut versions = versions.flatten();
