@@ -22,6 +22,11 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(binary: &Path, workspace: &Path) -> Result<Self> {
+        Self::start_on("sqlite", binary, workspace)
+    }
+
+    /// A service on a store that is elsewhere.
+    pub(crate) fn start_on(store: &str, binary: &Path, workspace: &Path) -> Result<Self> {
         std::fs::create_dir_all(workspace)?;
         let settings = "[serve]\nrequests_per_second = 1000000\nburst = 1000000\n";
         std::fs::write(workspace.join("planwright.toml"), settings)?;
@@ -33,6 +38,7 @@ impl Served {
                 .env_clear()
                 .env("HOME", workspace)
                 .env("PLANWRIGHT_DIR", workspace)
+                .env("PLANWRIGHT_STORE", store)
                 .current_dir(workspace);
             command.stderr(Stdio::null());
             command

@@ -270,8 +270,12 @@ fn looks_at_many_plans(table: &mut Table, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The program as it is shipped, or as it was built with this one.
-fn program() -> Result<PathBuf> {
+/// The program as it is shipped, or as it was built with this one. A developer who tries something out can name one that
+/// is there already.
+pub(crate) fn program() -> Result<PathBuf> {
+    if let Some(program) = std::env::var_os("PLANWRIGHT_BENCH_PROGRAM") {
+        return Ok(program.into());
+    }
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "-p", "planwright"]);
     if !cfg!(debug_assertions) {
@@ -414,14 +418,14 @@ fn chain_beside_disk(dir: &Path, shape: &str, log: Log) -> Result<Chain> {
     })
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
 /// Runs one shape in this process and prints what it took, for [`measure()`].
-pub(crate) fn run_one(shape: &str, dir: &Path) -> Result<()> {
-    println!("{}", execute(shape, dir)?.to_line());
+pub(crate) fn run_one(shape: &str, dir: &Path, url: Option<&str>) -> Result<()> {
+    println!("{}", execute(shape, dir, url)?.to_line());
     Ok(())
 }
 
@@ -436,10 +440,16 @@ fn median_of(times: usize, shape: &str, dir: &Path) -> Result<Measured> {
 }
 
 fn measure(shape: &str, dir: &Path) -> Result<Measured> {
+    measure_in(shape, dir, None)
+}
+
+/// Measures a shape in a process of its own, in a new file or in the database at `url`.
+pub(crate) fn measure_in(shape: &str, dir: &Path, url: Option<&str>) -> Result<Measured> {
     let store = tempfile::tempdir_in(dir)?;
     let output = Command::new(std::env::current_exe()?)
         .args(["bench-one", shape])
         .arg(store.path())
+        .args(url)
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     ensure!(

@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 /// Plans that are over.
 pub(crate) const OVER: usize = 10_000;
 /// Plans that wait for a person, half of them with a run.
-const WAITING: usize = 20;
+pub(crate) const WAITING: usize = 20;
 const HANDS: usize = 16;
-const ROUNDS: usize = 21;
+pub(crate) const ROUNDS: usize = 21;
 
 /// What each look took, half of the looks less and half of them more.
 pub(crate) struct Looks {
@@ -59,7 +59,7 @@ fn looks(binary: &Path, workspace: &Path, over: usize) -> Result<Looks> {
         .build()?;
     let tend = runtime.block_on(async {
         let engine = engine(&database)?;
-        fill(&engine, over).await?;
+        fill(&engine, HANDS, over).await?;
         let mut times = Vec::new();
         for _ in 0..ROUNDS {
             let started = Instant::now();
@@ -120,14 +120,14 @@ fn engine(database: &Path) -> Result<Engine> {
         .build())
 }
 
-/// Many at once, because they share their commits.
-async fn fill(engine: &Engine, over: usize) -> Result<()> {
+/// Makes the plans that wait, and so many that are over. Many at once, because they share their commits.
+pub(crate) async fn fill(engine: &Engine, hands: usize, over: usize) -> Result<()> {
     let next = Arc::new(AtomicUsize::new(0));
-    let mut hands = tokio::task::JoinSet::new();
-    for _ in 0..HANDS {
+    let mut working = tokio::task::JoinSet::new();
+    for _ in 0..hands {
         let engine = engine.clone();
         let next = Arc::clone(&next);
-        hands.spawn(async move {
+        working.spawn(async move {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= WAITING + over {
@@ -137,7 +137,7 @@ async fn fill(engine: &Engine, over: usize) -> Result<()> {
             }
         });
     }
-    while let Some(done) = hands.join_next().await {
+    while let Some(done) = working.join_next().await {
         done??;
     }
     Ok(())
@@ -178,13 +178,13 @@ fn middle(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-fn repeat(times: usize, mut look: impl FnMut() -> Result<Duration>) -> Result<Duration> {
+pub(crate) fn repeat(times: usize, mut look: impl FnMut() -> Result<Duration>) -> Result<Duration> {
     Ok(middle(
         (0..times).map(|_| look()).collect::<Result<Vec<_>>>()?,
     ))
 }
 
-fn get(served: &Served, path: &str, items: usize) -> Result<Duration> {
+pub(crate) fn get(served: &Served, path: &str, items: usize) -> Result<Duration> {
     let started = Instant::now();
     let answer = served.get(path)?;
     let took = started.elapsed();

@@ -17,6 +17,7 @@ mod inbox;
 mod mcp;
 mod measure;
 mod planning;
+mod postgres;
 mod seen;
 mod service;
 mod shapes;
@@ -37,6 +38,9 @@ usage: cargo xtask bench [--dir DIR]   speed, next to the disk's own limit, on D
        cargo xtask bench planning      what a planner's prompt costs before the model is asked
        cargo xtask bench service       how soon listeners and approvals are served, what waiting costs
        cargo xtask bench inbox         what looking costs when most plans are over
+       cargo xtask bench postgres [PLANS]
+                                       runs on a store in Postgres, next to the limit of the database; what looking costs
+                                       beside 100,000 plans, or so many
        cargo xtask bench seen          what looking costs at a plan over servers whose tools were seen
 ";
 
@@ -53,13 +57,16 @@ fn main() -> Result<()> {
         ["service"] => figures::run_service(),
         ["inbox"] => figures::run_inbox(),
         ["seen"] => figures::run_seen(),
+        ["postgres"] => postgres::run(postgres::MANY),
+        ["postgres", plans] => postgres::run(plans.parse()?),
         // Processes that a measurement starts.
         ["bench-echo"] => figures::serve_echo(),
         ["bench-seen", starts] => figures::serve_seen(starts.as_ref()),
         ["bench-spin"] => loop {
             std::hint::spin_loop();
         },
-        ["bench-one", shape, dir] => figures::run_one(shape, dir.as_ref()),
+        ["bench-one", shape, dir] => figures::run_one(shape, dir.as_ref(), None),
+        ["bench-one", shape, dir, url] => figures::run_one(shape, dir.as_ref(), Some(url)),
         _ => {
             eprint!("{USAGE}");
             bail!("unknown benchmark {args:?}")

@@ -4,6 +4,7 @@ use crate::shapes;
 use anyhow::{Context as _, Result, ensure};
 use planwright_adapters::demo::Demo;
 use planwright_adapters::files::FileArtifacts;
+use planwright_adapters::postgres::{Location, PostgresArtifacts, PostgresStore};
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_adapters::toolbox::{InProcessServer, Toolbox, ToolboxOptions};
 use planwright_core::id::PlanId;
@@ -11,7 +12,7 @@ use planwright_core::plan::{Bounds, Document};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::Shown;
 use planwright_core::status::RunStatus;
-use planwright_engine::{Engine, RunOptions};
+use planwright_engine::{Engine, RunHandle, RunOptions};
 use serde_json::Map;
 use std::path::Path;
 use std::sync::Arc;
@@ -64,24 +65,90 @@ impl Measured {
     }
 }
 
-pub(crate) fn execute(shape: &str, dir: &Path) -> Result<Measured> {
+/// Executes a shape in a new file in `dir`, or in the database at `url`.
+pub(crate) fn execute(shape: &str, dir: &Path, url: Option<&str>) -> Result<Measured> {
     let plans = shapes::plans(shape).with_context(|| format!("there is no shape {shape:?}"))?;
     // As the program itself has it.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(execute_all(shapes::earlier_plans(shape), plans, dir))
+    let (engine, starts) = match url {
+        Some(url) => (engine_on_database(url, dir)?, Starts::AtOnce),
+        None => (engine_on_file(dir)?, Starts::InTurn),
+    };
+    let earlier = shapes::earlier_plans(shape);
+    runtime.block_on(execute_all(earlier, plans, (&engine, starts)))
 }
 
-async fn execute_all(earlier: Vec<String>, plans: Vec<String>, dir: &Path) -> Result<Measured> {
+fn demo_tools() -> Result<Arc<Toolbox>> {
+    let servers: [Arc<dyn InProcessServer>; 1] = [Arc::new(Demo)];
+    Ok(Arc::new(Toolbox::new(servers, ToolboxOptions::default())?))
+}
+
+fn engine_on_file(dir: &Path) -> Result<Engine> {
     let store = Arc::new(SqliteStore::open(&dir.join("planwright.db"))?);
     let artifacts = Arc::new(FileArtifacts::new(dir.join("artifacts")));
-    let servers: [Arc<dyn InProcessServer>; 1] = [Arc::new(Demo)];
-    let tools = Arc::new(Toolbox::new(servers, ToolboxOptions::default())?);
-    let engine = Engine::builder(tools).store(store, artifacts).build();
+    let builder = Engine::builder(demo_tools()?);
+    Ok(builder.store(store, artifacts).build())
+}
+
+pub(crate) fn engine_on_database(url: &str, dir: &Path) -> Result<Engine> {
+    let location = Location::parse(url, None)?;
+    let store = Arc::new(PostgresStore::open(location, true)?);
+    let files = FileArtifacts::new(dir.join("artifacts"));
+    let artifacts = Arc::new(PostgresArtifacts::new(Arc::clone(&store), files));
+    let builder = Engine::builder(demo_tools()?);
+    Ok(builder.store(store, artifacts).build())
+}
+
+/// How the runs of a shape are asked for.
+#[derive(Clone, Copy)]
+enum Starts {
+    /// One after the other: a file has one writer in any case.
+    InTurn,
+    /// As the users of a service do: each start waits for the network, and not for the others.
+    AtOnce,
+}
+
+async fn start_in_turn(
+    engine: &Engine,
+    ids: &[PlanId],
+    person: &Principal,
+) -> Result<Vec<RunHandle>> {
+    let mut handles = Vec::new();
+    for id in ids {
+        let options = RunOptions::new(person.clone());
+        handles.push(engine.runs().start(id, options).await?);
+    }
+    Ok(handles)
+}
+
+async fn start_at_once(
+    engine: &Engine,
+    ids: Vec<PlanId>,
+    person: &Principal,
+) -> Result<Vec<RunHandle>> {
+    let mut starting = tokio::task::JoinSet::new();
+    for id in ids {
+        let engine = engine.clone();
+        let options = RunOptions::new(person.clone());
+        starting.spawn(async move { engine.runs().start(&id, options).await });
+    }
+    let mut handles = Vec::new();
+    while let Some(started) = starting.join_next().await {
+        handles.push(started??);
+    }
+    Ok(handles)
+}
+
+async fn execute_all(
+    earlier: Vec<String>,
+    plans: Vec<String>,
+    (engine, starts): (&Engine, Starts),
+) -> Result<Measured> {
     let person = Principal::person("bench");
     for plan in earlier {
-        let (id, _) = prepare(&engine, plan, &person).await?;
+        let (id, _) = prepare(engine, plan, &person).await?;
         let mut handle = engine
             .runs()
             .start(&id, RunOptions::new(person.clone()))
@@ -91,20 +158,15 @@ async fn execute_all(earlier: Vec<String>, plans: Vec<String>, dir: &Path) -> Re
     let mut ids = Vec::new();
     let mut steps = 0;
     for plan in plans {
-        let id = prepare(&engine, plan, &person).await?;
+        let id = prepare(engine, plan, &person).await?;
         steps += id.1;
         ids.push(id.0);
     }
     let started = Instant::now();
-    let mut handles = Vec::new();
-    for id in &ids {
-        handles.push(
-            engine
-                .runs()
-                .start(id, RunOptions::new(person.clone()))
-                .await?,
-        );
-    }
+    let handles = match starts {
+        Starts::InTurn => start_in_turn(engine, &ids, &person).await?,
+        Starts::AtOnce => start_at_once(engine, ids, &person).await?,
+    };
     let begun = Instant::now();
     for mut handle in handles {
         let run = handle.wait().await?;

@@ -135,7 +135,7 @@ fn ensure_broker() -> Result<()> {
 }
 
 /// Makes sure that there is a Postgres server that tests can start.
-fn ensure_database() -> Result<()> {
+pub(crate) fn ensure_database() -> Result<()> {
     let is_there = || {
         let versions = std::fs::read_dir(DATABASE_FOLDER).into_iter().flatten();
         let mut versions = versions.flatten();

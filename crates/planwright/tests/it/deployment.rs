@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// Nothing listens there.
 const NO_STORE: &str = "postgres://planwright@127.0.0.1:1/planwright";
-const SERVERS: &str = "/etc/planwright/servers.toml";
+const SERVERS: &str = "/etc/planwright/servers.json";
 const UNITS: [&str; 2] = ["planwright-serve.service", "planwright-worker@.service"];
 const MANIFESTS: [&str; 3] = ["account.yaml", "serve.yaml", "worker.yaml"];
 
@@ -154,7 +154,13 @@ fn systemd_finds_nothing_wrong_with_the_units_and_little_exposed() {
 #[test]
 fn the_program_understands_every_command_line() {
     let bench = Bench::new();
-    let servers = bench.write("servers.toml", "").display().to_string();
+    let servers = bench
+        .write("servers.json", r#"{"mcpServers": {}}"#)
+        .display()
+        .to_string();
+    if has_workers(&bench) {
+        bench.write_own("planwright.toml", &settings());
+    }
     let lines = command_lines();
     assert_eq!(lines.len(), 9, "{lines:?}");
     for (name, line) in lines {
@@ -172,6 +178,15 @@ fn the_program_understands_every_command_line() {
         // Understood, and then there was no store to open.
         assert_eq!(said.code, 5, "{name}: {line:?} {said:#?}");
     }
+}
+
+/// The settings of the compose file, with a password.
+fn settings() -> String {
+    let compose = documents("compose.yaml").remove(0);
+    let text = compose["configs"]["settings"]["content"].as_str().unwrap();
+    let (before, rest) = text.split_once("${RABBITMQ_PASSWORD").unwrap();
+    let (_, after) = rest.split_once('}').unwrap();
+    format!("{before}hunter2{after}")
 }
 
 /// Returns whether the program has the command yet that executes on other machines.

@@ -1,0 +1,214 @@
+//! Runs on a store in Postgres, next to what the database itself commits in the same run.
+//!
+//! The server is one of the tests' own: on this machine, with `fsync` on.
+
+use crate::client::Served;
+use crate::figures::{measure_in, median, program};
+use crate::inbox::{ROUNDS, WAITING, fill, get, repeat};
+use crate::measure::{Measured, engine_on_database};
+use crate::table::{Bar, Table};
+use anyhow::{Context as _, Result};
+use planwright_testing::postgres::Server;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tokio_postgres::{Client, NoTls};
+
+/// The plans of the store that looks are measured in.
+pub(crate) const MANY: usize = 100_000;
+/// The plans of the store that they are compared with.
+const FEW: usize = 100;
+/// Connections that the limit is measured on at once.
+const CONNECTIONS: usize = 16;
+/// Commits on each of them.
+const COMMITS: usize = 500;
+/// Measurements in turn with the limit, because what a disk gives changes from second to second.
+const PAIRS: usize = 5;
+/// Runs that fill the store at once: they share their commits.
+const HANDS: usize = 64;
+const DIAMONDS: f64 = 200.0;
+
+/// Measures everything, with so many plans in the store that is looked at.
+pub(crate) fn run(plans: usize) -> Result<()> {
+    let work = tempfile::tempdir_in(".")?;
+    let server = Server::start();
+    let mut database = Databases {
+        server: &server,
+        made: 0,
+    };
+    let mut table = Table::default();
+    shapes(&mut table, &mut database, work.path())?;
+    looks(&mut table, &mut database, work.path(), plans)?;
+    table.finish()
+}
+
+/// Makes databases, each of them new: what an earlier measurement left does not count in the next.
+struct Databases<'a> {
+    server: &'a Server,
+    made: usize,
+}
+
+impl Databases<'_> {
+    fn make(&mut self) -> String {
+        self.made += 1;
+        let name = format!("bench_{}", self.made);
+        self.server.create_database(&name);
+        self.server.url(&name)
+    }
+}
+
+/// Single-row commits per second on so many connections at once.
+fn commits_per_second(url: &str, connections: usize) -> Result<f64> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let first = connect(url).await?;
+        let table =
+            "CREATE TABLE IF NOT EXISTS rows (id bigserial PRIMARY KEY, body bytea NOT NULL)";
+        first.batch_execute(table).await?;
+        let mut clients = vec![first];
+        while clients.len() < connections {
+            clients.push(connect(url).await?);
+        }
+        let started = Instant::now();
+        let mut working = tokio::task::JoinSet::new();
+        for client in clients {
+            working.spawn(async move { insert_rows(&client).await });
+        }
+        while let Some(done) = working.join_next().await {
+            done??;
+        }
+        let commits = (connections * COMMITS) as f64;
+        Ok(commits / started.elapsed().as_secs_f64())
+    })
+}
+
+async fn connect(url: &str) -> Result<Client> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            eprintln!("a connection of the limit ended: {error}");
+        }
+    });
+    Ok(client)
+}
+
+async fn insert_rows(client: &Client) -> Result<()> {
+    let row = &[7_u8; 300][..];
+    let sql = "INSERT INTO rows (body) VALUES ($1)";
+    let insert = client.prepare(sql).await?;
+    for _ in 0..COMMITS {
+        client.execute(&insert, &[&row]).await?;
+    }
+    Ok(())
+}
+
+fn shapes(table: &mut Table, databases: &mut Databases<'_>, dir: &Path) -> Result<()> {
+    let [mut one, mut many, mut rates, mut shares] = [const { Vec::new() }; 4];
+    let limits = databases.make();
+    for _ in 0..PAIRS {
+        let before = commits_per_second(&limits, 1)?;
+        let chain = measure_in("chain", dir, Some(&databases.make()))?;
+        let limit = f64::midpoint(before, commits_per_second(&limits, 1)?);
+        one.push(limit);
+        many.push(commits_per_second(&limits, CONNECTIONS)?);
+        rates.push(chain.executing_rate());
+        shares.push(chain.executing_rate() / limit);
+    }
+    table.note(
+        "Postgres: single-row commits, one connection",
+        format!("{:.0}/s", median(one)),
+    );
+    table.note(
+        &format!("Postgres: the same, {CONNECTIONS} connections"),
+        format!("{:.0}/s", median(many)),
+    );
+    table.note("chain of 1,000", format!("{:.0} steps/s", median(rates)));
+    table.bar(
+        "chain of 1,000: steps per second / commits of one",
+        median(shares),
+        Bar::AtLeast(0.8),
+    );
+    let fan_out = medians(databases, "fan-out", dir, Measured::executing_rate)?;
+    table.bar(
+        "1 → 1,000 → 1: durable steps per second",
+        fan_out,
+        Bar::AtLeast(5_000.0),
+    );
+    let per_plan = |measured: &Measured| DIAMONDS / measured.elapsed.as_secs_f64();
+    let diamonds = medians(databases, "diamonds", dir, per_plan)?;
+    table.bar(
+        "200 concurrent ten-step diamonds: plans per second",
+        diamonds,
+        Bar::AtLeast(500.0),
+    );
+    Ok(())
+}
+
+fn medians(
+    databases: &mut Databases<'_>,
+    shape: &str,
+    dir: &Path,
+    figure: impl Fn(&Measured) -> f64,
+) -> Result<f64> {
+    let mut figures = Vec::new();
+    for _ in 0..PAIRS {
+        let measured = measure_in(shape, dir, Some(&databases.make()))?;
+        figures.push(figure(&measured));
+    }
+    Ok(median(figures))
+}
+
+/// What each look took, half of the looks less and half of them more.
+struct Looks {
+    inbox: Duration,
+    page: Duration,
+    /// From starting the process to its saying where it listens.
+    ready: Duration,
+}
+
+fn looks(table: &mut Table, databases: &mut Databases<'_>, dir: &Path, plans: usize) -> Result<()> {
+    let program = program()?;
+    let mut look = |plans: usize| {
+        let url = databases.make();
+        look_at(&program, &url, &dir.join(format!("plans-{plans}")), plans)
+    };
+    let few = look(FEW)?;
+    let many = look(plans)?;
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let rows = [
+        ("the inbox", few.inbox, many.inbox),
+        ("a page of 20", few.page, many.page),
+        ("start of a service to ready", few.ready, many.ready),
+    ];
+    for (what, with_few, with_many) in rows {
+        let both = format!("{:.1} ms, {:.1} ms", millis(with_few), millis(with_many));
+        table.note(&format!("{what}: {FEW} plans, {plans} plans"), both);
+        table.bar(
+            &format!("{what}: {plans} plans / {FEW} plans"),
+            millis(with_many) / millis(with_few),
+            Bar::AtMost(1.5),
+        );
+    }
+    Ok(())
+}
+
+fn look_at(program: &Path, url: &str, workspace: &Path, plans: usize) -> Result<Looks> {
+    std::fs::create_dir_all(workspace)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let engine = engine_on_database(url, workspace)?;
+    let over = plans.checked_sub(WAITING);
+    let over = over.with_context(|| format!("{WAITING} of the plans wait: there are more"))?;
+    runtime.block_on(fill(&engine, HANDS, over))?;
+    drop(engine);
+    drop(runtime);
+    let ready = repeat(5, || Ok(Served::start_on(url, program, workspace)?.ready))?;
+    let served = Served::start_on(url, program, workspace)?;
+    let inbox = repeat(ROUNDS, || get(&served, "/approvals", WAITING))?;
+    let page = repeat(ROUNDS, || get(&served, "/plan?limit=20", 20))?;
+    Ok(Looks { inbox, page, ready })
+}
