@@ -136,7 +136,7 @@ async fn a_notice_whose_workers_always_go_away_is_dead(scene: Scene) {
     }
     assert!(deliveries >= LIMITS.deliveries, "{deliveries}");
     assert_eq!(scene.await_dead(1).await[0].notice, Some(scene.notice(1)));
-    assert_eq!(scene.state().await.dead, 1);
+    until(async || (scene.state().await.dead == 1).then_some(())).await;
 }
 
 async fn dead_notices_are_listed_sent_again_and_forgotten(scene: Scene) {
@@ -262,10 +262,13 @@ async fn a_full_queue_refuses_more(scene: Scene) {
     }
     let error = error.expect("the queue is full").to_string();
     assert!(error.contains("is full"), "{error}");
+    // RabbitMQ takes no more until a fifth is gone.
     let mut notices = scene.receive(1).await;
-    let received = next(&mut notices).await;
-    let done = notices.settle(&received.delivery, NoticeEnd::Done);
-    done.await.unwrap();
+    for _ in 0..LIMITS.waiting / 2 {
+        let received = next(&mut notices).await;
+        let done = notices.settle(&received.delivery, NoticeEnd::Done);
+        done.await.unwrap();
+    }
     until(async || scene.broker.publish(&scene.notice(0)).await.ok()).await;
 }
 

@@ -298,7 +298,9 @@ impl Receiver {
             }
         };
         let earlier = earlier_deliveries(&delivery);
-        let name = format!("{}:{}", self.connections, delivery.delivery_tag);
+        // Each capability has a channel of its own, and channels count by themselves.
+        let tag = delivery.delivery_tag;
+        let name = format!("{}:{tag}@{capability}", self.connections);
         let received = ReceivedNotice {
             delivery: name.clone(),
             notice: notice.clone(),
