@@ -69,7 +69,8 @@ fn rabbitmq_program() -> PathBuf {
 }
 
 impl BrokerServer {
-    fn start(kind: BrokerKind) -> Self {
+    /// Starts a server that is not shared, for tests that kill it.
+    pub fn start(kind: BrokerKind) -> Self {
         let directory = tempfile::Builder::new()
             .prefix("planwright-broker-")
             .tempdir_in("/tmp")
@@ -214,6 +215,17 @@ wait "$server"
             true => Ok(()),
             false => Err(std::io::ErrorKind::InvalidData.into()),
         }
+    }
+
+    /// Sends a command to Redis, and returns the beginning of its answer.
+    pub fn ask_redis(&self, command: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port())).unwrap();
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
+        let commands = format!("AUTH {REDIS_PASSWORD}\r\n{command}\r\nQUIT\r\n");
+        stream.write_all(commands.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     /// The port that it listens on.

@@ -1,6 +1,7 @@
 //! Workers: steps that other processes carry out, with real ones on a real server. What happened is counted outside of the
 //! program, in the files that tools write.
 
+use planwright_testing::brokers::{BrokerKind, BrokerServer};
 use planwright_testing::dice::Dice;
 use planwright_testing::postgres::server;
 use planwright_testing::steps::{call, echo, effect};
@@ -19,6 +20,8 @@ struct Team {
     owner: Bench,
     database: String,
     url: String,
+    /// The broker that tells workers where to look, if there is one.
+    broker: Option<String>,
 }
 
 /// A worker in a workspace of its own.
@@ -47,6 +50,7 @@ impl Team {
             owner,
             database: database.to_owned(),
             url: server().url(database),
+            broker: None,
         };
         // The first command that writes makes the tables.
         let plan = team.owner.plan("first", json!([echo("a", 1, &[])]));
@@ -57,6 +61,9 @@ impl Team {
     fn command(&self, bench: &Bench, args: &[&str]) -> Command {
         let mut command = bench.command(args);
         command.env("PLANWRIGHT_STORE", &self.url);
+        if let Some(broker) = &self.broker {
+            command.env("PLANWRIGHT_DISPATCH", broker);
+        }
         command
     }
 
@@ -189,6 +196,62 @@ fn two_workers_carry_out_the_steps_of_their_capabilities_with_their_own_servers_
     let left = server().sql(&team.database, "SELECT count(*) FROM planwright.offers");
     assert_eq!(left, "0", "an offer outlived its attempt");
     team.run(&["verify"]).ends(0);
+}
+
+/// The store decides, and the broker only tells: what it forgets is carried out all the same, and once.
+fn check_lost_broker(kind: BrokerKind, database: &str) {
+    let broker = BrokerServer::start(kind);
+    let mut team = Team::new(database);
+    team.broker = Some(broker.url());
+    let bank = team.hire_bank();
+    let charge_in_turn = |id: &str| {
+        let mut second = charge(&format!("{id}-second"), 0.0);
+        second["dependsOn"] = json!([format!("{id}-first")]);
+        team.approve(id, json!([charge(&format!("{id}-first"), 0.0), second]));
+        team.run(&["run", id]).ends(0);
+    };
+    charge_in_turn("told");
+    if kind == BrokerKind::Redis {
+        let told = broker.ask_redis("XINFO STREAM planwright:steps:{billing}");
+        assert!(told.contains("entries-added\r\n:2\r\n"), "{told}");
+    }
+    let queues = team
+        .run(&["queue", "list", "billing", "--json"])
+        .ends(0)
+        .json();
+    assert_eq!(queues["queues"][0]["waiting"], 0, "{queues}");
+    assert_eq!(queues["queues"][0]["dead"], 0, "{queues}");
+    broker.kill();
+    charge_in_turn("away");
+    broker.empty();
+    broker.resume();
+    charge_in_turn("emptied");
+    let charges = bank.charges();
+    let accounts: Vec<&str> = charges
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert_eq!(
+        accounts,
+        [
+            "told-first",
+            "told-second",
+            "away-first",
+            "away-second",
+            "emptied-first",
+            "emptied-second"
+        ]
+    );
+}
+
+#[test]
+fn losing_redis_and_all_its_data_loses_and_doubles_nothing() {
+    check_lost_broker(BrokerKind::Redis, "lost_redis");
+}
+
+#[test]
+fn losing_rabbitmq_and_all_its_data_loses_and_doubles_nothing() {
+    check_lost_broker(BrokerKind::RabbitMq, "lost_rabbitmq");
 }
 
 #[test]
