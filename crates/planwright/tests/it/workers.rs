@@ -520,7 +520,9 @@ fn when_workers_and_owners_are_killed_and_stopped_at_random_no_call_is_lost_or_d
         let pay = charge(&id, 0.5);
         team.approve(&id, json!([pay, effect(&format!("after-{id}"), &[&id])]));
         let order = team.start(&["run", &id]);
-        wait_until("the start", || !team.kinds(&id).is_empty());
+        wait_until("the start", || {
+            team.kinds(&id).iter().any(|kind| kind == "run_started")
+        });
         plans.push(id);
         std::thread::sleep(Duration::from_millis(dice.roll() % 900));
         let struck = dice.below(hands.len());
