@@ -11,9 +11,7 @@ use planwright_core::run::{Refusal, Run, RunState};
 use planwright_core::status::RunStatus;
 use planwright_engine::access::GrantError;
 use planwright_engine::passes::SignInError;
-use planwright_engine::port::{
-    AcquireError, AppendError, ArtifactError, BrokerError, RetainError, StoreError,
-};
+use planwright_engine::port::{AcquireError, AppendError, ArtifactError, RetainError, StoreError};
 use planwright_engine::{
     CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, WriteOffError,
     with_causes,
@@ -286,7 +284,6 @@ failures_from!(
     GrantError,
     SignInError,
     RetainError,
-    BrokerError,
 );
 
 #[cfg(test)]

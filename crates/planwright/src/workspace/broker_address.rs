@@ -32,9 +32,27 @@ pub(crate) fn find_broker(
         })?;
     }
     let password = std::env::var(PASSWORD_VARIABLE).ok();
-    let address = BrokerAddress::parse(url, password.as_deref())
-        .map_err(|error| Failure::from_error(Exit::Usage, &error).hint(FORM))?;
+    let address = BrokerAddress::parse(url, password.as_deref()).map_err(|error| match error {
+        // No broker was asked: the reason alone says it.
+        BrokerError::Refused(reason)
+        | BrokerError::Unreachable(reason)
+        | BrokerError::Unreadable(reason) => Failure::new(Exit::Usage, reason).hint(FORM),
+    })?;
     Ok(Some(address))
+}
+
+impl From<BrokerError> for Failure {
+    fn from(error: BrokerError) -> Self {
+        let failure = Self::classified(&error);
+        match error {
+            BrokerError::Unreachable(_) => failure
+                .hint("Runs go on without it. To see whether it answers again: planwright doctor"),
+            BrokerError::Refused(_) => failure.hint(FORM),
+            BrokerError::Unreadable(_) => {
+                failure.hint("To forget it with all that was given up: planwright queue purge")
+            }
+        }
+    }
 }
 
 const FORM: &str = "amqp://USER@HOST/VHOST or redis://HOST/NUMBER, with the password in PLANWRIGHT_DISPATCH_PASSWORD";

@@ -8,12 +8,18 @@ use super::link::{Link, close};
 use super::publisher::{DELIVERIES_HEADER, Publisher};
 use super::topology::{dead_queue, steps_queue};
 use lapin::message::Delivery;
-use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions, QueuePurgeOptions};
+use lapin::options::{
+    BasicAckOptions, BasicGetOptions, BasicNackOptions, QueueDeclareOptions, QueuePurgeOptions,
+};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel};
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{BrokerError, DeadNotice};
+use std::time::Duration;
+
+const MAX_LOOKS: usize = 50;
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A channel on which dead notices are taken, and put back in the end.
 struct Look<'a> {
@@ -21,6 +27,8 @@ struct Look<'a> {
     channel: Channel,
     queue: String,
     last: Option<u64>,
+    /// How many were taken and are to be put back.
+    taken: u32,
 }
 
 impl<'a> Look<'a> {
@@ -31,6 +39,7 @@ impl<'a> Look<'a> {
             channel: link.open_channel().await?,
             queue: dead_queue(capability),
             last: None,
+            taken: 0,
         })
     }
 
@@ -39,8 +48,19 @@ impl<'a> Look<'a> {
         let taken = self.channel.basic_get(self.queue.as_str().into(), options);
         let taken = within(self.link.limits.answer, &self.queue, taken).await?;
         let delivery = taken.map(|message| message.delivery);
-        self.last = delivery.as_ref().map(|it| it.delivery_tag).or(self.last);
+        if let Some(delivery) = &delivery {
+            self.last = Some(delivery.delivery_tag);
+            self.taken += 1;
+        }
         Ok(delivery)
+    }
+
+    /// Ends the life of one that was taken.
+    async fn remove(&mut self, delivery: &Delivery) -> Result<(), BrokerError> {
+        let acked = delivery.acker.ack(BasicAckOptions::default());
+        within(self.link.limits.answer, "the end of a dead notice", acked).await?;
+        self.taken -= 1;
+        Ok(())
     }
 
     /// Puts back all that was taken and not acknowledged.
@@ -55,7 +75,29 @@ impl<'a> Look<'a> {
         };
         let put_back = self.channel.basic_nack(last, options);
         within(self.link.limits.answer, &self.queue, put_back).await?;
+        self.await_put_back().await?;
         close(&self.channel).await;
+        Ok(())
+    }
+
+    /// The server says nothing when they are back: who looks next should find them. Others may take some meanwhile, so that
+    /// the wait is short.
+    async fn await_put_back(&self) -> Result<(), BrokerError> {
+        let options = QueueDeclareOptions {
+            passive: true,
+            ..QueueDeclareOptions::default()
+        };
+        for _ in 0..MAX_LOOKS {
+            let name = self.queue.as_str().into();
+            let queue = self
+                .channel
+                .queue_declare(name, options, FieldTable::default());
+            let queue = within(self.link.limits.answer, &self.queue, queue).await?;
+            if queue.message_count() >= self.taken {
+                break;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
         Ok(())
     }
 }
@@ -95,8 +137,7 @@ pub(super) async fn requeue(
         let sent = send_again(publisher, capability, &delivery).await;
         if sent.is_ok() {
             // Only now: in between it is doubled, and never lost.
-            let acked = delivery.acker.ack(BasicAckOptions::default());
-            within(link.limits.answer, "the end of a dead notice", acked).await?;
+            look.remove(&delivery).await?;
         }
         look.end().await?;
         return sent.map(|()| true);
