@@ -40,7 +40,7 @@ use planwright_adapters::toolbox::{InProcessServer, Toolbox};
 use planwright_adapters::vault::Cipher;
 use planwright_core::time::Timestamp;
 use planwright_engine::memory::MemoryStore;
-use planwright_engine::port::{Artifacts, Broker, Secrets, Store};
+use planwright_engine::port::{Artifacts, Secrets, Store};
 use planwright_engine::{DispatchSettings, Engine, EngineBuilder, RedactedArtifacts, Redaction};
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Write as _};
