@@ -8,6 +8,8 @@ use std::fmt;
 const SCHEME: &str = "s3";
 /// The variable that lets values be sent without encryption to another machine.
 const ALLOW_HTTP: &str = "AWS_ALLOW_HTTP";
+/// Counts before `AWS_ENDPOINT_URL`, as with other programs.
+const ENDPOINT_OF_SERVICE: &str = "AWS_ENDPOINT_URL_S3";
 
 /// The reason an address of an object store cannot be used. Never contains a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -89,14 +91,21 @@ fn read_variables(
 ) -> (AmazonS3Builder, bool) {
     let mut builder = AmazonS3Builder::new();
     let mut may_send_in_the_clear = false;
+    let mut endpoint_of_service = None;
     for (name, value) in variables {
         if name == ALLOW_HTTP {
             may_send_in_the_clear = value == "true" || value == "1";
+        } else if name == ENDPOINT_OF_SERVICE {
+            endpoint_of_service = Some(value);
         } else if name.starts_with("AWS_")
             && let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>()
         {
             builder = builder.with_config(key, value);
         }
+    }
+    // The library would keep it apart from the endpoint that is checked below.
+    if let Some(endpoint) = endpoint_of_service {
+        builder = builder.with_endpoint(endpoint);
     }
     (builder, may_send_in_the_clear)
 }
@@ -167,6 +176,13 @@ mod tests {
         let named = [("AWS_ENDPOINT_URL", "https://s3.example.org")];
         let shown = "s3://values/ at https://s3.example.org/";
         assert_eq!(read("s3://values", &named).unwrap(), shown);
+        let of_service = [
+            ("AWS_ENDPOINT_URL_S3", "https://s3.example.org"),
+            ("AWS_ENDPOINT_URL", "https://all.example.org"),
+        ];
+        assert_eq!(read("s3://values", &of_service).unwrap(), shown);
+        let in_the_clear = [("AWS_ENDPOINT_URL_S3", "http://s3.example.org")];
+        assert!(read("s3://values", &in_the_clear).is_err());
     }
 
     #[test]

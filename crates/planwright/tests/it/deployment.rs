@@ -158,9 +158,7 @@ fn the_program_understands_every_command_line() {
         .write("servers.json", r#"{"mcpServers": {}}"#)
         .display()
         .to_string();
-    if has_workers(&bench) {
-        bench.write_own("planwright.toml", &settings());
-    }
+    bench.write_own("planwright.toml", &settings());
     let lines = command_lines();
     assert_eq!(lines.len(), 9, "{lines:?}");
     for (name, line) in lines {
@@ -169,9 +167,6 @@ fn the_program_understands_every_command_line() {
             .map(|word| word.replace(SERVERS, &servers))
             .collect();
         let line: Vec<&str> = line.iter().map(String::as_str).collect();
-        if line[0] == "worker" && !has_workers(&bench) {
-            continue;
-        }
         let mut command = bench.command(&line);
         command.env("PLANWRIGHT_STORE", NO_STORE);
         let said = said(command.output().unwrap());
@@ -187,11 +182,6 @@ fn settings() -> String {
     let (before, rest) = text.split_once("${RABBITMQ_PASSWORD").unwrap();
     let (_, after) = rest.split_once('}').unwrap();
     format!("{before}hunter2{after}")
-}
-
-/// Returns whether the program has the command yet that executes on other machines.
-fn has_workers(bench: &Bench) -> bool {
-    bench.run(&["worker", "--help"]).code == 0
 }
 
 #[test]
