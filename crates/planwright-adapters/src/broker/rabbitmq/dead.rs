@@ -60,6 +60,8 @@ impl<'a> Look<'a> {
         let acked = delivery.acker.ack(BasicAckOptions::default());
         within(self.link.limits.answer, "the end of a dead notice", acked).await?;
         self.taken -= 1;
+        // It was the last one that was taken. The server knows its tag no more, and would close the channel over it.
+        self.last = (self.taken > 0).then_some(delivery.delivery_tag - 1);
         Ok(())
     }
 
