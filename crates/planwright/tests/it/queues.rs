@@ -20,11 +20,10 @@ fn add_dead(capability: &str, notice: &str) {
         &["AUTH", REDIS_PASSWORD][..],
         &["XADD", &key, "*", "notice", notice, "deliveries", "20"],
     ] {
-        let mut text = format!("*{}\r\n", command.len());
+        write!(stream, "*{}\r\n", command.len()).unwrap();
         for part in command {
-            text += &format!("${}\r\n{part}\r\n", part.len());
+            write!(stream, "${}\r\n{part}\r\n", part.len()).unwrap();
         }
-        stream.write_all(text.as_bytes()).unwrap();
         let mut answer = [0; 64];
         let read = stream.read(&mut answer).unwrap();
         assert!(!answer[..read].starts_with(b"-"), "{command:?}");
