@@ -50,8 +50,8 @@ async fn what_was_heard_before_is_known_without_a_process() {
     assert!(servers.recall_one("s"));
     let before = scene.servers.catalog();
     let now = servers.catalog();
-    let digest = now.resolve("s.call").unwrap().digest;
-    assert_eq!(digest, before.resolve("s.call").unwrap().digest);
+    let digest = now.resolve("s.call").unwrap().digest();
+    assert_eq!(digest, before.resolve("s.call").unwrap().digest());
     assert_eq!(now.iter().count(), before.iter().count());
     assert!(servers.recalled().contains_key("s"));
     assert_eq!(servers.status()[0].state, ServerState::Idle);
@@ -74,13 +74,13 @@ async fn a_tool_that_is_another_one_by_now_is_not_called() {
     let settings = ToolboxOptions::default();
     let (scene, servers) = next_process("changed_after_restart", &memory, settings).await;
     assert!(servers.recall_one("s"));
-    let judged = servers.catalog().resolve("s.call").unwrap().digest;
+    let judged = servers.catalog().resolve("s.call").unwrap().digest();
     let call = Call {
         definition: Some(judged),
         ..call("call", json!({}))
     };
     assert_eq!(code(&servers.call(call).await), "tool_changed");
-    let now = servers.catalog().resolve("s.call").unwrap().digest;
+    let now = servers.catalog().resolve("s.call").unwrap().digest();
     assert_ne!(now, judged);
     servers.close().await;
     scene.end().await;

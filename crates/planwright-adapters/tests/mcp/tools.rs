@@ -83,7 +83,7 @@ async fn a_changed_list_is_read_again() {
         Scene::modern("changes_tools"),
     ] {
         let scene = scene.connected().await;
-        let before = scene.servers.catalog().resolve("s.call").unwrap().digest;
+        let before = scene.servers.catalog().resolve("s.call").unwrap().digest();
         assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
         let deadline = Instant::now() + Duration::from_secs(10);
         while names(&scene).len() != 2 {
@@ -91,7 +91,7 @@ async fn a_changed_list_is_read_again() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert_ne!(
-            scene.servers.catalog().resolve("s.call").unwrap().digest,
+            scene.servers.catalog().resolve("s.call").unwrap().digest(),
             before
         );
         scene.servers.refresh().await;
@@ -108,7 +108,7 @@ async fn a_call_waits_for_a_list_that_changed() {
         Scene::modern("changes_tools"),
     ] {
         let scene = scene.connected().await;
-        let judged = scene.servers.catalog().resolve("s.call").unwrap().digest;
+        let judged = scene.servers.catalog().resolve("s.call").unwrap().digest();
         let pinned = || Call {
             definition: Some(judged),
             ..call("call", json!({}))
@@ -124,7 +124,7 @@ async fn a_call_waits_for_a_list_that_changed() {
 #[tokio::test]
 async fn a_tool_that_changed_with_a_restart_is_not_called() {
     let scene = Scene::hostile("changed_after_restart").connected().await;
-    let known = scene.servers.catalog().resolve("s.call").unwrap().digest;
+    let known = scene.servers.catalog().resolve("s.call").unwrap().digest();
     let [process] = scene.processes()[..] else {
         panic!("one process")
     };
@@ -137,7 +137,7 @@ async fn a_tool_that_changed_with_a_restart_is_not_called() {
         "{outcome:?}"
     );
     assert_ne!(
-        scene.servers.catalog().resolve("s.call").unwrap().digest,
+        scene.servers.catalog().resolve("s.call").unwrap().digest(),
         known
     );
     scene.end().await;
