@@ -80,7 +80,7 @@ pub(super) fn decode(capability: &str, bytes: &[u8]) -> Result<StepNotice, Broke
     let versioned: Versioned =
         serde_json::from_slice(bytes).map_err(|_| unreadable("it is no JSON with a version"))?;
     if versioned.v != VERSION {
-        return Err(unreadable("another version of planwright wrote it"));
+        return Err(unreadable("it is of another version of planwright"));
     }
     let message: Message =
         serde_json::from_slice(bytes).map_err(|_| unreadable("a part is missing or wrong"))?;

@@ -465,12 +465,11 @@ mod tests {
             objects = "s3://values/plans?region=eu-1"
             [dispatch]
             capabilities = ["billing"]
+            url = "amqp://ada:hunter2@mq.example/plans"
             [[webhooks]]
             name = "ops"
             url = "https://example.org/"
             secret = "KEY"
-            [dispatch]
-            url = "amqp://ada:hunter2@mq.example/plans"
             [telemetry]
             otlp_endpoint = "http://127.0.0.1:1"
             content = true
