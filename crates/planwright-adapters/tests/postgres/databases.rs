@@ -21,7 +21,8 @@ const EMPTY: &str = "DO $$ DECLARE t text; BEGIN \
       EXECUTE format('DELETE FROM planwright.%I', t); END LOOP; \
     FOR t IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'planwright' LOOP \
       EXECUTE format('ALTER SEQUENCE planwright.%I RESTART', t); END LOOP; \
-    UPDATE planwright.feed_end SET position = 0; END $$";
+    IF to_regclass('planwright.feed_end') IS NOT NULL THEN \
+      UPDATE planwright.feed_end SET position = 0; END IF; END $$";
 
 impl Database {
     /// An empty database, with or without tables.
