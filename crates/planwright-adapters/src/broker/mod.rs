@@ -6,6 +6,7 @@
 mod address;
 mod backoff;
 mod connector;
+mod kept_link;
 mod limits;
 mod notice;
 mod rabbitmq;

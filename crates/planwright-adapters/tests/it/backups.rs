@@ -317,7 +317,7 @@ async fn a_backup_that_was_changed_replaces_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 async fn child_that_restores() {
     let Some(path) = told_path() else { return };
     let directory = path.parent().unwrap().to_owned();

@@ -12,7 +12,7 @@ const COMMITS: usize = 6;
 const SIGKILL: i32 = 9;
 
 #[tokio::test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 async fn child_that_appends() {
     let Some(path) = told_path() else { return };
     let store = SqliteStore::open(&path).unwrap();
@@ -72,7 +72,7 @@ async fn what_was_acknowledged_survives_a_kill_at_every_point() {
 }
 
 #[tokio::test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 async fn child_that_puts_an_artifact() {
     let Some(path) = told_path() else { return };
     FileArtifacts::new(path)

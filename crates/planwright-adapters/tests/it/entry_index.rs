@@ -280,7 +280,7 @@ async fn a_store_with_indexes_in_the_journal_is_brought_up_to_date() {
 }
 
 #[test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 fn child_that_opens() {
     let Some(path) = told_path() else { return };
     drop(SqliteStore::open(&path).unwrap());

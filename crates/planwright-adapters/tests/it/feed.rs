@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const APPENDS: usize = 60;
 
 #[tokio::test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 async fn child_that_writes_a_run() {
     let Some(path) = told_path() else { return };
     let store = SqliteStore::open(&path).unwrap();

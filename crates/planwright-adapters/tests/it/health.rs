@@ -136,7 +136,7 @@ async fn noticed(mut failure: watch::Receiver<Option<String>>) -> String {
 }
 
 #[test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 fn child_that_holds_the_lock() {
     let Some(path) = told_path() else { return };
     let db = Connection::open(path).unwrap();

@@ -428,7 +428,7 @@ async fn prepare(path: &Path) -> (SqliteStore, Chain, Chain) {
 }
 
 #[tokio::test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 async fn child_that_seals_restores_and_removes() {
     let Some(path) = told_path() else { return };
     let (store, away, _) = prepare(&path).await;

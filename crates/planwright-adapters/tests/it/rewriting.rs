@@ -264,7 +264,7 @@ async fn a_damaged_store_is_left_as_it_is() {
 }
 
 #[tokio::test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 async fn child_that_rewrites() {
     let Some(path) = told_path() else { return };
     let to_sealed = std::env::var_os("TO_SEALED").is_some();

@@ -14,7 +14,7 @@ fn take_all_descriptors() -> Vec<File> {
 }
 
 #[tokio::test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 async fn child_that_reads_without_descriptors() {
     let Some(path) = told_path() else { return };
     // Few of them, and only in this process.

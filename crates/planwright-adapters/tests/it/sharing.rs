@@ -257,7 +257,7 @@ pub(crate) fn wait_for(child: &mut Child, word: &str) {
 }
 
 #[tokio::test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 async fn child_that_holds_a_run() {
     let Some(path) = told_path() else { return };
     let store = SqliteStore::open(&path).unwrap();

@@ -11,7 +11,7 @@ const ROLE: &str = "PLANWRIGHT_TEST_ROLE";
 /// Not a test of its own: the process that [`servers_die_with_a_client_that_is_killed`] starts and
 /// kills. Its servers hang in calls, so they do not see that their input ended, and ignore SIGTERM.
 #[tokio::test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 async fn a_client_to_be_killed() {
     if std::env::var_os(ROLE).is_none() {
         return;

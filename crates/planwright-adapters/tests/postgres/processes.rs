@@ -61,7 +61,7 @@ fn head_after(append: &Append) -> Head {
 }
 
 #[tokio::test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 async fn one_of_many_writers() {
     let (store, number) = child();
     let run: StreamName = format!("run/r{number}").parse().unwrap();
@@ -159,7 +159,7 @@ async fn eight_processes_append_and_a_reader_of_the_feed_misses_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "the child of another test"]
+#[ignore = "another test starts it, in a process of its own"]
 async fn an_owner_that_is_killed() {
     let (store, _) = child();
     let run: StreamName = "run/r".parse().unwrap();

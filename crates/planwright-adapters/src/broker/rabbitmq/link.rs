@@ -2,6 +2,7 @@
 
 use super::super::address::BrokerAddress;
 use super::super::connector::Connector;
+use super::super::kept_link::BrokerLink;
 use super::super::limits::BrokerLimits;
 use super::failure::within;
 use super::topology;
@@ -111,6 +112,12 @@ pub(super) struct Link {
     /// The capabilities whose queues are there.
     declared: Mutex<BTreeSet<String>>,
     pub(super) limits: BrokerLimits,
+}
+
+impl BrokerLink for Link {
+    fn is_open(&self) -> bool {
+        self.channel.status().connected()
+    }
 }
 
 impl Link {

@@ -1,6 +1,6 @@
 //! Sends messages and waits until the server has confirmed them.
 
-use super::super::backoff::Backoff;
+use super::super::kept_link::KeptLink;
 use super::super::limits::BrokerLimits;
 use super::failure::{lost, within};
 use super::link::{Link, Opener, close};
@@ -11,8 +11,6 @@ use lapin::{BasicProperties, Confirmation};
 use planwright_engine::port::{BrokerError, QueueState};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 /// How often a notice was delivered before this message was sent.
 pub(super) const DELIVERIES_HEADER: &str = "planwright-deliveries";
@@ -22,15 +20,7 @@ const PERSISTENT: u8 = 2;
 #[derive(Debug)]
 pub(super) struct Publisher {
     opener: Opener,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    link: Option<Arc<Link>>,
-    backoff: Backoff,
-    /// No attempt to connect before this time, and why the last one failed.
-    failed: Option<(Instant, BrokerError)>,
+    kept: KeptLink<Link>,
 }
 
 /// Why a message was not confirmed.
@@ -47,7 +37,7 @@ impl Publisher {
     pub(super) fn new(opener: Opener) -> Self {
         Self {
             opener,
-            state: Mutex::default(),
+            kept: KeptLink::default(),
         }
     }
 
@@ -55,43 +45,15 @@ impl Publisher {
         &self.opener.limits
     }
 
-    /// Returns the connection. While the server is away, those who ask get the last reason until
-    /// the next attempt is due.
+    /// Returns the connection.
     pub(super) async fn link(&self) -> Result<Arc<Link>, BrokerError> {
-        let mut state = self.state.lock().await;
-        if let Some(link) = &state.link {
-            if link.channel.status().connected() {
-                return Ok(link.clone());
-            }
-            state.link = None;
-        }
-        if let Some((not_before, error)) = &state.failed
-            && Instant::now() < *not_before
-        {
-            return Err(error.clone());
-        }
-        match Box::pin(self.opener.open("publisher")).await {
-            Ok(link) => {
-                let link = Arc::new(link);
-                state.backoff.reset();
-                state.failed = None;
-                state.link = Some(link.clone());
-                Ok(link)
-            }
-            Err(error) => {
-                let not_before = Instant::now() + state.backoff.next_pause();
-                state.failed = Some((not_before, error.clone()));
-                Err(error)
-            }
-        }
+        let open = async || Box::pin(self.opener.open("publisher")).await;
+        self.kept.get(open).await
     }
 
-    /// Gives a connection up, unless it has been replaced already.
+    /// Gives a connection up.
     pub(super) async fn give_up(&self, link: &Arc<Link>) {
-        let mut state = self.state.lock().await;
-        if state.link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)) {
-            state.link = None;
-        }
+        self.kept.give_up(link).await;
     }
 
     /// Sends a message to a queue of a capability. A message whose fate is unknown is sent once

@@ -1,6 +1,6 @@
 //! Commands that answer at once, on one connection for all of them.
 
-use super::super::backoff::Backoff;
+use super::super::kept_link::KeptLink;
 use super::super::limits::BrokerLimits;
 use super::super::notice::MAX_NOTICE_BYTES;
 use super::failure::{classify, is_group_missing};
@@ -11,8 +11,6 @@ use planwright_engine::port::{BrokerError, QueueState};
 use redis::{Cmd, Pipeline, RedisError, Value, cmd, pipe};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 /// Adds a notice unless the stream is full, in one step.
 const ADD: &str = "if redis.call('XLEN', KEYS[1]) >= tonumber(ARGV[1]) then return false end \
@@ -22,22 +20,14 @@ const ADD: &str = "if redis.call('XLEN', KEYS[1]) >= tonumber(ARGV[1]) then retu
 #[derive(Debug)]
 pub(super) struct Commands {
     opener: Opener,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    link: Option<Arc<Link>>,
-    backoff: Backoff,
-    /// No attempt to connect before this time, and why the last one failed.
-    failed: Option<(Instant, BrokerError)>,
+    kept: KeptLink<Link>,
 }
 
 impl Commands {
     pub(super) fn new(opener: Opener) -> Self {
         Self {
             opener,
-            state: Mutex::default(),
+            kept: KeptLink::default(),
         }
     }
 
@@ -45,42 +35,11 @@ impl Commands {
         &self.opener.limits
     }
 
-    /// Returns the connection. While the server is away, those who ask get the last reason until
-    /// the next attempt is due.
+    /// Returns the connection.
     pub(super) async fn link(&self) -> Result<Arc<Link>, BrokerError> {
-        let mut state = self.state.lock().await;
-        if let Some(link) = state.link.take_if(|link| !link.is_open()) {
-            drop(link);
-        }
-        if let Some(link) = &state.link {
-            return Ok(link.clone());
-        }
-        if let Some((not_before, error)) = &state.failed
-            && Instant::now() < *not_before
-        {
-            return Err(error.clone());
-        }
-        match self.opener.open(Duration::ZERO).await {
-            Ok(link) => {
-                let link = Arc::new(link);
-                state.backoff.reset();
-                state.failed = None;
-                state.link = Some(link.clone());
-                Ok(link)
-            }
-            Err(error) => {
-                let not_before = Instant::now() + state.backoff.next_pause();
-                state.failed = Some((not_before, error.clone()));
-                Err(error)
-            }
-        }
-    }
-
-    async fn give_up(&self, link: &Arc<Link>) {
-        let mut state = self.state.lock().await;
-        if state.link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)) {
-            state.link = None;
-        }
+        self.kept
+            .get(async || self.opener.open(Duration::ZERO).await)
+            .await
     }
 
     /// Runs a command. One whose fate is unknown is run once more on another connection: all of
@@ -106,7 +65,7 @@ impl Commands {
             if is_last || error.code().is_some() {
                 return Err(classify(&error));
             }
-            self.give_up(&link).await;
+            self.kept.give_up(&link).await;
             is_last = true;
         }
     }

@@ -2,6 +2,7 @@
 
 use super::super::address::BrokerAddress;
 use super::super::connector::Connector;
+use super::super::kept_link::BrokerLink;
 use super::super::limits::BrokerLimits;
 use super::failure::classify;
 use planwright_engine::port::BrokerError;
@@ -92,8 +93,10 @@ impl Link {
     pub(super) fn connection(&self) -> MultiplexedConnection {
         self.connection.clone()
     }
+}
 
-    pub(super) fn is_open(&self) -> bool {
+impl BrokerLink for Link {
+    fn is_open(&self) -> bool {
         !self.driver.is_finished()
     }
 }

@@ -7,6 +7,7 @@ mod operator_view;
 pub(crate) mod queue;
 pub(crate) mod serve;
 mod step_tools;
+mod stop_signals;
 pub(crate) mod token;
 pub(crate) mod webhooks;
 pub(crate) mod worker;

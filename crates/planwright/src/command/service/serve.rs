@@ -2,7 +2,7 @@
 
 use super::mcp_door::HttpDoor;
 use super::operator_view::RunningProgram;
-use crate::command::execution::hangup::Hangup;
+use super::stop_signals::StopSignals;
 use crate::command::setup::servers::find_known_client;
 use crate::config::file::{FILE, ServeTable};
 use crate::config::sign_in::read_oidc;
@@ -24,12 +24,10 @@ use planwright_server::http::{
 use planwright_server::observe::WebhookMetrics;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -119,8 +117,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let watch: Arc<dyn CourierWatch> = Arc::new(WebhookMetrics);
     let couriers = app.start_couriers(&watch, &http.stop)?;
     // Heard from here on: the reader of the address may already tell the service to stop.
-    let signals = StopSignals::listen()?;
-    let signals = tokio::spawn(signals.stop(http.clone()));
+    let signals = StopSignals::listen("service")?;
+    let signals = tokio::spawn(stop_on_signals(signals, http.clone()));
     announce_address(&app, &http, args, address)?;
     let served = serve(&http, listener, tls).await;
     signals.abort();
@@ -358,44 +356,13 @@ fn announce_address(
     }
 }
 
-/// The signals that stop the service.
-struct StopSignals {
-    keyboard: Signal,
-    terminate: Signal,
-    hangup: Hangup,
-}
-
-impl StopSignals {
-    fn listen() -> Result<Self, Failure> {
-        let listening = || {
-            io::Result::Ok(Self {
-                keyboard: signal(SignalKind::interrupt())?,
-                terminate: signal(SignalKind::terminate())?,
-                hangup: Hangup::listen()?,
-            })
-        };
-        listening().map_err(|error| {
-            let problem = format!("cannot listen for the signals that stop the service: {error}");
-            Failure::new(Exit::RunFailed, problem)
-        })
-    }
-
-    /// The first signal stops the service in good order, the second one at once. A terminal that is
-    /// closed counts only as the first: it may say so more than once.
-    async fn stop(mut self, http: Http) {
-        for first in [true, false] {
-            tokio::select! {
-                _ = self.keyboard.recv() => {}
-                _ = self.terminate.recv() => {}
-                () = self.hangup.next(), if first => {}
-            }
-            if first {
-                let http = http.clone();
-                tokio::spawn(async move { http.stop_after_drain().await });
-            }
-        }
-        http.stop_now.cancel();
-    }
+/// The first signal stops the service in good order, the second one at once.
+async fn stop_on_signals(mut signals: StopSignals, http: Http) {
+    signals.first().await;
+    let draining = http.clone();
+    tokio::spawn(async move { draining.stop_after_drain().await });
+    signals.second().await;
+    http.stop_now.cancel();
 }
 
 impl From<ServeError> for Failure {

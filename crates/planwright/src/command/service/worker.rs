@@ -1,6 +1,6 @@
 //! `worker`: executes runs, or carries out single steps by capability, without HTTP.
 
-use crate::command::execution::hangup::Hangup;
+use super::stop_signals::StopSignals;
 use crate::config::file::FILE;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{Access, App, CommandContext};
@@ -10,11 +10,9 @@ use planwright_engine::port::PlanFiles;
 use planwright_engine::{Supervisor, SupervisorOptions, Worker, WorkerError, WorkerOptions};
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Time that what was begun has to end, once the worker is told to stop. A second signal ends it at once.
 const GRACE: Duration = Duration::from_mins(10);
@@ -59,7 +57,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     }
     let wanted: BTreeSet<String> = app.roster.ready().map(|spec| spec.name.clone()).collect();
     app.connect(&wanted).await?;
-    let mut signals = StopSignals::listen()?;
+    let mut signals = StopSignals::listen("worker")?;
     let executes_runs = args.runs || args.capabilities.is_empty();
     let supervisor = executes_runs.then(|| start_supervisor(&app));
     let options = WorkerOptions {
@@ -176,45 +174,6 @@ fn announce(app: &App, args: &Args, executes_runs: bool) -> Result<(), Failure> 
         )?;
     }
     Ok(())
-}
-
-/// The signals that stop a worker.
-struct StopSignals {
-    keyboard: Signal,
-    terminate: Signal,
-    hangup: Hangup,
-}
-
-impl StopSignals {
-    fn listen() -> Result<Self, Failure> {
-        let listening = || {
-            io::Result::Ok(Self {
-                keyboard: signal(SignalKind::interrupt())?,
-                terminate: signal(SignalKind::terminate())?,
-                hangup: Hangup::listen()?,
-            })
-        };
-        listening().map_err(|error| {
-            let problem = format!("cannot listen for the signals that stop the worker: {error}");
-            Failure::new(Exit::RunFailed, problem)
-        })
-    }
-
-    async fn first(&mut self) {
-        tokio::select! {
-            _ = self.keyboard.recv() => {}
-            _ = self.terminate.recv() => {}
-            () = self.hangup.next() => {}
-        }
-    }
-
-    /// A terminal that is closed may say so more than once.
-    async fn second(&mut self) {
-        tokio::select! {
-            _ = self.keyboard.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }
 
 impl From<WorkerError> for Failure {
