@@ -18,4 +18,4 @@ mod think;
 
 pub use placed::kind_of;
 pub use run_loop::RunError;
-pub(crate) use run_loop::{Ended, First, RunLoop, Setup};
+pub(crate) use run_loop::{Ended, First, Opening, RunLoop, Setup};

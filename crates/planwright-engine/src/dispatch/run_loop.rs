@@ -31,7 +31,7 @@ use crate::run::undo::OriginalJournal;
 use crate::telemetry;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use planwright_core::id::AttemptNo;
-use planwright_core::journal::{Cause, Entry, Head, StreamName};
+use planwright_core::journal::{Cause, Entry};
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::principal::Principal;
@@ -58,6 +58,22 @@ pub(crate) enum First {
     Resume(Principal, Option<RequestClaim>),
     /// A decision that it waited for. It is durable together with what follows from it.
     Decide(Box<Request>),
+    /// It is new: its first entries are queued.
+    Open(Box<Opening>),
+}
+
+/// What the first commit of a run does besides. The run is opened together with its first starts,
+/// which saves each run a commit.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    /// Takes the first lease.
+    pub(crate) rule: LeaseRule,
+    /// Appends to other streams that belong to it, for example the approval that it spends.
+    pub(crate) with: Vec<Append>,
+    /// Told once the run is open, or why it is not.
+    pub(crate) told: oneshot::Sender<Result<(), AppendError>>,
+    /// The queued entries that open it. Observers hear of the run instead, once it is open.
+    pub(crate) entries: usize,
 }
 
 impl First {
@@ -98,6 +114,9 @@ pub enum RunError {
     /// A call of an earlier process goes on: what was in flight cannot be settled.
     #[error(transparent)]
     StillRunning(#[from] StillRunning),
+    /// Its first entries could not be written: there is no such run.
+    #[error("the run was not opened")]
+    NotOpened,
 }
 
 /// Where the run was when the loop let go of it.
@@ -150,6 +169,8 @@ pub(crate) struct RunLoop {
     /// Why the store failed for good, once it has.
     store_failure: watch::Receiver<Option<String>>,
     journal: JournalWriter<RunEvent>,
+    /// What is left to do before the run exists for others.
+    opening: Option<Opening>,
     tenure: Tenure,
     time: RunTime,
     pub(super) isolation: Isolation,
@@ -203,7 +224,7 @@ impl Flight {
 pub(crate) struct Setup {
     pub(crate) runs: Runs,
     pub(crate) run: Run,
-    pub(crate) head: Head,
+    pub(crate) journal: JournalWriter<RunEvent>,
     pub(crate) tenure: Tenure,
     pub(crate) linger: bool,
     pub(crate) claims: Option<Arc<StepClaims>>,
@@ -218,7 +239,7 @@ impl RunLoop {
         let Setup {
             runs,
             run,
-            head,
+            journal,
             tenure,
             linger,
             claims,
@@ -228,9 +249,6 @@ impl RunLoop {
             holds_questions,
         } = setup;
         let context = Arc::clone(&runs.context);
-        let stream = StreamName::Run(run.id().clone());
-        let journal = JournalWriter::new(&context.redaction, stream, head, tenure.lease().epoch)
-            .knowing_status_of(&run);
         let time = RunTime::of(&run, &*context.ports.clock);
         Self {
             decided_at: context.ports.clock.now(),
@@ -250,6 +268,7 @@ impl RunLoop {
             met: BTreeSet::new(),
             starved: false,
             journal,
+            opening: None,
             tenure,
             time,
             isolation: Isolation::default(),
@@ -288,12 +307,26 @@ impl RunLoop {
     async fn work(&mut self, first: First) -> Result<(), RunError> {
         let context = Arc::clone(&self.context);
         let plan = Arc::clone(self.run.plan());
+        let first = match first {
+            First::Open(opening) => {
+                self.opening = Some(*opening);
+                // Reading secrets may take long, and the caller waits until the run is open.
+                if !plan.all_secrets().is_empty() {
+                    self.write_batch(false).await?;
+                }
+                First::Nothing
+            }
+            first => {
+                self.observers.executing(&self.run);
+                first
+            }
+        };
         context.learn_secrets(&plan).await;
         self.end_leftovers().await?;
         self.recover().await?;
         self.execute(&Command::ResumeChildren, Cause::Recovery)?;
         match first {
-            First::Nothing => {}
+            First::Nothing | First::Open(_) => {}
             First::Resume(by, claim) => {
                 self.resumed = Some(PauseOrder::new(&by, self.now()));
                 let resumed = self.execute(&Command::Resume { by }, Cause::Command)?;
@@ -482,16 +515,29 @@ impl RunLoop {
         let stays = self.linger && *self.run.state() != RunState::Paused;
         let over =
             self.run.state().is_terminal() || self.run.is_parked() && !stays || self.is_drained();
+        // A lease is taken by one commit and given back by another.
+        if over && self.opening.is_some() {
+            self.write_batch(false).await?;
+        }
         if self.has_nothing_to_commit() && !over {
             return Ok(false);
         }
+        self.write_batch(over).await?;
+        Ok(over)
+    }
+
+    /// Writes what is queued, gives the lease back with it if the loop is over, and does what
+    /// follows.
+    async fn write_batch(&mut self, over: bool) -> Result<(), RunError> {
         let batch = std::mem::take(&mut self.batch);
         let starts_something = batch.starts_something();
         let epoch = self.tenure.lease().epoch;
-        let rule = if over {
-            LeaseRule::Release { epoch }
-        } else {
-            LeaseRule::Held { epoch }
+        let opening = self.opening.take();
+        let opened = opening.as_ref().map_or(0, |opening| opening.entries);
+        let rule = match &opening {
+            Some(opening) => opening.rule.clone(),
+            None if over => LeaseRule::Release { epoch },
+            None => LeaseRule::Held { epoch },
         };
         let (mut append, entries) = self.journal.take_append(&self.run, rule);
         append.offers = self.offer_changes(&batch.calls);
@@ -499,13 +545,17 @@ impl RunLoop {
         let mut appends = batch.with;
         appends.push(append);
         if let Some(original) = &mut self.original {
-            appends.extend(original.follow(&self.context, &self.run, &entries)?);
+            appends.extend(original.follow(&self.context, &self.run, &entries[opened..])?);
         }
         crash::point("run: before commit");
         let started = Instant::now();
-        self.append(appends).await?;
+        match opening {
+            Some(opening) => self.append_opening(opening, appends).await?,
+            None => self.append(appends).await?,
+        }
         crash::point("run: after commit");
-        self.observers.tell(&self.run, &entries, started.elapsed());
+        let written = &entries[opened..];
+        self.observers.tell(&self.run, written, started.elapsed());
         for (reply, verdict) in batch.replies {
             // The caller may be gone; the decision stands.
             drop(reply.send(verdict));
@@ -532,7 +582,31 @@ impl RunLoop {
         for prepared in batch.thoughts {
             self.dispatch_thought(prepared);
         }
-        Ok(over)
+        Ok(())
+    }
+
+    /// Opens the run. It is not tried again: the caller who starts a run is told at once that the
+    /// store cannot be written.
+    async fn append_opening(
+        &mut self,
+        opening: Opening,
+        appends: Vec<Append>,
+    ) -> Result<(), RunError> {
+        let Opening { with, told, .. } = opening;
+        let appends = with.into_iter().chain(appends).collect();
+        let context = Arc::clone(&self.context);
+        let appended = context.ports.store.append(appends).await;
+        let opened = appended.is_ok();
+        if opened {
+            self.observers.executing(&self.run);
+        }
+        // The caller may be gone; the run goes on all the same.
+        drop(told.send(appended));
+        if opened {
+            Ok(())
+        } else {
+            Err(RunError::NotOpened)
+        }
     }
 
     /// The process is about to end, and no call is in flight or about to be.

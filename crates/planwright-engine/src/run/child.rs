@@ -205,9 +205,10 @@ impl Runs {
         }
         run.set_subplans(order.subplan.plan.subplans().clone());
         let first = First::resuming_child(&run, &order.by, order.resumed.as_ref());
+        let journal = self.continue_journal(&run, head, &tenure);
         Ok(Begun::Executing(self.execute(
             run,
-            head,
+            journal,
             tenure,
             options(order),
             first,

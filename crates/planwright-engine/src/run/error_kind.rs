@@ -156,6 +156,7 @@ impl ClassifiedError for RunError {
             Self::Append(error) => error.class(),
             Self::Corrupt(corrupt) => corrupt.class(),
             Self::StillRunning(error) => error.class(),
+            Self::NotOpened => ErrorKind::Unavailable.with_code("run_not_opened"),
         }
     }
 
@@ -164,6 +165,7 @@ impl ClassifiedError for RunError {
             Self::Append(error) => error.hint(),
             Self::Corrupt(corrupt) => corrupt.hint(),
             Self::StillRunning(error) => error.hint(),
+            Self::NotOpened => None,
         }
     }
 }

@@ -97,7 +97,8 @@ impl Runs {
             original,
         } = self.take_over(run, review).await?;
         let first = First::resuming(&options.by);
-        Ok(self.execute(run, head, tenure, options, first, original))
+        let journal = self.continue_journal(&run, head, &tenure);
+        Ok(self.execute(run, journal, tenure, options, first, original))
     }
 
     /// Goes on with a run for the principal who ordered it, if it can go on without a person. A
@@ -184,8 +185,9 @@ impl Runs {
                 .map_err(LoadError::from)?;
             return Ok(None);
         }
+        let journal = self.continue_journal(&run, head, &tenure);
         Ok(Some(
-            self.execute(run, head, tenure, options, first, original),
+            self.execute(run, journal, tenure, options, first, original),
         ))
     }
 

@@ -1,10 +1,11 @@
 //! Starting, resuming and forking runs.
 
 use crate::context::Tenure;
-use crate::dispatch::{Ended, First, RunLoop, Setup};
+use crate::context::current_claim;
+use crate::dispatch::{Ended, First, Opening, RunError, RunLoop, Setup};
 use crate::journal::load::{LoadError, load_review, load_run};
 use crate::journal::writer::{JournalWriter, not_before};
-use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule};
+use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule, StoreError};
 use crate::reflection::Origin;
 use crate::review::append::{damaged_plan, write_error};
 use crate::review::missing_executor::MissingExecutor;
@@ -32,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument as _;
 
 /// The reason a run was not started or resumed.
@@ -483,41 +484,60 @@ impl Runs {
         Box::pin(self.begin(first, with, original, options)).await
     }
 
-    /// Makes the first entries of a run durable, together with what belongs to them, and executes
-    /// it.
+    /// Executes a new run, and returns once its first entries are durable, together with what
+    /// belongs to them and with what can start at once.
     async fn begin(
         &self,
-        (run, opened): (Run, Append),
+        (run, mut journal): (Run, JournalWriter<RunEvent>),
         mut with: Vec<Append>,
         original: Option<OriginalJournal>,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
-        let head = opened
-            .records
-            .last()
-            .map_or(Head::EMPTY, planwright_core::journal::Record::head);
-        with.push(opened);
         let asked_at = self.context.ports.clock.uptime();
-        self.context.ports.store.append(with).await?;
         let ttl = self.context.settings.lease_ttl;
-        let expires_at = self.context.ports.clock.now().plus(ttl);
         let lease = Lease {
             run: run.id().clone(),
             owner: self.context.settings.owner.clone(),
             epoch: 1,
-            expires_at,
+            expires_at: self.context.ports.clock.now().plus(ttl),
+        };
+        let rule = LeaseRule::Open {
+            owner: lease.owner.clone(),
+            ttl,
         };
         if options.queued.is_some() {
-            self.context
-                .ports
-                .store
-                .release(&lease)
-                .await
-                .map_err(LoadError::from)?;
+            let (opened, _) = journal.take_append(&run, rule);
+            with.push(opened);
+            let store = &self.context.ports.store;
+            store.append(with).await?;
+            store.release(&lease).await.map_err(LoadError::from)?;
             return Ok(RunHandle::of_queued(run));
         }
+        // The loop is a task of its own, and knows nothing of the request this one works on.
+        if let Some(claim) = current_claim() {
+            journal.carry_out(claim);
+        }
+        let (told, opened) = oneshot::channel();
+        let opening = Opening {
+            rule,
+            with,
+            told,
+            entries: journal.entries().len(),
+        };
         let tenure = Tenure::new(lease, ttl, asked_at);
-        Ok(self.execute(run, head, tenure, options, First::Nothing, original))
+        let first = First::Open(Box::new(opening));
+        let mut handle = self.execute(run, journal, tenure, options, first, original);
+        match opened.await {
+            Ok(opened) => opened.map(|()| handle).map_err(StartRunError::from),
+            // It ended before it came to that.
+            Err(_) => {
+                let reason = match handle.wait().await {
+                    Ok(run) => format!("{} was not opened", run.id()),
+                    Err(error) => error.to_string(),
+                };
+                Err(AppendError::from(StoreError::Failed(reason)).into())
+            }
+        }
     }
 
     /// Returns why there is an approval of this version that does not let it run, if there is one.
@@ -613,7 +633,7 @@ impl Runs {
         priority: Arc<[u64]>,
         started: RunEvent,
         taken_over: Vec<RunEvent>,
-    ) -> (Run, Append) {
+    ) -> (Run, JournalWriter<RunEvent>) {
         let stream = StreamName::Run(id.clone());
         let mut journal = JournalWriter::new(&self.context.redaction, stream, Head::EMPTY, 1);
         let now = self.context.ports.clock.now();
@@ -625,18 +645,25 @@ impl Runs {
         journal
             .record(&mut run, taken_over, Cause::Command, now)
             .expect("reused results come in dependency order, and before the wait for a slot");
-        let lease = LeaseRule::Open {
-            owner: self.context.settings.owner.clone(),
-            ttl: self.context.settings.lease_ttl,
-        };
-        let (append, _) = journal.take_append(&run, lease);
-        (run, append)
+        (run, journal)
+    }
+
+    /// Writes what follows in the journal of a run that was taken over.
+    pub(crate) fn continue_journal(
+        &self,
+        run: &Run,
+        head: Head,
+        tenure: &Tenure,
+    ) -> JournalWriter<RunEvent> {
+        let stream = StreamName::Run(run.id().clone());
+        let epoch = tenure.lease().epoch;
+        JournalWriter::new(&self.context.redaction, stream, head, epoch).knowing_status_of(run)
     }
 
     pub(crate) fn execute(
         &self,
         run: Run,
-        head: Head,
+        journal: JournalWriter<RunEvent>,
         tenure: Tenure,
         options: RunOptions,
         first: First,
@@ -648,11 +675,10 @@ impl Runs {
         self.start_postman();
         let span = telemetry::run_span(&run);
         let observers = self.context.active.watching(options.observers);
-        observers.executing(&run);
         let run_loop = RunLoop::new(Setup {
             runs: self.clone(),
             run,
-            head,
+            journal,
             tenure,
             linger: options.linger,
             claims: options.stepwise,
@@ -668,6 +694,8 @@ impl Runs {
             runs.context.active.remove(&id);
             match &ended {
                 Ok(Ended { run }) => telemetry::run_left(&span, run),
+                // The caller is told why, and there is no such run.
+                Err(RunError::NotOpened) => {}
                 Err(error) => {
                     tracing::error!(parent: &span, %error, "the run could not be executed any more");
                 }

@@ -283,7 +283,7 @@ async fn an_order_that_wants_a_run_narrower_than_it_was_agreed_to_is_refused() {
     let world = World::new();
     let engine = world.engine("one");
     let plan = json!({"id": "p", "steps": [
-        {"id": "a", "tool": "r.read"},
+        {"id": "a", "tool": "r.read", "args": {"ms": 10}},
         {"id": "b", "tool": "w.write", "args": {"to": "${a}"}},
     ]});
     let late = |choice: LateChoice| BTreeMap::from([("b".to_owned(), choice)]);

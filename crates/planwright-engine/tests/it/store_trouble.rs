@@ -45,8 +45,8 @@ impl Observer for Waits {
 #[tokio::test(start_paused = true)]
 async fn a_known_outcome_is_recorded_when_the_store_works_again() {
     for error in troubles() {
-        // The first append of a run is its start, which the caller is told about.
-        for first in 2..6 {
+        // The first append of a run opens it, which the caller is told about.
+        for first in 2..5 {
             let world = World::new();
             let store = FaultyStore::troubled(&world, first..first + 8, error.clone());
             let engine = store.engine(&world, "one");
@@ -67,9 +67,31 @@ async fn a_known_outcome_is_recorded_when_the_store_works_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_that_cannot_be_opened_is_no_run_and_calls_nothing() {
+    for error in troubles() {
+        let world = World::new();
+        let store = FaultyStore::troubled(&world, 1..2, error.clone());
+        let engine = store.engine(&world, "one");
+        let id = approved(&engine, plan()).await;
+        let refused = engine.runs().start(&id, options()).await.unwrap_err();
+        assert!(
+            refused.to_string().contains(&error.to_string()),
+            "{refused}"
+        );
+        assert!(world.made().is_empty(), "{error}");
+        let (review, _) = engine.plans().load_review(&id).await.unwrap();
+        assert!(review.runs().is_empty(), "{error}");
+        // The approval was not spent.
+        let mut handle = engine.runs().start(&id, options()).await.unwrap();
+        let run = handle.wait().await.unwrap();
+        assert_eq!(run.status().as_str(), "completed", "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_store_that_stays_full_ends_the_run_and_the_outcome_is_unknown() {
     let world = World::new();
-    let store = FaultyStore::troubled(&world, 4..usize::MAX, StoreError::Full);
+    let store = FaultyStore::troubled(&world, 3..usize::MAX, StoreError::Full);
     let engine = store.engine(&world, "one");
     let id = approved(&engine, plan()).await;
     let before = world.clock.now();

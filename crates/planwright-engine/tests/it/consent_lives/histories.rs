@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 
 /// Half of all histories. Both halves run at once.
-const HALF: u64 = 130;
+const HALF: u64 = 170;
 
 /// `PLANWRIGHT_CONSENT_HISTORIES` asks for more of them.
 fn half() -> u64 {
