@@ -1,15 +1,16 @@
 //! Everything that must hold before a change lands.
 //!
 //! Lints, tests and the binary come out of one build: the linter is a compiler, and cargo takes it
-//! as the compiler of the workspace's own crates. Documentation and the core for WebAssembly are
-//! made while the tests run, because many of those wait for something else than a processor.
+//! as the compiler of the workspace's own crates. Documentation, the core for WebAssembly and the
+//! fuzzer are made while the tests run, because many of those wait for something else than a
+//! processor.
 
 use crate::dist;
 use crate::fuzz::{self, Fuzzer, Length};
 use crate::mutants;
 use crate::output::{Shown, relay_output};
 use crate::packages;
-use crate::suites::{self, Suite, read_program, read_suites, run_suites};
+use crate::suites::{self, Failure, Suite, read_program, read_suites, run_suites};
 use crate::web;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use std::path::{Path, PathBuf};
@@ -296,18 +297,17 @@ pub(crate) fn run() -> Result<()> {
     let mut suites = interleave(web::browser_suites(&program)?, read_suites(&messages)?);
     let tool = read_program(&messages, "xtask")?;
     suites.push(dist::trial_suite(&tool, &program)?);
-    // Last: they take as long as they are told, and need a processor all the time.
-    let fuzzers = Fuzzer::build("dev")?.suites(Length::Check)?;
-    suites.extend(fuzzers.into_iter().map(Suite::quiet));
     println!("== tests: {} suites", suites.len());
-    let (failures, beside) = std::thread::scope(|scope| {
+    let (mut failures, beside) = std::thread::scope(|scope| {
         let beside = scope.spawn(|| run_beside(&lints));
         let failures = run_suites(suites, count_suites_at_once());
         (failures, beside.join())
     });
-    suites::report(&suites::retry_alone(failures))?;
     let beside = beside.map_err(|_| anyhow!("what runs beside the tests panicked"))?;
-    ensure!(beside.is_empty(), "failed: {}", beside.join("; "));
+    failures.extend(beside.fuzzers?);
+    suites::report(&suites::retry_alone(failures))?;
+    let failed = beside.failed;
+    ensure!(failed.is_empty(), "failed: {}", failed.join("; "));
     println!("== check: ok in {:.0} s", started.elapsed().as_secs_f64());
     Ok(())
 }
@@ -336,9 +336,30 @@ fn install_tools() -> Result<()> {
     crate::peers::install()
 }
 
-/// Runs the calls of cargo that need no test program, and returns the names of those that failed.
-/// One after the other: cargo would let the second wait in any case.
-fn run_beside(lints: &Lints) -> Vec<String> {
+/// What came of that which runs beside the tests.
+struct Beside {
+    /// The names of the calls of cargo that failed.
+    failed: Vec<String>,
+    fuzzers: Result<Vec<Failure>>,
+}
+
+/// Runs the calls of cargo that need no test program, and then the fuzzer. One after the other: cargo
+/// would let the second wait in any case, and a fuzzer needs a processor all the time.
+fn run_beside(lints: &Lints) -> Beside {
+    Beside {
+        failed: run_cargo_beside(lints),
+        fuzzers: run_fuzzers(),
+    }
+}
+
+fn run_fuzzers() -> Result<Vec<Failure>> {
+    let suites = Fuzzer::build("dev")?.suites(Length::Check)?;
+    let suites = suites.into_iter().map(Suite::quiet).collect();
+    Ok(run_suites(suites, 1))
+}
+
+/// Returns the names of the calls that failed.
+fn run_cargo_beside(lints: &Lints) -> Vec<String> {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut documentation = lints.command(&DOCUMENTATION);
     documentation
