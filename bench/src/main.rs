@@ -22,6 +22,7 @@ mod seen;
 mod service;
 mod shapes;
 mod table;
+mod workers;
 
 use anyhow::{Result, bail};
 
@@ -41,6 +42,8 @@ usage: cargo xtask bench [--dir DIR]   speed, next to the disk's own limit, on D
        cargo xtask bench postgres [PLANS]
                                        runs on a store in Postgres, next to the limit of the database; what looking costs
                                        beside 100,000 plans, or so many
+       cargo xtask bench workers       steps of 1, 2 and 4 workers, notices over RabbitMQ and Redis, an approval at another
+                                       service, on a store in Postgres
        cargo xtask bench seen          what looking costs at a plan over servers whose tools were seen
 ";
 
@@ -57,6 +60,7 @@ fn main() -> Result<()> {
         ["service"] => figures::run_service(),
         ["inbox"] => figures::run_inbox(),
         ["seen"] => figures::run_seen(),
+        ["workers"] => workers::run(),
         ["postgres"] => postgres::run(postgres::MANY),
         ["postgres", plans] => postgres::run(plans.parse()?),
         // Processes that a measurement starts.

@@ -31,10 +31,7 @@ const DIAMONDS: f64 = 200.0;
 pub(crate) fn run(plans: usize) -> Result<()> {
     let work = tempfile::tempdir_in(".")?;
     let server = Server::start();
-    let mut database = Databases {
-        server: &server,
-        made: 0,
-    };
+    let mut database = Databases::on(&server);
     let mut table = Table::default();
     shapes(&mut table, &mut database, work.path())?;
     looks(&mut table, &mut database, work.path(), plans)?;
@@ -42,13 +39,17 @@ pub(crate) fn run(plans: usize) -> Result<()> {
 }
 
 /// Makes databases, each of them new: what an earlier measurement left does not count in the next.
-struct Databases<'a> {
+pub(crate) struct Databases<'a> {
     server: &'a Server,
     made: usize,
 }
 
-impl Databases<'_> {
-    fn make(&mut self) -> String {
+impl<'a> Databases<'a> {
+    pub(crate) fn on(server: &'a Server) -> Self {
+        Self { server, made: 0 }
+    }
+
+    pub(crate) fn make(&mut self) -> String {
         self.made += 1;
         let name = format!("bench_{}", self.made);
         self.server.create_database(&name);
@@ -57,7 +58,7 @@ impl Databases<'_> {
 }
 
 /// Single-row commits per second on so many connections at once.
-fn commits_per_second(url: &str, connections: usize) -> Result<f64> {
+pub(crate) fn commits_per_second(url: &str, connections: usize) -> Result<f64> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

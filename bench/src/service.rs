@@ -125,8 +125,13 @@ fn gated() -> Value {
     json!([{ "id": "s0", "tool": "demo.echo", "args": { "value": 1 }, "approvalRequired": true }])
 }
 
-/// One approval after the other, of runs that left memory because they wait.
 fn approved(served: &Served) -> Result<Duration> {
+    approved_elsewhere(served, served)
+}
+
+/// One approval after the other, of runs that left memory because they wait: begun and listened to
+/// at one service, approved at another, or at the same.
+pub(crate) fn approved_elsewhere(served: &Served, approver: &Served) -> Result<Duration> {
     let mut times = Vec::new();
     for number in 0..APPROVALS {
         let id = format!("approved-{number}");
@@ -139,7 +144,7 @@ fn approved(served: &Served) -> Result<Duration> {
         };
         wait_for("awaiting_approval")?;
         let started = Instant::now();
-        served.post(
+        approver.post(
             &format!("/plan/{id}/steps/s0/approve"),
             &json!({ "decision": "approve", "version": 1 }),
         )?;

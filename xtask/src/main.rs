@@ -43,7 +43,7 @@ usage: cargo xtask check          format, lints, all tests, documentation: what 
                                   package, checksums, SBOM; of the program at PATH instead of one that it builds
        cargo xtask dist check [--program PATH]
                                   installs each package of target/dist, or of PATH, into an empty prefix and runs the demo
-       cargo xtask bench [--dir DIR | mcp | gateway | planning | service | inbox | postgres [PLANS] | seen]
+       cargo xtask bench [--dir DIR | mcp | gateway | planning | service | inbox | postgres [PLANS] | workers | seen]
                                   speed, next to the disk's own limit, on DIR's file system
 ";
 
@@ -74,8 +74,10 @@ fn main() -> Result<()> {
 /// Runs the benchmarks, which are a program of their own: they need the engine, and everything else
 /// here would wait until it is built.
 fn run_benchmarks(args: &[&str]) -> Result<()> {
-    if args.first() == Some(&"postgres") {
-        packages::ensure_database()?;
+    match args.first() {
+        Some(&"postgres") => packages::ensure_database()?,
+        Some(&"workers") => packages::ensure_servers()?,
+        _ => {}
     }
     let mut bench = Command::new(env!("CARGO"));
     bench

@@ -100,6 +100,11 @@ pub(crate) fn ensure_test_programs() -> Result<()> {
     TERMINAL.ensure()?;
     #[cfg(target_os = "linux")]
     UNITS.ensure()?;
+    ensure_servers()
+}
+
+/// Makes sure that the servers of a distributed store are there.
+pub(crate) fn ensure_servers() -> Result<()> {
     CACHE.ensure()?;
     ensure_broker()?;
     ensure_database()
