@@ -66,17 +66,9 @@ impl GroupedStore {
         })
     }
 
-    /// Takes appends that say only that something was read, and has them written soon. Where there is no
-    /// room for them they are written now.
-    pub(crate) async fn append_late(&self, appends: Vec<Append>) -> Result<(), AppendError> {
-        match self.hold(appends) {
-            None => Ok(()),
-            Some(appends) => self.append(appends).await,
-        }
-    }
-
-    /// Holds appends, or gives them back if there is no room for them.
-    fn hold(&self, appends: Vec<Append>) -> Option<Vec<Append>> {
+    /// Takes appends that say only that something was read, and has them written soon. Gives them back where
+    /// there is no room for them, or while the store cannot be written.
+    pub(crate) fn hold(&self, appends: Vec<Append>) -> Option<Vec<Append>> {
         let mut held = self.held();
         if held.trouble.is_some() || held.appends.len() + appends.len() > MAX_HELD {
             return Some(appends);
@@ -474,4 +466,17 @@ impl StoreHealth for GroupedStore {
     fn failure(&self) -> watch::Receiver<Option<String>> {
         self.inner.failure()
     }
+}
+
+#[cfg(test)]
+mod laws {
+    use super::*;
+    use crate::memory::MemoryStore;
+
+    /// What is not held is the store's own.
+    fn make() -> (Arc<dyn Store>, ()) {
+        (GroupedStore::new(Arc::new(MemoryStore::new())), ())
+    }
+
+    crate::store_laws!(make);
 }

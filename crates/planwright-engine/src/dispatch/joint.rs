@@ -53,10 +53,14 @@ impl RunLoop {
         for part in joined.parts {
             appends.extend(part.appends);
         }
-        let appended = if is_late {
-            self.context.ports.grouped.append_late(appends).await
+        let left = if is_late {
+            self.context.ports.grouped.hold(appends)
         } else {
-            self.append(appends).await
+            Some(appends)
+        };
+        let appended = match left {
+            None => Ok(()),
+            Some(appends) => self.append(appends).await,
         };
         for written in joined.written {
             let told = appended.as_ref().map(|&()| ());

@@ -12,6 +12,7 @@ use planwright_engine::port::{FeedOf, Journal as _, OwnerId, Position, StoreErro
 use planwright_engine::{Engine, Session};
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A policy that lets everything be called.
 fn allows_all(world: &World, store: &Arc<FaultyStore>) -> Engine {
@@ -131,6 +132,26 @@ async fn a_hundred_reads_at_once_are_a_few_commits_and_each_gets_its_own_answer(
     assert!(runs.iter().all(|run| is_recorded(&world, run)));
     let commits = store.appends() - before;
     assert!(commits <= 8, "{commits} commits");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_gives_up_while_a_group_is_written_loses_nothing_of_it() {
+    let world = World::new();
+    let store = FaultyStore::slow(&world, Duration::from_millis(50));
+    let engine = allows_all(&world, &store);
+    let session = open(&engine, Mode::Enforce).await;
+    let read = call(&session, "r.read", 1).await;
+    let journals = engine.journals();
+    tokio::select! {
+        biased;
+        _ = journals.feed(&FeedOf::All, Position(0), 10) => panic!("the group takes 50 ms"),
+        () = after(10) => {}
+    }
+    assert!(!is_recorded(&world, &read));
+    after(500).await;
+    assert!(is_recorded(&world, &read));
+    call(&session, "w.write", 2).await;
+    session.close().await;
 }
 
 #[tokio::test(start_paused = true)]
