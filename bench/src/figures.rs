@@ -1,7 +1,7 @@
 //! The figures of each table, and the bars that they must meet.
 
 use crate::disk::Log;
-use crate::gateway::{Crowd, Gateway};
+use crate::gateway::{Crowd, Gateway, Syncs};
 use crate::measure::{Measured, execute};
 use crate::table::{Bar, Table};
 use crate::{disk, inbox, mcp, planning, seen, service, shapes};
@@ -310,6 +310,12 @@ pub(crate) fn run_gateway() -> Result<()> {
         &format!("{clients} clients at once on one store: a read, p50"),
         micros(crowd.of_clients),
     );
+    if let Some(syncs) = Syncs::count(&program, tempfile::tempdir_in(".")?.path())? {
+        let most = Bar::AtMost(2.0);
+        table.bar("gateway: syncs of a call that changes", syncs.change, most);
+        let most = Bar::AtMost(0.2);
+        table.bar("gateway: syncs of a call that only reads", syncs.read, most);
+    }
     table.finish()
 }
 

@@ -79,6 +79,62 @@ impl Crowd {
     }
 }
 
+/// Calls of each kind that are watched.
+const WATCHED: usize = 50;
+
+/// How often the gateway asks the disk to keep what was written, per call.
+pub(crate) struct Syncs {
+    pub(crate) change: f64,
+    pub(crate) read: f64,
+}
+
+impl Syncs {
+    /// Watches the gateway with strace. Nothing where there is no strace.
+    pub(crate) fn count(program: &Path, dir: &Path) -> Result<Option<Self>> {
+        let mut strace = Command::new("strace");
+        let strace = strace.arg("-V").stdout(Stdio::null());
+        if !strace.status().is_ok_and(|status| status.success()) {
+            return Ok(None);
+        }
+        prepare(program, dir)?;
+        Ok(Some(Self {
+            change: syncs_per_call(program, dir, "echo__change")?,
+            read: syncs_per_call(program, dir, "echo__echo")?,
+        }))
+    }
+}
+
+fn syncs_per_call(program: &Path, dir: &Path, tool: &str) -> Result<f64> {
+    let log = dir.join(format!("{tool}.strace"));
+    let mut watched = Command::new("strace");
+    watched
+        .args(["-f", "-qq", "-e", "trace=fsync,fdatasync", "-o"])
+        .arg(&log)
+        .arg(program)
+        .args(["mcp", "--gateway"])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", dir.join("home"))
+        .current_dir(workspace(dir));
+    let mut gateway = Lines::start(watched)?;
+    begin(&mut gateway)?;
+    // The first call begins the session.
+    gateway.ask("tools/call", &call(tool))?;
+    let before = count_syncs(&log)?;
+    for _ in 0..WATCHED {
+        gateway.ask("tools/call", &call(tool))?;
+    }
+    // What is written a moment later counts too.
+    std::thread::sleep(Duration::from_millis(300));
+    let syncs = count_syncs(&log)? - before;
+    Ok(f64::from(u32::try_from(syncs)?) / f64::from(u32::try_from(WATCHED)?))
+}
+
+fn count_syncs(log: &Path) -> Result<usize> {
+    let log = std::fs::read_to_string(log)?;
+    Ok(log.lines().filter(|line| line.contains("sync(")).count())
+}
+
 fn many_at_once(program: &Path, dir: &Path) -> Result<Duration> {
     let mut gateway = open(program, dir)?;
     let texts: Vec<String> = (0..AT_ONCE).map(|number| format!("say {number}")).collect();

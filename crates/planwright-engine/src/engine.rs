@@ -1,5 +1,6 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
+use crate::context::GroupedStore;
 use crate::context::{
     ActiveRuns, AgentSettings, Clients, ConcurrencyLimits, Context, DispatchSettings, Limiter,
     LogKeeper, Observer, OfferDesk, Ports, RecentReviews, Retention, RetentionPorts, RunFamilies,
@@ -451,10 +452,13 @@ impl EngineBuilder {
                 workers: Arc::clone(&worker_tools),
             })
         };
-        let ports = Ports {
-            store: self
-                .store
+        let grouped = GroupedStore::new(
+            self.store
                 .unwrap_or_else(|| Arc::new(MemoryStore::default())),
+        );
+        let ports = Ports {
+            store: Arc::<GroupedStore>::clone(&grouped),
+            grouped,
             artifacts: self
                 .artifacts
                 .unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),

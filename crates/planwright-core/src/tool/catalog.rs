@@ -195,6 +195,12 @@ impl Catalog {
         tools.into_iter().map(Arc::new).collect()
     }
 
+    /// Returns whether this is a clone of the other, which costs nothing to find out. Two that were made
+    /// apart are not, also where they have the same tools.
+    pub fn is_clone_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Iterates over the tools in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<KnownTool>> {
         self.0.tools.values()

@@ -3,12 +3,17 @@
 
 use super::tool_calls::{CallOutcome, ToolCalls};
 use super::wait_until_unwanted;
-use crate::context::{ClientCalls, ClientOutcome, ClientWork};
+use crate::context::crash;
+use crate::context::{
+    BegunCall, ClientCalls, ClientEars, ClientOutcome, ClientWork, JointPart, joint_commit,
+};
 use crate::port::BoxFuture;
 use crate::run::child::ChildAnswer;
+use crate::run::handle::RunHandle;
 use planwright_core::model::WantedCall;
 use planwright_core::run::{
-    AgentCall, CallEffect, CallFate, CallReport, ClientTerms, StepError, StepErrorCode, StoredValue,
+    AgentCall, CallEffect, CallFate, CallReport, ClientTerms, StepError, StepErrorCode,
+    StoredValue, Wanted,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -72,7 +77,7 @@ async fn settle(calls: &ToolCalls, wanted: &[AgentCall]) -> Result<(), CallRepor
 }
 
 /// The calls of one session.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct SessionCalls {
     calls: ToolCalls,
     unsettled: Arc<Unsettled>,
@@ -100,31 +105,88 @@ impl Unsettled {
     }
 }
 
-impl ClientCalls for SessionCalls {
-    fn decide(
+impl SessionCalls {
+    async fn begin_call(
         &self,
         wanted: WantedCall,
         terms: ClientTerms,
-    ) -> BoxFuture<'static, Result<AgentCall, StepError>> {
-        let calls = self.calls.clone();
-        let unsettled = Arc::clone(&self.unsettled);
-        Box::pin(async move {
-            let mut turn = calls.take_client_turn(wanted, terms).await.map_err(over)?;
-            let call = turn.calls.pop();
-            let call = call.ok_or_else(|| over(CallReport::NotMade))?;
-            if let CallFate::Refused(error) = call.fate {
-                return Err(error);
+        ears: ClientEars,
+    ) -> Result<BegunCall, StepError> {
+        let calls = &self.calls;
+        let wanted = calls.considered(wanted).await.map_err(over)?;
+        let reads = only_reads(&wanted);
+        if reads {
+            self.check_journal()?;
+        }
+        let (writer, joint) = joint_commit();
+        let turn = calls.take_client_turn(wanted, terms, writer).await;
+        let call = turn.map_err(over)?.calls.pop();
+        let call = call.ok_or_else(|| over(CallReport::NotMade))?;
+        let run = match &call.fate {
+            CallFate::Refused(error) => {
+                // A refusal is on record before it is told.
+                let written = joint.append(JointPart::default()).await;
+                written.map_err(|_| over(CallReport::NotMade))?;
+                return Err(error.clone());
             }
-            unsettled.insert(call.clone());
-            Ok(call)
-        })
+            CallFate::Run(run) => run.clone(),
+        };
+        self.unsettled.insert(call.clone());
+        let clients = &calls.runs.context.clients;
+        clients.listen(&run, ears);
+        let reads = reads && !call.outside && call.let_through.is_none();
+        let begun = match calls.child_order(&call, &run, false).await {
+            Ok(order) => {
+                crash::point("agent: before call");
+                let opened = calls.runs.open_joint_child(&order, joint, reads);
+                opened.await.map_err(over)
+            }
+            Err(error) => Err(error),
+        };
+        let run = begun.inspect_err(|_| {
+            self.unsettled.remove(call.number);
+            clients.stop_listening(&run);
+        })?;
+        Ok(BegunCall { call, run })
     }
 
-    fn make(&self, call: AgentCall) -> BoxFuture<'static, ClientOutcome> {
+    /// Refuses to read while the store does not take the records of what was read before.
+    fn check_journal(&self) -> Result<(), StepError> {
+        let store = &self.calls.runs.context.ports.grouped;
+        let Some(trouble) = store.trouble() else {
+            return Ok(());
+        };
+        let message = format!("nothing is read while the journal cannot be written: {trouble}");
+        Err(StepError::new(StepErrorCode::ValueNotStored, message))
+    }
+}
+
+/// Returns whether the call only reads, as its server says and no policy doubts.
+fn only_reads(wanted: &Wanted) -> bool {
+    let known = wanted.known.as_ref();
+    known.is_ok_and(|known| known.read_only && known.guarded.is_none())
+}
+
+impl ClientCalls for SessionCalls {
+    fn begin(
+        &self,
+        wanted: WantedCall,
+        terms: ClientTerms,
+        ears: ClientEars,
+    ) -> BoxFuture<'static, Result<BegunCall, StepError>> {
+        let session = self.clone();
+        Box::pin(async move { session.begin_call(wanted, terms, ears).await })
+    }
+
+    fn make(&self, call: AgentCall, begun: Option<RunHandle>) -> BoxFuture<'static, ClientOutcome> {
         let calls = self.calls.clone();
         let unsettled = Arc::clone(&self.unsettled);
         Box::pin(async move {
-            let ended = match calls.make(&call, false).await {
+            let made = match begun {
+                Some(run) => calls.follow(run).await,
+                None => calls.make(&call, false).await,
+            };
+            let ended = match made {
                 Ok(CallOutcome::Value(value)) => Ok(value),
                 Ok(CallOutcome::Failed(error) | CallOutcome::Refused(error)) => Err(error),
                 Err(CallReport::Parked { run }) => return ClientOutcome::Parked(run),

@@ -3,12 +3,13 @@
 
 use super::plan_tool::PlanTool;
 use super::{AgentOrder, wait_until_unwanted};
-use crate::context::Request;
 use crate::context::crash;
+use crate::context::{Decided, JointWriter, Request};
 use crate::journal::call_digest::call_digest;
 use crate::journal::stored_value::{read_value, store_value};
 use crate::review::pins::since_pinned;
-use crate::run::child::{ChildCommand, ChildOrder, WANTED_STEP, WantedTerms};
+use crate::run::child::{ChildCommand, ChildOrder, DrivenChild, WANTED_STEP, WantedTerms};
+use crate::run::handle::RunHandle;
 use crate::run::runs::Runs;
 use planwright_core::id::RunId;
 use planwright_core::model::{ModelUse, WantedCall};
@@ -87,14 +88,15 @@ impl ToolCalls {
         .await
     }
 
-    /// Hands the call that a client of the gateway wants to the run.
+    /// Hands the call that a client of the gateway wants to the run. Its run is opened by what is made
+    /// of the turn, in the commit in which the turn is written: nothing else may follow from it before.
     pub(crate) async fn take_client_turn(
         &self,
-        wanted: WantedCall,
+        wanted: Wanted,
         terms: ClientTerms,
+        writer: JointWriter,
     ) -> Result<AgentTurn, CallReport> {
-        let wanted = self.considered(wanted).await?;
-        self.command_turn(Command::TakeTurn {
+        let command = Command::TakeTurn {
             step: self.order.ix,
             attempt: self.order.attempt,
             text: None,
@@ -102,18 +104,27 @@ impl ToolCalls {
             used: None,
             observe: false,
             client: Some(terms),
-        })
-        .await
+        };
+        let (reply, told) = oneshot::channel();
+        let request = Request::joined(command, reply, writer);
+        self.request_turn(request, told).await
     }
 
     async fn command_turn(&self, command: Command) -> Result<AgentTurn, CallReport> {
         let (reply, told) = oneshot::channel();
+        let request = Request::reporting(command, reply);
+        let turn = self.request_turn(request, told).await;
+        crash::point("agent: turn taken");
+        turn
+    }
+
+    async fn request_turn(
+        &self,
+        request: Request,
+        told: oneshot::Receiver<Decided>,
+    ) -> Result<AgentTurn, CallReport> {
         let sent = async {
-            self.order
-                .inbox
-                .send(Request::reporting(command, reply))
-                .await
-                .ok()?;
+            self.order.inbox.send(request).await.ok()?;
             told.await.ok()?.ok()
         };
         let events = tokio::select! {
@@ -121,7 +132,6 @@ impl ToolCalls {
             events = sent => events.ok_or(CallReport::NotMade)?,
             () = wait_until_unwanted(self.commands.clone()) => return Err(CallReport::NotMade),
         };
-        crash::point("agent: turn taken");
         self.decided(events)
     }
 
@@ -162,7 +172,7 @@ impl ToolCalls {
     }
 
     /// A wanted call with everything that decides about it.
-    async fn considered(&self, call: WantedCall) -> Result<Wanted, CallReport> {
+    pub(crate) async fn considered(&self, call: WantedCall) -> Result<Wanted, CallReport> {
         let WantedCall { id, name, mut args } = call;
         if let (Some(_), Value::Object(args)) = (PlanTool::from_name(&name), &mut args) {
             PlanTool::rename_arguments(args);
@@ -261,7 +271,18 @@ impl ToolCalls {
             Err(error) => return Ok(CallOutcome::Failed(error)),
         };
         crash::point("agent: before call");
-        match self.runs.drive_child(order, self.commands.clone()).await {
+        let driven = self.runs.drive_child(order, self.commands.clone()).await;
+        self.outcome_of_child(driven).await
+    }
+
+    /// Follows a call whose run was begun, to its end or until it waits.
+    pub(crate) async fn follow(&self, run: RunHandle) -> Result<CallOutcome, CallReport> {
+        let driven = self.runs.attend_child(run, self.commands.clone()).await;
+        self.outcome_of_child(driven).await
+    }
+
+    async fn outcome_of_child(&self, driven: DrivenChild) -> Result<CallOutcome, CallReport> {
+        match driven {
             Ok((run, on_request)) => {
                 crash::point("agent: call ended");
                 self.outcome(&run, on_request).await
@@ -271,7 +292,7 @@ impl ToolCalls {
         }
     }
 
-    async fn child_order(
+    pub(crate) async fn child_order(
         &self,
         call: &AgentCall,
         run: &RunId,

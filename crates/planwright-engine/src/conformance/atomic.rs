@@ -22,6 +22,43 @@ pub async fn a_plan_and_a_run_are_written_together(store: Subject) {
     assert_eq!(bodies(&store, &run.stream).await, ["opened"]);
 }
 
+pub async fn a_run_is_opened_and_ended_in_one_call(store: Subject) {
+    let mut parent = Chain::of("run/parent");
+    parent.open(&store, "a", LONG).await;
+    let mut run = Chain::of("run/r");
+    let held = |append| Append {
+        lease: LeaseRule::Held { epoch: 1 },
+        ..append
+    };
+    let opened = Append {
+        lease: LeaseRule::Open {
+            owner: owner("a"),
+            ttl: LONG,
+        },
+        status: status("p", "executing"),
+        ..run.grow(&["opened", "started"])
+    };
+    let ended = Append {
+        lease: LeaseRule::Release { epoch: 1 },
+        status: status("p", "completed"),
+        ..run.grow(&["ended"])
+    };
+    let first = held(parent.grow(&["decided"]));
+    let second = held(parent.grow(&["decided again"]));
+    let written = store.append(vec![first, opened, second, ended]).await;
+    written.unwrap();
+    assert_eq!(
+        bodies(&store, &run.stream).await,
+        ["opened", "started", "ended"]
+    );
+    assert_eq!(store.head(&parent.stream).await.unwrap(), parent.head);
+    assert_eq!(store.lease(run.run()).await.unwrap(), None);
+    let info = store.info(&run.stream).await.unwrap().unwrap();
+    assert_eq!(Some(info.status), status("p", "completed"));
+    let lease = store.acquire(run.run(), &owner("b"), LONG).await.unwrap();
+    assert_eq!(lease.epoch, 2);
+}
+
 pub async fn a_conflict_in_the_second_append_takes_the_first_back(store: Subject) {
     let mut chain = Chain::of("plan/p");
     store.append(vec![chain.grow(&["one"])]).await.unwrap();

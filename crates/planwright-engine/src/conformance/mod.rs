@@ -70,6 +70,7 @@ macro_rules! store_laws {
                 the_second_of_two_appends_sees_the_first,
             ],
             atomic: [
+                a_run_is_opened_and_ended_in_one_call,
                 a_plan_and_a_run_are_written_together,
                 a_conflict_in_the_second_append_takes_the_first_back,
                 a_duplicate_in_the_second_append_takes_the_first_back,

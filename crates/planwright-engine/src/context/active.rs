@@ -1,6 +1,7 @@
 //! The runs that this process executes, and the requests that reach them.
 
 use super::claimed::current_claim;
+use super::joint_commit::JointWriter;
 use super::observer::{Observer, Observers};
 use crate::port::{MessageId, RequestClaim, SealCursor};
 use planwright_core::id::RunId;
@@ -32,6 +33,8 @@ pub(crate) enum Reply {
     Here(oneshot::Sender<Verdict>),
     /// The sender gets the entries that came of it, as they were written.
     Told(oneshot::Sender<Decided>),
+    /// As told, before that is durable: what the sender opens because of it is written with it.
+    Joined(oneshot::Sender<Decided>, JointWriter),
     /// The answer goes to the mailbox of another process, in the commit that carries it out.
     Message(MessageId),
 }
@@ -50,6 +53,18 @@ impl Request {
             command,
             reply: Reply::Told(reply),
             claim: current_claim(),
+        }
+    }
+
+    pub(crate) fn joined(
+        command: Command,
+        reply: oneshot::Sender<Decided>,
+        writer: JointWriter,
+    ) -> Self {
+        Self {
+            command,
+            reply: Reply::Joined(reply, writer),
+            claim: None,
         }
     }
 

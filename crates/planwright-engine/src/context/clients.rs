@@ -2,15 +2,19 @@
 //! want as the server gave them.
 
 use crate::port::{AnswerSink, BoxFuture, CallClient, ProgressSink};
+use crate::run::handle::RunHandle;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::model::WantedCall;
 use planwright_core::run::{AgentCall, ClientTerms, StepError};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio_util::sync::DropGuard;
+
+/// The most sessions that are remembered.
+const MAX_SESSIONS: usize = 1024;
 
 /// Where a call of a client stands.
 #[derive(Debug)]
@@ -20,17 +24,27 @@ pub(crate) enum ClientOutcome {
     Parked(RunId),
 }
 
+/// A call that the session agreed to, and its run.
+#[derive(Debug)]
+pub(crate) struct BegunCall {
+    pub(crate) call: AgentCall,
+    pub(crate) run: RunHandle,
+}
+
 /// The way from a client to the run of its session.
 pub(crate) trait ClientCalls: Send + Sync + fmt::Debug {
-    /// Has the session decide about a call. What it agrees to is journaled, and not made yet.
-    fn decide(
+    /// Has the session decide about a call, and begins the run of what it agrees to: both are one
+    /// commit.
+    fn begin(
         &self,
         wanted: WantedCall,
         terms: ClientTerms,
-    ) -> BoxFuture<'static, Result<AgentCall, StepError>>;
+        ears: ClientEars,
+    ) -> BoxFuture<'static, Result<BegunCall, StepError>>;
 
-    /// Makes a call that was decided on, or goes on with it, until it ends or waits for a person.
-    fn make(&self, call: AgentCall) -> BoxFuture<'static, ClientOutcome>;
+    /// Follows a call that was begun until it ends or waits for a person. Without its run, which waited
+    /// then, goes on with it.
+    fn make(&self, call: AgentCall, begun: Option<RunHandle>) -> BoxFuture<'static, ClientOutcome>;
 }
 
 /// What the client of one call wants to hear.
@@ -56,6 +70,8 @@ pub(crate) struct Clients(Mutex<Registry>);
 struct Registry {
     expected: BTreeMap<PlanId, oneshot::Sender<ClientWork>>,
     ears: BTreeMap<RunId, ClientEars>,
+    /// Plans that are sessions, of this process or others: nothing is looked for in them.
+    sessions: BTreeSet<PlanId>,
 }
 
 impl Clients {
@@ -69,6 +85,20 @@ impl Clients {
     /// The client that waits for this plan, if its process is this one.
     pub(crate) fn take(&self, plan: &PlanId) -> Option<oneshot::Sender<ClientWork>> {
         self.registry().expected.remove(plan)
+    }
+
+    /// Remembers that a plan is a session. That never changes.
+    pub(crate) fn note_session(&self, plan: &PlanId) {
+        let mut registry = self.registry();
+        if registry.sessions.len() >= MAX_SESSIONS {
+            registry.sessions.clear();
+        }
+        registry.sessions.insert(plan.clone());
+    }
+
+    /// Returns whether a plan is known to be a session.
+    pub(crate) fn is_session(&self, plan: &PlanId) -> bool {
+        self.registry().sessions.contains(plan)
     }
 
     /// A client listens to the call of this run.

@@ -1,5 +1,6 @@
 //! The outside of one engine, as traits.
 
+use super::grouped_store::GroupedStore;
 use crate::port::{
     Artifacts, Clock, Executors, Ids, Leftovers, Model, Offers, Outbox, RetentionStore, Secrets,
     StepLogs, Store, Surroundings, Tokens, Tools,
@@ -10,6 +11,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub(crate) struct Ports {
     pub(crate) store: Arc<dyn Store>,
+    /// The same store, for records of reads.
+    pub(crate) grouped: Arc<GroupedStore>,
     pub(crate) artifacts: Arc<dyn Artifacts>,
     /// What bounds the store. Without it nothing is sealed or removed.
     pub(crate) retention: Option<RetentionPorts>,

@@ -7,6 +7,7 @@ mod flow;
 mod held;
 mod inline_budget;
 mod isolation;
+mod joint;
 mod offered;
 pub(crate) mod offered_call;
 pub(crate) mod placed;

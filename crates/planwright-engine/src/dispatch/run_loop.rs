@@ -18,7 +18,10 @@ use crate::context::Context;
 use crate::context::Pauses;
 use crate::context::crash;
 use crate::context::current_claim;
-use crate::context::{Decided, Observers, Reply, Request, RunFamily, StepClaims, Tenure, Verdict};
+use crate::context::{
+    Decided, JointOpening, JointPart, JointWriter, Observers, Reply, Request, RunFamily,
+    StepClaims, Tenure, Verdict,
+};
 use crate::journal::run_values::LargeValues;
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{
@@ -72,6 +75,10 @@ pub(crate) struct Opening {
     pub(crate) with: Vec<Append>,
     /// Told once the run is open, or why it is not.
     pub(crate) told: oneshot::Sender<Result<(), AppendError>>,
+    /// The run that decided to open this one, if its decision is written in the same commit.
+    pub(crate) joint: Option<JointOpening>,
+    /// The run is one call that reads, and policy lets it.
+    pub(crate) reads: bool,
     /// The queued entries that open it. Observers hear of the run instead, once it is open.
     pub(crate) entries: usize,
 }
@@ -134,6 +141,8 @@ pub(super) struct Batch {
     /// Appends to other streams that belong to it.
     with: Vec<Append>,
     told: Vec<(oneshot::Sender<Decided>, Decided)>,
+    /// Runs that are opened in the same commit.
+    joined: Vec<JointWriter>,
     pub(super) agents: Vec<PreparedAgent>,
     pub(super) thoughts: Vec<PreparedThought>,
 }
@@ -171,6 +180,8 @@ pub(crate) struct RunLoop {
     journal: JournalWriter<RunEvent>,
     /// What is left to do before the run exists for others.
     opening: Option<Opening>,
+    /// The run is one call that reads, and policy lets it.
+    pub(super) reads: bool,
     tenure: Tenure,
     time: RunTime,
     pub(super) isolation: Isolation,
@@ -269,6 +280,7 @@ impl RunLoop {
             starved: false,
             journal,
             opening: None,
+            reads: false,
             tenure,
             time,
             isolation: Isolation::default(),
@@ -309,6 +321,7 @@ impl RunLoop {
         let plan = Arc::clone(self.run.plan());
         let first = match first {
             First::Open(opening) => {
+                self.reads = opening.reads;
                 self.opening = Some(*opening);
                 // Reading secrets may take long, and the caller waits until the run is open.
                 if !plan.all_secrets().is_empty() {
@@ -474,6 +487,16 @@ impl RunLoop {
                 let decided = verdict.map(|()| written.collect());
                 self.batch.told.push((reply, decided));
             }
+            Reply::Joined(reply, writer) => {
+                let written = self.journal.entries()[first..]
+                    .iter()
+                    .map(|entry| entry.event.clone());
+                let decided = verdict.map(|()| written.collect());
+                // A refusal leads to nothing, and neither does a caller who is gone.
+                if reply.send(decided).is_ok() && self.journal.entries().len() > first {
+                    self.batch.joined.push(writer);
+                }
+            }
             Reply::Here(reply) => self.batch.replies.push((reply, verdict)),
             Reply::Message(id) => {
                 let verdict = verdict.map_err(|refusal| refusal.to_string());
@@ -505,7 +528,8 @@ impl RunLoop {
 
     fn has_nothing_to_commit(&self) -> bool {
         let batch = &self.batch;
-        self.journal.is_empty() && batch.replies.is_empty() && batch.told.is_empty()
+        let told = batch.replies.is_empty() && batch.told.is_empty() && batch.joined.is_empty();
+        self.journal.is_empty() && told
     }
 
     /// Makes the batch durable and then does what follows from it. Returns whether the loop is
@@ -544,14 +568,15 @@ impl RunLoop {
         // What a run says about a plan comes after what the plan says.
         let mut appends = batch.with;
         appends.push(append);
+        let joined = self.collect_parts(batch.joined).await;
         if let Some(original) = &mut self.original {
             appends.extend(original.follow(&self.context, &self.run, &entries[opened..])?);
         }
         crash::point("run: before commit");
         let started = Instant::now();
         match opening {
-            Some(opening) => self.append_opening(opening, appends).await?,
-            None => self.append(appends).await?,
+            Some(opening) => self.append_opening(opening, appends, &entries).await?,
+            None => self.append_joined(joined, appends, &entries).await?,
         }
         crash::point("run: after commit");
         let written = &entries[opened..];
@@ -591,11 +616,24 @@ impl RunLoop {
         &mut self,
         opening: Opening,
         appends: Vec<Append>,
+        entries: &[Entry<RunEvent>],
     ) -> Result<(), RunError> {
-        let Opening { with, told, .. } = opening;
+        let Opening {
+            with, told, joint, ..
+        } = opening;
         let appends = with.into_iter().chain(appends).collect();
         let context = Arc::clone(&self.context);
-        let appended = context.ports.store.append(appends).await;
+        let appended = match joint {
+            Some(joint) => {
+                let may_be_late = self.only_reads(entries);
+                let part = JointPart {
+                    appends,
+                    may_be_late,
+                };
+                joint.append(part).await
+            }
+            None => context.ports.store.append(appends).await,
+        };
         let opened = appended.is_ok();
         if opened {
             self.observers.executing(&self.run);
@@ -644,7 +682,7 @@ impl RunLoop {
     /// Writes, and tries again for a while when the store cannot be written: what the entries say
     /// has happened and must not be lost because of a lock or a full disk. Another owner may have
     /// taken the run over meanwhile; then the store refuses, before the clock is asked.
-    async fn append(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
+    pub(super) async fn append(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
         let context = Arc::clone(&self.context);
         let mut pauses = Pauses::within(STORE_PATIENCE);
         let mut told = None;
@@ -675,7 +713,7 @@ impl RunLoop {
     }
 
     /// Waits for something while the answers of calls are collected.
-    async fn collecting_calls<T>(&mut self, waiting: impl Future<Output = T>) -> T {
+    pub(super) async fn collecting_calls<T>(&mut self, waiting: impl Future<Output = T>) -> T {
         let mut waiting = std::pin::pin!(waiting);
         loop {
             tokio::select! {

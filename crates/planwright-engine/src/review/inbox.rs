@@ -93,6 +93,34 @@ impl Inbox {
         Ok(found)
     }
 
+    /// Plans of which calls may be left to make: those that were approved and those whose run has not
+    /// ended, most recently updated first, without those that `is_known` to have none. May contain false
+    /// positives, which the journals rule out.
+    pub(crate) async fn plans_with_calls_left(
+        &self,
+        is_known: impl Fn(&PlanId) -> bool,
+    ) -> Result<Vec<PlanId>, StoreError> {
+        let store = &self.context.ports.store;
+        let of_runs = [
+            RunStatus::Executing,
+            RunStatus::Waiting,
+            RunStatus::Paused,
+            RunStatus::Stalled,
+        ];
+        let runs = store.runs_in(&of_runs.map(CachedStatus::from)).await?;
+        let with_run: BTreeSet<PlanId> = runs.into_iter().map(|info| info.status.plan).collect();
+        let mut plans = store
+            .plans_in(&[CachedStatus::from(PlanStatus::Approved)], None)
+            .await?;
+        for plan in with_run {
+            if !is_known(&plan) && !plans.iter().any(|info| info.status.plan == plan) {
+                plans.extend(store.info(&StreamName::Plan(plan)).await?);
+            }
+        }
+        plans.sort_by_key(|info| std::cmp::Reverse(info.updated_at));
+        Ok(plans.into_iter().map(|info| info.status.plan).collect())
+    }
+
     /// Plans whose status may be `status`; unordered, may contain false positives, which the
     /// journals rule out.
     pub async fn plans_with_status(

@@ -2,7 +2,7 @@
 //! place in the parent: a process that makes the step again finds the run it began and goes on with
 //! it, instead of beginning another.
 
-use crate::context::Tenure;
+use crate::context::{JointOpening, Tenure};
 use crate::dispatch::First;
 use crate::journal::stored_value::{read_value, store_value};
 use crate::port::{AcquireError, ArtifactError, BoxFuture};
@@ -11,7 +11,7 @@ use crate::run::options::RunOptions;
 use crate::run::read_outputs;
 use crate::run::remote_command::RunCommand;
 use crate::run::runs::Runs;
-use crate::run::start::StartRunError;
+use crate::run::start::{OpeningCommit, StartRunError};
 use crate::run::undo::load_any_run;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, StreamName};
@@ -102,12 +102,12 @@ impl Runs {
     pub(crate) fn drive_child(
         &self,
         order: ChildOrder,
-        mut commands: watch::Receiver<ChildCommand>,
+        commands: watch::Receiver<ChildCommand>,
     ) -> BoxFuture<'static, DrivenChild> {
         let runs = self.clone();
         Box::pin(async move {
             let id = order.parent.child();
-            let mut handle = tokio::select! {
+            let handle = tokio::select! {
                 biased;
                 begun = runs.begin_child(&id, &order) => match begun {
                     Ok(Begun::Executing(handle)) => handle,
@@ -116,6 +116,34 @@ impl Runs {
                 },
                 () = let_go(commands.clone()) => return Err(CallReport::NotMade),
             };
+            runs.attend_child(handle, commands).await
+        })
+    }
+
+    /// Begins the child run in the commit in which its parent decides to.
+    pub(crate) async fn open_joint_child(
+        &self,
+        order: &ChildOrder,
+        joint: JointOpening,
+        reads: bool,
+    ) -> Result<RunHandle, CallReport> {
+        let commit = OpeningCommit {
+            joint: Some(joint),
+            reads,
+            ..OpeningCommit::default()
+        };
+        self.open_child(&order.parent.child(), order, commit).await
+    }
+
+    /// Watches a child run that is executed until it ends or only a person can move it on.
+    pub(crate) fn attend_child(
+        &self,
+        mut handle: RunHandle,
+        mut commands: watch::Receiver<ChildCommand>,
+    ) -> BoxFuture<'static, DrivenChild> {
+        let runs = self.clone();
+        Box::pin(async move {
+            let id = handle.run_id().clone();
             let forwarded = runs.forward_commands(&id, &mut commands);
             let waited = tokio::select! {
                 biased;
@@ -174,7 +202,8 @@ impl Runs {
             .await
             .map_err(|error| lost(&error))?;
         if head == Head::EMPTY {
-            return self.open_child(id, order).await.map(Begun::Executing);
+            let opened = self.open_child(id, order, OpeningCommit::default());
+            return opened.await.map(Begun::Executing);
         }
         let (run, _) = load_any_run(&self.context, id)
             .await
@@ -236,15 +265,17 @@ impl Runs {
         }
     }
 
-    async fn open_child(&self, id: &RunId, order: &ChildOrder) -> Result<RunHandle, CallReport> {
+    /// The plan of a child with its inputs.
+    fn plan_of_child(&self, order: &ChildOrder) -> Result<Arc<Plan>, CallReport> {
+        let compiled = &order.subplan.plan;
+        // A call that an executor wanted takes no inputs, and was compiled for this.
+        if order.wanted.is_some() && order.variables.is_empty() {
+            return Ok(Arc::clone(compiled));
+        }
         let unavailable = |message: String| {
             CallReport::Failed(StepError::new(StepErrorCode::PlanUnavailable, message))
         };
-        let document = order
-            .subplan
-            .plan
-            .document()
-            .with_variables(&order.variables);
+        let document = compiled.document().with_variables(&order.variables);
         let mut plan =
             Plan::compile(document, &self.context.settings.bounds).map_err(|findings| {
                 unavailable(
@@ -254,8 +285,17 @@ impl Runs {
                         .unwrap_or_default(),
                 )
             })?;
-        plan.set_subplans(order.subplan.plan.subplans().clone());
-        let plan = Arc::new(plan);
+        plan.set_subplans(compiled.subplans().clone());
+        Ok(Arc::new(plan))
+    }
+
+    async fn open_child(
+        &self,
+        id: &RunId,
+        order: &ChildOrder,
+        commit: OpeningCommit,
+    ) -> Result<RunHandle, CallReport> {
+        let plan = self.plan_of_child(order)?;
         let consent = order.consent.as_deref().map(|consent| {
             if let Some(wanted) = &order.wanted {
                 return Box::new(wanted.consent(consent));
@@ -288,7 +328,7 @@ impl Runs {
             stepwise: false,
         };
         let opened = self
-            .open_run(id, &plan, started, Vec::new(), None, options(order))
+            .open_run(id, &plan, started, commit, None, options(order))
             .await;
         opened.map_err(|error: StartRunError| CallReport::Lost {
             reason: error.to_string(),

@@ -1,7 +1,7 @@
 //! Starting, resuming and forking runs.
 
-use crate::context::Tenure;
 use crate::context::current_claim;
+use crate::context::{JointOpening, Tenure};
 use crate::dispatch::{Ended, First, Opening, RunError, RunLoop, Setup};
 use crate::journal::load::{LoadError, load_review, load_run};
 use crate::journal::writer::{JournalWriter, not_before};
@@ -215,6 +215,26 @@ fn wished(document: &Document) -> Option<Reflection> {
         failures_only: true,
         ..Reflection::default()
     })
+}
+
+/// What is written in the commit that opens a run.
+#[derive(Debug, Default)]
+pub(crate) struct OpeningCommit {
+    /// Appends to other streams.
+    pub(crate) with: Vec<Append>,
+    /// The run that decided to open it, if that run writes the commit.
+    pub(crate) joint: Option<JointOpening>,
+    /// The run is one call that reads, and policy lets it.
+    pub(crate) reads: bool,
+}
+
+impl From<Vec<Append>> for OpeningCommit {
+    fn from(with: Vec<Append>) -> Self {
+        Self {
+            with,
+            ..Self::default()
+        }
+    }
 }
 
 impl Runs {
@@ -465,7 +485,8 @@ impl Runs {
         taken_over.extend(options.queued.map(|slots| RunEvent::RunQueued { slots }));
         let first = self.first_entries(&run_id, &plan, priority, started, taken_over);
         // Boxed: a run in its first moment is large, and many futures hold this one.
-        Box::pin(self.begin(first, vec![plan_append], None, options)).await
+        let with = OpeningCommit::from(vec![plan_append]);
+        Box::pin(self.begin(first, with, None, options)).await
     }
 
     /// Opens a run that no approval in the plan's own journal is spent for. `with` is written in
@@ -475,7 +496,7 @@ impl Runs {
         id: &RunId,
         plan: &Arc<Plan>,
         started: RunEvent,
-        with: Vec<Append>,
+        with: OpeningCommit,
         original: Option<OriginalJournal>,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
@@ -489,10 +510,15 @@ impl Runs {
     async fn begin(
         &self,
         (run, mut journal): (Run, JournalWriter<RunEvent>),
-        mut with: Vec<Append>,
+        commit: OpeningCommit,
         original: Option<OriginalJournal>,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
+        let OpeningCommit {
+            mut with,
+            joint,
+            reads,
+        } = commit;
         let asked_at = self.context.ports.clock.uptime();
         let ttl = self.context.settings.lease_ttl;
         let lease = Lease {
@@ -522,6 +548,8 @@ impl Runs {
             rule,
             with,
             told,
+            joint,
+            reads,
             entries: journal.entries().len(),
         };
         let tenure = Tenure::new(lease, ttl, asked_at);

@@ -222,7 +222,7 @@ impl Runs {
             &undo_id,
             &plan,
             started,
-            vec![opened],
+            vec![opened].into(),
             Some(journal),
             options,
         );

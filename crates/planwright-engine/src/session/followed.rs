@@ -3,6 +3,7 @@
 use super::open_call::{ClientAnswer, ReceivedAnswer};
 use super::sessions::Sessions;
 use crate::context::{Observer, StepClaims, StepEnd};
+use crate::journal::conversation::is_session;
 use crate::port::ProgressSink;
 use crate::review::plans::Candidate;
 use crate::run::handle::RunHandle;
@@ -13,21 +14,12 @@ use planwright_core::plan::{Plan, StepIx, Values};
 use planwright_core::principal::Principal;
 use planwright_core::review::Review;
 use planwright_core::run::{StepError, StepErrorCode};
-use planwright_core::status::PlanStatus;
 use planwright_core::tool::{Catalog, ToolName};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// The plans that a call is looked for in, the newest first.
 const MAX_LOOKED_AT: usize = 32;
-/// Where they stand: those that can begin, and those whose client has gone.
-const LOOKED_AT: [PlanStatus; 5] = [
-    PlanStatus::Approved,
-    PlanStatus::Executing,
-    PlanStatus::Waiting,
-    PlanStatus::Paused,
-    PlanStatus::Stalled,
-];
 
 /// A run whose calls a client makes. It is paused when this is closed.
 #[derive(Debug)]
@@ -68,19 +60,20 @@ impl Sessions {
         tool: &ToolName,
         args: &Map<String, Value>,
     ) -> Option<PlanId> {
+        let clients = &self.context.clients;
         let inbox = self.inbox();
-        let mut found = Vec::new();
-        for status in LOOKED_AT {
-            // A store that cannot be read makes no call.
-            found.extend(inbox.plans_with_status(status).await.ok()?);
-        }
-        found.sort_by_key(|info| std::cmp::Reverse(info.updated_at));
+        let found = inbox.plans_with_calls_left(|plan| clients.is_session(plan));
+        // A store that cannot be read makes no call.
+        let found = found.await.ok()?;
         let catalog = self.context.catalog();
-        for info in found.into_iter().take(MAX_LOOKED_AT) {
-            let plan = &info.status.plan;
+        for plan in found.iter().take(MAX_LOOKED_AT) {
             let Ok((review, _)) = self.plans().load_review(plan).await else {
                 continue;
             };
+            if is_session(&review.current().document) {
+                clients.note_session(plan);
+                continue;
+            }
             if self.can_follow(&review, &catalog, tool, args).await {
                 return Some(plan.clone());
             }

@@ -1,14 +1,13 @@
 //! One call of a client, until it ends.
 
-use crate::context::{ClientEars, ClientOutcome, ClientWork, Context};
+use crate::context::{BegunCall, ClientEars, ClientOutcome, ClientWork, Context};
 use crate::journal::load::LoadError;
 use crate::port::{AnswerSink, CallClient, ProgressSink};
+use crate::run::handle::RunHandle;
 use crate::run::undo::load_any_run;
 use planwright_core::id::RunId;
 use planwright_core::model::WantedCall;
-use planwright_core::run::{
-    AgentCall, CallFate, ClientTerms, Run, StepError, StepErrorCode, StoredValue,
-};
+use planwright_core::run::{AgentCall, ClientTerms, Run, StepError, StepErrorCode, StoredValue};
 use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,6 +51,8 @@ pub struct OpenCall {
     work: Arc<ClientWork>,
     call: AgentCall,
     run: RunId,
+    /// Executes the call, until it is followed.
+    begun: Mutex<Option<RunHandle>>,
     answer: ReceivedAnswer,
 }
 
@@ -103,25 +104,18 @@ impl OpenCall {
             name: wanted.tool,
             args: wanted.args,
         };
-        let call = work.calls.decide(call, terms).await?;
-        let CallFate::Run(run) = &call.fate else {
-            return Err(StepError::new(
-                StepErrorCode::Stopped,
-                "the call was not agreed to",
-            ));
-        };
-        let run = run.clone();
         let answer = ReceivedAnswer::default();
         let ears = ClientEars {
             client: wanted.client,
             ..answer.ears(wanted.progress)
         };
-        context.clients.listen(&run, ears);
+        let BegunCall { call, run: begun } = work.calls.begin(call, terms, ears).await?;
         Ok(Self {
             context: Arc::clone(context),
             work: Arc::clone(work),
             call,
-            run,
+            run: begun.run_id().clone(),
+            begun: Mutex::new(Some(begun)),
             answer,
         })
     }
@@ -138,7 +132,13 @@ impl OpenCall {
 
     /// Goes on until the call ends or waits for a person.
     pub async fn advance(&self) -> CallEvent {
-        let outcome = match self.work.calls.make(self.call.clone()).await {
+        let begun = || {
+            self.begun
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take()
+        };
+        let outcome = match self.work.calls.make(self.call.clone(), begun()).await {
             ClientOutcome::Parked(run) => match load_any_run(&self.context, &run).await {
                 Ok((run, _)) => return CallEvent::Asks(Box::new(run)),
                 Err(error) => Err(unreadable(&error)),

@@ -112,6 +112,7 @@ impl Sessions {
             drop(context.clients.take(review.id()));
         })?;
         let work = expected.await.map_err(|_| OpenSessionError::Ended)?;
+        context.clients.note_session(review.id());
         Ok(Session {
             context: Arc::clone(context),
             plan: review.id().clone(),

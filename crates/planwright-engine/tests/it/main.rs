@@ -27,6 +27,7 @@ mod ownership;
 mod plan_tools;
 mod planner;
 mod policy;
+mod read_groups;
 mod recall;
 mod reflection;
 mod revocations;

@@ -27,11 +27,11 @@ fn terms(mode: Mode) -> SessionTerms {
     }
 }
 
-async fn open(engine: &Engine, mode: Mode) -> Session {
+pub(crate) async fn open(engine: &Engine, mode: Mode) -> Session {
     engine.sessions().open(terms(mode)).await.unwrap()
 }
 
-fn wanted(tool: &str, args: Value, attended: bool) -> WantedByClient {
+pub(crate) fn wanted(tool: &str, args: Value, attended: bool) -> WantedByClient {
     WantedByClient {
         tool: tool.to_owned(),
         args,
@@ -41,7 +41,7 @@ fn wanted(tool: &str, args: Value, attended: bool) -> WantedByClient {
     }
 }
 
-async fn ended(call: &OpenCall) -> Result<Value, StepError> {
+pub(crate) async fn ended(call: &OpenCall) -> Result<Value, StepError> {
     match call.advance().await {
         CallEvent::Ended(answer) => answer.outcome,
         CallEvent::Asks(run) => panic!("{} waits for a person", run.id()),
@@ -97,6 +97,8 @@ async fn what_only_reads_is_called_and_journaled_as_a_run_of_its_own() {
     let call = session.call(wanted("r.read", json!({"value": 7}), false));
     let call = call.await.unwrap();
     assert_eq!(ended(&call).await.unwrap(), json!(7));
+    // The record of a read is written a moment later.
+    after(150).await;
     let journal = entries(&*world.store, call.run());
     let succeeded = |event: &RunEvent| matches!(event, RunEvent::AttemptSucceeded { .. });
     assert!(journal.iter().any(|entry| succeeded(&entry.event)));

@@ -133,7 +133,8 @@ pub(crate) struct Log {
 /// say when told to stop: `cancelled` (the default), `lost`, or `never`.
 ///
 /// `r.read` is read-only, `w.write` unsafe, `k.put` keyed, `s.save` safe but no reader. Every call
-/// checks that its start is already durable.
+/// checks that its start is already durable; only what reads in a session of the gateway may be
+/// written later.
 #[derive(Debug)]
 pub(crate) struct ScriptedTools {
     pub(crate) log: Arc<Mutex<Log>>,
@@ -162,6 +163,9 @@ impl ScriptedTools {
         let Some(store) = self.store.get() else {
             return;
         };
+        if call.plan.as_str().starts_with("session-") && call.tool.server == "r" {
+            return;
+        }
         let started = entries(&**store, &call.run).into_iter().any(|entry| {
             matches!(entry.event, RunEvent::AttemptStarted { step, attempt, .. }
                 if step == call.step && attempt == call.attempt)

@@ -7,7 +7,7 @@ use planwright_core::tool::{Catalog, KnownTool, ToolName};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 const SEPARATOR: &str = "__";
 
@@ -73,22 +73,53 @@ fn named_tools(catalog: &Catalog, style: NameStyle) -> BTreeMap<String, &Arc<Kno
     name_all(style, tools, |name| PlanCall::from_name(name).is_some())
 }
 
-/// The tool that a client means by a name, exactly as it was offered.
-pub(super) fn find_offered(catalog: &Catalog, style: NameStyle, name: &str) -> Option<ToolName> {
-    let found = named_tools(catalog, style).remove(name)?;
-    Some(found.name.clone())
+/// The tools of some servers under the names by which clients see them.
+#[derive(Debug, Default)]
+pub(super) struct OfferedTools(BTreeMap<String, Arc<KnownTool>>);
+
+impl OfferedTools {
+    pub(super) fn new(catalog: &Catalog, style: NameStyle) -> Self {
+        let named = named_tools(catalog, style).into_iter();
+        Self(named.map(|(name, tool)| (name, Arc::clone(tool))).collect())
+    }
+
+    /// The tool that a client means by a name, exactly as it was offered.
+    pub(super) fn find(&self, name: &str) -> Option<ToolName> {
+        self.0.get(name).map(|tool| tool.name.clone())
+    }
+
+    /// The definition of a tool as it is offered.
+    pub(super) fn definition(&self, name: &str) -> Option<Tool> {
+        let found = self.0.get(name)?;
+        Some(define(name.to_owned(), found))
+    }
+
+    /// The tools as they are offered, in the order of their names.
+    pub(super) fn list(&self) -> impl Iterator<Item = Tool> {
+        let named = self.0.iter();
+        named.map(|(name, tool)| define(name.clone(), tool))
+    }
 }
 
-/// The definition of a tool as it is offered.
-pub(super) fn find_definition(catalog: &Catalog, style: NameStyle, name: &str) -> Option<Tool> {
-    let found = named_tools(catalog, style).remove(name)?;
-    Some(define(name.to_owned(), found))
-}
+/// The tools that are offered, made anew only when the catalog is another one: clients ask with every
+/// call.
+#[derive(Debug, Default)]
+pub(super) struct LatestTools(Mutex<(Catalog, Arc<OfferedTools>)>);
 
-/// The tools as they are offered, in the order of their names.
-pub(super) fn tool_list(catalog: &Catalog, style: NameStyle) -> Vec<Tool> {
-    let named = named_tools(catalog, style).into_iter();
-    named.map(|(name, tool)| define(name, tool)).collect()
+impl LatestTools {
+    /// The tools of a catalog, as `offer` makes them.
+    pub(super) fn of(
+        &self,
+        catalog: Catalog,
+        offer: impl FnOnce(&Catalog) -> OfferedTools,
+    ) -> Arc<OfferedTools> {
+        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !latest.0.is_clone_of(&catalog) {
+            let offered = Arc::new(offer(&catalog));
+            *latest = (catalog, offered);
+        }
+        Arc::clone(&latest.1)
+    }
 }
 
 /// Prompts, each with its server, under the names by which they are offered.
@@ -158,9 +189,13 @@ mod tests {
     fn a_name_means_one_tool_or_none() {
         let tools = catalog(&[("a", "b__c"), ("a__b", "c"), ("fs", "read"), ("x", "y__z")]);
         let style = NameStyle::Prefixed;
-        let both = find_offered(&tools, style, "a__b__c");
+        let both = OfferedTools::new(&tools, style).find("a__b__c");
         assert_eq!(both, None, "two tools have it");
-        let found = |name| find_offered(&tools, style, name).map(|tool| tool.to_string());
+        let found = |name| {
+            OfferedTools::new(&tools, style)
+                .find(name)
+                .map(|tool| tool.to_string())
+        };
         assert_eq!(found("fs__read").as_deref(), Some("fs.read"));
         assert_eq!(found("x__y__z").as_deref(), Some("x.y__z"));
         for other in [
@@ -180,8 +215,8 @@ mod tests {
         ] {
             assert_eq!(found(other), None, "{other:?}");
         }
-        let listed: Vec<String> = tool_list(&tools, style)
-            .iter()
+        let listed: Vec<String> = OfferedTools::new(&tools, style)
+            .list()
             .map(|tool| tool.name.to_string())
             .collect();
         assert_eq!(listed, ["fs__read", "x__y__z"]);
@@ -197,8 +232,8 @@ mod tests {
             ("evil", "git__log"),
         ]);
         let style = NameStyle::Plain;
-        let listed: Vec<String> = tool_list(&tools, style)
-            .iter()
+        let listed: Vec<String> = OfferedTools::new(&tools, style)
+            .list()
             .map(|tool| tool.name.to_string())
             .collect();
         assert_eq!(
@@ -211,7 +246,11 @@ mod tests {
                 "web__log"
             ]
         );
-        let found = |name| find_offered(&tools, style, name).map(|tool| tool.to_string());
+        let found = |name| {
+            OfferedTools::new(&tools, style)
+                .find(name)
+                .map(|tool| tool.to_string())
+        };
         assert_eq!(found("read").as_deref(), Some("fs.read"));
         assert_eq!(found("git__log").as_deref(), Some("git.log"));
         for other in ["log", "fs__read", "plan_approve", "READ"] {

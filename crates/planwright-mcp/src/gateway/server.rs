@@ -8,7 +8,7 @@
 use super::drive::{AttendedCall, ClientRequest, problem, refused};
 use super::followed::FollowedRuns;
 use super::link::{ClientLink, LogWish, capabilities_of, severity};
-use super::names::{NameStyle, find_definition, find_offered, tool_list};
+use super::names::{LatestTools, NameStyle, OfferedTools};
 use super::news::{MAX_WATCHED, Ticker};
 use super::offers::{Asking, Offers, refusal};
 use super::pending::{PendingCalls, is_ours};
@@ -23,7 +23,7 @@ use crate::tool::PlanCall;
 use planwright_core::plan::Budget;
 use planwright_core::policy::{Mode, Permission};
 use planwright_core::principal::Principal;
-use planwright_core::tool::{Catalog, ToolName};
+use planwright_core::tool::ToolName;
 use planwright_engine::port::{CallClient, ClientInput, ServerQuestion, Servers};
 use planwright_engine::{OpenSessionError, Session, SessionTerms, WantedByClient, with_causes};
 use rmcp::ErrorData;
@@ -81,6 +81,7 @@ pub struct GatewayServer {
     pub(super) pending: Arc<PendingCalls>,
     pub(super) followed: Arc<FollowedRuns>,
     pub(super) offers: Offers,
+    latest: Arc<LatestTools>,
     pub(super) watches: Arc<Watches>,
     /// The least severe level that any client wants to hear of.
     lowest: Arc<Mutex<Option<LoggingLevel>>>,
@@ -120,6 +121,7 @@ impl GatewayServer {
             pending: Arc::default(),
             followed: Arc::default(),
             offers,
+            latest: Arc::default(),
             watches: Arc::new(Watches::new(servers)),
             lowest: Arc::default(),
             client: Arc::default(),
@@ -149,14 +151,15 @@ impl GatewayServer {
     }
 
     /// The tools of the servers that are offered, as they are now.
-    fn offered(&self) -> Catalog {
-        let all = self.host.engine.catalog();
-        let of_servers = all
-            .iter()
-            .filter(|tool| self.settings.servers.contains(&tool.name.server))
-            // Clients read resources as resources.
-            .filter(|tool| !tool.made_here);
-        of_servers.cloned().collect()
+    fn offered(&self) -> Arc<OfferedTools> {
+        self.latest.of(self.host.engine.catalog(), |all| {
+            let of_servers = all
+                .iter()
+                .filter(|tool| self.settings.servers.contains(&tool.name.server))
+                // Clients read resources as resources.
+                .filter(|tool| !tool.made_here);
+            OfferedTools::new(&of_servers.cloned().collect(), self.settings.names)
+        })
     }
 
     /// The session of this caller, begun with its first call.
@@ -354,8 +357,7 @@ impl ServerHandler for GatewayServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let plans = PlanCall::ALL.into_iter().map(PlanCall::definition);
-        let offered = tool_list(&self.offered(), self.settings.names);
-        let tools = plans.chain(offered).collect();
+        let tools = plans.chain(self.offered().list()).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -368,10 +370,8 @@ impl ServerHandler for GatewayServer {
             self.release_plan(tool, &request, &context).await;
             return self.plans.call_tool(request, context).await;
         }
-        let catalog = self.offered();
         let unknown = || ErrorData::invalid_params(format!("unknown tool: {}", request.name), None);
-        let tool = find_offered(&catalog, self.settings.names, &request.name);
-        let tool = tool.ok_or_else(unknown)?;
+        let tool = self.offered().find(&request.name).ok_or_else(unknown)?;
         Box::pin(self.call_offered(tool, request, &context)).await
     }
 
@@ -379,7 +379,7 @@ impl ServerHandler for GatewayServer {
         if let Some(ours) = PlanCall::from_name(name) {
             return Some(ours.definition());
         }
-        find_definition(&self.offered(), self.settings.names, name)
+        self.offered().definition(name)
     }
 
     async fn list_resources(
