@@ -11,4 +11,6 @@ mod laws;
 #[cfg(test)]
 mod opening;
 #[cfg(test)]
+mod pooled;
+#[cfg(test)]
 mod processes;
