@@ -1,7 +1,7 @@
 //! A proxy that stands between a program and its database: it breaks connections, also in the middle of a commit, and it
 //! lets nothing through, as a network does that is partitioned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     is_closed: bool,
-    next_cut: Option<CommitCut>,
+    next_cuts: VecDeque<CommitCut>,
     cuts: usize,
     /// Both ends of each connection, by a number.
     connections: BTreeMap<u64, [TcpStream; 2]>,
@@ -61,9 +61,9 @@ impl Proxy {
         self.port
     }
 
-    /// Breaks the connection that sends the next commit.
+    /// Breaks the connection that sends the next commit; called again, also the one after it.
     pub fn cut_next_commit(&self, cut: CommitCut) {
-        self.shared.lock().next_cut = Some(cut);
+        self.shared.lock().next_cuts.push_back(cut);
     }
 
     /// Commits that were cut so far.
@@ -138,7 +138,7 @@ impl Shared {
             return None;
         }
         let mut state = self.lock();
-        let cut = state.next_cut.take();
+        let cut = state.next_cuts.pop_front();
         state.cuts += usize::from(cut.is_some());
         cut
     }

@@ -9,7 +9,7 @@ use planwright_testing::postgres::{Server, server};
 use planwright_testing::proxy::{CommitCut, Proxy};
 use std::sync::Arc;
 
-fn next(stream: &StreamName, head: Head, body: &str) -> Append {
+pub(crate) fn next(stream: &StreamName, head: Head, body: &str) -> Append {
     let at = Timestamp::from_millis(1);
     let record = Record::after(head, stream, at, 1, None, body.as_bytes().to_vec());
     Append {
@@ -26,7 +26,7 @@ fn next(stream: &StreamName, head: Head, body: &str) -> Append {
 }
 
 /// Appends and tries again for as long as the store says that nothing was written, as the engine does.
-async fn append(store: &PostgresStore, append: Append) {
+pub(crate) async fn append(store: &PostgresStore, append: Append) {
     loop {
         match store.append(vec![append.clone()]).await {
             Ok(()) => return,
@@ -118,4 +118,27 @@ async fn a_message_is_sent_once_though_the_connection_breaks() {
     }
     assert_eq!(proxy.cuts(), 3);
     assert_eq!(store.messages(&run).await.unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_looked_up_stays_true_when_the_answer_to_the_look_gets_lost_too() {
+    let database = Database::new();
+    let proxy = Proxy::start(server().port());
+    let store = through(&proxy, &database);
+    let stream: StreamName = "plan/p".parse().unwrap();
+    let mut head = Head::EMPTY;
+    for (turn, first) in [CommitCut::Before, CommitCut::After]
+        .into_iter()
+        .enumerate()
+    {
+        proxy.cut_next_commit(first);
+        // The commits of the looks.
+        proxy.cut_next_commit(CommitCut::After);
+        proxy.cut_next_commit(CommitCut::Before);
+        let record = next(&stream, head, &turn.to_string());
+        head = record.records[0].head();
+        store.append(vec![record]).await.unwrap();
+        assert_eq!(proxy.cuts(), 3 * (turn + 1), "nothing was cut");
+        assert_eq!(store.head(&stream).await.unwrap(), head);
+    }
 }

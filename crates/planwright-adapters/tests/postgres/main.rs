@@ -5,6 +5,8 @@ mod databases;
 #[cfg(test)]
 mod encryption;
 #[cfg(test)]
+mod failover;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod laws;
