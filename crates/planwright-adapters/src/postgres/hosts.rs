@@ -6,12 +6,16 @@
 use super::fault::describe;
 use super::location::single_hosts;
 use super::tls::{Connector, Stream};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_postgres::{Client, Config, Connection, Error, Socket};
 
 /// The time that a server has to greet, beside the time that reaching it may take.
 const GREETING: Duration = Duration::from_secs(15);
+
+/// The time that processes have to connect again after a failover: longer than the longest pause between two attempts.
+const COMING_BACK: Duration = Duration::from_secs(5);
 
 /// The part of a connection that does its work.
 pub(super) type Wire = Connection<Socket, Stream<Socket>>;
@@ -22,6 +26,8 @@ pub(super) struct Hosts {
     each: Vec<Config>,
     connector: Connector,
     first: watch::Sender<usize>,
+    /// When this process last could not connect, or came to another server.
+    away_at: Mutex<Option<Instant>>,
 }
 
 /// The reason no server can be used.
@@ -46,6 +52,7 @@ impl Hosts {
             each: single_hosts(config),
             connector,
             first: watch::Sender::new(0),
+            away_at: Mutex::default(),
         }
     }
 
@@ -65,15 +72,30 @@ impl Hosts {
                 Err(_) => failed = ConnectError::Silent,
             }
         }
+        self.note_away();
         Err(failed)
     }
 
+    fn note_away(&self) {
+        *self.away_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Returns whether no server could be written a moment ago: then other processes are about to come back to it too, and
+    /// the locks that they do not have yet say nothing about them.
+    pub(super) fn were_away_lately(&self) -> bool {
+        let away_at = *self.away_at.lock().unwrap_or_else(PoisonError::into_inner);
+        away_at.is_some_and(|at| at.elapsed() < COMING_BACK)
+    }
+
     fn prefer(&self, place: usize) {
-        self.first.send_if_modified(|first| {
+        let is_moved = self.first.send_if_modified(|first| {
             let is_other = *first != place;
             *first = place;
             is_other
         });
+        if is_moved {
+            self.note_away();
+        }
     }
 
     /// Tries the next server first from now on: this one does not confirm commits. It may be a primary that does not know

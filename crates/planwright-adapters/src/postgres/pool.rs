@@ -106,6 +106,11 @@ impl Pool {
             .clear();
     }
 
+    /// Returns whether the server was not there a moment ago.
+    pub(super) fn was_away_lately(&self) -> bool {
+        self.hosts.were_away_lately()
+    }
+
     /// Looks for another server: this one takes commits and does not confirm them.
     pub(super) fn suspect_server(&self) {
         self.hosts.suspect();
