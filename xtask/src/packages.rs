@@ -55,6 +55,13 @@ const CACHE: Package = Package {
     purpose: "the tests of brokers need Redis",
 };
 
+const POOLER: Package = Package {
+    program: "pgbouncer",
+    version: "--version",
+    package: "pgbouncer",
+    purpose: "the tests of the store in a database need PgBouncer",
+};
+
 pub(crate) const MUSL_COMPILER: &str = "musl-gcc";
 
 const COMPILER_OF_STATIC_PROGRAMS: Package = Package {
@@ -106,6 +113,7 @@ pub(crate) fn ensure_test_programs() -> Result<()> {
 /// Makes sure that the servers of a distributed store are there.
 pub(crate) fn ensure_servers() -> Result<()> {
     CACHE.ensure()?;
+    POOLER.ensure()?;
     ensure_broker()?;
     ensure_database()
 }

@@ -1,12 +1,13 @@
 //! RabbitMQ and Redis of the tests' own: started in a temporary directory on free ports, and gone with the process that
 //! started them, however that ends.
 
+use crate::keeper::{Keeper, free_ports, make_directory};
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The password of the Redis server.
 pub const REDIS_PASSWORD: &str = "hunter2";
@@ -32,14 +33,7 @@ pub struct BrokerServer {
     directory: PathBuf,
     /// The port of the server, and of the parts that RabbitMQ needs beside it.
     ports: [u16; 3],
-    running: Mutex<Option<Running>>,
-}
-
-#[derive(Debug)]
-struct Running {
-    keeper: Child,
-    /// Closed when this process ends, which ends the server.
-    alive: Option<ChildStdin>,
+    running: Mutex<Option<Keeper>>,
 }
 
 /// The RabbitMQ that all tests of a process share.
@@ -71,14 +65,8 @@ fn rabbitmq_program() -> PathBuf {
 impl BrokerServer {
     /// Starts a server that is not shared, for tests that kill it.
     pub fn start(kind: BrokerKind) -> Self {
-        let directory = tempfile::Builder::new()
-            .prefix("planwright-broker-")
-            .tempdir_in("/tmp")
-            .unwrap()
-            .keep();
-        // All are taken at once, so that they differ.
-        let free = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let ports = free.map(|listener| listener.local_addr().unwrap().port());
+        let directory = make_directory("planwright-broker-");
+        let ports = free_ports();
         let server = Self {
             kind,
             directory,
@@ -141,53 +129,17 @@ impl BrokerServer {
     pub fn resume(&self) {
         std::fs::create_dir_all(self.data()).unwrap();
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        // The shell outlives this process, and the signals that end it, for as long as it takes to kill the server and to
-        // tidy up.
-        let script = r#"trap "" TERM INT HUP
-directory=$1; shift
-setsid "$@" >>"$directory/log" 2>&1 </dev/null &
-server=$!
-read -r word
-kill -s KILL -- "-$server"
-wait "$server"
-[ "$word" = keep ] || rm -rf "$directory""#;
         let server = self.command();
-        let mut keeper = Command::new("sh");
-        keeper
-            .args(["-c", script, "keeper"])
-            .arg(&self.directory)
-            .arg(server.get_program())
-            .args(server.get_args())
-            .envs(
-                server
-                    .get_envs()
-                    .filter_map(|(name, value)| Some((name, value?))),
-            )
-            .current_dir("/tmp")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let mut keeper = keeper.spawn().unwrap();
-        let alive = keeper.stdin.take();
-        *running = Some(Running { keeper, alive });
-        let until = Instant::now() + START_TIMEOUT;
-        while self.greet().is_err() {
-            let log = std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
-            assert!(
-                Instant::now() < until,
-                "{:?} does not start: {log}",
-                self.kind
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let is_ready = || self.greet().is_ok();
+        let keeper = Keeper::start(&self.directory, &server, "KILL", START_TIMEOUT, is_ready);
+        *running = Some(keeper);
     }
 
     /// Kills it, as a crash would. Its data stays.
     pub fn kill(&self) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mut running) = running.take() {
-            running.alive.take().unwrap().write_all(b"keep\n").unwrap();
-            running.keeper.wait().unwrap();
+        if let Some(keeper) = running.take() {
+            keeper.end();
         }
     }
 
@@ -239,16 +191,6 @@ wait "$server"
         match self.kind {
             BrokerKind::RabbitMq => format!("amqp://guest:guest@127.0.0.1:{port}"),
             BrokerKind::Redis => format!("redis://:{REDIS_PASSWORD}@127.0.0.1:{port}"),
-        }
-    }
-}
-
-impl Drop for BrokerServer {
-    fn drop(&mut self) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mut running) = running.take() {
-            drop(running.alive.take());
-            drop(running.keeper.wait());
         }
     }
 }

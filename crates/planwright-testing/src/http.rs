@@ -69,9 +69,14 @@ impl HttpRequest {
 
     /// Sends the request and leaves it to the caller to read what comes.
     pub fn open(&self) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.write_all(self.head(None).as_bytes()).unwrap();
-        stream
+        self.try_open().unwrap()
+    }
+
+    /// As [`HttpRequest::open`], to a service that may not be there.
+    pub fn try_open(&self) -> io::Result<TcpStream> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.write_all(self.head(None).as_bytes())?;
+        Ok(stream)
     }
 
     /// Sends the head and says that a body will follow, which never does. The connection is held
@@ -89,6 +94,11 @@ impl HttpRequest {
         HttpReply::parse(&self.exchange().ok()?)
     }
 
+    /// As [`HttpRequest::try_send`], where the service may take the request and say nothing.
+    pub fn try_send_within(self, time: Duration) -> Option<HttpReply> {
+        HttpReply::parse(&self.exchange_within(time).ok()?)
+    }
+
     #[track_caller]
     pub fn send(self) -> HttpReply {
         let bytes = self.exchange().unwrap();
@@ -97,8 +107,12 @@ impl HttpRequest {
 
     /// Sends the request and returns what comes back.
     fn exchange(&self) -> io::Result<Vec<u8>> {
+        self.exchange_within(Duration::from_mins(1))
+    }
+
+    fn exchange_within(&self, time: Duration) -> io::Result<Vec<u8>> {
         let mut stream = TcpStream::connect(&self.address)?;
-        stream.set_read_timeout(Some(Duration::from_mins(1)))?;
+        stream.set_read_timeout(Some(time))?;
         let posts = self.method != "GET" && self.method != "HEAD";
         let length = self
             .body

@@ -1,12 +1,13 @@
 //! A Postgres server of the tests' own: made in a temporary directory on a free port, and gone with the process that
 //! started it, however that ends.
 
-use std::io::Write as _;
-use std::net::TcpListener;
+use crate::keeper::{Keeper, as_other_user, free_ports, make_directory, run, write_private};
+use crate::wait::wait_until;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The user that owns the databases. It may make databases and is no superuser.
 pub const USER: &str = "planner";
@@ -26,14 +27,7 @@ const PLACES: [&str; 4] = [
 pub struct Server {
     directory: PathBuf,
     port: u16,
-    running: Mutex<Option<Running>>,
-}
-
-#[derive(Debug)]
-struct Running {
-    keeper: Child,
-    /// Closed when this process ends, which ends the server.
-    alive: Option<ChildStdin>,
+    running: Mutex<Option<Keeper>>,
 }
 
 /// The server that all tests of a process share.
@@ -62,56 +56,17 @@ pub fn programs() -> PathBuf {
     )
 }
 
-/// Postgres does not run as root: its programs are started as a user that owns nothing.
-fn as_other_user(program: &Path) -> Command {
-    if !rustix::process::geteuid().is_root() {
-        return Command::new(program);
-    }
-    let mut command = Command::new("setpriv");
-    command
-        .args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "--"])
-        .arg(program);
-    command
-}
-
-fn run(command: &mut Command) -> String {
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(
-        output.status.success(),
-        "{command:?}: {}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
-
 impl Server {
     /// Makes a server of its own, for a test that stops it.
     pub fn start() -> Self {
-        let directory = tempfile::Builder::new()
-            .prefix("planwright-postgres-")
-            .tempdir_in("/tmp")
-            .unwrap()
-            .keep();
-        if rustix::process::geteuid().is_root() {
-            run(Command::new("chown").arg("nobody:nogroup").arg(&directory));
-        }
-        let data = directory.join("data");
+        let server = Self::placed();
+        let data = server.data();
         run(as_other_user(&programs().join("initdb"))
             .arg("--pgdata")
             .arg(&data)
             .args(["--auth=trust", "--username=postgres", "--encoding=UTF8"])
             .args(["--locale=C", "--no-sync"])
             .current_dir("/tmp"));
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        let server = Self {
-            directory,
-            port,
-            running: Mutex::new(None),
-        };
         server.resume();
         server.sql(
             "postgres",
@@ -120,58 +75,71 @@ impl Server {
         server
     }
 
+    /// A place for a server that has no data yet.
+    fn placed() -> Self {
+        let [port] = free_ports();
+        Self {
+            directory: make_directory("planwright-postgres-"),
+            port,
+            running: Mutex::new(None),
+        }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
     /// Starts it again after [`Server::stop`].
     pub fn resume(&self) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        // The shell outlives this process for as long as it takes to stop the server and to tidy up.
-        let script = r#"directory=$1; shift
-"$@" >>"$directory/log" 2>&1 </dev/null &
-server=$!
-read -r word
-kill -QUIT "$server"
-wait "$server"
-[ "$word" = keep ] || rm -rf "$directory""#;
-        let postgres = as_other_user(&programs().join("postgres"));
-        let mut keeper = Command::new("sh");
-        keeper
-            .args(["-c", script, "keeper"])
-            .arg(&self.directory)
-            .arg(postgres.get_program())
-            .args(postgres.get_args())
+        let mut postgres = as_other_user(&programs().join("postgres"));
+        postgres
             .arg("-D")
-            .arg(self.directory.join("data"))
+            .arg(self.data())
             .args(["-p", &self.port.to_string()])
             .arg("-k")
-            .arg(&self.directory)
-            .args([
-                "-c",
-                "listen_addresses=127.0.0.1",
-                "-c",
-                "max_connections=300",
-            ])
-            .args(["-c", "shared_buffers=64MB", "-c", "fsync=on"])
-            .current_dir("/tmp")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let mut keeper = keeper.spawn().unwrap();
-        let alive = keeper.stdin.take();
-        *running = Some(Running { keeper, alive });
-        let until = Instant::now() + START_TIMEOUT;
-        while !self.answers() {
-            let log = std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
-            assert!(Instant::now() < until, "Postgres does not start: {log}");
-            std::thread::sleep(Duration::from_millis(50));
+            .arg(&self.directory);
+        for setting in [
+            "listen_addresses=127.0.0.1",
+            "max_connections=300",
+            "shared_buffers=64MB",
+            "fsync=on",
+            "wal_keep_size=256MB",
+        ] {
+            postgres.args(["-c", setting]);
         }
+        let answers = || self.answers();
+        let keeper = Keeper::start(&self.directory, &postgres, "QUIT", START_TIMEOUT, answers);
+        *running = Some(keeper);
     }
 
     /// Ends it at once, as a crash of it would. Its data stays.
     pub fn stop(&self) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mut running) = running.take() {
-            running.alive.take().unwrap().write_all(b"keep\n").unwrap();
-            running.keeper.wait().unwrap();
+        if let Some(keeper) = running.take() {
+            keeper.end();
         }
+    }
+
+    /// Makes this place a standby of another server, which from now on answers a commit when it is durable on both.
+    fn follow(&self, primary: &Self) {
+        if self.data().exists() {
+            std::fs::remove_dir_all(self.data()).unwrap();
+        }
+        let port = primary.port.to_string();
+        run(as_other_user(&programs().join("pg_basebackup"))
+            .args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-D"])
+            .arg(self.data())
+            .args(["-X", "stream", "-c", "fast", "--no-sync", "-R"])
+            .current_dir("/tmp"));
+        self.resume();
+        primary.sql(
+            "postgres",
+            "ALTER SYSTEM SET synchronous_standby_names = '*'",
+        );
+        primary.sql("postgres", "SELECT pg_reload_conf()");
+        let sql = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        wait_until("the standby", || primary.sql("postgres", sql) == "1");
     }
 
     fn answers(&self) -> bool {
@@ -200,11 +168,7 @@ wait "$server"
     pub fn use_certificate(&self, certificate: &str, key: &str) {
         let file = |name: &str, text: &str| {
             let path = self.directory.join(name);
-            std::fs::write(&path, text).unwrap();
-            run(Command::new("chmod").arg("600").arg(&path));
-            if rustix::process::geteuid().is_root() {
-                run(Command::new("chown").arg("nobody:nogroup").arg(&path));
-            }
+            write_private(&path, text);
             path
         };
         for (setting, value) in [
@@ -231,19 +195,73 @@ wait "$server"
 
     /// The address of a database.
     pub fn url(&self, database: &str) -> String {
-        format!(
-            "postgres://{USER}:hunter2@127.0.0.1:{}/{database}",
-            self.port
-        )
+        url_of(&[self.port], database)
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mut running) = running.take() {
-            drop(running.alive.take());
-            drop(running.keeper.wait());
+/// A primary and a standby, without which no commit is answered.
+#[derive(Debug)]
+pub struct ServerPair {
+    servers: [Server; 2],
+    primary: AtomicUsize,
+}
+
+impl ServerPair {
+    /// Starts both.
+    pub fn start() -> Self {
+        let servers = [Server::start(), Server::placed()];
+        servers[1].follow(&servers[0]);
+        Self {
+            servers,
+            primary: AtomicUsize::new(0),
         }
     }
+
+    /// The server that can be written.
+    pub fn primary(&self) -> &Server {
+        &self.servers[self.primary.load(Ordering::SeqCst)]
+    }
+
+    /// The other one.
+    pub fn standby(&self) -> &Server {
+        &self.servers[1 - self.primary.load(Ordering::SeqCst)]
+    }
+
+    /// The ports of both.
+    pub fn ports(&self) -> [u16; 2] {
+        [self.servers[0].port, self.servers[1].port]
+    }
+
+    /// Kills the primary, and lets the standby take its place, alone.
+    pub fn fail_over(&self) {
+        self.primary().stop();
+        self.promote_standby();
+    }
+
+    /// Lets the standby take the place of the primary, which goes on and does not know it.
+    pub fn promote_standby(&self) {
+        let promoted = self.standby().sql("postgres", "SELECT pg_promote()");
+        assert_eq!(promoted, "t", "the standby was not promoted");
+        self.primary.fetch_xor(1, Ordering::SeqCst);
+    }
+
+    /// Makes what was the primary before a failover the standby.
+    pub fn rejoin(&self) {
+        self.standby().stop();
+        self.standby().follow(self.primary());
+    }
+
+    /// The address of a database, with both servers.
+    pub fn url(&self, database: &str) -> String {
+        url_of(&self.ports(), database)
+    }
+}
+
+/// The address of a database on one of several ports of this machine.
+pub fn url_of(ports: &[u16], database: &str) -> String {
+    let hosts: Vec<String> = ports
+        .iter()
+        .map(|port| format!("127.0.0.1:{port}"))
+        .collect();
+    format!("postgres://{USER}:hunter2@{}/{database}", hosts.join(","))
 }

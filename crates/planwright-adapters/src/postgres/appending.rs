@@ -4,12 +4,12 @@
 //! Several writers do this at once, each on its own connection. They take what is queued when they are free, so that a run
 //! waits for others only when all of them are busy.
 
-use super::commit::{Ended, Mark, Value, after_commit, new_mark, undo, was_committed};
-use super::commit::{MAX_CROSSED, PATIENCE, Patience};
+use super::commit::{ANSWER_TIMEOUT, COMMIT_TIMEOUT, MAX_CROSSED, PATIENCE, SILENT};
+use super::commit::{Ended, Mark, Patience, Value, after_commit, new_mark, unconfirmed, undo};
 use super::decision::Known;
 use super::fault::store_error;
 use super::offers::{end_offers, make_offers};
-use super::pool::Lent;
+use super::pool::{CommitError, Lent};
 use super::rows::{NOW, digest, number, unsigned};
 use super::store::Shared;
 use super::wakeups::News;
@@ -104,9 +104,12 @@ async fn commit(shared: &Shared, requests: &[&[Append]]) -> Result<Decisions, St
         };
         match attempt(shared, connection, requests).await? {
             Ended::Committed(decisions) => return Ok(decisions),
-            Ended::Unknown(decisions, mark) => {
-                shared.pool.forget_idle();
-                if was_committed(&shared.pool, &mark).await? {
+            Ended::Unknown(decisions, mark, doubt) => {
+                let transactions = &shared.transactions;
+                if transactions
+                    .was_committed(&shared.pool, &mark, doubt)
+                    .await?
+                {
                     return Ok(decisions);
                 }
             }
@@ -118,10 +121,10 @@ async fn commit(shared: &Shared, requests: &[&[Append]]) -> Result<Decisions, St
                     return Err(store_error(&error, shared.pool.place()));
                 }
             }
-            Ended::Broken(error) => {
+            Ended::Broken(reason) => {
                 shared.pool.forget_idle();
                 if !patience.wait().await {
-                    return Err(store_error(&error, shared.pool.place()));
+                    return Err(shared.pool.unreachable(&reason));
                 }
             }
         }
@@ -148,14 +151,18 @@ async fn attempt(
     crash::point("postgres: before begin");
     let appends = requests.iter().flat_map(|appends| appends.iter());
     let mut known = Known::of(appends);
-    if let Err(error) = begin_and_read(shared, &connection, &mark, requests, &mut known).await {
-        return Ok(match error {
-            ReadError::Database(error) => undo(connection, error).await,
-            ReadError::Row(error) => {
-                connection.discard();
-                Ended::Refused(error)
-            }
-        });
+    let reading = begin_and_read(shared, &connection, &mark, requests, &mut known);
+    match tokio::time::timeout(ANSWER_TIMEOUT, reading).await {
+        Ok(Ok(())) => {}
+        Ok(Err(ReadError::Database(error))) => return Ok(undo(connection, error).await),
+        Ok(Err(ReadError::Row(error))) => {
+            connection.discard();
+            return Ok(Ended::Refused(error));
+        }
+        Err(_) => {
+            connection.discard();
+            return Ok(Ended::Broken(SILENT.to_owned()));
+        }
     }
     let decisions: Decisions = requests
         .iter()
@@ -168,20 +175,20 @@ async fn attempt(
         return Ok(Ended::Committed(decisions));
     }
     // The commit is sent with the writes: if one of them fails, the database rolls everything back instead.
-    let (written, committed) = {
-        let client: &Client = &connection;
-        crash::point("postgres: before commit");
-        futures::join!(write(client, &known), client.batch_execute("COMMIT"))
-    };
+    crash::point("postgres: before commit");
+    let ended = async { futures::join!(write(&connection, &known), connection.commit()) };
+    let ended = tokio::time::timeout(COMMIT_TIMEOUT, ended).await;
     crash::point("postgres: after commit");
     drop(known);
-    Ok(match (written, committed) {
-        (Ok(()), Ok(())) => Ended::Committed(decisions),
+    Ok(match ended {
+        Ok((Ok(()), Ok(()))) => Ended::Committed(decisions),
         // The server has said that this statement failed, so that nothing was committed.
-        (Err(error), _) if error.code().is_some() => undo(connection, error).await,
-        (Err(error), _) | (Ok(()), Err(error)) => {
-            after_commit(connection, error, decisions, mark).await
+        Ok((Err(error), _)) if error.code().is_some() => undo(connection, error).await,
+        Ok((Err(error), _)) => {
+            after_commit(connection, CommitError::Database(error), decisions, mark).await
         }
+        Ok((Ok(()), Err(error))) => after_commit(connection, error, decisions, mark).await,
+        Err(_) => unconfirmed(connection, decisions, mark),
     })
 }
 

@@ -1,8 +1,8 @@
 //! Transactions: begun, repeated where another one was in the way, and looked up where the connection broke
 //! before the answer to a commit came.
 
-use super::fault::{Stop, is_crossed, store_error};
-use super::pool::{Lent, Pool};
+use super::fault::{Stop, describe, is_broken, is_crossed, store_error};
+use super::pool::{CommitError, Lent, Pool};
 use planwright_engine::crash;
 use planwright_engine::port::{BoxFuture, StoreError};
 use std::time::{Duration, Instant};
@@ -13,6 +13,10 @@ use tokio_postgres::{Client, Error};
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// The time the outcome of a commit is looked for.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(120);
+/// The time a statement is waited for: longer than the server works on one. A server that is silent is not waited for.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(75);
+/// The time a commit is waited for. A server that has lost its standby takes it and does not confirm it.
+pub(super) const COMMIT_TIMEOUT: Duration = Duration::from_secs(20);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How often a transaction is begun anew because of others.
@@ -31,6 +35,9 @@ const BEGIN_DURABLE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
      SET LOCAL lock_timeout = '10s'; \
      SET LOCAL statement_timeout = '60s'; \
      SET LOCAL idle_in_transaction_session_timeout = '20s'";
+
+/// A server that is there, and says nothing.
+pub(super) const SILENT: &str = "the server does not answer";
 
 const MARK: &str = "INSERT INTO planwright.commit_marks (id) VALUES ($1)";
 
@@ -55,11 +62,19 @@ pub(super) enum Ended<T, E> {
     /// Nothing was written, and it can be begun anew.
     Crossed(Error),
     /// Nothing was written: the connection broke before the commit.
-    Broken(Error),
+    Broken(String),
     /// Nothing was written, and trying again does not help.
     Failed(Error),
-    /// The connection broke during the commit.
-    Unknown(T, Mark),
+    /// The connection broke during the commit, or the server did not confirm it.
+    Unknown(T, Mark, Doubt),
+}
+
+/// The reason the outcome of a commit is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    Broken,
+    /// The server is there and does not confirm: another one may have taken its place.
+    Unconfirmed,
 }
 
 /// Pauses that grow, until the time is up.
@@ -132,9 +147,8 @@ impl Transactions {
             match self.attempt(connection, data, &work).await? {
                 Ended::Committed(value) => return Ok(value),
                 Ended::Refused(error) => return Err(error),
-                Ended::Unknown(value, mark) => {
-                    pool.forget_idle();
-                    if was_committed(pool, &mark).await? {
+                Ended::Unknown(value, mark, doubt) => {
+                    if self.was_committed(pool, &mark, doubt).await? {
                         return Ok(value);
                     }
                 }
@@ -146,10 +160,10 @@ impl Transactions {
                     tokio::time::sleep(FIRST_PAUSE.mul_f64(f64::from(random_byte()) / 512.0)).await;
                 }
                 Ended::Failed(error) => return Err(store_error(&error, pool.place()).into()),
-                Ended::Broken(error) => {
+                Ended::Broken(reason) => {
                     pool.forget_idle();
                     if !patience.wait().await {
-                        return Err(store_error(&error, pool.place()).into());
+                        return Err(pool.unreachable(&reason).into());
                     }
                 }
             }
@@ -171,23 +185,29 @@ impl Transactions {
         let mark = new_mark()?;
         let client: &Client = &connection;
         crash::point("postgres: before begin");
-        if let Err(error) = self.begin(client, &mark).await {
-            return Ok(undo(connection, error).await);
-        }
-        let value = match work(client, data).await {
-            Ok(value) => value,
-            Err(Stop::Database(error)) => return Ok(undo(connection, error).await),
-            Err(Stop::Refused(error)) => {
+        let worked = async {
+            self.begin(client, &mark).await?;
+            work(client, data).await
+        };
+        let value = match tokio::time::timeout(ANSWER_TIMEOUT, worked).await {
+            Ok(Ok(value)) => value,
+            Ok(Err(Stop::Database(error))) => return Ok(undo(connection, error).await),
+            Ok(Err(Stop::Refused(error))) => {
                 roll_back(connection).await;
                 return Ok(Ended::Refused(error));
             }
+            Err(_) => {
+                connection.discard();
+                return Ok(Ended::Broken(SILENT.to_owned()));
+            }
         };
         crash::point("postgres: before commit");
-        let committed = connection.batch_execute("COMMIT").await;
+        let committed = tokio::time::timeout(COMMIT_TIMEOUT, connection.commit()).await;
         crash::point("postgres: after commit");
         Ok(match committed {
-            Ok(()) => Ended::Committed(value),
-            Err(error) => after_commit(connection, error, value, mark).await,
+            Ok(Ok(())) => Ended::Committed(value),
+            Ok(Err(error)) => after_commit(connection, error, value, mark).await,
+            Err(_) => unconfirmed(connection, value, mark),
         })
     }
 
@@ -204,28 +224,36 @@ impl Transactions {
     }
 }
 
-/// What a failed commit means: the server said that it did not, or it said nothing.
+/// What a failed commit means: the server said that it did not, or it said nothing that counts.
 pub(super) async fn after_commit<T, E>(
     connection: Lent,
-    error: Error,
+    error: CommitError,
     value: T,
     mark: Mark,
 ) -> Ended<T, E> {
-    if error
-        .code()
-        .is_some_and(|_| !super::fault::is_broken(&error))
-    {
-        return undo(connection, error).await;
+    match error {
+        CommitError::Database(error) if error.code().is_some() && !is_broken(&error) => {
+            undo(connection, error).await
+        }
+        CommitError::Database(_) => {
+            connection.discard();
+            Ended::Unknown(value, mark, Doubt::Broken)
+        }
+        CommitError::Unconfirmed => unconfirmed(connection, value, mark),
     }
+}
+
+/// A commit that the server did not confirm, or not in time.
+pub(super) fn unconfirmed<T, E>(connection: Lent, value: T, mark: Mark) -> Ended<T, E> {
     connection.discard();
-    Ended::Unknown(value, mark)
+    Ended::Unknown(value, mark, Doubt::Unconfirmed)
 }
 
 /// Ends a transaction that failed before its commit.
 pub(super) async fn undo<T, E>(connection: Lent, error: Error) -> Ended<T, E> {
-    if super::fault::is_broken(&error) {
+    if is_broken(&error) {
         connection.discard();
-        return Ended::Broken(error);
+        return Ended::Broken(describe(&error));
     }
     roll_back(connection).await;
     if is_crossed(&error) {
@@ -241,42 +269,96 @@ async fn roll_back(connection: Lent) {
     }
 }
 
-/// Finds out whether a transaction was committed, by inserting its mark. The database makes this wait for as long as
-/// that transaction may still be committed, and once it has worked it cannot be any more.
-pub(super) async fn was_committed(pool: &Pool, mark: &Mark) -> Result<bool, StoreError> {
-    let mut patience = Patience::new(LOOKUP_PATIENCE);
-    let sql = "INSERT INTO planwright.commit_marks (id) VALUES ($1) ON CONFLICT DO NOTHING";
-    loop {
-        let found = match pool.get().await {
-            Ok(connection) => {
-                let inserted = connection
-                    .execute_typed(sql, &[(&mark.0, Type::BYTEA)])
-                    .await;
-                match inserted {
-                    Ok(rows) => Ok(rows == 0),
-                    Err(error) => {
-                        let reason = store_error(&error, pool.place());
-                        connection.discard_broken(&error);
-                        Err(reason)
+impl Transactions {
+    /// Finds out whether a transaction was committed, by inserting its mark. The database makes this wait for as long as
+    /// that transaction may still be committed, and once it has worked it cannot be any more.
+    pub(super) async fn was_committed(
+        &self,
+        pool: &Pool,
+        mark: &Mark,
+        doubt: Doubt,
+    ) -> Result<bool, StoreError> {
+        let mut patience = Patience::new(LOOKUP_PATIENCE);
+        let mut doubt = Some(doubt);
+        loop {
+            match doubt {
+                Some(Doubt::Unconfirmed) => pool.suspect_server(),
+                Some(Doubt::Broken) | None => pool.forget_idle(),
+            }
+            let reason = match pool.get().await {
+                Ok(connection) => match self.look_up(connection, mark).await {
+                    Ok(committed) => {
+                        tracing::info!(
+                            committed,
+                            "a commit was interrupted; its outcome was looked up"
+                        );
+                        return Ok(committed);
                     }
+                    Err((reason, found)) => {
+                        doubt = found;
+                        reason
+                    }
+                },
+                Err(error) => {
+                    doubt = None;
+                    error.to_string()
                 }
-            }
-            Err(error) => Err(error),
-        };
-        match found {
-            Ok(committed) => {
-                tracing::info!(
-                    committed,
-                    "a commit was interrupted; its outcome was looked up"
-                );
-                return Ok(committed);
-            }
-            Err(error) if !patience.wait().await => {
+            };
+            if !patience.wait().await {
                 return Err(StoreError::Lost(format!(
-                    "it is not known whether a commit was made: {error}"
+                    "it is not known whether a commit was made: {reason}"
                 )));
             }
-            Err(_) => pool.forget_idle(),
         }
     }
+
+    /// Looks once. That is a commit of its own, also where the mark is found: a server that was cut off from its standby
+    /// shows what no other server will ever have.
+    async fn look_up(
+        &self,
+        connection: Lent,
+        mark: &Mark,
+    ) -> Result<bool, (String, Option<Doubt>)> {
+        let looked = async {
+            let found = look_for(self.begin, &connection, mark).await;
+            let found = found.map_err(CommitError::Database)?;
+            connection.commit().await.map(|()| found)
+        };
+        let looked = tokio::time::timeout(COMMIT_TIMEOUT, looked).await;
+        match looked {
+            Ok(Ok(committed)) => Ok(committed),
+            Ok(Err(CommitError::Database(error))) => {
+                connection.discard();
+                Err((describe(&error), Some(Doubt::Broken)))
+            }
+            Ok(Err(CommitError::Unconfirmed)) | Err(_) => {
+                connection.discard();
+                Err((SILENT.to_owned(), Some(Doubt::Unconfirmed)))
+            }
+        }
+    }
+}
+
+/// Inserts the mark of a transaction that was not committed, with a second one that says so: if the answer to this gets
+/// lost too, the mark that is found later is not taken for that of the transaction.
+async fn look_for(begin: &str, client: &Client, mark: &Mark) -> Result<bool, Error> {
+    let void = [&mark.0[..], b"void"].concat();
+    let mark: (Value<'_>, Type) = (&mark.0, Type::BYTEA);
+    let void: (Value<'_>, Type) = (&void, Type::BYTEA);
+    client.batch_execute(begin).await?;
+    let sql = "INSERT INTO planwright.commit_marks (id) VALUES ($1) ON CONFLICT DO NOTHING";
+    if client
+        .execute_typed(sql, std::slice::from_ref(&mark))
+        .await?
+        == 1
+    {
+        let sql = "INSERT INTO planwright.commit_marks (id) VALUES ($1)";
+        client.execute_typed(sql, &[void]).await?;
+        return Ok(false);
+    }
+    // Something has to be written, for the commit to be one.
+    let sql = "UPDATE planwright.commit_marks SET at = now() WHERE id = $1 \
+               RETURNING NOT EXISTS (SELECT 1 FROM planwright.commit_marks WHERE id = $2)";
+    let row = client.query_typed_one(sql, &[mark, void]).await?;
+    Ok(row.get(0))
 }

@@ -1,7 +1,7 @@
 //! A connection of its own, on which other processes are heard and by which they know that this one is alive.
 
 use super::fault::describe;
-use super::tls::Connector;
+use super::hosts::{ConnectError, Hosts};
 use super::wakeups::{CHANNEL, Wakeups};
 use planwright_engine::port::StoreError;
 use std::collections::BTreeSet;
@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::types::Type;
-use tokio_postgres::{AsyncMessage, Client, Config, Error};
+use tokio_postgres::{AsyncMessage, Client, Error};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The time that the server has to take its leave.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// News that wait to be read. More are dropped, and everything is looked at instead.
 const MAX_NEWS: usize = 1024;
 
@@ -25,25 +27,25 @@ pub(super) struct Hold {
 
 /// Listens, and holds locks, until `holds` is closed.
 pub(super) async fn listen(
-    config: Config,
-    connector: Connector,
+    hosts: Arc<Hosts>,
     wakeups: Arc<Wakeups>,
     mut holds: mpsc::Receiver<Hold>,
 ) {
     let mut locks = BTreeSet::new();
     let mut pause = FIRST_PAUSE;
     loop {
-        match listen_once(&config, &connector, &wakeups, &mut holds, &mut locks).await {
+        match listen_once(&hosts, &wakeups, &mut holds, &mut locks).await {
             Ok(Left::Closed) => return,
             Ok(Left::Broken) => pause = FIRST_PAUSE,
             Ok(Left::StillHeld) => wakeups.note_listening(false),
             Err(error) => {
                 // Others must not take this process for dead because it cannot be heard.
                 wakeups.note_listening(false);
-                tracing::debug!(reason = describe(&error), "cannot listen to the database");
+                let reason = error.describe();
+                tracing::debug!(reason, "cannot listen to the database");
                 // Those who wait for a lock must not wait for a server that is not there.
                 while let Ok(hold) = holds.try_recv() {
-                    let reason = StoreError::Unreachable(describe(&error));
+                    let reason = StoreError::Unreachable(reason.clone());
                     drop(hold.held.send(Err(reason)));
                 }
             }
@@ -62,13 +64,14 @@ enum Left {
 }
 
 async fn listen_once(
-    config: &Config,
-    connector: &Connector,
+    hosts: &Hosts,
     wakeups: &Wakeups,
     holds: &mut mpsc::Receiver<Hold>,
     locks: &mut BTreeSet<i64>,
-) -> Result<Left, Error> {
-    let (client, mut connection) = config.connect(connector.clone()).await?;
+) -> Result<Left, ConnectError> {
+    let (client, mut connection) = hosts.connect().await?;
+    // From here on, so that it is noticed if this server is left while the locks are taken.
+    let mut moved = hosts.watch();
     let (heard, mut news) = mpsc::channel(MAX_NEWS);
     let reading = tokio::spawn(async move {
         while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
@@ -82,11 +85,18 @@ async fn listen_once(
             }
         }
     });
-    let left = follow(&client, wakeups, holds, locks, &mut news).await;
+    let left = tokio::select! {
+        left = follow(&client, wakeups, holds, locks, &mut news) => left,
+        // The locks have to be where the others look for them.
+        _ = moved.changed() => Ok(Left::Broken),
+    };
     drop(client);
-    // The connection ends with its client, and its locks with it.
-    drop(reading.await);
-    left
+    // The connection ends with its client, and its locks with it. A server that is silent does not end it.
+    let aborting = reading.abort_handle();
+    if tokio::time::timeout(FAREWELL, reading).await.is_err() {
+        aborting.abort();
+    }
+    left.map_err(ConnectError::Database)
 }
 
 async fn follow(

@@ -106,11 +106,7 @@ impl Location {
             // After a failover the old address may lead to a standby.
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
-        config
-            .application_name("planwright")
-            .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_user_timeout(UNANSWERED)
-            .keepalives_idle(UNANSWERED);
+        set_session(&mut config);
         let connections = match &own.connections {
             None => DEFAULT_CONNECTIONS,
             Some(text) => text
@@ -210,37 +206,73 @@ fn choose_direct(config: &Config, listen: Option<&str>) -> Result<Direct, Locati
     match listen {
         None => Ok(Direct::Same),
         Some("off") => Ok(Direct::None),
-        Some(place) => {
-            let (host, port) = place.rsplit_once(':').unwrap_or((place, "5432"));
-            let port: u16 = port.parse().map_err(|_| {
-                LocationError::Invalid("listen must be off or host:port".to_owned())
-            })?;
-            Ok(Direct::At(Box::new(moved(config, host, port))))
+        Some(places) => {
+            let mut direct = with_same_session(config);
+            for place in places.split(',') {
+                let (host, port) = place.rsplit_once(':').unwrap_or((place, "5432"));
+                let port: u16 = port.parse().map_err(|_| {
+                    LocationError::Invalid("listen must be off or host:port".to_owned())
+                })?;
+                direct.host(host).port(port);
+            }
+            Ok(Direct::At(Box::new(direct)))
         }
     }
 }
 
-/// The same database and user at another address.
-fn moved(config: &Config, host: &str, port: u16) -> Config {
-    let mut moved = Config::new();
-    moved.host(host).port(port);
+/// Each host of an address by itself.
+pub(super) fn single_hosts(config: &Config) -> Vec<Config> {
+    let (addresses, ports) = (config.get_hostaddrs(), config.get_ports());
+    let hosts = config.get_hosts().iter().enumerate();
+    let single = hosts.map(|(place, host)| {
+        let mut single = with_same_session(config);
+        match host {
+            Host::Tcp(name) => single.host(name),
+            Host::Unix(path) => single.host_path(path),
+        };
+        if let Some(address) = addresses.get(place) {
+            single.hostaddr(*address);
+        }
+        if let Some(port) = ports.get(place).or_else(|| ports.first()) {
+            single.port(*port);
+        }
+        single
+    });
+    single.collect()
+}
+
+/// Everything of an address but where it is.
+fn with_same_session(config: &Config) -> Config {
+    let mut same = Config::new();
     if let Some(user) = config.get_user() {
-        moved.user(user);
+        same.user(user);
     }
     if let Some(password) = config.get_password() {
-        moved.password(password);
+        same.password(password);
     }
     if let Some(name) = config.get_dbname() {
-        moved.dbname(name);
+        same.dbname(name);
     }
-    moved
-        .ssl_mode(config.get_ssl_mode())
+    if let Some(options) = config.get_options() {
+        same.options(options);
+    }
+    same.ssl_mode(config.get_ssl_mode())
+        .ssl_negotiation(config.get_ssl_negotiation())
+        .channel_binding(config.get_channel_binding())
+        .target_session_attrs(config.get_target_session_attrs());
+    set_session(&mut same);
+    same
+}
+
+/// What every connection of ours says and waits for.
+fn set_session(config: &mut Config) {
+    config
         .application_name("planwright")
-        .target_session_attrs(TargetSessionAttrs::ReadWrite)
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_user_timeout(UNANSWERED)
-        .keepalives_idle(UNANSWERED);
-    moved
+        .keepalives_idle(UNANSWERED)
+        .keepalives_interval(UNANSWERED / 3)
+        .keepalives_retries(3);
 }
 
 /// The address without the password.
@@ -339,7 +371,19 @@ mod tests {
 
     #[test]
     fn several_hosts_are_kept() {
-        let location = parse("postgres://a@one:5433,two:5434/x").unwrap();
+        let location = parse("postgres://a:b@one:5433,two:5434/x?options=-cjit%3Doff").unwrap();
         assert_eq!(location.to_string(), "postgres://a@one:5433,two:5434/x");
+        let single = single_hosts(&location.config);
+        let shown: Vec<String> = single.iter().map(show).collect();
+        assert_eq!(
+            shown,
+            ["postgres://a@one:5433/x", "postgres://a@two:5434/x"]
+        );
+        assert_eq!(single[1].get_password(), Some(&b"b"[..]));
+        assert_eq!(single[1].get_options(), Some("-cjit=off"));
+        assert_eq!(
+            single[1].get_target_session_attrs(),
+            TargetSessionAttrs::ReadWrite
+        );
     }
 }

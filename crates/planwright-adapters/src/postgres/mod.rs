@@ -14,6 +14,7 @@ mod commit;
 mod decision;
 mod fault;
 mod feed;
+mod hosts;
 mod index;
 mod journal;
 mod leases;

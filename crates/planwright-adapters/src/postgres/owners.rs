@@ -134,7 +134,8 @@ impl Shared {
         if is_shown {
             return Ok(Life::Alive);
         }
-        if is_gone {
+        // After a failover the locks are gone with the server that had them, and this one started long ago.
+        if is_gone && !self.pool.was_away_lately() {
             return Ok(Life::Dead);
         }
         if !row.get::<_, bool>(3) {

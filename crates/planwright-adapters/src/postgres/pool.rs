@@ -3,32 +3,53 @@
 //! A pool of our own: it is a semaphore and a list, and the borrower of a connection says whether it can be used again.
 
 use super::fault::{describe, is_broken};
-use super::tls::Connector;
+use super::hosts::{Hosts, Wire};
 use planwright_engine::port::StoreError;
+use std::future::poll_fn;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_postgres::{Client, Config, Error};
+use tokio_postgres::error::Severity;
+use tokio_postgres::{AsyncMessage, Client, Error};
 
 /// The time a caller waits for a connection that others use.
 const LEND_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The time of the server for a commit is lifted before it: one that waits for a standby is not rolled back when that time
+/// is over, but answered as if the standby had confirmed it.
+const COMMIT: &str = "SET LOCAL statement_timeout = 0; COMMIT";
+
 #[derive(Debug)]
 pub(super) struct Pool {
-    config: Config,
-    connector: Connector,
+    hosts: Arc<Hosts>,
     /// The address as messages name it.
     place: String,
     room: Arc<Semaphore>,
-    idle: Arc<Mutex<Vec<Client>>>,
+    idle: Arc<Mutex<Vec<Opened>>>,
+}
+
+/// A connection that is made.
+#[derive(Debug)]
+struct Opened {
+    client: Client,
+    /// The server has sent a warning since this was last cleared.
+    is_warned: Arc<AtomicBool>,
+}
+
+/// The reason a commit was not answered with a plain yes.
+#[derive(Debug)]
+pub(super) enum CommitError {
+    Database(Error),
+    /// The server committed, and warned: a standby may not have it.
+    Unconfirmed,
 }
 
 impl Pool {
-    pub(super) fn new(config: Config, connector: Connector, most: usize, place: String) -> Self {
+    pub(super) fn new(hosts: Arc<Hosts>, most: usize, place: String) -> Self {
         Self {
-            config,
-            connector,
+            hosts,
             place,
             room: Arc::new(Semaphore::new(most)),
             idle: Arc::default(),
@@ -51,22 +72,29 @@ impl Pool {
                 ));
             }
         };
-        let client = match self.take_idle() {
-            Some(client) => client,
-            None => connect(&self.config, &self.connector)
-                .await
-                .map_err(|error| self.unreachable(&error))?,
+        let opened = match self.take_idle() {
+            Some(opened) => opened,
+            None => self.open().await?,
         };
         Ok(Lent {
-            client: Some(client),
+            opened: Some(opened),
             idle: Arc::clone(&self.idle),
             _permit: permit,
         })
     }
 
-    fn take_idle(&self) -> Option<Client> {
+    /// Connects, and lets the connection work in the background until its client is dropped.
+    async fn open(&self) -> Result<Opened, StoreError> {
+        let connected = self.hosts.connect().await;
+        let (client, wire) = connected.map_err(|error| self.unreachable(&error.describe()))?;
+        let is_warned = Arc::default();
+        tokio::spawn(work(wire, Arc::clone(&is_warned)));
+        Ok(Opened { client, is_warned })
+    }
+
+    fn take_idle(&self) -> Option<Opened> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|client| !client.is_closed());
+        idle.retain(|opened| !opened.client.is_closed());
         idle.pop()
     }
 
@@ -78,36 +106,69 @@ impl Pool {
             .clear();
     }
 
-    pub(super) fn unreachable(&self, error: &Error) -> StoreError {
-        StoreError::Unreachable(format!("{}: {}", self.place, describe(error)))
+    /// Returns whether the server was not there a moment ago.
+    pub(super) fn was_away_lately(&self) -> bool {
+        self.hosts.were_away_lately()
+    }
+
+    /// Looks for another server: this one takes commits and does not confirm them.
+    pub(super) fn suspect_server(&self) {
+        self.hosts.suspect();
+        self.forget_idle();
+    }
+
+    pub(super) fn unreachable(&self, reason: &str) -> StoreError {
+        StoreError::Unreachable(format!("{}: {reason}", self.place))
     }
 }
 
-/// Connects, and lets the connection work in the background until its client is dropped.
-async fn connect(config: &Config, connector: &Connector) -> Result<Client, Error> {
-    let (client, connection) = config.connect(connector.clone()).await?;
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(
-                reason = describe(&error),
-                "a connection to the database ended"
-            );
+/// Does the work of a connection, and notes warnings before the answer that they belong to is heard.
+async fn work(mut wire: Wire, is_warned: Arc<AtomicBool>) {
+    while let Some(message) = poll_fn(|context| wire.poll_message(context)).await {
+        match message {
+            Ok(AsyncMessage::Notice(notice)) => {
+                let is_warning = notice.parsed_severity() == Some(Severity::Warning);
+                is_warned.fetch_or(is_warning, Ordering::AcqRel);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let reason = describe(&error);
+                tracing::debug!(reason, "a connection to the database ended");
+                return;
+            }
         }
-    });
-    Ok(client)
+    }
 }
 
 /// A connection that is lent. It goes back when it is dropped, unless it is discarded.
 pub(super) struct Lent {
-    client: Option<Client>,
-    idle: Arc<Mutex<Vec<Client>>>,
+    opened: Option<Opened>,
+    idle: Arc<Mutex<Vec<Opened>>>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Lent {
+    fn opened(&self) -> &Opened {
+        self.opened
+            .as_ref()
+            .expect("only taken when it is discarded or dropped")
+    }
+
+    /// Commits the transaction. The caller limits the time.
+    pub(super) async fn commit(&self) -> Result<(), CommitError> {
+        let Opened { client, is_warned } = self.opened();
+        is_warned.store(false, Ordering::Release);
+        let committed = client.batch_execute(COMMIT).await;
+        committed.map_err(CommitError::Database)?;
+        match is_warned.load(Ordering::Acquire) {
+            true => Err(CommitError::Unconfirmed),
+            false => Ok(()),
+        }
+    }
+
     /// Ends the connection: nothing is known about its state.
     pub(super) fn discard(mut self) {
-        self.client = None;
+        self.opened = None;
     }
 
     /// Ends the connection if an error says that it is broken. Returns whether it is.
@@ -124,19 +185,18 @@ impl Deref for Lent {
     type Target = Client;
 
     fn deref(&self) -> &Client {
-        self.client
-            .as_ref()
-            .expect("only taken when it is discarded or dropped")
+        &self.opened().client
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        if let Some(client) = self.client.take().filter(|client| !client.is_closed()) {
+        let opened = self.opened.take();
+        if let Some(opened) = opened.filter(|opened| !opened.client.is_closed()) {
             self.idle
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .push(client);
+                .push(opened);
         }
     }
 }

@@ -2,8 +2,9 @@
 //! store is the same under any runtime and can be closed properly.
 
 use super::appending::{self, Queued};
-use super::commit::{Patience, Transactions, Value};
+use super::commit::{ANSWER_TIMEOUT, Patience, SILENT, Transactions, Value};
 use super::fault::{Stop, store_error};
+use super::hosts::Hosts;
 use super::listener;
 use super::location::{Direct, Location};
 use super::open_error::OpenPostgresError;
@@ -58,17 +59,25 @@ impl Shared {
         let mut patience = Patience::new(READ_PATIENCE);
         loop {
             let error = match self.pool.get().await {
-                Ok(connection) => match connection.query_typed(sql, values).await {
-                    Ok(rows) => return Ok(rows),
-                    Err(error) => {
-                        let reason = store_error(&error, self.pool.place());
-                        if !connection.discard_broken(&error) {
-                            return Err(reason);
+                Ok(connection) => {
+                    let asked = connection.query_typed(sql, values);
+                    match tokio::time::timeout(ANSWER_TIMEOUT, asked).await {
+                        Ok(Ok(rows)) => return Ok(rows),
+                        Ok(Err(error)) => {
+                            let reason = store_error(&error, self.pool.place());
+                            if !connection.discard_broken(&error) {
+                                return Err(reason);
+                            }
+                            self.pool.forget_idle();
+                            reason
                         }
-                        self.pool.forget_idle();
-                        reason
+                        Err(_) => {
+                            connection.discard();
+                            self.pool.forget_idle();
+                            self.pool.unreachable(SILENT)
+                        }
                     }
-                },
+                }
                 Err(error @ StoreError::Unreachable(_)) => error,
                 Err(error) => return Err(error),
             };
@@ -163,8 +172,8 @@ impl fmt::Debug for PostgresStore {
 /// The connection for news, which is made when it is first needed: a command that only reads has none.
 #[derive(Debug)]
 pub(super) struct Listening {
-    location: Location,
-    connector: Connector,
+    /// Where it leads; `None` where there is none.
+    hosts: Option<Arc<Hosts>>,
     wakeups: Arc<Wakeups>,
     holds: std::sync::Mutex<Option<mpsc::Sender<listener::Hold>>>,
 }
@@ -172,11 +181,7 @@ pub(super) struct Listening {
 impl Listening {
     /// Returns where locks are asked for; `None` where there is no such connection. Needs the store's runtime.
     pub(super) fn start(&self) -> Option<mpsc::Sender<listener::Hold>> {
-        let config = match &self.location.direct {
-            Direct::Same => self.location.config.clone(),
-            Direct::At(config) => (**config).clone(),
-            Direct::None => return None,
-        };
+        let hosts = self.hosts.as_ref()?;
         let mut holds = self
             .holds
             .lock()
@@ -186,8 +191,7 @@ impl Listening {
         }
         let (sender, receiver) = mpsc::channel(MAX_HOLDS);
         tokio::spawn(listener::listen(
-            config,
-            self.connector.clone(),
+            Arc::clone(hosts),
             Arc::clone(&self.wakeups),
             receiver,
         ));
@@ -208,12 +212,13 @@ impl PostgresStore {
     /// Opens a store, and makes its tables if there are none and `create` says so.
     pub fn open(location: Location, create: bool) -> Result<Self, OpenPostgresError> {
         let connector = Connector::new(&location.encryption)?;
-        let pool = Arc::new(Pool::new(
-            location.config.clone(),
-            connector.clone(),
-            location.connections,
-            location.to_string(),
-        ));
+        let hosts = Arc::new(Hosts::new(&location.config, connector.clone()));
+        let listening_to = match &location.direct {
+            Direct::Same => Some(Arc::clone(&hosts)),
+            Direct::At(config) => Some(Arc::new(Hosts::new(config, connector))),
+            Direct::None => None,
+        };
+        let pool = Arc::new(Pool::new(hosts, location.connections, location.to_string()));
         let (close, closed) = oneshot::channel();
         let (runtime, thread) = start_thread(closed)?;
         let preparing = Arc::clone(&pool);
@@ -224,8 +229,7 @@ impl PostgresStore {
         let instance = super::commit::new_mark()?.0;
         let wakeups = Arc::new(Wakeups::new(super::rows::hex(&instance)));
         let listening = Arc::new(Listening {
-            location: location.clone(),
-            connector,
+            hosts: listening_to,
             wakeups: Arc::clone(&wakeups),
             holds: std::sync::Mutex::default(),
         });

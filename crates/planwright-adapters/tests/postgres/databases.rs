@@ -41,6 +41,10 @@ impl Database {
         Self { name }
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn url(&self) -> String {
         server().url(&self.name)
     }

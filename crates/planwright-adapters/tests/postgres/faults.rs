@@ -6,12 +6,10 @@ use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{Append, AppendError, Journal as _, LeaseRule, Mailbox as _};
 use planwright_testing::postgres::{Server, server};
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use planwright_testing::proxy::{CommitCut, Proxy};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-fn next(stream: &StreamName, head: Head, body: &str) -> Append {
+pub(crate) fn next(stream: &StreamName, head: Head, body: &str) -> Append {
     let at = Timestamp::from_millis(1);
     let record = Record::after(head, stream, at, 1, None, body.as_bytes().to_vec());
     Append {
@@ -28,7 +26,7 @@ fn next(stream: &StreamName, head: Head, body: &str) -> Append {
 }
 
 /// Appends and tries again for as long as the store says that nothing was written, as the engine does.
-async fn append(store: &PostgresStore, append: Append) {
+pub(crate) async fn append(store: &PostgresStore, append: Append) {
     loop {
         match store.append(vec![append.clone()]).await {
             Ok(()) => return,
@@ -79,89 +77,11 @@ async fn a_server_that_crashes_loses_and_doubles_nothing() {
     restarting.join().unwrap();
 }
 
-const PASS: u8 = 0;
-const CUT_BEFORE: u8 = 1;
-const CUT_AFTER: u8 = 2;
-
-/// Stands between the store and the server, and cuts the connection that sends the next commit.
-struct Proxy {
-    port: u16,
-    mode: Arc<AtomicU8>,
-    cuts: Arc<AtomicUsize>,
-}
-
-impl Proxy {
-    fn start(upstream: u16) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let proxy = Self {
-            port: listener.local_addr().unwrap().port(),
-            mode: Arc::default(),
-            cuts: Arc::default(),
-        };
-        let mode = Arc::clone(&proxy.mode);
-        let cuts = Arc::clone(&proxy.cuts);
-        std::thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                let server = TcpStream::connect(("127.0.0.1", upstream)).unwrap();
-                let back = (server.try_clone().unwrap(), client.try_clone().unwrap());
-                std::thread::spawn(move || pump(back.0, back.1, |_| Cut::No));
-                let mode = Arc::clone(&mode);
-                let cuts = Arc::clone(&cuts);
-                std::thread::spawn(move || {
-                    pump(client, server, move |bytes| {
-                        if !bytes.windows(7).any(|part| part == b"COMMIT\0") {
-                            return Cut::No;
-                        }
-                        let cut = match mode.swap(PASS, Ordering::SeqCst) {
-                            CUT_BEFORE => Cut::Before,
-                            CUT_AFTER => Cut::After,
-                            _ => return Cut::No,
-                        };
-                        cuts.fetch_add(1, Ordering::SeqCst);
-                        cut
-                    });
-                });
-            }
-        });
-        proxy
-    }
-
-    fn cut_next(&self, mode: u8) {
-        self.mode.store(mode, Ordering::SeqCst);
-    }
-}
-
-enum Cut {
-    No,
-    Before,
-    After,
-}
-
-/// Copies until one side ends or the connection is to be cut.
-fn pump(mut from: TcpStream, mut to: TcpStream, mut judge: impl FnMut(&[u8]) -> Cut) {
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        let read = from.read(&mut buffer).unwrap_or(0);
-        let cut = judge(&buffer[..read]);
-        let is_last = read == 0 || matches!(cut, Cut::Before);
-        if is_last || to.write_all(&buffer[..read]).is_err() {
-            break;
-        }
-        if matches!(cut, Cut::After) {
-            // The client hears nothing of what the server answers.
-            drop(from.shutdown(Shutdown::Both));
-            return;
-        }
-    }
-    drop(from.shutdown(Shutdown::Both));
-    drop(to.shutdown(Shutdown::Both));
-}
-
 fn through(proxy: &Proxy, database: &Database) -> PostgresStore {
     let port = server().port();
     let url = database
         .url()
-        .replace(&format!(":{port}/"), &format!(":{}/", proxy.port));
+        .replace(&format!(":{port}/"), &format!(":{}/", proxy.port()));
     PostgresStore::open(Location::parse(&url, None).unwrap(), true).unwrap()
 }
 
@@ -173,16 +93,13 @@ async fn the_outcome_of_an_interrupted_commit_is_looked_up() {
     let stream: StreamName = "plan/p".parse().unwrap();
     let mut head = Head::EMPTY;
     for turn in 0..10 {
-        proxy.cut_next(if turn % 2 == 0 { CUT_AFTER } else { CUT_BEFORE });
+        let cuts = [CommitCut::After, CommitCut::Before];
+        proxy.cut_next_commit(cuts[turn % 2]);
         let record = next(&stream, head, &turn.to_string());
         head = record.records[0].head();
         // Once: what was committed is not taken for a conflict, and what was not is written again.
         store.append(vec![record]).await.unwrap();
-        assert_eq!(
-            proxy.cuts.load(Ordering::SeqCst),
-            turn + 1,
-            "nothing was cut"
-        );
+        assert_eq!(proxy.cuts(), turn + 1, "nothing was cut");
     }
     let records = store.read(&stream, 0, 100).await.unwrap();
     assert_eq!(records.len(), 10);
@@ -195,10 +112,33 @@ async fn a_message_is_sent_once_though_the_connection_breaks() {
     let proxy = Proxy::start(server().port());
     let store = through(&proxy, &database);
     let run = "r".parse().unwrap();
-    for mode in [CUT_AFTER, CUT_BEFORE, CUT_AFTER] {
-        proxy.cut_next(mode);
+    for cut in [CommitCut::After, CommitCut::Before, CommitCut::After] {
+        proxy.cut_next_commit(cut);
         store.send(&run, b"pause".to_vec()).await.unwrap();
     }
-    assert_eq!(proxy.cuts.load(Ordering::SeqCst), 3);
+    assert_eq!(proxy.cuts(), 3);
     assert_eq!(store.messages(&run).await.unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_looked_up_stays_true_when_the_answer_to_the_look_gets_lost_too() {
+    let database = Database::new();
+    let proxy = Proxy::start(server().port());
+    let store = through(&proxy, &database);
+    let stream: StreamName = "plan/p".parse().unwrap();
+    let mut head = Head::EMPTY;
+    for (turn, first) in [CommitCut::Before, CommitCut::After]
+        .into_iter()
+        .enumerate()
+    {
+        proxy.cut_next_commit(first);
+        // The commits of the looks.
+        proxy.cut_next_commit(CommitCut::After);
+        proxy.cut_next_commit(CommitCut::Before);
+        let record = next(&stream, head, &turn.to_string());
+        head = record.records[0].head();
+        store.append(vec![record]).await.unwrap();
+        assert_eq!(proxy.cuts(), 3 * (turn + 1), "nothing was cut");
+        assert_eq!(store.head(&stream).await.unwrap(), head);
+    }
 }

@@ -5,10 +5,14 @@ mod databases;
 #[cfg(test)]
 mod encryption;
 #[cfg(test)]
+mod failover;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod opening;
+#[cfg(test)]
+mod pooled;
 #[cfg(test)]
 mod processes;

@@ -1,0 +1,283 @@
+//! The proof: hundreds of runs in flight, and everything that they need fails again and again.
+
+use crate::audit::{judge, list_events, settle};
+use crate::cluster::{CLAIM, Cluster};
+use crate::orders::order;
+use crate::process::Process;
+use crate::stream::follow;
+use planwright_testing::dice::Dice;
+use planwright_testing::proxy::CommitCut;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Runs that are in flight at once, for the first faults; later ones have more runs.
+const RUNS: usize = 300;
+/// So many faults have this many runs.
+const FAULTS_PER_ROUND: usize = 300;
+const CLIENTS: usize = 4;
+/// A round does not go on for longer, on a machine that is too busy for all its faults.
+const LONGEST_ROUND: Duration = Duration::from_secs(110);
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    let given = std::env::var(variable).ok();
+    given.map_or(otherwise, |text| text.parse().expect("a number"))
+}
+
+/// What is thrown at the processes and the servers, and how often that was.
+struct Thrower<'a> {
+    cluster: &'a Cluster,
+    is_over: AtomicBool,
+    wanted: usize,
+    thrown: AtomicUsize,
+    counts: Mutex<BTreeMap<&'static str, usize>>,
+    until: Instant,
+}
+
+/// Ends what goes on in other threads when the test ends, also by a panic.
+struct OverAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for OverAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn whatever_fails_nothing_is_lost_doubled_or_guessed() {
+    let wanted = usize::try_from(number("PLANWRIGHT_FAULTS", 300)).unwrap();
+    let seed = number("PLANWRIGHT_FAULTS_SEED", 7526);
+    println!("PLANWRIGHT_FAULTS={wanted} PLANWRIGHT_FAULTS_SEED={seed}");
+    let cluster = Cluster::start();
+    let is_read = AtomicBool::new(false);
+    let rounds = wanted.div_ceil(FAULTS_PER_ROUND);
+    let mut unknown = BTreeMap::new();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let (seen, events) = std::thread::scope(|scope| {
+        let over_at_end = OverAtEnd(&is_read);
+        let reading = scope.spawn(|| follow(&cluster, &is_read));
+        for round in 0..rounds {
+            let wanted = FAULTS_PER_ROUND.min(wanted - round * FAULTS_PER_ROUND);
+            let seed = seed.wrapping_add(round as u64 * 1_000);
+            for (kind, count) in throw_round(&cluster, wanted, round, seed) {
+                *counts.entry(kind).or_default() += count;
+            }
+            let since = Instant::now();
+            unknown.extend(settle(&cluster));
+            println!("round {round}: settled in {:?}", since.elapsed());
+        }
+        let events = list_events(&cluster);
+        // What is the last in the list comes to the reader too.
+        sleep(Duration::from_secs(2));
+        drop(over_at_end);
+        (reading.join().unwrap(), events)
+    });
+    let outcome = judge(&cluster, &events, &unknown);
+    let thrown: usize = counts.values().sum();
+    println!(
+        "{thrown} faults {counts:?}; {} runs, {} outcomes unknown; {} events, read by a client that moved {} times",
+        outcome.runs,
+        outcome.unknown,
+        events.len(),
+        seen.moves
+    );
+    assert!(outcome.wrong.is_empty(), "{:#?}", outcome.wrong);
+    let read: Vec<_> = seen.events.iter().map(|(_, event)| event).collect();
+    let first = events
+        .iter()
+        .zip(&read)
+        .position(|(one, other)| one != *other);
+    assert!(
+        read.len() == events.len() && first.is_none(),
+        "{} events were read of {}, and they differ at {first:?}: {:#?}",
+        read.len(),
+        events.len(),
+        first.map(|at| (&events[at], read[at], &seen.events[at].0))
+    );
+    for process in &cluster.processes {
+        assert_eq!(process.end(), 0, "{}", process.bench.read("log"));
+    }
+    let verify = cluster.services()[0].command(&["verify"]);
+    planwright_testing::workbench::said({ verify }.output().unwrap()).ends(0);
+    // A machine that is busy with other things throws fewer, and must not throw none.
+    assert!(thrown * 3 >= wanted, "{thrown} faults of {wanted}");
+}
+
+/// Starts runs, and throws faults while they are in flight.
+fn throw_round(
+    cluster: &Cluster,
+    wanted: usize,
+    round: usize,
+    seed: u64,
+) -> BTreeMap<&'static str, usize> {
+    let since = Instant::now();
+    let thrower = Thrower {
+        cluster,
+        is_over: AtomicBool::new(false),
+        wanted,
+        thrown: AtomicUsize::new(0),
+        counts: Mutex::default(),
+        until: since + LONGEST_ROUND,
+    };
+    let thrower = &thrower;
+    std::thread::scope(|scope| {
+        let _over_at_end = OverAtEnd(&thrower.is_over);
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                scope.spawn(move || {
+                    let mut dice = Dice::new(seed + 10 + client as u64);
+                    for number in (client..RUNS).step_by(CLIENTS) {
+                        order(cluster, &format!("r{round}n{number}"), &mut dice);
+                    }
+                })
+            })
+            .collect();
+        let throwing = [
+            scope.spawn(move || thrower.cut_commits(&mut Dice::new(seed))),
+            scope.spawn(move || thrower.disturb(&mut Dice::new(seed + 1))),
+            scope.spawn(move || thrower.kill(&mut Dice::new(seed + 2))),
+            scope.spawn(move || thrower.stop_servers(&mut Dice::new(seed + 3))),
+            scope.spawn(move || thrower.silence(&mut Dice::new(seed + 4))),
+        ];
+        for thread in clients.into_iter().chain(throwing) {
+            thread.join().unwrap();
+        }
+    });
+    let counts = lock(&thrower.counts).clone();
+    println!("round {round}: {:?} {counts:?}", since.elapsed());
+    counts
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Thrower<'_> {
+    fn is_over(&self) -> bool {
+        self.thrown.load(Ordering::SeqCst) >= self.wanted
+            || self.is_over.load(Ordering::SeqCst)
+            || Instant::now() >= self.until
+    }
+
+    fn note(&self, kind: &'static str, count: usize) {
+        *lock(&self.counts).entry(kind).or_default() += count;
+        self.thrown.fetch_add(count, Ordering::SeqCst);
+    }
+
+    /// Waits for a while, or until it is over.
+    fn pause(&self, dice: &mut Dice, from: u64, to: u64) {
+        let end = Instant::now() + Duration::from_millis(from + dice.roll() % (to - from));
+        while Instant::now() < end && !self.is_over() {
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn pick(&self, dice: &mut Dice) -> &Process {
+        &self.cluster.processes[dice.below(self.cluster.processes.len())]
+    }
+
+    /// Breaks connections in the middle of commits, whose outcome is unknown then.
+    fn cut_commits(&self, dice: &mut Dice) {
+        while !self.is_over() {
+            let cut = dice.pick(&[CommitCut::Before, CommitCut::After]);
+            let is_cut = self.pick(dice).cut_commit(self.cluster.primary(), cut);
+            self.note("commits cut", usize::from(is_cut));
+            self.pause(dice, 50, 350);
+        }
+    }
+
+    /// Breaks all connections of a process, or lets it stand still for a moment.
+    fn disturb(&self, dice: &mut Dice) {
+        while !self.is_over() {
+            let process = self.pick(dice);
+            if dice.chance(50) {
+                let is_cut = process.sever() > 0;
+                self.note("connections broken", usize::from(is_cut));
+            } else {
+                process.stop_for(Duration::from_millis(50 + dice.roll() % 700));
+                self.note("stopped for a moment", 1);
+            }
+            self.pause(dice, 300, 1_200);
+        }
+    }
+
+    /// Kills services and workers.
+    fn kill(&self, dice: &mut Dice) {
+        while !self.is_over() {
+            self.pause(dice, 800, 3_000);
+            match dice.chance(75) {
+                true => {
+                    let workers = self.cluster.workers();
+                    workers[dice.below(workers.len())].kill();
+                    self.note("workers killed", 1);
+                }
+                false => {
+                    let services = self.cluster.services();
+                    services[dice.below(services.len())].kill();
+                    self.note("services killed", 1);
+                }
+            }
+        }
+    }
+
+    /// Stops the database, lets the standby take over, and kills and empties brokers.
+    fn stop_servers(&self, dice: &mut Dice) {
+        for turn in dice.below(4).. {
+            self.pause(dice, 4_000, 9_000);
+            if self.is_over() {
+                return;
+            }
+            match turn % 4 {
+                0 => {
+                    let servers = lock(&self.cluster.servers);
+                    servers.fail_over();
+                    self.note("failovers", 1);
+                    drop(servers);
+                    self.pause(dice, 1_000, 4_000);
+                    lock(&self.cluster.servers).rejoin();
+                }
+                2 => {
+                    let servers = lock(&self.cluster.servers);
+                    servers.primary().stop();
+                    sleep(Duration::from_millis(dice.roll() % 500));
+                    servers.primary().resume();
+                    self.note("database restarted", 1);
+                }
+                _ => {
+                    // RabbitMQ takes long to start.
+                    let broker = &self.cluster.brokers[usize::from(dice.chance(25))];
+                    broker.kill();
+                    sleep(Duration::from_millis(dice.roll() % 1_000));
+                    if dice.chance(60) {
+                        broker.empty();
+                        self.note("brokers emptied", 1);
+                    }
+                    broker.resume();
+                    self.note("brokers killed", 1);
+                }
+            }
+        }
+    }
+
+    /// Cuts a worker off for longer than its claims, or lets it stand still for so long.
+    fn silence(&self, dice: &mut Dice) {
+        let workers = self.cluster.workers();
+        while !self.is_over() {
+            self.pause(dice, 6_000, 14_000);
+            if self.is_over() {
+                return;
+            }
+            let worker = &workers[dice.below(workers.len())];
+            let time = CLAIM + Duration::from_millis(1_000 + dice.roll() % 2_000);
+            if dice.chance(70) {
+                worker.partition_for(time, dice.chance(50));
+                self.note("workers cut off", 1);
+            } else {
+                worker.stop_for(time);
+                self.note("workers stopped for longer than a claim", 1);
+            }
+        }
+    }
+}
