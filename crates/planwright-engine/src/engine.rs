@@ -24,6 +24,7 @@ use crate::review::plans::Plans;
 use crate::review::trial::Trials;
 use crate::run::runs::Runs;
 use crate::session::{Sessions, start_looking};
+use crate::worker::Workers;
 use planwright_core::plan::Bounds;
 use planwright_core::planning::Prompts;
 use planwright_core::policy::Policy;
@@ -154,6 +155,11 @@ impl Engine {
     /// All plans at a glance: searched lists and figures.
     pub fn overview(&self) -> Overview {
         Overview::new(&self.context)
+    }
+
+    /// The workers, what waits for them, and the queues of the broker.
+    pub fn workers(&self) -> Workers {
+        Workers::new(&self.context)
     }
 
     /// What time does to plans and runs.
