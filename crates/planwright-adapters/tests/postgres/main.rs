@@ -12,3 +12,5 @@ mod laws;
 mod opening;
 #[cfg(test)]
 mod processes;
+#[cfg(test)]
+mod rates;
