@@ -25,6 +25,7 @@ mod undo;
 mod validation;
 mod version;
 mod words;
+mod worker;
 
 pub use answer::{
     DecisionResult, InboxCount, LargeBriefing, Page, PlanDecided, RunAccepted, StepDecided,
@@ -68,4 +69,8 @@ pub use words::{
     PlanStatusShape, PrincipalKindShape, RiskShape, RoleShape, RuleModeShape, RunResultStatusShape,
     RunStatusShape, SeverityShape, StepResultStatusShape, StepStatusShape, VerdictShape,
     WaitingForShape, one_of_words,
+};
+pub use worker::{
+    DeadNoticeLine, DeadNoticeList, DispatchStats, PurgedNotices, QueueLine, QueueList,
+    RequeuedNotices, WaitingStepsLine, WorkerCounts, WorkerLine, WorkerList, WorkerStepLine,
 };

@@ -7,8 +7,9 @@ use planwright_core::plan::{Document, Finding};
 use planwright_core::planning::{Prompt, SchemaDetail};
 use planwright_core::review::PlanningRecord;
 use planwright_core::stats::{ModelCosts, ModelStats};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// How a version of a plan was written.
@@ -147,12 +148,13 @@ impl<'a> From<&'a Prompt> for PromptResult<'a> {
 }
 
 /// A plan that is being written in the background.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanningJob {
     pub id: String,
     /// `running`, `done`, `failed` or `cancelled`.
-    pub status: &'static str,
+    #[schema(value_type = String)]
+    pub status: Cow<'static, str>,
     pub goal: String,
     pub created_at: String,
     /// What happened so far, the first thing first.
@@ -167,11 +169,12 @@ pub struct PlanningJob {
 }
 
 /// Something that happened while a plan is written.
-#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanningStep {
     /// `asked`, `looked`, `answered` or `sent_back`.
-    pub kind: &'static str,
+    #[schema(value_type = String)]
+    pub kind: Cow<'static, str>,
     /// The tool with which it looked around.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
@@ -189,6 +192,6 @@ pub struct PlanningStep {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// What is wrong with the answer, one line each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
 }

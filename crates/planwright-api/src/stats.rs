@@ -1,6 +1,6 @@
 //! Statistics as other programs see them. Durations are in milliseconds, rates between 0 and 1.
 
-use crate::ModelCostLine;
+use crate::{DispatchStats, ModelCostLine};
 use planwright_core::stats::{Day, Durations, PredictionStats, ReviewStats, Statistics};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -40,6 +40,9 @@ pub struct StatsResult {
     /// Day by day in UTC, the first one first; days on which nothing happened are left out. Over HTTP only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub days: Vec<DayLine>,
+    /// Workers and queues as they are now; absent where no step is offered to workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dispatch: Option<DispatchStats>,
 }
 
 /// One day.
@@ -188,6 +191,7 @@ impl StatsResult {
             adjustments: figures.adjustments,
             unreadable: figures.unreadable,
             days: Vec::new(),
+            dispatch: None,
         }
     }
 }

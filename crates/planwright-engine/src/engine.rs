@@ -25,6 +25,7 @@ use crate::review::plans::Plans;
 use crate::review::trial::Trials;
 use crate::run::runs::Runs;
 use crate::session::{Sessions, start_looking};
+use crate::worker::Workers;
 use planwright_core::plan::Bounds;
 use planwright_core::planning::Prompts;
 use planwright_core::policy::Policy;
@@ -155,6 +156,11 @@ impl Engine {
     /// All plans at a glance: searched lists and figures.
     pub fn overview(&self) -> Overview {
         Overview::new(&self.context)
+    }
+
+    /// The workers, what waits for them, and the queues of the broker.
+    pub fn workers(&self) -> Workers {
+        Workers::new(&self.context)
     }
 
     /// What time does to plans and runs.

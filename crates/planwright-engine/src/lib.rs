@@ -138,4 +138,4 @@ pub use session::{
     SessionTerms, Sessions, StepAnswer, WantedByClient,
 };
 pub use supervisor::{CompletedSignIn, Stopped, Supervisor, SupervisorOptions, SupervisorStats};
-pub use worker::{Worker, WorkerError, WorkerOptions};
+pub use worker::{Worker, WorkerError, WorkerOptions, Workers, WorkersError};

@@ -2,7 +2,9 @@
 
 use planwright_core::id::PlanId;
 use planwright_engine::Engine;
-use planwright_engine::port::{Answers, Passes, PasskeyVerifier, Passkeys, PlanFiles, Tokens};
+use planwright_engine::port::{
+    Answers, Passes, PasskeyVerifier, Passkeys, PlanFiles, RequestRates, ServiceNotes, Tokens,
+};
 use std::sync::Arc;
 
 /// Everything a request may need. Cheap to clone.
@@ -18,6 +20,10 @@ pub struct Service {
     pub files: Arc<dyn PlanFiles>,
     /// Answers that are given again.
     pub answers: Arc<dyn Answers>,
+    /// What services of one store leave for each other.
+    pub notes: Arc<dyn ServiceNotes>,
+    /// The rates that they have in common, if there can be several.
+    pub rates: Option<Arc<dyn RequestRates>>,
 }
 
 impl Service {

@@ -454,6 +454,10 @@ impl Offers for PostgresStore {
         self.on(|shared| async move { shared.workers().await })
     }
 
+    fn workers_version(&self) -> BoxFuture<'_, Result<String, StoreError>> {
+        self.on(|shared| async move { shared.workers_version().await })
+    }
+
     fn waiting_offers(&self) -> BoxFuture<'_, Result<Vec<WaitingOffers>, StoreError>> {
         self.on(|shared| async move { shared.waiting_offers().await })
     }

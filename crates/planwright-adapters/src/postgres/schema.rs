@@ -11,6 +11,7 @@ use tokio_postgres::{Client, Error};
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_store.sql"),
     include_str!("../../migrations/postgres/0002_offers.sql"),
+    include_str!("../../migrations/postgres/0004_services.sql"),
 ];
 
 /// Of the advisory lock that one process holds while it changes tables. Any number does that nothing else uses.

@@ -77,6 +77,14 @@ impl Shared {
         Ok(workers)
     }
 
+    pub(super) async fn workers_version(&self) -> Result<String, StoreError> {
+        // The tools are not read: a row that is written again has another `xmin`.
+        let sql = "SELECT coalesce(md5(string_agg(id || ' ' || xmin::text, ' ' ORDER BY id)), '') \
+                   FROM planwright.workers";
+        let row = self.row(sql, &[]).await?;
+        Ok(row.map(|row| row.get(0)).unwrap_or_default())
+    }
+
     async fn claims_by_worker(&self) -> Result<BTreeMap<OwnerId, Vec<OfferKey>>, StoreError> {
         let sql = "SELECT claimed_by, run, step, attempt FROM planwright.offers \
                    WHERE state = 'claimed' AND claimed_by IS NOT NULL ORDER BY id";

@@ -70,6 +70,18 @@ mod passes {
     planwright_engine::pass_laws!(make_passes);
 }
 
+mod notes {
+    use super::*;
+    use planwright_engine::port::ServiceNotes;
+
+    fn make_notes() -> (Arc<dyn ServiceNotes>, Database) {
+        let (store, database) = opened();
+        (store, database)
+    }
+
+    planwright_engine::note_laws!(make_notes);
+}
+
 mod passkeys {
     use super::*;
     use planwright_engine::port::Passkeys;

@@ -16,3 +16,5 @@ mod opening;
 mod pooled;
 #[cfg(test)]
 mod processes;
+#[cfg(test)]
+mod rates;

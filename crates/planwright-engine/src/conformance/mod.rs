@@ -31,6 +31,7 @@ pub mod key;
 pub mod lease;
 pub mod list;
 pub mod message;
+pub mod note;
 pub mod offer;
 pub mod outbox;
 pub mod pass;

@@ -352,6 +352,32 @@ pub async fn a_worker_is_listed_with_what_it_does(subject: OfferingStore) {
     assert!(offers.iter().any(|offer| offer.key == listed[0].claims[0]));
 }
 
+pub async fn the_version_of_the_workers_differs_once_one_has_other_tools_or_drains(
+    subject: OfferingStore,
+) {
+    let offers = &subject.offers;
+    let version = async || offers.workers_version().await.unwrap();
+    let record = WorkerRecord {
+        id: owner("worker"),
+        host: "here".to_owned(),
+        pid: 7,
+        version: "1".to_owned(),
+        capabilities: vec!["billing".to_owned()],
+        concurrency: 1,
+        tools: Vec::new(),
+    };
+    let mut seen = BTreeSet::from([version().await]);
+    offers.register_worker(record.clone()).await.unwrap();
+    assert!(seen.insert(version().await));
+    assert!(!seen.insert(version().await), "nothing has changed");
+    offers.register_worker(record.clone()).await.unwrap();
+    assert!(seen.insert(version().await));
+    offers.drain_worker(&record.id).await.unwrap();
+    assert!(seen.insert(version().await));
+    offers.remove_worker(&record.id).await.unwrap();
+    assert!(seen.insert(version().await));
+}
+
 /// Makes one test of every law.
 #[macro_export]
 macro_rules! offer_laws {
@@ -369,6 +395,7 @@ macro_rules! offer_laws {
             an_offer_that_is_returned_can_be_claimed_again,
             news_come_with_every_change_of_an_offer,
             a_worker_is_listed_with_what_it_does,
+            the_version_of_the_workers_differs_once_one_has_other_tools_or_drains,
         }
     };
     (@tests $make:ident; $($law:ident,)*) => {

@@ -20,10 +20,12 @@ mod person_line;
 mod plan_files;
 mod progress;
 mod published_tool;
+mod request_rates;
 mod retention_store;
 mod secrets;
 mod server_sign_ins;
 mod servers;
+mod service_notes;
 mod step_logs;
 mod store;
 mod surroundings;
@@ -59,12 +61,14 @@ pub use person_line::PersonLine;
 pub use plan_files::PlanFiles;
 pub use progress::{LogLevel, LoggedLine, Progress, ProgressSink};
 pub use published_tool::PublishedTool;
+pub use request_rates::{RequestRates, WantedRequests};
 pub use retention_store::{
     Removed, RetainError, RetentionStore, RetentionTurn, SealCursor, SealedJournal,
 };
 pub use secrets::{SecretError, Secrets};
 pub use server_sign_ins::{ReturnedCode, ServerSignInError, ServerSignIns, SignInServer};
 pub use servers::{ClientInput, ServerError, ServerNews, ServerQuestion, Servers};
+pub use service_notes::{NoteKind, ServiceNote, ServiceNotes, random_key};
 pub use step_logs::{KeptLine, StepLogs};
 pub(crate) use store::failed_for_good;
 pub use store::{

@@ -246,6 +246,10 @@ pub trait Offers: Send + Sync + fmt::Debug {
     /// The workers that are there, and those that were there lately.
     fn workers(&self) -> BoxFuture<'_, Result<Vec<ListedWorker>, StoreError>>;
 
+    /// Names what workers say about themselves: it differs once one came, drains, left or has other tools. Reading it costs
+    /// less than reading the workers.
+    fn workers_version(&self) -> BoxFuture<'_, Result<String, StoreError>>;
+
     /// The offers that no worker has claimed, by capability.
     fn waiting_offers(&self) -> BoxFuture<'_, Result<Vec<WaitingOffers>, StoreError>>;
 }

@@ -3,8 +3,10 @@
 
 mod carry_out;
 mod claim_tenure;
+mod overseer;
 mod take;
 mod tools;
 
+pub use overseer::{Workers, WorkersError};
 pub use take::{Worker, WorkerError, WorkerOptions};
 pub(crate) use tools::follow_worker_tools;

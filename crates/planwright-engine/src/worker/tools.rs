@@ -6,18 +6,37 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How often it is looked which tools workers have.
+/// How often it is looked whether workers have other tools.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// The tools are read after so many looks in any case: a worker that died changes nothing about its row.
+const LOOKS: u32 = 12;
 
 /// Keeps the tools of workers up to date for as long as runs are executed in the background.
 pub(crate) async fn follow_worker_tools(engine: Engine, stopping: CancellationToken) {
     if engine.context.settings.dispatch.capabilities.is_empty() {
         return;
     }
+    let Some(offers) = engine.context.ports.offers.clone() else {
+        return;
+    };
+    let mut looks: u32 = 0;
+    let mut learned = None;
     loop {
-        if let Err(error) = engine.learn_worker_tools().await {
-            tracing::debug!(%error, "the tools of workers cannot be read");
+        let version = offers.workers_version().await;
+        let is_same = matches!((&version, &learned), (Ok(now), Some(before)) if now == before);
+        if !is_same || looks >= LOOKS {
+            looks = 0;
+            learned = match engine.learn_worker_tools().await {
+                // Read before the tools were: what changed in between is read again.
+                Ok(()) => version.ok(),
+                Err(error) => {
+                    tracing::debug!(%error, "the tools of workers cannot be read");
+                    None
+                }
+            };
         }
+        looks += 1;
         tokio::select! {
             () = stopping.cancelled() => return,
             () = tokio::time::sleep(PAUSE) => {}

@@ -19,6 +19,7 @@ mod operator;
 mod page;
 mod patch;
 pub(crate) mod planning_jobs;
+mod planning_notes;
 mod problem;
 mod query;
 mod ranges;
@@ -30,9 +31,7 @@ mod settings;
 mod state;
 mod web;
 
-pub use auth::{
-    AllowedHost, Caller, ParseHostError, RouteAccess, SignIn, SingleSignOn, Tickets, secret,
-};
+pub use auth::{AllowedHost, Caller, ParseHostError, RouteAccess, SignIn, SingleSignOn, secret};
 pub use base_path::{BasePath, ParseBasePathError};
 pub use openapi::document;
 pub use operator::{

@@ -1,5 +1,5 @@
 //! Plans that are being written while no caller waits: kept in memory, bounded, and gone with the
-//! process. What a planner wrote is in the store.
+//! process. What a planner wrote is in the store, and other services are told how far it is.
 
 use super::problem::{HttpResult, Problem, ProblemCode};
 use planwright_api::{PlanningJob, PlanningStep};
@@ -90,24 +90,17 @@ impl PlanningJobs {
         Ok(TakenJob { id, told, cancel })
     }
 
-    /// Finds an order.
-    pub(crate) fn find(&self, id: &str) -> HttpResult<Arc<Told>> {
+    /// Finds an order of this service.
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<Told>> {
         let jobs = self.jobs();
-        let job = jobs.get(id).ok_or_else(|| unknown(id))?;
-        Ok(Arc::clone(&job.state))
+        Some(Arc::clone(&jobs.get(id)?.state))
     }
 
-    /// Cancels an order. One that is over stays as it is.
-    pub(crate) fn cancel(&self, id: &str, by: &Principal, is_admin: bool) -> HttpResult<()> {
+    /// Finds who gave an order to this service, and what cancels it. One that is over stays as it is.
+    pub(crate) fn find_cancel(&self, id: &str) -> Option<(Principal, CancellationToken)> {
         let jobs = self.jobs();
-        let job = jobs.get(id).ok_or_else(|| unknown(id))?;
-        if job.by != *by && !is_admin {
-            return Err(Problem::forbidden(
-                "only the author of the order, or an admin, cancels it",
-            ));
-        }
-        job.cancel.cancel();
-        Ok(())
+        let job = jobs.get(id)?;
+        Some((job.by.clone(), job.cancel.clone()))
     }
 
     fn jobs(&self) -> MutexGuard<'_, BTreeMap<String, Job>> {
@@ -115,7 +108,7 @@ impl PlanningJobs {
     }
 }
 
-fn unknown(id: &str) -> Problem {
+pub(super) fn unknown(id: &str) -> Problem {
     Problem::not_found(format!("no plan is being written as `{id}`"))
         .hint("orders are forgotten when the service stops; GET /plan lists the plans")
 }
@@ -135,17 +128,33 @@ impl Told {
     fn new(id: &str, goal: &str, at: Timestamp) -> Self {
         let job = PlanningJob {
             id: id.to_owned(),
-            status: "running",
+            status: "running".into(),
             goal: goal.to_owned(),
             created_at: at.to_string(),
             progress: Vec::new(),
             plan_id: None,
             problem: None,
         };
+        Self::of(job)
+    }
+
+    /// What was told elsewhere.
+    pub(super) fn of(job: PlanningJob) -> Self {
         Self {
             job: Mutex::new(job),
             changes: watch::Sender::new(0),
         }
+    }
+
+    /// Takes over what was told elsewhere since.
+    pub(super) fn replace(&self, job: PlanningJob) {
+        let mut known = self.job();
+        if *known == job {
+            return;
+        }
+        *known = job;
+        drop(known);
+        self.tell();
     }
 
     /// What is known.
@@ -173,11 +182,11 @@ impl Told {
         let mut job = self.job();
         match ended {
             Ok(plan) => {
-                job.status = "done";
+                job.status = "done".into();
                 job.plan_id = Some(plan);
             }
             Err(problem) => {
-                job.status = if cancelled { "cancelled" } else { "failed" };
+                job.status = if cancelled { "cancelled" } else { "failed" }.into();
                 job.problem = serde_json::to_value(problem).ok();
             }
         }
@@ -189,7 +198,7 @@ impl Told {
         let mut job = self.job();
         let step = match event {
             PlannerEvent::Asked { round, of, model } => PlanningStep {
-                kind: "asked",
+                kind: "asked".into(),
                 round: Some(round),
                 of: Some(of),
                 model: Some(model),
@@ -202,19 +211,19 @@ impl Told {
                 return;
             }
             PlannerEvent::Looked { tool, args: _ } => PlanningStep {
-                kind: "looked",
+                kind: "looked".into(),
                 tool: Some(tool),
                 ..PlanningStep::default()
             },
             PlannerEvent::Answered { used } => PlanningStep {
-                kind: "answered",
+                kind: "answered".into(),
                 model: Some(used.model.to_string()),
                 input_tokens: Some(used.usage.input),
                 output_tokens: Some(used.usage.output),
                 ..PlanningStep::default()
             },
             PlannerEvent::SentBack { round, faults } => PlanningStep {
-                kind: "sent_back",
+                kind: "sent_back".into(),
                 round: Some(round),
                 faults: faults
                     .iter()

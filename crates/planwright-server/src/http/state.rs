@@ -1,6 +1,6 @@
 //! What every route is given.
 
-use super::auth::{Confirmations, SignIn, Tickets, Visits};
+use super::auth::{Confirmations, SignIn, VISIT_KEY, Visits};
 use super::idempotency::WorkingOn;
 use super::limits::{Limits, Strangers};
 use super::planning_jobs::PlanningJobs;
@@ -8,6 +8,7 @@ use super::settings::Settings;
 use crate::Service;
 use crate::events::{Events, InboxWatch};
 use crate::observe::{Health, Metrics};
+use planwright_engine::port::StoreError;
 use planwright_engine::{Supervisor, SupervisorOptions};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -25,11 +26,8 @@ pub struct Parts {
     pub events: Events,
     /// How much waits for people.
     pub(crate) inbox_watch: InboxWatch,
-    pub tickets: Tickets,
     /// Plans that are being written in the background.
     pub(super) planning_jobs: PlanningJobs,
-    pub(super) visits: Visits,
-    pub(super) confirmations: Confirmations,
     pub(super) limits: Limits,
     pub(super) strangers: Strangers,
     /// The keys of the requests that are being done.
@@ -68,14 +66,14 @@ impl Http {
             max_runs: settings.max_runs,
             files: Some(Arc::clone(&service.files)),
         };
+        let limits = Limits::new(&settings, service.rates.clone());
+        let owner = service.engine.owner().clone();
+        tokio::spawn(limits.count_services(owner, stop.clone()));
         Self(Arc::new(Parts {
             sign_in: SignIn::default(),
             inbox_watch: InboxWatch::default(),
-            tickets: Tickets::default(),
             planning_jobs: PlanningJobs::default(),
-            visits: Visits::new(),
-            confirmations: Confirmations::default(),
-            limits: Limits::new(&settings),
+            limits,
             strangers: Strangers::default(),
             working_on: WorkingOn::default(),
             supervisor: Supervisor::start(service.engine.clone(), &background),
@@ -96,6 +94,17 @@ impl Http {
 }
 
 impl Http {
+    /// Sessions that are confirmed with a passkey, or are about to be.
+    pub(crate) fn confirmations(&self) -> Confirmations<'_> {
+        Confirmations(&*self.service.notes)
+    }
+
+    /// People who sign in elsewhere and come back, to this service or to another one.
+    pub(crate) async fn visits(&self) -> Result<Visits, StoreError> {
+        let key = self.service.notes.shared_key(VISIT_KEY).await?;
+        Ok(Visits::new(key))
+    }
+
     /// Says that the service is not ready any more, and stops it a little later.
     pub async fn stop_after_drain(&self) {
         self.draining.cancel();

@@ -1,7 +1,7 @@
 //! How many plans and runs there are in the store. Looked at when a client asks, and not more often
 //! than needed.
 
-use super::prometheus::name;
+use super::prometheus::{as_float, name};
 use planwright_core::status::CachedStatus;
 use planwright_engine::port::StreamCounts;
 use planwright_engine::{Engine, WaitKind};
@@ -64,12 +64,4 @@ fn keep_shown(counts: &mut ByStatus, shown: ByStatus) {
     for status in shown.into_keys() {
         counts.entry(status).or_default();
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a gauge is a float, and no store holds so many plans"
-)]
-fn as_float(count: u64) -> f64 {
-    count as f64
 }

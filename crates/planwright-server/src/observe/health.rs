@@ -1,6 +1,7 @@
 //! Whether the service is well: alive, and ready to be asked.
 
 use super::counts::Counts;
+use super::dispatch::DispatchGauges;
 use super::prometheus::{Metrics, name};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
@@ -31,6 +32,7 @@ pub struct Health {
 struct Shared {
     checks: Mutex<Vec<(&'static str, Check)>>,
     counts: Counts,
+    dispatch: DispatchGauges,
     probed: tokio::sync::Mutex<Option<Probed>>,
 }
 
@@ -135,6 +137,7 @@ impl Health {
             metrics::gauge!(name::SUPERVISED, "state" => state).set(runs);
         }
         self.shared.counts.note(&self.engine).await;
+        self.shared.dispatch.note(&self.engine).await;
         let headers = [
             (
                 header::CONTENT_TYPE,

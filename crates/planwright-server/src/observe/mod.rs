@@ -4,6 +4,7 @@
 //! Nothing here decides anything, and nothing here can fail a request.
 
 mod counts;
+mod dispatch;
 mod health;
 mod layer;
 mod prometheus;

@@ -26,6 +26,15 @@ pub(super) mod name {
     pub(crate) const NOTICES: &str = "planwright_webhook_attempts_total";
     pub(crate) const SUPERVISED: &str = "planwright_supervised_runs";
     pub(crate) const STREAMS: &str = "planwright_sse_clients";
+    pub(crate) const QUEUE_WAITING: &str = "planwright_queue_waiting";
+    pub(crate) const QUEUE_HELD: &str = "planwright_queue_held";
+    pub(crate) const QUEUE_DEAD: &str = "planwright_queue_dead";
+    pub(crate) const QUEUE_OLDEST: &str = "planwright_queue_oldest_age_seconds";
+    pub(crate) const QUEUE_REDELIVERED: &str = "planwright_queue_redelivered_total";
+    pub(crate) const BROKER_UP: &str = "planwright_broker_up";
+    pub(crate) const WORKERS: &str = "planwright_workers";
+    pub(crate) const OFFERS_WAITING: &str = "planwright_offers_waiting";
+    pub(crate) const OFFERS_OLDEST: &str = "planwright_offers_oldest_age_seconds";
     pub(crate) const BUILD: &str = "planwright_build_info";
     pub(crate) const UPTIME: &str = "process_uptime_seconds";
     pub(crate) const MEMORY: &str = "process_resident_memory_bytes";
@@ -71,6 +80,7 @@ impl Metrics {
         // else is wrong.
         drop(metrics::set_global_recorder(recorder));
         describe();
+        describe_dispatch();
         metrics::gauge!(name::BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
         Self {
             handle,
@@ -165,6 +175,44 @@ fn describe() {
     describe_gauge!(name::BUILD, "The version that runs.");
     describe_gauge!(name::UPTIME, Unit::Seconds, "How long the process runs.");
     describe_gauge!(name::MEMORY, Unit::Bytes, "Memory that the process uses.");
+}
+
+fn describe_dispatch() {
+    use metrics::{Unit, describe_counter, describe_gauge};
+    describe_gauge!(
+        name::QUEUE_WAITING,
+        "Notices that wait for a worker at the broker."
+    );
+    describe_gauge!(name::QUEUE_HELD, "Notices that workers hold.");
+    describe_gauge!(name::QUEUE_DEAD, "Notices that were given up.");
+    describe_gauge!(
+        name::QUEUE_OLDEST,
+        Unit::Seconds,
+        "How long the oldest notice waits."
+    );
+    describe_counter!(
+        name::QUEUE_REDELIVERED,
+        "How often notices were delivered again."
+    );
+    describe_gauge!(name::BROKER_UP, "Whether the broker answers: 1 or 0.");
+    describe_gauge!(name::WORKERS, "Workers, by what they do.");
+    describe_gauge!(
+        name::OFFERS_WAITING,
+        "Steps in the store that no worker has taken."
+    );
+    describe_gauge!(
+        name::OFFERS_OLDEST,
+        Unit::Seconds,
+        "How long the first of them has waited."
+    );
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a gauge is a float, and no store holds so many things"
+)]
+pub(super) fn as_float(count: u64) -> f64 {
+    count as f64
 }
 
 /// As Linux tells it; elsewhere the figure is missing.

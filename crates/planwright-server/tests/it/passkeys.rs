@@ -1,7 +1,7 @@
 //! Passkeys: made and used in a browser, wanted by the policy, and never a matter of a token.
 
 use crate::service::{Service, Setup, manual_clock};
-use crate::sessions::{Browser, sign_in, signed_in};
+use crate::sessions::{Browser, sign_in, signed_in, signed_in_with_code};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use planwright_testing::http::HttpReply;
@@ -240,4 +240,43 @@ fn what_is_taken_back_with_such_a_tool_is_not_approved_without_either() {
     refused(by_token, 403, "passkey_needed");
     let undo = browser.request(&service, "POST", "/plan/p/undo");
     undo.json(&agreed).send().ends(202);
+}
+
+#[test]
+fn a_device_is_asked_by_one_service_and_answers_another() {
+    let (passes, notes) = (Arc::default(), Arc::default());
+    let start = || {
+        Service::start(Setup {
+            passes: Arc::clone(&passes),
+            notes: Arc::clone(&notes),
+            ..Setup::default()
+        })
+    };
+    let (first, second) = (start(), start());
+    let browser = signed_in_with_code(&first);
+    let at_second = browser.moved_to(&second);
+    let asked = browser
+        .request(&first, "POST", "/passkeys/challenge")
+        .json(&json!({ "for": "registration" }))
+        .send()
+        .ends(200)
+        .json();
+    let challenge = asked["challenge"].as_str().unwrap();
+    let mut said = BASE64_URL_SAFE_NO_PAD.decode(challenge).unwrap();
+    said.extend(format!("http://{}", second.host).as_bytes());
+    let body =
+        json!({ "label": "My phone", "clientData": encode(&said), "attestation": encode(b"one") });
+    at_second
+        .request(&second, "POST", "/passkeys")
+        .json(&body)
+        .send()
+        .ends(201);
+    for (service, browser) in [(&first, &browser), (&second, &at_second)] {
+        assert_eq!(assurance(service, browser), "passkey");
+    }
+    at_second
+        .request(&second, "DELETE", "/session")
+        .send()
+        .ends(204);
+    browser.request(&first, "GET", "/whoami").send().ends(401);
 }

@@ -81,6 +81,10 @@ const ROUTES: &[(&str, &str)] = &[
     ("GET /planning/{order}/events", "read"),
     ("POST /policy/check", "read"),
     ("POST /policy/explain", "read"),
+    ("GET /queues", "read"),
+    ("DELETE /queues/{capability}/dead", "administer"),
+    ("GET /queues/{capability}/dead", "read"),
+    ("POST /queues/{capability}/dead/{id}/requeue", "administer"),
     ("GET /readyz", "public"),
     ("GET /servers/sign-ins", "read"),
     ("DELETE /servers/{name}/sign-in", "run"),
@@ -102,6 +106,7 @@ const ROUTES: &[(&str, &str)] = &[
     ("GET /tools", "read"),
     ("POST /validate", "read"),
     ("GET /whoami", "read"),
+    ("GET /workers", "read"),
 ];
 
 /// What each role is trusted with.
@@ -154,6 +159,7 @@ fn request(service: &Service, method: &str, path: &str) -> HttpRequest {
         .replace("{run}", "run_x")
         .replace("{version}", "1")
         .replace("{order}", "pln-x")
+        .replace("{capability}", "nosuch")
         .replace("{digest}", "sha256:0")
         .replace("{comment}", "c-x");
     let request = service.bare(method, &path);

@@ -11,8 +11,8 @@ use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_engine::Engine;
 use planwright_engine::access::{Grant, mint};
 use planwright_engine::memory::{
-    ManualClock, MemoryArtifacts, MemoryPasses, MemoryPasskeys, MemoryStore, MemoryTokens, NoModel,
-    SystemClock,
+    ManualClock, MemoryArtifacts, MemoryNotes, MemoryPasses, MemoryPasskeys, MemoryStore,
+    MemoryTokens, NoModel, SystemClock,
 };
 use planwright_engine::port::{
     Assertion, BoxFuture, Ceremony, Clock, MadePasskey, Model, Passkey, PasskeyFault,
@@ -39,6 +39,8 @@ pub(crate) struct Setup {
     pub(crate) clock: Arc<dyn Clock>,
     /// Sessions, for two services that are one after a restart.
     pub(crate) passes: Arc<MemoryPasses>,
+    /// What services leave for each other.
+    pub(crate) notes: Arc<MemoryNotes>,
     /// Bytes that one principal may bring into the store.
     pub(crate) stored_bytes: u64,
 }
@@ -52,6 +54,7 @@ impl Default for Setup {
             model: Arc::new(NoModel),
             clock: Arc::new(SystemClock::new()),
             passes: Arc::default(),
+            notes: Arc::default(),
             stored_bytes: Engine::DEFAULT_STORED_BYTES,
         }
     }
@@ -185,6 +188,8 @@ impl Service {
             passkey_verifier: Arc::new(Repeating),
             files: Arc::<ProjectedPlans>::clone(&projected),
             answers: store.answers(),
+            notes: setup.notes,
+            rates: None,
         };
         let http = Http::new(parts, settings);
         let served = http.clone();

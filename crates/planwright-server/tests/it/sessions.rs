@@ -23,6 +23,16 @@ impl Browser {
         Self { cookie, proof }
     }
 
+    /// The same session where another service is asked. A cookie is named after the port.
+    pub(crate) fn moved_to(&self, service: &Service) -> Self {
+        let port = service.host.rsplit_once(':').unwrap().1;
+        let (_, text) = self.cookie.split_once('=').unwrap();
+        Self {
+            cookie: format!("planwright-{port}={text}"),
+            proof: self.proof.clone(),
+        }
+    }
+
     /// A request as a script of the service's own page makes it.
     pub(crate) fn request(&self, service: &Service, method: &str, path: &str) -> HttpRequest {
         service
@@ -40,6 +50,15 @@ pub(crate) fn sign_in(service: &Service, body: &Value) -> HttpReply {
 pub(crate) fn signed_in(service: &Service) -> Browser {
     let token = &service.admin;
     let reply = sign_in(service, &json!({ "token": token, "cookie": true }));
+    Browser::of(&reply.ends(200))
+}
+
+/// A session that no token was shown for.
+pub(crate) fn signed_in_with_code(service: &Service) -> Browser {
+    let now = service.engine().now();
+    let ada = Principal::person("ada");
+    service.http().sign_in.offer("code", ada, Role::Admin, now);
+    let reply = sign_in(service, &json!({ "code": "code", "cookie": true }));
     Browser::of(&reply.ends(200))
 }
 
@@ -150,20 +169,10 @@ fn a_session_survives_a_restart_and_ends_with_its_token() {
         })
     };
     let first = start();
-    let now = first.engine().now();
-    let ada = Principal::person("ada");
-    first.http().sign_in.offer("code", ada, Role::Admin, now);
-    let reply = sign_in(&first, &json!({ "code": "code", "cookie": true }));
-    let browser = Browser::of(&reply.ends(200));
+    let browser = signed_in_with_code(&first);
     drop(first);
     let second = start();
-    // The cookie is named after the port, which is another one here.
-    let port = second.host.rsplit_once(':').unwrap().1;
-    let (_, text) = browser.cookie.split_once('=').unwrap();
-    let moved = Browser {
-        cookie: format!("planwright-{port}={text}"),
-        proof: browser.proof,
-    };
+    let moved = browser.moved_to(&second);
     let me = moved
         .request(&second, "GET", "/whoami")
         .send()

@@ -10,7 +10,9 @@ use planwright_core::principal::Principal;
 use planwright_core::run::Run;
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::access::{Grant, mint};
-use planwright_engine::memory::{MemoryArtifacts, MemoryPasses, MemoryPasskeys, MemoryTokens};
+use planwright_engine::memory::{
+    MemoryArtifacts, MemoryNotes, MemoryPasses, MemoryPasskeys, MemoryTokens,
+};
 use planwright_engine::port::{BoxFuture, LogLevel, LoggedLine, PlanFiles, Progress, Tokens as _};
 use planwright_engine::{Engine, FunctionTools, RunOptions};
 use planwright_server::Service;
@@ -105,6 +107,8 @@ impl World {
             passkey_verifier: Arc::new(WebAuthn),
             files: Arc::new(NoFiles),
             answers: store,
+            notes: Arc::new(MemoryNotes::new()),
+            rates: None,
         };
         let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         let address = listener.local_addr().unwrap();

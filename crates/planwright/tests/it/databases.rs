@@ -10,13 +10,13 @@ use serde_json::json;
 use std::process::Stdio;
 
 /// A workspace whose store is a database.
-struct Shared {
-    bench: Bench,
-    url: String,
+pub(crate) struct Shared {
+    pub(crate) bench: Bench,
+    pub(crate) url: String,
 }
 
 impl Shared {
-    fn new(database: &str) -> Self {
+    pub(crate) fn new(database: &str) -> Self {
         server().create_database(database);
         Self {
             bench: Bench::new(),
@@ -24,7 +24,7 @@ impl Shared {
         }
     }
 
-    fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
         let mut command = self.bench.command(args);
         command.env("PLANWRIGHT_STORE", &self.url);
         planwright_testing::workbench::said(command.output().unwrap())
@@ -45,8 +45,17 @@ impl Shared {
         Running::of(command)
     }
 
+    /// Makes a token of a person who may do everything.
+    pub(crate) fn token(&self, name: &str) -> String {
+        let token = [
+            "token", "create", "--role", "admin", "--kind", "person", "--name", name, "--json",
+        ];
+        let made = self.run(&token).ends(0).json();
+        made["token"].as_str().unwrap().to_owned()
+    }
+
     /// Starts a service of this workspace, and a client of it.
-    fn serve(&self, admin: &str) -> (Served, ServiceClient) {
+    pub(crate) fn serve(&self, admin: &str) -> (Served, ServiceClient) {
         let mut command = self
             .bench
             .command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
@@ -114,15 +123,9 @@ fn a_run_that_was_killed_continues_and_repeats_nothing() {
 #[test]
 fn two_services_share_a_database_and_one_takes_over_what_the_other_left() {
     let shared = Shared::new("services");
-    let token = shared
-        .run(&[
-            "token", "create", "--role", "admin", "--kind", "person", "--name", "ada", "--json",
-        ])
-        .ends(0)
-        .json();
-    let token = token["token"].as_str().unwrap();
-    let (first, one) = shared.serve(token);
-    let (second, other) = shared.serve(token);
+    let token = shared.token("ada");
+    let (first, one) = shared.serve(&token);
+    let (second, other) = shared.serve(&token);
     for number in 0..4 {
         let id = format!("p{number}");
         one.plan(&id, json!([effect(&id, &[])]));

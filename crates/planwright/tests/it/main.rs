@@ -29,6 +29,7 @@ mod injection;
 mod input;
 mod large_values;
 mod lifecycle;
+mod many_services;
 mod markdown;
 mod mcp_server;
 mod models;

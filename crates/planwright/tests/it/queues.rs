@@ -1,9 +1,13 @@
 //! `planwright queue` with a real Redis. What holds for every broker is tested where brokers are.
 
+use crate::service::Served;
 use planwright_testing::brokers::{REDIS_PASSWORD, redis};
+use planwright_testing::service::ServiceClient;
 use planwright_testing::workbench::{Bench, Said, said};
+use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 /// Gives a notice up, as a worker does after too many deliveries.
 fn give_up(capability: &str, attempt: u32) {
@@ -117,4 +121,117 @@ fn doctor_names_the_broker() {
     let text = found.to_string();
     assert!(text.contains("redis://127.0.0.1"), "{text}");
     assert!(!text.contains(REDIS_PASSWORD), "{text}");
+}
+
+/// Starts a service with this broker, whose steps with the capability `mri` are for workers, and a client of it.
+fn serve(bench: &Bench, broker: &str) -> (Served, ServiceClient) {
+    bench.configure("[dispatch]\ncapabilities = [\"mri\"]\n");
+    let token = [
+        "token", "create", "--role", "admin", "--kind", "person", "--name", "ada", "--json",
+    ];
+    let admin = bench.run(&token).ends(0).json()["token"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let mut command = bench.command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+    if !broker.is_empty() {
+        command
+            .env("PLANWRIGHT_DISPATCH", broker)
+            .env("PLANWRIGHT_DISPATCH_PASSWORD", REDIS_PASSWORD);
+    }
+    let served = Served::start(command);
+    let host = served.address().to_owned();
+    (served, ServiceClient { host, admin })
+}
+
+/// The value of a line of the figures.
+fn figure(client: &ServiceClient, name: &str) -> Option<String> {
+    let text = client.get("/metrics").ends(200).text();
+    let mut lines = text.lines();
+    lines.find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
+}
+
+#[test]
+fn a_service_shows_its_queues_and_an_admin_sends_notices_again_or_forgets_them() {
+    let bench = Bench::new();
+    for attempt in 1..4 {
+        give_up("mri", attempt);
+    }
+    let (_served, client) = serve(&bench, &format!("redis://127.0.0.1:{}", redis().port()));
+    let queues = client.get("/queues").ends(200).json();
+    assert_eq!(queues["queues"][0]["capability"], "mri", "{queues}");
+    assert_eq!(queues["queues"][0]["dead"], 3, "{queues}");
+    // The same document as on the command line.
+    let listed = run(&bench, &["queue", "list", "--json"]).ends(0).json();
+    assert_eq!(queues, listed);
+    let dead = client.get("/queues/mri/dead?limit=2").ends(200).json();
+    assert_eq!(dead["dead"].as_array().unwrap().len(), 2, "{dead}");
+    assert_eq!(dead["dead"][0]["run"], "run_1", "{dead}");
+    let id = dead["dead"][0]["id"].as_str().unwrap();
+    let again = format!("/queues/mri/dead/{id}/requeue");
+    let sent = client.post(&again, &json!({})).ends(200).json();
+    assert_eq!(sent["requeued"], 1);
+    let unknown = client.post(&again, &json!({})).ends(404).json();
+    assert_eq!(unknown["code"], "unknown_notice", "{unknown}");
+    let other = client.get("/queues/others/dead").ends(404).json();
+    assert_eq!(other["code"], "unknown_capability", "{other}");
+    let figures = client.get("/metrics").ends(200).text();
+    for line in [
+        "planwright_broker_up 1",
+        "planwright_queue_waiting{capability=\"mri\"} 1",
+        "planwright_queue_dead{capability=\"mri\"} 2",
+        "planwright_queue_held{capability=\"mri\"} 0",
+        "planwright_queue_redelivered_total{capability=\"mri\"} 0",
+    ] {
+        assert!(figures.contains(line), "{line}\n{figures}");
+    }
+    let stats = client.get("/stats").ends(200).json();
+    assert_eq!(stats["dispatch"]["queues"][0]["dead"], 2, "{stats}");
+    let purged = client
+        .request("DELETE", "/queues/mri/dead")
+        .send()
+        .ends(200);
+    assert_eq!(purged.json()["purged"], 2);
+    // The store of this one is a file.
+    let workers = client.get("/workers").ends(409).json();
+    assert_eq!(workers["code"], "no_workers", "{workers}");
+}
+
+#[test]
+fn a_broker_that_is_away_costs_a_scrape_little_and_is_named_without_its_password() {
+    let bench = Bench::new();
+    // It accepts connections and says nothing: the worst that can happen to a scrape.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = silent.local_addr().unwrap().to_string();
+    let (served, client) = serve(&bench, &format!("redis://u:hunter2@{place}"));
+    let asked = Instant::now();
+    assert_eq!(figure(&client, "planwright_broker_up").unwrap(), "0");
+    let took = asked.elapsed();
+    assert!(took < Duration::from_secs(4), "{took:?}");
+    // The next one does not ask again.
+    let asked = Instant::now();
+    let dead = figure(&client, "planwright_queue_dead{capability=\"mri\"}");
+    assert_eq!(dead.unwrap(), "NaN");
+    assert!(
+        asked.elapsed() < Duration::from_millis(900),
+        "{:?}",
+        asked.elapsed()
+    );
+    drop(silent);
+    let away = client.get("/queues").ends(503).json();
+    assert_eq!(away["code"], "broker_unreachable", "{away}");
+    let text = away.to_string();
+    assert!(text.contains(&place) && !text.contains("hunter2"), "{text}");
+    let stats = client.get("/stats").ends(200).json();
+    let problem = stats["dispatch"]["problem"].as_str().unwrap();
+    assert!(!problem.contains("hunter2"), "{problem}");
+    drop(served);
+    let without = Bench::new();
+    let (_served, client) = serve(&without, "");
+    let none = client.get("/queues").ends(409).json();
+    assert_eq!(none["code"], "no_broker", "{none}");
+    assert!(
+        none["hint"].as_str().unwrap().contains("[dispatch] url"),
+        "{none}"
+    );
 }

@@ -1,9 +1,11 @@
 //! Workers: steps that other processes carry out, with real ones on a real server. What happened is counted outside of the
 //! program, in the files that tools write.
 
+use crate::service::Served;
 use planwright_testing::brokers::{BrokerKind, BrokerServer};
 use planwright_testing::dice::Dice;
 use planwright_testing::postgres::server;
+use planwright_testing::service::ServiceClient;
 use planwright_testing::steps::{call, echo, effect};
 use planwright_testing::wait::wait_until;
 use planwright_testing::workbench::{Bench, Running, Said, said};
@@ -578,4 +580,52 @@ fn when_workers_and_owners_are_killed_and_stopped_at_random_no_call_is_lost_or_d
 fn rand_seed() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     u64::from(now.unwrap().subsec_nanos())
+}
+
+#[test]
+fn a_service_shows_the_workers_and_the_steps_that_wait_for_one() {
+    let team = Team::new("shown_workers");
+    let _post = team.hire(Bench::new(), "mail", &[]);
+    team.approve(
+        "p",
+        json!([with_capability(effect("charge", &[]), "billing")]),
+    );
+    let token = [
+        "token", "create", "--role", "admin", "--kind", "person", "--name", "ada", "--json",
+    ];
+    let token = team.run(&token).ends(0).json();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--json"];
+    let served = Served::start(team.command(&team.owner, &serve));
+    let client = ServiceClient {
+        host: served.address().to_owned(),
+        admin: token["token"].as_str().unwrap().to_owned(),
+    };
+    client.run("p");
+    wait_until("the step to wait for a worker", || {
+        let shown = client.get("/workers").ends(200).json();
+        shown["waiting"][0]["capability"] == "billing"
+    });
+    let mut shown = client.get("/workers").ends(200).json();
+    let mut listed = team.workers();
+    for document in [&mut shown, &mut listed] {
+        document["waiting"][0]["oldestSeconds"] = Value::Null;
+    }
+    assert_eq!(shown, listed, "one shape for both faces");
+    assert_eq!(shown["workers"][0]["state"], "idle", "{shown}");
+    let figures = client.get("/metrics").ends(200).text();
+    for line in [
+        "planwright_workers{state=\"idle\"} 1",
+        "planwright_workers{state=\"working\"} 0",
+        "planwright_offers_waiting{capability=\"billing\"} 1",
+        "planwright_offers_waiting{capability=\"mail\"} 0",
+    ] {
+        assert!(figures.contains(line), "{line}\n{figures}");
+    }
+    assert!(!figures.contains("planwright_broker_up"), "{figures}");
+    let stats = team.run(&["stats", "--json"]).ends(0).json();
+    assert_eq!(stats["dispatch"]["workers"]["idle"], 1, "{stats}");
+    assert_eq!(stats["dispatch"]["waiting"][0]["steps"], 1, "{stats}");
+    let told = team.run(&["stats"]).ends(0).out;
+    assert!(told.contains("1 step waiting"), "{told}");
+    client.post("/plan/p/cancel", &json!({})).ends(202);
 }

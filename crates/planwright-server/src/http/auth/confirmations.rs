@@ -1,12 +1,10 @@
-//! Sessions that are being confirmed with a passkey, and those that were. In memory only: after a restart, people
-//! confirm again.
+//! Sessions that are being confirmed with a passkey, and those that were, at any service of the store. Where a store has one
+//! service this is in memory: after a restart, people confirm again.
 
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
 use planwright_engine::passkeys::CONFIRMED_FOR;
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use planwright_engine::port::{NoteKind, ServiceNote, ServiceNotes, StoreError};
 use std::time::Duration;
 
 /// How long a person may take in front of their device.
@@ -22,134 +20,136 @@ pub(crate) enum PasskeyPurpose {
     Confirmation,
 }
 
-#[derive(Default)]
-pub(crate) struct Confirmations(Mutex<Known>);
-
-/// Both by the session that they belong to.
-#[derive(Default)]
-struct Known {
-    challenges: BTreeMap<Digest, Challenge>,
-    confirmed: BTreeMap<Digest, Timestamp>,
-}
-
-struct Challenge {
-    purpose: PasskeyPurpose,
-    bytes: [u8; 32],
-    expires_at: Timestamp,
-}
-
-/// Nothing of it is for a log.
-impl fmt::Debug for Confirmations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Confirmations")
+impl PasskeyPurpose {
+    fn as_byte(self) -> u8 {
+        match self {
+            Self::Registration => b'r',
+            Self::Confirmation => b'c',
+        }
     }
 }
 
-impl Confirmations {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The notes about challenges and confirmations, both by the session that they belong to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Confirmations<'a>(pub(crate) &'a dyn ServiceNotes);
 
+impl Confirmations<'_> {
     /// Remembers what the device of a session is asked; an earlier question is forgotten. Returns `false` if too many
     /// are asked.
-    pub(crate) fn ask(
-        &self,
+    pub(crate) async fn ask(
+        self,
         session: Digest,
         (purpose, bytes): (PasskeyPurpose, [u8; 32]),
         now: Timestamp,
-    ) -> bool {
-        let mut known = self.known();
-        known
-            .challenges
-            .retain(|_, challenge| now < challenge.expires_at);
-        known.challenges.remove(&session);
-        if known.challenges.len() >= MAX {
-            return false;
-        }
-        let challenge = Challenge {
-            purpose,
-            bytes,
+    ) -> Result<bool, StoreError> {
+        let note = ServiceNote {
+            kind: NoteKind::Challenge,
+            key: session,
+            value: [&[purpose.as_byte()], &bytes[..]].concat(),
             expires_at: now.plus(CHALLENGE_LIFE),
         };
-        known.challenges.insert(session, challenge);
-        true
+        self.0.put_note(&note, MAX, now).await
     }
 
     /// Takes out what the device of a session was asked. It is spent in any case.
-    pub(crate) fn answer(
-        &self,
+    pub(crate) async fn answer(
+        self,
         session: &Digest,
         purpose: PasskeyPurpose,
         now: Timestamp,
-    ) -> Option<[u8; 32]> {
-        let challenge = self.known().challenges.remove(session)?;
-        let good = challenge.purpose == purpose && now < challenge.expires_at;
-        good.then_some(challenge.bytes)
+    ) -> Result<Option<[u8; 32]>, StoreError> {
+        let asked = self.0.take_note(NoteKind::Challenge, session, now).await?;
+        Ok(asked.and_then(|asked| {
+            let (first, bytes) = asked.split_first()?;
+            let is_for_this = *first == purpose.as_byte();
+            bytes.try_into().ok().filter(|_| is_for_this)
+        }))
     }
 
     /// Notes that a session was confirmed. Returns until when that counts.
-    pub(crate) fn note(&self, session: Digest, now: Timestamp) -> Timestamp {
-        let mut known = self.known();
-        known.confirmed.retain(|_, until| now < *until);
+    pub(crate) async fn note(
+        self,
+        session: Digest,
+        now: Timestamp,
+    ) -> Result<Timestamp, StoreError> {
         let until = now.plus(CONFIRMED_FOR);
-        known.confirmed.insert(session, until);
-        until
+        let note = ServiceNote {
+            kind: NoteKind::Confirmation,
+            key: session,
+            value: until.as_millis().to_be_bytes().to_vec(),
+            expires_at: until,
+        };
+        // There are no more of them than sessions, which have a limit.
+        self.0.put_note(&note, usize::MAX, now).await?;
+        Ok(until)
     }
 
     /// Until when a session is confirmed, if it is.
-    pub(crate) fn until(&self, session: &Digest, now: Timestamp) -> Option<Timestamp> {
-        let known = self.known();
-        known
-            .confirmed
-            .get(session)
-            .copied()
-            .filter(|until| now < *until)
+    pub(crate) async fn until(
+        self,
+        session: &Digest,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let found = self.0.find_note(NoteKind::Confirmation, session, now);
+        let until = found.await?.and_then(|value| value.try_into().ok());
+        Ok(until.map(|until| Timestamp::from_millis(i64::from_be_bytes(until))))
     }
 
     /// Forgets everything about a session.
-    pub(crate) fn forget(&self, session: &Digest) {
-        let mut known = self.known();
-        known.challenges.remove(session);
-        known.confirmed.remove(session);
+    pub(crate) async fn forget(self, session: &Digest, now: Timestamp) -> Result<(), StoreError> {
+        for kind in [NoteKind::Challenge, NoteKind::Confirmation] {
+            self.0.take_note(kind, session, now).await?;
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use planwright_engine::memory::MemoryNotes;
 
     fn session(name: &str) -> Digest {
         Digest::of_bytes(name.as_bytes())
     }
 
-    #[test]
-    fn a_challenge_is_answered_once_for_its_purpose_and_in_time() {
+    #[tokio::test]
+    async fn a_challenge_is_answered_once_for_its_purpose_and_in_time() {
         use PasskeyPurpose::{Confirmation, Registration};
-        let all = Confirmations::default();
+        let notes = MemoryNotes::new();
+        let all = Confirmations(&notes);
         let now = Timestamp::from_millis(0);
-        let ask = |purpose| all.ask(session("a"), (purpose, [7; 32]), now);
-        let answer = |name: &str, purpose, at| all.answer(&session(name), purpose, at);
-        assert!(ask(Confirmation));
-        assert_eq!(answer("b", Confirmation, now), None);
-        assert_eq!(answer("a", Confirmation, now), Some([7; 32]));
-        assert_eq!(answer("a", Confirmation, now), None);
-        assert!(ask(Registration));
-        assert_eq!(answer("a", Confirmation, now), None);
-        assert_eq!(answer("a", Registration, now), None, "it is spent");
-        assert!(ask(Confirmation));
-        assert_eq!(answer("a", Confirmation, now.plus(CHALLENGE_LIFE)), None);
+        let ask = async |purpose| {
+            all.ask(session("a"), (purpose, [7; 32]), now)
+                .await
+                .unwrap()
+        };
+        let answer =
+            async |name: &str, purpose, at| all.answer(&session(name), purpose, at).await.unwrap();
+        assert!(ask(Confirmation).await);
+        assert_eq!(answer("b", Confirmation, now).await, None);
+        assert_eq!(answer("a", Confirmation, now).await, Some([7; 32]));
+        assert_eq!(answer("a", Confirmation, now).await, None);
+        assert!(ask(Registration).await);
+        assert_eq!(answer("a", Confirmation, now).await, None);
+        assert_eq!(answer("a", Registration, now).await, None, "it is spent");
+        assert!(ask(Confirmation).await);
+        let late = now.plus(CHALLENGE_LIFE);
+        assert_eq!(answer("a", Confirmation, late).await, None);
     }
 
-    #[test]
-    fn a_confirmation_counts_for_its_session_and_for_a_while() {
-        let all = Confirmations::default();
+    #[tokio::test]
+    async fn a_confirmation_counts_for_its_session_and_for_a_while() {
+        let notes = MemoryNotes::new();
+        let all = Confirmations(&notes);
         let now = Timestamp::from_millis(0);
-        let until = all.note(session("a"), now);
-        assert_eq!(all.until(&session("a"), now), Some(until));
-        assert_eq!(all.until(&session("b"), now), None);
-        assert_eq!(all.until(&session("a"), until), None);
-        all.note(session("a"), now);
-        all.forget(&session("a"));
-        assert_eq!(all.until(&session("a"), now), None);
+        let until = all.note(session("a"), now).await.unwrap();
+        let counts = async |name: &str, at| all.until(&session(name), at).await.unwrap();
+        assert_eq!(counts("a", now).await, Some(until));
+        assert_eq!(counts("b", now).await, None);
+        assert_eq!(counts("a", until).await, None);
+        all.note(session("a"), now).await.unwrap();
+        all.forget(&session("a"), now).await.unwrap();
+        assert_eq!(counts("a", now).await, None);
     }
 }

@@ -4,6 +4,7 @@
 //! enforced from there. A route that declares nothing is closed to every caller.
 
 use super::cookie::{CookieSession, PROOF_PARAMETER, cookie_session};
+use super::tickets::spend_ticket;
 use crate::http::auth::{Caller, authorize};
 use crate::http::limits::OnConnection;
 use crate::http::problem::{Problem, ProblemCode};
@@ -254,7 +255,8 @@ async fn check_access(
         }
         Credential::Ticket(ticket, path) => {
             let now = http.service.engine.now();
-            let spent = http.tickets.spend(&ticket, &path, now);
+            let notes = &*http.service.notes;
+            let spent = spend_ticket(notes, &ticket, &path, now).await?;
             spent.ok_or_else(|| {
                 unauthorized("the ticket was used, has expired, or is for another path")
             })?
@@ -308,8 +310,13 @@ async fn recognise(
     let tokens = &*http.service.tokens;
     if proof.is_some() || text.starts_with(SESSION_PREFIX) {
         let passes = &*http.service.passes;
-        let pass = recognise_session((passes, tokens), text, proof, now).await?;
-        return Ok(pass.map(|pass| caller_of_session(http, pass, now)));
+        let session = Digest::of_bytes(text.as_bytes());
+        let (pass, confirmed) = tokio::join!(
+            recognise_session((passes, tokens), text, proof, now),
+            http.confirmations().until(&session, now),
+        );
+        let is_confirmed = confirmed?.is_some();
+        return Ok(pass?.map(|pass| caller_of_session(pass, is_confirmed)));
     }
     let token = access::recognise(tokens, text, now).await?;
     Ok(token.map(|token| {
@@ -328,12 +335,11 @@ async fn recognise(
     }))
 }
 
-fn caller_of_session(http: &Http, pass: Pass, now: Timestamp) -> Caller {
-    let confirmed = http.confirmations.until(&pass.hash, now).is_some();
+fn caller_of_session(pass: Pass, is_confirmed: bool) -> Caller {
     Caller {
         principal: pass.principal,
         role: pass.role,
-        assurance: if confirmed {
+        assurance: if is_confirmed {
             Assurance::Passkey
         } else {
             pass.assurance

@@ -21,6 +21,6 @@ pub use layer::RouteAccess;
 pub(crate) use layer::{authenticate_request, is_always_admitted};
 pub use sign_in::{SignIn, secret};
 pub(crate) use stream_expiry::close_expired_streams;
-pub use tickets::Tickets;
+pub(crate) use tickets::give_ticket;
 pub use visits::SingleSignOn;
-pub(crate) use visits::{VISIT_LIFE, Visits};
+pub(crate) use visits::{VISIT_KEY, VISIT_LIFE, Visits};

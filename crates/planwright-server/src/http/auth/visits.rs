@@ -10,7 +10,7 @@ use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{IdentityProvider, ProviderVisit};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
@@ -26,10 +26,13 @@ pub struct SingleSignOn {
     pub label: String,
 }
 
-/// Makes what is secret about visits, out of a key of this process and what the browser holds. Nothing
-/// is kept, so no number of visits that never end can push out another one; after a restart people
-/// begin again.
-pub(crate) struct Visits(OnceLock<Zeroizing<String>>);
+/// The name of the key of visits among those that services have in common.
+pub(crate) const VISIT_KEY: &str = "visits";
+
+/// Makes what is secret about visits, out of a key that the services of a store have in common and what the
+/// browser holds: a visit that one of them began ends at any. Nothing is kept, so no number of visits that
+/// never end can push out another one.
+pub(crate) struct Visits(Zeroizing<String>);
 
 /// Nothing of it is for a log.
 impl fmt::Debug for Visits {
@@ -39,8 +42,8 @@ impl fmt::Debug for Visits {
 }
 
 impl Visits {
-    pub(crate) fn new() -> Self {
-        Self(OnceLock::new())
+    pub(crate) fn new(key: Zeroizing<String>) -> Self {
+        Self(key)
     }
 
     /// Begins a visit after which the browser comes back to `redirect`, and returns what the browser
@@ -52,7 +55,7 @@ impl Visits {
     ) -> Result<(ProviderVisit, String), Problem> {
         let until = now.plus(VISIT_LIFE).as_millis();
         let kept = format!("{}.{until}", secret("")?);
-        Ok((self.visit(redirect, &kept)?, kept))
+        Ok((self.visit(redirect, &kept), kept))
     }
 
     /// Begins a visit of a caller who is known here already, and is known again at its end.
@@ -67,7 +70,7 @@ impl Visits {
         let caller = serde_json::to_vec(caller).unwrap_or_default();
         let caller = BASE64_URL_SAFE_NO_PAD.encode(caller);
         let kept = format!("{}.{caller}.{until}", secret("")?);
-        Ok((self.visit(redirect, &kept)?, kept))
+        Ok((self.visit(redirect, &kept), kept))
     }
 
     /// The visit that a browser comes back from, and the caller who began it. What the browser keeps
@@ -77,13 +80,13 @@ impl Visits {
         redirect: String,
         (state, kept): (&str, &str),
         now: Timestamp,
-    ) -> Result<Option<(ProviderVisit, Principal)>, Problem> {
-        let visit = self.end(redirect, (state, kept), now)?;
+    ) -> Option<(ProviderVisit, Principal)> {
+        let visit = self.end(redirect, (state, kept), now);
         let caller = kept.split('.').nth(1).and_then(|caller| {
             let caller = BASE64_URL_SAFE_NO_PAD.decode(caller).ok()?;
             serde_json::from_slice(&caller).ok()
         });
-        Ok(visit.zip(caller))
+        visit.zip(caller)
     }
 
     /// The visit that a browser comes back from with this state, if it is its own and not over.
@@ -92,40 +95,37 @@ impl Visits {
         redirect: String,
         (state, kept): (&str, &str),
         now: Timestamp,
-    ) -> Result<Option<ProviderVisit>, Problem> {
+    ) -> Option<ProviderVisit> {
         let until = kept.rsplit_once('.').map(|(_, until)| until.parse::<i64>());
         let in_time = matches!(until, Some(Ok(until)) if now.as_millis() < until);
-        let visit = self.visit(redirect, kept)?;
+        let visit = self.visit(redirect, kept);
         // Of digests: how much of them is alike says nothing.
         let same = Digest::of_bytes(state.as_bytes()) == Digest::of_bytes(visit.state.as_bytes());
-        Ok(Some(visit).filter(|_| same && in_time))
+        Some(visit).filter(|_| same && in_time)
     }
 
-    fn visit(&self, redirect: String, kept: &str) -> Result<ProviderVisit, Problem> {
-        let key = match self.0.get() {
-            Some(key) => key,
-            None => {
-                let made = Zeroizing::new(secret("")?);
-                self.0.get_or_init(|| made)
-            }
-        };
+    fn visit(&self, redirect: String, kept: &str) -> ProviderVisit {
         // Who is sent to one place does not come back from another.
         let text = |purpose: &str| {
-            let parts = [key.as_str(), purpose, &redirect, kept].map(str::as_bytes);
+            let parts = [self.0.as_str(), purpose, &redirect, kept].map(str::as_bytes);
             Digest::of_parts(&parts).hex()
         };
-        Ok(ProviderVisit {
+        ProviderVisit {
             state: text("state"),
             nonce: text("nonce"),
             verifier: text("verifier"),
             redirect,
-        })
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn new_visits(key: &str) -> Visits {
+        Visits::new(Zeroizing::new(key.to_owned()))
+    }
 
     fn now() -> Timestamp {
         Timestamp::from_millis(1_000)
@@ -137,12 +137,12 @@ mod tests {
 
     #[test]
     fn a_visit_ends_in_time_and_in_the_browser_it_began_in() {
-        let visits = Visits::new();
+        let visits = new_visits("a");
         let (mine, kept) = begin(&visits);
         let (other, others) = begin(&visits);
         let end = |state: &str, kept: &str, at| {
             let ended = visits.end("http://here/back".to_owned(), (state, kept), at);
-            ended.unwrap().map(|visit| visit.verifier)
+            ended.map(|visit| visit.verifier)
         };
         assert_eq!(end(&mine.state, &kept, now()), Some(mine.verifier.clone()));
         assert_eq!(end(&other.state, &others, now()), Some(other.verifier));
@@ -156,21 +156,24 @@ mod tests {
         let longer = format!("{}.9999999999999", kept.split_once('.').unwrap().0);
         assert_eq!(end(&mine.state, &longer, now()), None);
         let elsewhere = visits.end("http://here/other".to_owned(), (&mine.state, &kept), now());
-        assert!(elsewhere.unwrap().is_none());
-        let after_a_restart = Visits::new();
-        let ended = after_a_restart.end("http://here/back".to_owned(), (&mine.state, &kept), now());
-        assert!(ended.unwrap().is_none());
+        assert!(elsewhere.is_none());
+        // Another service of the store ends it too, and one of another store does not.
+        let beside =
+            new_visits("a").end("http://here/back".to_owned(), (&mine.state, &kept), now());
+        assert!(beside.is_some());
+        let ended = new_visits("b").end("http://here/back".to_owned(), (&mine.state, &kept), now());
+        assert!(ended.is_none());
     }
 
     #[test]
     fn the_caller_who_began_a_visit_is_known_at_its_end() {
-        let visits = Visits::new();
+        let visits = new_visits("a");
         let place = || "http://here/back".to_owned();
         let ada = Principal::person("ada");
         let (visit, kept) = visits.begin_for(place(), &ada, now()).unwrap();
         let end = |kept: &str| {
             let ended = visits.end_for(place(), (&visit.state, kept), now());
-            ended.unwrap().map(|(_, caller)| caller)
+            ended.map(|(_, caller)| caller)
         };
         assert_eq!(end(&kept), Some(ada));
         // The browser of one person cannot say that it is another's.
@@ -185,12 +188,12 @@ mod tests {
         // A visit of one who is not known yet names no caller.
         let (visit, kept) = begin(&visits);
         let ended = visits.end_for(place(), (&visit.state, &kept), now());
-        assert!(ended.unwrap().is_none());
+        assert!(ended.is_none());
     }
 
     #[test]
     fn what_is_secret_differs_and_suits_the_provider() {
-        let (visit, kept) = begin(&Visits::new());
+        let (visit, kept) = begin(&new_visits("a"));
         let texts = [&visit.state, &visit.nonce, &visit.verifier];
         for (at, text) in texts.iter().enumerate() {
             assert!(text.len() == 64 && !kept.contains(*text), "{text}");
@@ -200,12 +203,12 @@ mod tests {
 
     #[test]
     fn any_number_of_visits_that_never_end_leaves_others_alone() {
-        let visits = Visits::new();
+        let visits = new_visits("a");
         let (mine, kept) = begin(&visits);
         for _ in 0..5_000 {
             begin(&visits);
         }
         let back = visits.end("http://here/back".to_owned(), (&mine.state, &kept), now());
-        assert!(back.unwrap().is_some());
+        assert!(back.is_some());
     }
 }

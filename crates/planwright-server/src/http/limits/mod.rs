@@ -4,6 +4,7 @@ mod answer_bytes;
 mod connections;
 mod crowd;
 mod open_connections;
+mod rates;
 mod requests;
 mod strangers;
 

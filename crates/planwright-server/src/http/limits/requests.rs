@@ -2,6 +2,7 @@
 //! people are always admitted: approve, reject, answer, resolve, pause and cancel.
 
 use super::answer_bytes::{AnswerBytes, Held, HeldAnswer, SMALL};
+use super::rates::Rates;
 use crate::http::auth::{Caller, is_always_admitted};
 use crate::http::problem::{Problem, ProblemCode};
 use crate::http::settings::Settings;
@@ -10,13 +11,11 @@ use axum::body::HttpBody as _;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use planwright_engine::port::{OwnerId, RequestRates};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-/// Principals whose rate is remembered. Those who were not heard of longest are forgotten first.
-const MAX_PRINCIPALS: usize = 10_000;
+use tokio_util::sync::CancellationToken;
 
 /// A principal, as limits count them.
 pub(super) type PrincipalKey = (&'static str, String);
@@ -35,28 +34,20 @@ pub(crate) struct Limits {
     each_in_flight: Arc<Mutex<HashMap<PrincipalKey, usize>>>,
     most_in_flight_each: usize,
     answers: AnswerBytes,
-    rates: Mutex<HashMap<PrincipalKey, Bucket>>,
-    per_second: f64,
-    burst: f64,
-}
-
-/// Requests that are still free, as of an instant.
-#[derive(Debug, Clone, Copy)]
-struct Bucket {
-    free: f64,
-    at: Instant,
+    rates: Arc<Rates>,
 }
 
 impl Limits {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings, shared_rates: Option<Arc<dyn RequestRates>>) -> Self {
         Self {
             in_flight: Arc::new(Semaphore::new(settings.max_in_flight)),
             each_in_flight: Arc::default(),
             most_in_flight_each: settings.max_in_flight_per_principal.max(1),
             answers: AnswerBytes::default(),
-            rates: Mutex::default(),
-            per_second: f64::from(settings.requests_per_second.max(1)),
-            burst: f64::from(settings.burst.max(1)),
+            rates: Arc::new(Rates::new(
+                (settings.requests_per_second, settings.burst),
+                shared_rates,
+            )),
         }
     }
 
@@ -102,29 +93,17 @@ impl Limits {
     }
 
     /// Counts a request; says after how many seconds it may come again if there were too many.
-    fn take(&self, caller: &Caller, now: Instant) -> Result<(), u64> {
-        let mut rates = lock(&self.rates);
-        let key = principal_key(caller);
-        if rates.len() >= MAX_PRINCIPALS && !rates.contains_key(&key) {
-            let oldest = rates
-                .iter()
-                .min_by_key(|(_, bucket)| bucket.at)
-                .map(|(key, _)| key.clone());
-            oldest.map(|key| rates.remove(&key));
-        }
-        let bucket = rates.entry(key).or_insert(Bucket {
-            free: self.burst,
-            at: now,
-        });
-        let elapsed = now.saturating_duration_since(bucket.at).as_secs_f64();
-        bucket.free = (bucket.free + elapsed * self.per_second).min(self.burst);
-        bucket.at = now;
-        if bucket.free >= 1.0 {
-            bucket.free -= 1.0;
-            return Ok(());
-        }
-        // The time until one is free, in whole seconds.
-        Err(if self.per_second >= 1.0 { 1 } else { 60 })
+    async fn take(&self, caller: &Caller) -> Result<(), u64> {
+        self.rates.take(principal_key(caller)).await
+    }
+
+    /// Counts the services of the store until this one stops.
+    pub(crate) fn count_services(
+        &self,
+        service: OwnerId,
+        stop: CancellationToken,
+    ) -> impl Future<Output = ()> + use<> {
+        Arc::clone(&self.rates).count_services(service, stop)
     }
 }
 
@@ -180,7 +159,7 @@ pub(crate) async fn limit_in_flight(
 pub(crate) async fn limit_rate(State(http): State<Http>, request: Request, next: Next) -> Response {
     let always = is_always_admitted(&http, &request);
     let taken = match request.extensions().get::<Caller>() {
-        Some(caller) if !always => http.limits.take(caller, Instant::now()),
+        Some(caller) if !always => http.limits.take(caller).await,
         Some(_) | None => Ok(()),
     };
     match taken {
@@ -189,42 +168,5 @@ pub(crate) async fn limit_rate(State(http): State<Http>, request: Request, next:
             let words = "too many requests of this principal";
             Problem::later(ProblemCode::TooManyRequests, words, seconds).into_response()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use planwright_core::digest::Digest;
-    use planwright_core::policy::Role;
-    use planwright_core::principal::{Assurance, Principal};
-    use std::time::Duration;
-
-    #[test]
-    fn a_principal_may_burst_and_then_has_a_rate_of_their_own() {
-        let settings = Settings {
-            requests_per_second: 2,
-            burst: 3,
-            ..Settings::default()
-        };
-        let limits = Limits::new(&settings);
-        let now = Instant::now();
-        let caller = |name: &str| Caller {
-            principal: Principal::person(name),
-            role: Role::Viewer,
-            assurance: Assurance::Token,
-            credential: Digest::of_bytes(b"token"),
-        };
-        let takes = |name: &str, after: u64| {
-            limits
-                .take(&caller(name), now + Duration::from_millis(after))
-                .is_ok()
-        };
-        assert_eq!(
-            [0; 5].map(|after| takes("ada", after)),
-            [true, true, true, false, false]
-        );
-        assert!(takes("bob", 0));
-        assert!(takes("ada", 500) && !takes("ada", 500) && takes("ada", 1_000));
     }
 }

@@ -14,7 +14,7 @@ use planwright_engine::passkeys::PasskeyError;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, ModelError, StoreError};
 use planwright_engine::{
     CheckCriteriaError, CommandError, CreateError, LoadError, ReviewError, StartRunError,
-    UndoRunError, with_causes,
+    UndoRunError, WorkersError, with_causes,
 };
 
 impl Problem {
@@ -80,6 +80,7 @@ problems_from!(
     CommandError,
     UndoRunError,
     CheckCriteriaError,
+    WorkersError,
     // The message of a provider reaches the caller: it is bounded, and holds neither the prompt nor
     // a key.
     ModelError,

@@ -31,6 +31,7 @@ mod templates;
 mod tools;
 mod trials;
 mod versions;
+mod workers;
 
 pub(super) use server_sign_ins::FROM_SERVER;
 pub(super) use single_sign_on::FROM_PROVIDER;
@@ -87,6 +88,7 @@ pub(super) fn all() -> Routes {
         .merge(tools::routes())
         .merge(trials::routes())
         .merge(stats::routes())
+        .merge(workers::routes())
         .merge(settings::routes())
         .merge(chat::routes())
         .merge(session::routes())

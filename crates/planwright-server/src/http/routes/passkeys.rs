@@ -91,7 +91,7 @@ async fn browser_session(http: &Http, caller: &Caller) -> HttpResult<BrowserSess
     })?;
     let now = http.service.engine.now();
     Ok(BrowserSession {
-        confirmed_until: http.confirmations.until(&pass.hash, now),
+        confirmed_until: http.confirmations().until(&pass.hash, now).await?,
         hash: pass.hash,
     })
 }
@@ -103,7 +103,7 @@ async fn browser_session(http: &Http, caller: &Caller) -> HttpResult<BrowserSess
 async fn list_passkeys(State(http): State<Http>, caller: Caller) -> HttpResult<Json<PasskeyList>> {
     let all = http.service.passkeys.list(&caller.principal).await?;
     let now = http.service.engine.now();
-    let until = http.confirmations.until(&caller.credential, now);
+    let until = http.confirmations().until(&caller.credential, now).await?;
     Ok(Json(PasskeyList {
         passkeys: all.iter().map(PasskeyLine::of).collect(),
         confirmed_until: until.map(|until| until.to_string()),
@@ -166,8 +166,9 @@ async fn ask_device(
         .map_err(|_| Problem::of(ProblemCode::Internal, "the service has no randomness"))?;
     let now = http.service.engine.now();
     if !http
-        .confirmations
+        .confirmations()
         .ask(session.hash, (purpose, challenge), now)
+        .await?
     {
         let words = "too many devices are being asked";
         return Err(Problem::later(ProblemCode::TooBusy, words, 30));
@@ -234,7 +235,10 @@ async fn add_passkey(
     let (origin, host) = place(&http, (&uri, &headers))?;
     let now = http.service.engine.now();
     let purpose = PasskeyPurpose::Registration;
-    let challenge = http.confirmations.answer(&session.hash, purpose, now);
+    let challenge = http
+        .confirmations()
+        .answer(&session.hash, purpose, now)
+        .await?;
     let challenge = challenge.ok_or_else(not_asked)?;
     let holder = Holder {
         principal: &caller.principal,
@@ -248,7 +252,7 @@ async fn add_passkey(
     let kept = register_passkey(ports(&http), holder, (ceremony, &said), &new.label, now).await?;
     tracing::info!(person = %caller.principal, "a passkey was registered");
     // The device has just checked who is in front of it.
-    http.confirmations.note(session.hash, now);
+    http.confirmations().note(session.hash, now).await?;
     Ok((StatusCode::CREATED, Json(PasskeyLine::of(&kept))))
 }
 
@@ -301,7 +305,10 @@ async fn confirm_session(
     let (origin, host) = place(&http, (&uri, &headers))?;
     let now = http.service.engine.now();
     let purpose = PasskeyPurpose::Confirmation;
-    let challenge = http.confirmations.answer(&session.hash, purpose, now);
+    let challenge = http
+        .confirmations()
+        .answer(&session.hash, purpose, now)
+        .await?;
     let challenge = challenge.ok_or_else(not_asked)?;
     let ceremony = Ceremony {
         challenge: &challenge,
@@ -313,7 +320,7 @@ async fn confirm_session(
     checked.inspect_err(
         |error| tracing::warn!(person = %caller.principal, %error, "a passkey did not confirm"),
     )?;
-    let until = http.confirmations.note(session.hash, now);
+    let until = http.confirmations().note(session.hash, now).await?;
     Ok(Json(Confirmed {
         confirmed_until: until.to_string(),
     }))

@@ -73,6 +73,7 @@ async fn order_plan(
         cancelled: taken.cancel.clone(),
         ..PlannerOptions::default()
     };
+    http.share_planning(&taken, &order.by).await;
     let place = [(LOCATION, format!("/planning/{}", taken.id))];
     let answer = (StatusCode::ACCEPTED, place, Json(taken.told.document())).into_response();
     let writer = http.clone();
@@ -99,7 +100,10 @@ async fn get_order(
     State(http): State<Http>,
     PathId(order): PathId<String>,
 ) -> HttpResult<Json<PlanningJob>> {
-    Ok(Json(http.planning_jobs.find(&order)?.document()))
+    if let Some(told) = http.planning_jobs.find(&order) {
+        return Ok(Json(told.document()));
+    }
+    Ok(Json(http.find_job_elsewhere(&order).await?.job))
 }
 
 /// Cancels an order. One that is over stays as it is.
@@ -113,8 +117,20 @@ async fn cancel_order(
     PathId(order): PathId<String>,
 ) -> HttpResult<StatusCode> {
     let is_admin = caller.role.includes(Permission::Administer);
-    http.planning_jobs
-        .cancel(&order, &caller.principal, is_admin)?;
+    let here = http.planning_jobs.find_cancel(&order);
+    let by = match &here {
+        Some((by, _)) => by.clone(),
+        None => http.find_job_elsewhere(&order).await?.by,
+    };
+    if by != caller.principal && !is_admin {
+        return Err(Problem::forbidden(
+            "only the author of the order, or an admin, cancels it",
+        ));
+    }
+    match here {
+        Some((_, cancel)) => cancel.cancel(),
+        None => http.cancel_job_elsewhere(&order).await?,
+    }
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -132,7 +148,14 @@ async fn order_events(
     PathId(order): PathId<String>,
     headers: HeaderMap,
 ) -> HttpResult<Response> {
-    let told = http.planning_jobs.find(&order)?;
+    let here = http.planning_jobs.find(&order);
+    let told = match here {
+        Some(told) => told,
+        None => {
+            let found = http.find_job_elsewhere(&order).await?;
+            http.follow_job_elsewhere(&order, found)
+        }
+    };
     match negotiate_format(&headers) {
         Some(Wanted::Stream) => {}
         Some(Wanted::List) => return Ok(Json(told.document()).into_response()),

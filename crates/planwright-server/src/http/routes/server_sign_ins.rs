@@ -89,7 +89,8 @@ async fn begin_server_sign_in(
     let sign_ins = check_server(&http, &caller, &name)?;
     let redirect = callback_url(&http, place, &name)?;
     let now = http.service.engine.now();
-    let (visit, kept) = http.visits.begin_for(redirect, &caller.principal, now)?;
+    let visits = http.visits().await?;
+    let (visit, kept) = visits.begin_for(redirect, &caller.principal, now)?;
     let address = sign_ins.address(&name, &visit).await.map_err(explain)?;
     tracing::info!(server = name, by = %caller.principal, "a person begins to sign in to a server");
     let mut response = Json(SignInAddress { address }).into_response();
@@ -159,7 +160,8 @@ async fn finish_server_sign_in(
     };
     let redirect = callback_url(&http, place, &name)?;
     let now = http.service.engine.now();
-    let visit = http.visits.end_for(redirect, (&state, &browser), now)?;
+    let visits = http.visits().await?;
+    let visit = visits.end_for(redirect, (&state, &browser), now);
     let (visit, by) = visit.ok_or_else(|| refused("the sign-in is over: begin again"))?;
     let code = returned
         .code

@@ -1,6 +1,6 @@
 //! Signing in, and who one is.
 
-use crate::http::auth::{Caller, cookie_text, keep_cookie, secret};
+use crate::http::auth::{Caller, cookie_text, give_ticket, keep_cookie, secret};
 use crate::http::body::JsonBody;
 use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
@@ -206,7 +206,8 @@ async fn sign_out(
     if !end_session(&*http.service.passes, &caller.credential).await? {
         return Err(no_session());
     }
-    http.confirmations.forget(&caller.credential);
+    let now = http.service.engine.now();
+    http.confirmations().forget(&caller.credential, now).await?;
     http.events.open_streams().close_streams(&caller.credential);
     let mut response = StatusCode::NO_CONTENT.into_response();
     set_cookie(&http, (&uri, &headers), &mut response, ("", Duration::ZERO));
@@ -251,11 +252,8 @@ async fn ticket(
     let ticket = secret("pwk_")?;
     let now = http.service.engine.now();
     let full = || Problem::later(ProblemCode::TooManyTickets, "too many tickets are open", 30);
-    let expires_at = http
-        .tickets
-        .give(&ticket, caller, path, now)
-        .ok_or_else(full)?
-        .to_string();
+    let given = give_ticket(&*http.service.notes, &ticket, (caller, path), now).await?;
+    let expires_at = given.ok_or_else(full)?.to_string();
     Ok(Json(TicketAnswer { ticket, expires_at }))
 }
 

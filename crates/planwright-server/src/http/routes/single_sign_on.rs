@@ -71,7 +71,8 @@ async fn go_to_provider(
 ) -> HttpResult<Response> {
     let way = provider(&http)?;
     let redirect = callback_url(&http, (&uri, &headers))?;
-    let (visit, kept) = http.visits.begin(redirect, http.service.engine.now())?;
+    let visits = http.visits().await?;
+    let (visit, kept) = visits.begin(redirect, http.service.engine.now())?;
     let to = way.provider.address(&visit).await.map_err(|error| {
         tracing::warn!(%error, "a person cannot be sent to the identity provider");
         let words = "the identity provider does not answer";
@@ -137,7 +138,8 @@ async fn recognise(
         return Ok(Err("expired"));
     };
     let redirect = callback_url(http, place)?;
-    let Some(visit) = http.visits.end(redirect, (&state, &browser), now)? else {
+    let visits = http.visits().await?;
+    let Some(visit) = visits.end(redirect, (&state, &browser), now) else {
         return Ok(Err("expired"));
     };
     let Some(code) = returned.code else {

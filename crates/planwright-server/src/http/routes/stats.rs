@@ -1,5 +1,6 @@
 //! Figures over all plans and runs.
 
+use crate::documents::load_dispatch_stats;
 use crate::http::body::Params;
 use crate::http::problem::{HttpResult, Problem, ProblemCode};
 use crate::http::router::Routes;
@@ -48,7 +49,9 @@ async fn stats(
     let since = since.transpose()?;
     let figures = http.service.engine.overview().figures(since).await?;
     let since = figures.since.map(|at| at.to_string());
+    let workers = http.service.engine.workers();
     let mut result = StatsResult::new(&figures.total, since);
+    result.dispatch = load_dispatch_stats(&workers).await;
     result.days = figures.days.iter().map(DayLine::new).collect();
     Ok(Json(result))
 }

@@ -10,6 +10,7 @@ use planwright_api::StatsResult;
 use planwright_core::plan::Document;
 use planwright_core::policy::TimeSpan;
 use planwright_core::time::Timestamp;
+use planwright_server::documents::load_dispatch_stats;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -33,7 +34,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         start_servers_of(&app, figures.gaps.keys()).await?;
         figures = app.engine.journals().stats(since).await?;
     }
-    let result = StatsResult::new(&figures, since.map(|since| since.to_string()));
+    let mut result = StatsResult::new(&figures, since.map(|since| since.to_string()));
+    result.dispatch = load_dispatch_stats(&app.engine.workers()).await;
     if context.printer.json {
         context.printer.document(&result)?;
     } else {
@@ -112,6 +114,7 @@ fn print_stats(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
         ))?;
     }
     print_models(printer, stats)?;
+    print_dispatch(printer, stats)?;
     let prediction = &stats.prediction;
     if prediction.runs > 0 {
         heading("Duration of completed runs")?;
@@ -161,6 +164,42 @@ fn print_models(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
         ))?;
     }
     printer.data(&format!("  together ${:.6}", stats.model_cost_usd))
+}
+
+fn print_dispatch(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
+    let Some(dispatch) = &stats.dispatch else {
+        return Ok(());
+    };
+    printer.data(&printer.out(BOLD, "Workers"))?;
+    let counts = &dispatch.workers;
+    printer.data(&format!(
+        "  {} working, {} idle, {} draining",
+        counts.working, counts.idle, counts.draining
+    ))?;
+    for waiting in &dispatch.waiting {
+        printer.data(&format!(
+            "  {:32} {} waiting, the first for {}",
+            line(&waiting.capability),
+            count_of(waiting.steps, "step", "steps"),
+            duration(Duration::from_secs(waiting.oldest_seconds))
+        ))?;
+    }
+    for queue in dispatch.queues.iter().flatten() {
+        let redelivered = queue
+            .redelivered
+            .map(|count| format!(", {count} delivered again"));
+        printer.data(&format!(
+            "  {:32} {} at the broker, {} given up{}",
+            line(&queue.capability),
+            count_of(queue.waiting, "notice", "notices"),
+            queue.dead,
+            redelivered.unwrap_or_default()
+        ))?;
+    }
+    if let Some(problem) = &dispatch.problem {
+        printer.warn(problem);
+    }
+    Ok(())
 }
 
 fn print_counts(printer: Printer, counts: &BTreeMap<String, u64>) -> Result<(), Failure> {

@@ -5,10 +5,10 @@ use crate::terminal::printer::{BOLD, DIM, YELLOW, line};
 use crate::workspace::app::CommandContext;
 use crate::workspace::broker_address::{find_broker, open_broker};
 use crate::workspace::principal::refuse_agents;
-use planwright_core::time::Timestamp;
-use planwright_engine::port::{Broker, DeadNotice, QueueState};
+use planwright_api::{DeadNoticeList, PurgedNotices, QueueList, RequeuedNotices};
+use planwright_engine::port::Broker;
+use planwright_server::documents::{dead_notice_line, queue_line};
 use serde::Serialize;
-use serde_json::json;
 use std::fmt;
 use std::sync::Arc;
 
@@ -63,73 +63,6 @@ enum QueueCommand {
     Purge { capability: String },
 }
 
-/// One queue, for people and programs.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct QueueLine {
-    capability: String,
-    waiting: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    held: Option<u64>,
-    dead: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    oldest: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    redelivered: Option<u64>,
-}
-
-impl From<QueueState> for QueueLine {
-    fn from(state: QueueState) -> Self {
-        let QueueState {
-            capability,
-            waiting,
-            held,
-            dead,
-            oldest,
-            redelivered,
-        } = state;
-        Self {
-            capability,
-            waiting,
-            held,
-            dead,
-            oldest,
-            redelivered,
-        }
-    }
-}
-
-/// One dead notice. Without its run it cannot be read: it is not ours.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct DeadLine {
-    id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    step: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    attempt: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    deliveries: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<Timestamp>,
-}
-
-impl From<&DeadNotice> for DeadLine {
-    fn from(dead: &DeadNotice) -> Self {
-        let notice = dead.notice.as_ref();
-        Self {
-            id: dead.id.clone(),
-            run: notice.map(|notice| notice.run.to_string()),
-            step: notice.map(|notice| notice.step.to_string()),
-            attempt: notice.map(|notice| notice.attempt),
-            deliveries: dead.deliveries,
-            since: dead.since,
-        }
-    }
-}
-
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let address = find_broker(context, args.dispatch.as_deref())?;
     let Some(address) = address else {
@@ -178,13 +111,14 @@ async fn list_queues(
         ));
     }
     let states = broker.states(&capabilities).await?;
-    let lines: Vec<QueueLine> = states.into_iter().map(QueueLine::from).collect();
+    let queues = states.into_iter().map(queue_line).collect();
+    let list = QueueList { queues };
     let printer = context.printer;
     if printer.json {
-        printer.document(&json!({ "queues": lines }))?;
+        printer.document(&list)?;
         return Ok(Exit::Done);
     }
-    for queue in lines {
+    for queue in list.queues {
         let name = printer.out(BOLD, &format!("{:16}", line(&queue.capability)));
         let held = queue.held.map(|held| format!(", {held} held"));
         let dead = format!("{} given up", queue.dead);
@@ -210,16 +144,19 @@ async fn show_dead(
     limit: usize,
 ) -> Result<Exit, Failure> {
     let dead = broker.list_dead(capability, limit).await?;
-    let lines: Vec<DeadLine> = dead.iter().map(DeadLine::from).collect();
+    let list = DeadNoticeList {
+        capability: capability.to_owned(),
+        dead: dead.iter().map(dead_notice_line).collect(),
+    };
     let printer = context.printer;
     if printer.json {
-        printer.document(&json!({ "capability": capability, "dead": lines }))?;
+        printer.document(&list)?;
         return Ok(Exit::Done);
     }
-    if lines.is_empty() {
+    if list.dead.is_empty() {
         printer.talk("nothing was given up");
     }
-    for dead in lines {
+    for dead in list.dead {
         let what = match (&dead.run, &dead.step, dead.attempt) {
             (Some(run), Some(step), Some(attempt)) => {
                 format!("{run} {} attempt {attempt}", line(step))
@@ -250,11 +187,11 @@ async fn requeue(
     capability: &str,
     ids: &[String],
 ) -> Result<Exit, Failure> {
-    let mut sent = 0_usize;
+    let mut requeued = 0;
     for id in ids {
         if !broker.requeue(capability, id).await? {
             let message = format!(
-                "no notice `{}` was given up ({sent} were sent again)",
+                "no notice `{}` was given up ({requeued} were sent again)",
                 line(id)
             );
             return Err(Failure::usage(message).hint(format!(
@@ -262,9 +199,14 @@ async fn requeue(
                 line(capability)
             )));
         }
-        sent += 1;
+        requeued += 1;
     }
-    print_count(context, "requeued", sent as u64, "sent again")
+    print_count(
+        context,
+        &RequeuedNotices { requeued },
+        requeued,
+        "sent again",
+    )
 }
 
 async fn purge(
@@ -272,18 +214,18 @@ async fn purge(
     broker: &Arc<dyn Broker>,
     capability: &str,
 ) -> Result<Exit, Failure> {
-    let count = broker.purge_dead(capability).await?;
-    print_count(context, "purged", count, "forgotten")
+    let purged = broker.purge_dead(capability).await?;
+    print_count(context, &PurgedNotices { purged }, purged, "forgotten")
 }
 
 fn print_count(
     context: &CommandContext,
-    name: &str,
+    document: &impl Serialize,
     count: u64,
     words: &str,
 ) -> Result<Exit, Failure> {
     match context.printer.json {
-        true => context.printer.document(&json!({ name: count }))?,
+        true => context.printer.document(document)?,
         false => context.printer.data(&format!("{count} {words}"))?,
     }
     Ok(Exit::Done)

@@ -12,9 +12,12 @@ use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::projections::WorkspaceFiles;
 use crate::workspace::store_address::WholeStore;
 use planwright_adapters::mcp::{ServiceServer, ServiceSignIns, Transport};
+use planwright_adapters::postgres::PostgresStore;
 use planwright_adapters::webauthn::WebAuthn;
 use planwright_core::policy::Role;
 use planwright_core::principal::PrincipalKind;
+use planwright_engine::memory::MemoryNotes;
+use planwright_engine::port::RequestRates;
 use planwright_engine::webhooks::CourierWatch;
 use planwright_server::Service;
 use planwright_server::events::EventsOptions;
@@ -178,6 +181,14 @@ fn build_service(app: &App) -> Result<Service, Failure> {
         passkey_verifier: Arc::new(WebAuthn),
         files: Arc::<WorkspaceFiles>::clone(&app.files),
         answers: Arc::<dyn WholeStore>::clone(store),
+        notes: match &app.postgres {
+            Some(postgres) => Arc::<PostgresStore>::clone(postgres),
+            None => Arc::new(MemoryNotes::new()),
+        },
+        rates: app
+            .postgres
+            .clone()
+            .map(|postgres| postgres as Arc<dyn RequestRates>),
     })
 }
 

@@ -39,7 +39,7 @@ from planwright_client.api.runs import (
     run_plan,
     undo_run,
 )
-from planwright_client.api.service import healthz, metrics, openapi, readyz, stats
+from planwright_client.api.service import healthz, list_queues, list_workers, metrics, openapi, readyz, stats
 from planwright_client.api.steps import answer_step, approve_step, reject_step, resolve_step, retry_step, skip_step
 from planwright_client.api.tools import list_tools
 from planwright_client.api.trials import check_expression, dry_run, explain_policy, preview_edit, validate_plan
@@ -167,6 +167,8 @@ def look_around() -> None:
     assert good(whoami.sync(client=client)).name == "ada"
     assert good(list_tools.sync(client=client, limit=1))[0].input_schema.to_dict()
     assert good(stats.sync(client=client)).unreadable == 0
+    refused(list_workers.sync(client=client), ProblemCode.NO_WORKERS)
+    refused(list_queues.sync(client=client), ProblemCode.NO_BROKER)
     refused(sign_in.sync(client=stranger, body=SignInRequestByCode(code="x")), ProblemCode.SIGN_IN_REFUSED)
     assert good(ticket.sync(client=client, body=TicketRequest(path="/events"))).expires_at.tzinfo
     assert good(validate_plan.sync(client=client, body=NewDocument.from_dict({"steps": [NOTE]}))).ok

@@ -86,6 +86,8 @@ async function lookAround(): Promise<void> {
   const tools = await good(client.GET("/tools", { params: { query: { limit: 1 } } }));
   check(tools.length === 1 && tools[0]?.inputSchema["type"] === "object", tools);
   check((await good(client.GET("/stats"))).unreadable === 0, "stats");
+  await refused(client.GET("/workers"), "no_workers");
+  await refused(client.GET("/queues"), "no_broker");
   const figures = await client.GET("/metrics", { parseAs: "text" });
   check(figures.response.status === 200, figures.error);
   await refused(stranger.POST("/sign-in", { body: { code: "x" } }), "sign_in_refused");
