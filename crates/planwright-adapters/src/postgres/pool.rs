@@ -7,8 +7,9 @@ use super::tls::Connector;
 use planwright_engine::port::StoreError;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Config, Error};
 
 /// The time a caller waits for a connection that others use.
@@ -20,16 +21,39 @@ pub(super) struct Pool {
     connector: Connector,
     /// The address as messages name it.
     place: String,
+    presence: Presence,
     room: Arc<Semaphore>,
     idle: Arc<Mutex<Vec<Client>>>,
 }
 
+/// Whether the connections of a pool show that the store is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// Each has a share in the lock of those who have the store open.
+    Shown,
+    /// A pooler lends connections to others, or the store is to be rewritten.
+    Hidden,
+}
+
+/// Of the lock that everyone shares who has the store open. A process that rewrites the store has it alone.
+pub(super) const OPEN_LOCK: i64 = 0x706c_616e_6f70_656e;
+
+/// The time that a store which is being rewritten is waited for.
+const OPEN_PATIENCE: Duration = Duration::from_secs(5);
+const OPEN_PAUSE: Duration = Duration::from_millis(50);
+
 impl Pool {
-    pub(super) fn new(config: Config, connector: Connector, most: usize, place: String) -> Self {
+    pub(super) fn new(
+        config: Config,
+        connector: Connector,
+        most: usize,
+        (place, presence): (String, Presence),
+    ) -> Self {
         Self {
             config,
             connector,
             place,
+            presence,
             room: Arc::new(Semaphore::new(most)),
             idle: Arc::default(),
         }
@@ -53,15 +77,38 @@ impl Pool {
         };
         let client = match self.take_idle() {
             Some(client) => client,
-            None => connect(&self.config, &self.connector)
-                .await
-                .map_err(|error| self.unreachable(&error))?,
+            None => {
+                let client = connect(&self.config, &self.connector)
+                    .await
+                    .map_err(|error| self.unreachable(&error))?;
+                if self.presence == Presence::Shown {
+                    self.show_presence(&client).await?;
+                }
+                client
+            }
         };
         Ok(Lent {
             client: Some(client),
             idle: Arc::clone(&self.idle),
             _permit: permit,
         })
+    }
+
+    /// Takes a share in the lock of those who have the store open. It ends with the connection.
+    async fn show_presence(&self, client: &Client) -> Result<(), StoreError> {
+        let until = Instant::now() + OPEN_PATIENCE;
+        loop {
+            match share_open_lock(client).await {
+                Ok(true) => return Ok(()),
+                Ok(false) if Instant::now() < until => tokio::time::sleep(OPEN_PAUSE).await,
+                Ok(false) => {
+                    return Err(StoreError::Busy(
+                        "another process is rewriting the store".to_owned(),
+                    ));
+                }
+                Err(error) => return Err(self.unreachable(&error)),
+            }
+        }
     }
 
     fn take_idle(&self) -> Option<Client> {
@@ -81,6 +128,15 @@ impl Pool {
     pub(super) fn unreachable(&self, error: &Error) -> StoreError {
         StoreError::Unreachable(format!("{}: {}", self.place, describe(error)))
     }
+}
+
+/// Returns whether a share in the lock was taken.
+pub(super) async fn share_open_lock(client: &Client) -> Result<bool, Error> {
+    let sql = "SELECT pg_try_advisory_lock_shared($1)";
+    let row = client
+        .query_typed_one(sql, &[(&OPEN_LOCK, Type::INT8)])
+        .await?;
+    Ok(row.get(0))
 }
 
 /// Connects, and lets the connection work in the background until its client is dropped.

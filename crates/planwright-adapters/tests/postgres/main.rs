@@ -1,6 +1,8 @@
 //! Tests of the store in Postgres, against a real server that the tests start.
 
 #[cfg(test)]
+mod chains;
+#[cfg(test)]
 mod databases;
 #[cfg(test)]
 mod encryption;
@@ -12,3 +14,9 @@ mod laws;
 mod opening;
 #[cfg(test)]
 mod processes;
+#[cfg(test)]
+mod rewriting;
+#[cfg(test)]
+mod sealed;
+#[cfg(test)]
+mod sealed_attacks;
