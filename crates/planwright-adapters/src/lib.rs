@@ -13,6 +13,7 @@ mod outbound;
 pub mod postgres;
 pub mod process;
 mod scarcity;
+mod sealing;
 pub mod secrets;
 pub mod signing;
 pub mod sqlite;

@@ -188,6 +188,23 @@ impl Server {
         self.sql("postgres", &format!("CREATE DATABASE {name} OWNER {USER}"));
     }
 
+    /// Everything that a database holds, as `pg_dump` writes it: bytes are in hexadecimal.
+    pub fn dump(&self, database: &str) -> String {
+        run(Command::new(programs().join("pg_dump"))
+            .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
+            .args(["-U", "postgres", "--inserts", database]))
+    }
+
+    /// The files with the tables of a database, when everything is written to them.
+    pub fn files_of(&self, database: &str) -> Vec<PathBuf> {
+        self.sql("postgres", "CHECKPOINT");
+        let oid = format!("SELECT oid FROM pg_database WHERE datname = '{database}'");
+        let folder = self.directory.join("data/base");
+        let folder = folder.join(self.sql("postgres", &oid));
+        let files = std::fs::read_dir(folder).unwrap();
+        files.map(|file| file.unwrap().path()).collect()
+    }
+
     /// The port that it listens on.
     pub fn port(&self) -> u16 {
         self.port

@@ -120,6 +120,11 @@ impl Failure {
         }
     }
 
+    /// The stable word for it, where the engine has one.
+    pub(crate) fn code(&self) -> Option<&'static str> {
+        self.class.map(|class| class.code)
+    }
+
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }

@@ -132,7 +132,7 @@ impl SealedFolder {
     }
 
     /// Puts everything that is here into `other` as well.
-    pub(crate) fn copy_to(&self, other: &Self) -> Result<(), SealedFolderError> {
+    pub fn copy_to(&self, other: &Self) -> Result<(), SealedFolderError> {
         let ending = self.ending();
         for file in self.files()? {
             if let Some(name) = file.strip_suffix(&ending)
@@ -145,7 +145,7 @@ impl SealedFolder {
     }
 
     /// The files of other keys, or of none, and what was never finished.
-    pub(crate) fn foreign(&self) -> Result<Vec<PathBuf>, SealedFolderError> {
+    pub fn foreign(&self) -> Result<Vec<PathBuf>, SealedFolderError> {
         let ending = self.ending();
         let others = self
             .files()?
@@ -154,12 +154,12 @@ impl SealedFolder {
         Ok(others.map(|file| self.directory.join(file)).collect())
     }
 
-    pub(crate) fn remove_foreign(&self) -> Result<(), SealedFolderError> {
+    pub fn remove_foreign(&self) -> Result<(), SealedFolderError> {
         remove_all(&self.foreign()?)
     }
 
     /// Removes our own.
-    pub(crate) fn remove_own(&self) -> Result<(), SealedFolderError> {
+    pub fn remove_own(&self) -> Result<(), SealedFolderError> {
         let ending = self.ending();
         let own = self
             .files()?

@@ -5,6 +5,8 @@ use super::fault::Stop;
 use super::owners::Life;
 use super::rows::{count, digest, stream_name};
 use super::store::{PostgresStore, Shared};
+use crate::sealing::{mask_request, open_answer, seal_answer};
+use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::journal::StreamName;
 use planwright_core::time::Timestamp;
@@ -52,7 +54,8 @@ async fn find_locked<E: From<StoreError>>(
 }
 
 /// A claim, and the owner that was found dead before.
-struct Claiming {
+struct Claiming<'a> {
+    cipher: &'a Cipher,
     asking: Asking,
     now: Timestamp,
     dead: Option<OwnerId>,
@@ -65,18 +68,29 @@ enum Claimed {
     By(OwnerId),
 }
 
-async fn claim(client: &Client, claiming: &Claiming) -> Result<Claimed, Stop<StoreError>> {
-    let Claiming { asking, now, dead } = claiming;
+async fn claim(client: &Client, claiming: &Claiming<'_>) -> Result<Claimed, Stop<StoreError>> {
+    let Claiming {
+        cipher,
+        asking,
+        now,
+        dead,
+    } = claiming;
+    let request = mask_request(cipher, &asking.key, asking.request);
     drop_old(client, &asking.key, *now).await?;
     let key = &asking.key.as_bytes()[..];
     match find_locked::<StoreError>(client, &asking.key).await? {
-        Some(row) if row.request != asking.request => {
+        Some(row) if row.request != request => {
             return Ok(Claimed::Decided(Claim::OtherRequest));
         }
         Some(Kept {
             answer: Some(answer),
             ..
-        }) => return Ok(Claimed::Decided(Claim::Answered(answer))),
+        }) => {
+            let opened = open_answer(cipher, &asking.key, answer);
+            let opened = opened
+                .map_err(|_| Stop::failed("an answer was changed in the database".to_owned()))?;
+            return Ok(Claimed::Decided(Claim::Answered(opened)));
+        }
         Some(row) if row.owner != asking.owner && dead.as_ref() != Some(&row.owner) => {
             return Ok(Claimed::By(row.owner));
         }
@@ -108,7 +122,7 @@ async fn claim(client: &Client, claiming: &Claiming) -> Result<Claimed, Stop<Sto
         return Ok(Claimed::Decided(Claim::TooMany));
     }
     let sql = "INSERT INTO planwright.answers (key, principal, request, owner, at) VALUES ($1, $2, $3, $4, $5)";
-    let request = &asking.request.as_bytes()[..];
+    let request = &request.as_bytes()[..];
     let values: [(Value<'_>, Type); 5] = [
         (&key, Type::BYTEA),
         (&principal, Type::BYTEA),
@@ -163,6 +177,7 @@ impl Shared {
     async fn claim(&self, asking: Asking, now: Timestamp) -> Result<Claim, StoreError> {
         self.owners.hold(self, &asking.owner).await?;
         let mut claiming = Claiming {
+            cipher: &self.cipher,
             asking,
             now,
             dead: None,
@@ -186,6 +201,7 @@ impl Shared {
     async fn keep_answer(&self, claim: &RequestClaim, answer: &[u8]) -> Result<(), StoreError> {
         let sql = "UPDATE planwright.answers SET answer = $3 WHERE key = $1 AND owner = $2";
         let key = &claim.key.as_bytes()[..];
+        let answer = seal_answer(&self.cipher, &claim.key, answer)?;
         let values: [(Value<'_>, Type); 3] = [
             (&key, Type::BYTEA),
             (&claim.owner.0, Type::TEXT),

@@ -11,12 +11,17 @@ use super::fault::store_error;
 use super::offers::{end_offers, make_offers};
 use super::pool::{CommitError, Lent};
 use super::rows::{NOW, digest, number, unsigned};
+use super::sealed_group::SealedGroup;
 use super::store::Shared;
 use super::wakeups::News;
+use crate::sealing::{LabelRow, kept_key, mask_head};
+use crate::vault::Cipher;
 use futures::future::{join_all, try_join_all};
 use planwright_core::journal::Head;
+use planwright_core::time::Timestamp;
 use planwright_engine::crash;
 use planwright_engine::port::{Append, AppendError, BoxFuture, OwnerId, StoreError, StreamStatus};
+use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_postgres::types::Type;
@@ -174,11 +179,27 @@ async fn attempt(
         }
         return Ok(Ended::Committed(decisions));
     }
+    let sealed = match SealedGroup::of(&shared.cipher, &known) {
+        Ok(sealed) => sealed,
+        Err(error) => {
+            if connection.batch_execute("ROLLBACK").await.is_err() {
+                connection.discard();
+            }
+            return Ok(Ended::Refused(error.into()));
+        }
+    };
     // The commit is sent with the writes: if one of them fails, the database rolls everything back instead.
     crash::point("postgres: before commit");
-    let ended = async { futures::join!(write(&connection, &known), connection.commit()) };
+    let ended = async {
+        let client: &Client = &connection;
+        futures::join!(
+            write(client, &shared.cipher, &known, &sealed),
+            connection.commit()
+        )
+    };
     let ended = tokio::time::timeout(COMMIT_TIMEOUT, ended).await;
     crash::point("postgres: after commit");
+    drop(sealed);
     drop(known);
     Ok(match ended {
         Ok((Ok(()), Ok(()))) => Ended::Committed(decisions),
@@ -226,13 +247,15 @@ async fn begin_and_read<'a>(
         .keys()
         .map(|key| &key.as_bytes()[..])
         .collect();
-    let (key_streams, keys) = wanted_keys(requests);
+    let wanted = WantedKeys::of(&shared.cipher, requests);
     let lock_streams: [(Value<'_>, Type); 1] = [(&names, Type::TEXT_ARRAY)];
     let of_runs: [(Value<'_>, Type); 1] = [(&runs, Type::TEXT_ARRAY)];
     let of_messages: [(Value<'_>, Type); 1] = [(&messages, Type::INT8_ARRAY)];
     let of_claims: [(Value<'_>, Type); 1] = [(&claims, Type::BYTEA_ARRAY)];
-    let of_keys: [(Value<'_>, Type); 2] =
-        [(&key_streams, Type::TEXT_ARRAY), (&keys, Type::BYTEA_ARRAY)];
+    let of_keys: [(Value<'_>, Type); 2] = [
+        (&wanted.streams, Type::TEXT_ARRAY),
+        (&wanted.kept, Type::BYTEA_ARRAY),
+    ];
     let ask = |needed: bool, sql: &'static str, values| {
         let asked: BoxFuture<'_, Result<Vec<Row>, Error>> = match needed {
             true => Box::pin(client.query_typed(sql, values)),
@@ -247,7 +270,7 @@ async fn begin_and_read<'a>(
         ask(!messages.is_empty(), LOCK_MESSAGES, &of_messages),
         ask(!claims.is_empty(), LOCK_REQUESTS, &of_claims),
         ask(true, READ_STREAMS, &lock_streams),
-        ask(!keys.is_empty(), READ_KEYS, &of_keys),
+        ask(!wanted.kept.is_empty(), READ_KEYS, &of_keys),
     ];
     let (begun, answered) =
         futures::join!(shared.transactions.begin(client, mark), join_all(asked));
@@ -274,27 +297,36 @@ async fn begin_and_read<'a>(
     }
     for row in streams {
         let name: String = row.get(0);
-        let state = known.streams.entry(name).or_default();
+        let mut state = known.streams.remove(&name).unwrap_or_default();
         state.exists = true;
         state.is_sealed = row.get(1);
-        state.status = read_status(row, 2)?;
-        let seq: Option<i64> = row.get(5);
+        match read_status(&shared.cipher, row, (&name, 2)) {
+            Ok(status) => state.status = status,
+            Err(error) => state.unreadable = Some(error),
+        }
+        state.times = Some((
+            Timestamp::from_millis(row.get(5)),
+            Timestamp::from_millis(row.get(6)),
+        ));
+        let seq: Option<i64> = row.get(7);
         state.head = match seq {
-            Some(seq) => Some(Head {
-                seq: unsigned(seq),
-                hash: digest(row.get(6))?,
-            }),
+            Some(seq) => {
+                let kept = Head {
+                    seq: unsigned(seq),
+                    hash: digest(row.get(8))?,
+                };
+                Some(mask_head(&shared.cipher, &name, kept))
+            }
             None => None,
         };
+        known.streams.insert(name, state);
     }
     for row in keys {
-        let name: String = row.get(0);
-        known
-            .streams
-            .entry(name)
-            .or_default()
-            .keys
-            .insert(row.get(1));
+        let number = usize::try_from(row.get::<_, i64>(0) - 1).unwrap_or(usize::MAX);
+        if let Some((name, key)) = wanted.streams.get(number).zip(wanted.keys.get(number)) {
+            let state = known.streams.entry(name.clone()).or_default();
+            state.keys.insert(key.to_vec());
+        }
     }
     Ok(())
 }
@@ -307,75 +339,114 @@ const LOCK_MESSAGES: &str =
     "SELECT id, answered FROM planwright.messages WHERE id = ANY($1) ORDER BY id FOR UPDATE";
 const LOCK_REQUESTS: &str = "SELECT key, owner, answer IS NOT NULL, changed FROM planwright.answers \
      WHERE key = ANY($1) ORDER BY key FOR UPDATE";
-const READ_STREAMS: &str = "SELECT s.name, s.sealed_at IS NOT NULL, s.plan, s.status, s.label, e.seq, e.hash \
+const READ_STREAMS: &str = "SELECT s.name, s.sealed_at IS NOT NULL, s.plan, s.status, s.label, s.created_at, s.updated_at, \
+     e.seq, e.hash \
      FROM planwright.streams AS s \
      LEFT JOIN LATERAL (SELECT seq, hash FROM planwright.entries WHERE stream = s.id ORDER BY seq DESC LIMIT 1) AS e ON true \
      WHERE s.name = ANY($1)";
-const READ_KEYS: &str = "SELECT k.name, k.key FROM unnest($1::text[], $2::bytea[]) AS k (name, key) \
+const READ_KEYS: &str = "SELECT k.number FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS k (name, key, number) \
      JOIN planwright.streams AS s ON s.name = k.name \
      JOIN planwright.entries AS e ON e.stream = s.id AND e.key = k.key";
 
-fn wanted_keys<'a>(requests: &[&'a [Append]]) -> (Vec<String>, Vec<&'a [u8]>) {
-    let mut streams = Vec::new();
-    let mut keys = Vec::new();
-    for append in requests.iter().flat_map(|appends| appends.iter()) {
-        for key in append
-            .records
-            .iter()
-            .filter_map(|record| record.key.as_ref())
-        {
-            streams.push(append.stream.to_string());
-            keys.push(key.as_bytes());
-        }
-    }
-    (streams, keys)
+/// The unique keys that a group wants.
+struct WantedKeys<'a> {
+    streams: Vec<String>,
+    keys: Vec<&'a [u8]>,
+    /// The same keys as the table has them.
+    kept: Vec<Cow<'a, [u8]>>,
 }
 
-/// Reads the columns `plan, status, label`.
-pub(super) fn read_status(row: &Row, first: usize) -> Result<Option<StreamStatus>, StoreError> {
+impl<'a> WantedKeys<'a> {
+    fn of(cipher: &Cipher, requests: &[&'a [Append]]) -> Self {
+        let mut wanted = Self {
+            streams: Vec::new(),
+            keys: Vec::new(),
+            kept: Vec::new(),
+        };
+        for append in requests.iter().flat_map(|appends| appends.iter()) {
+            let keys = append
+                .records
+                .iter()
+                .filter_map(|record| record.key.as_ref());
+            for key in keys {
+                let stream = append.stream.to_string();
+                wanted.kept.push(match kept_key(cipher, &stream, key) {
+                    Some(name) => Cow::Owned(name.into_bytes()),
+                    None => Cow::Borrowed(key.as_bytes()),
+                });
+                wanted.streams.push(stream);
+                wanted.keys.push(key.as_bytes());
+            }
+        }
+        wanted
+    }
+}
+
+/// Reads the columns `plan, status, label, created_at, updated_at` of a stream, of which the first is at `first`.
+pub(super) fn read_status(
+    cipher: &Cipher,
+    row: &Row,
+    (stream, first): (&str, usize),
+) -> Result<Option<StreamStatus>, StoreError> {
     let plan: Option<&str> = row.get(first);
     let Some(plan) = plan else { return Ok(None) };
-    let status: Option<&str> = row.get(first + 1);
+    let status: &str = row.get::<_, Option<&str>>(first + 1).unwrap_or_default();
+    let bound = LabelRow {
+        stream,
+        plan,
+        status,
+        created_at: row.get(first + 3),
+        updated_at: row.get(first + 4),
+    };
+    let kept: Option<Vec<u8>> = row.get(first + 2);
+    let label = bound.open_bytes(cipher, kept.unwrap_or_default());
+    let label = label
+        .map_err(|error| StoreError::Failed(format!("the label or status of {stream}: {error}")))?;
     Ok(Some(StreamStatus {
         plan: plan
             .parse()
             .map_err(|_| StoreError::Failed(format!("{plan:?} cannot be a plan")))?,
-        status: status.unwrap_or_default().into(),
-        label: super::rows::text(row.get(first + 2)),
+        status: status.into(),
+        label: super::rows::text(Some(&label)),
     }))
 }
 
 /// Writes what was decided. Every statement is sent at once.
-async fn write(client: &Client, known: &Known<'_>) -> Result<(), Error> {
+async fn write(
+    client: &Client,
+    cipher: &Cipher,
+    known: &Known<'_>,
+    sealed: &SealedGroup<'_>,
+) -> Result<(), Error> {
     // Boxed in the order in which they are sent: streams come before the entries that name them.
     try_join_all([
-        Box::pin(insert_streams(client, known)) as BoxFuture<'_, Result<(), Error>>,
-        Box::pin(update_streams(client, known)),
-        Box::pin(insert_entries(client, known)),
+        Box::pin(insert_streams(client, known, sealed)) as BoxFuture<'_, Result<(), Error>>,
+        Box::pin(update_streams(client, known, sealed)),
+        Box::pin(insert_entries(client, known, sealed)),
         Box::pin(insert_ranges(client, known)),
         Box::pin(open_leases(client, known)),
         Box::pin(release_leases(client, known)),
-        Box::pin(answer_messages(client, known)),
+        Box::pin(answer_messages(client, known, sealed)),
         Box::pin(note_requests(client, known)),
         Box::pin(count_brought(client, known)),
         Box::pin(count_brought_in_all(client, known)),
-        Box::pin(end_offers(client, known)),
-        Box::pin(make_offers(client, known)),
+        Box::pin(end_offers(client, cipher, known)),
+        Box::pin(make_offers(client, known, &sealed.offers)),
     ])
     .await
     .map(drop)
 }
 
-async fn insert_streams(client: &Client, known: &Known<'_>) -> Result<(), Error> {
-    let begun = known
-        .streams
-        .iter()
-        .filter_map(|(name, state)| Some((name, state.begun.as_ref()?, state.status.as_ref())));
-    let begun: Vec<_> = begun.collect();
+async fn insert_streams(
+    client: &Client,
+    known: &Known<'_>,
+    sealed: &SealedGroup<'_>,
+) -> Result<(), Error> {
+    let begun: Vec<_> = known.begun().collect();
     if begun.is_empty() {
         return Ok(());
     }
-    let names: Vec<&str> = begun.iter().map(|(name, ..)| name.as_str()).collect();
+    let names: Vec<&str> = begun.iter().map(|(name, ..)| *name).collect();
     let kinds: Vec<&str> = begun.iter().map(|(_, begun, _)| begun.kind).collect();
     let plans: Vec<Option<&str>> = begun
         .iter()
@@ -385,9 +456,10 @@ async fn insert_streams(client: &Client, known: &Known<'_>) -> Result<(), Error>
         .iter()
         .map(|(.., status)| status.map(|status| status.status.as_str()))
         .collect();
-    let labels: Vec<Option<&[u8]>> = begun
+    let labels: Vec<Option<&[u8]>> = sealed
+        .begun_labels
         .iter()
-        .map(|(.., status)| status.map(|status| status.label.as_bytes()))
+        .map(|label| label.as_deref())
         .collect();
     let created: Vec<i64> = begun
         .iter()
@@ -411,34 +483,31 @@ async fn insert_streams(client: &Client, known: &Known<'_>) -> Result<(), Error>
     client.execute_typed(sql, &values).await.map(drop)
 }
 
-async fn update_streams(client: &Client, known: &Known<'_>) -> Result<(), Error> {
-    let changed = known
-        .streams
-        .iter()
-        .filter_map(|(name, state)| Some((name, state.status_from?, state.status.as_ref()?)));
-    let changed: Vec<_> = changed.collect();
+async fn update_streams(
+    client: &Client,
+    known: &Known<'_>,
+    sealed: &SealedGroup<'_>,
+) -> Result<(), Error> {
+    let changed: Vec<_> = known.changed().collect();
     if changed.is_empty() {
         return Ok(());
     }
-    let names: Vec<&str> = changed.iter().map(|(name, ..)| name.as_str()).collect();
+    let names: Vec<&str> = changed.iter().map(|changed| changed.name).collect();
     let plans: Vec<&str> = changed
         .iter()
-        .map(|(.., status)| status.plan.as_str())
+        .map(|changed| changed.status.plan.as_str())
         .collect();
     let words: Vec<&str> = changed
         .iter()
-        .map(|(.., status)| status.status.as_str())
+        .map(|changed| changed.status.status.as_str())
         .collect();
-    let labels: Vec<&[u8]> = changed
+    let labels: Vec<&[u8]> = sealed.changed_labels.iter().map(|label| &**label).collect();
+    let updated: Vec<i64> = changed
         .iter()
-        .map(|(.., status)| status.label.as_bytes())
-        .collect();
-    let updated: Vec<Option<i64>> = changed
-        .iter()
-        .map(|(_, from, _)| from.map(planwright_core::time::Timestamp::as_millis))
+        .map(|changed| changed.updated_at.as_millis())
         .collect();
     let sql = "UPDATE planwright.streams AS s SET plan = n.plan, status = n.status, label = n.label, \
-               updated_at = coalesce(n.updated_at, s.updated_at) \
+               updated_at = n.updated_at \
                FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bigint[]) \
                AS n (name, plan, status, label, updated_at) WHERE s.name = n.name";
     let values: [(Value<'_>, Type); 5] = [
@@ -451,7 +520,11 @@ async fn update_streams(client: &Client, known: &Known<'_>) -> Result<(), Error>
     client.execute_typed(sql, &values).await.map(drop)
 }
 
-async fn insert_entries(client: &Client, known: &Known<'_>) -> Result<(), Error> {
+async fn insert_entries(
+    client: &Client,
+    known: &Known<'_>,
+    sealed: &SealedGroup<'_>,
+) -> Result<(), Error> {
     let entries = &known.entries;
     if entries.is_empty() {
         return Ok(());
@@ -461,13 +534,12 @@ async fn insert_entries(client: &Client, known: &Known<'_>) -> Result<(), Error>
     let seqs: Vec<i64> = records().map(|record| number(record.seq)).collect();
     let times: Vec<i64> = records().map(|record| record.at.as_millis()).collect();
     let epochs: Vec<i64> = records().map(|record| number(record.epoch)).collect();
-    let hashes: Vec<&[u8]> = records()
-        .map(|record| &record.hash.as_bytes()[..])
+    let kept = || sealed.entries.iter();
+    let hashes: Vec<&[u8]> = kept().map(|entry| &entry.hash.as_bytes()[..]).collect();
+    let keys: Vec<Option<&[u8]>> = kept()
+        .map(|entry| entry.key.as_deref().map(str::as_bytes))
         .collect();
-    let keys: Vec<Option<&[u8]>> = records()
-        .map(|record| record.key.as_ref().map(String::as_bytes))
-        .collect();
-    let bodies: Vec<&[u8]> = records().map(|record| record.body.as_slice()).collect();
+    let bodies: Vec<&[u8]> = kept().map(|entry| &*entry.body).collect();
     let sql = "INSERT INTO planwright.entries (stream, seq, at, epoch, hash, key, body) \
                SELECT s.id, n.seq, n.at, n.epoch, n.hash, n.key, n.body \
                FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[]) \
@@ -557,19 +629,19 @@ async fn release_leases(client: &Client, known: &Known<'_>) -> Result<(), Error>
     client.execute_typed(sql, &values).await.map(drop)
 }
 
-async fn answer_messages(client: &Client, known: &Known<'_>) -> Result<(), Error> {
-    let answered = known
-        .messages
-        .iter()
-        .filter_map(|(message, state)| Some((*message, state.answer.as_ref()?)));
-    let answered: Vec<_> = answered.collect();
-    if answered.is_empty() {
+async fn answer_messages(
+    client: &Client,
+    known: &Known<'_>,
+    sealed: &SealedGroup<'_>,
+) -> Result<(), Error> {
+    let messages: Vec<i64> = known.answered().map(|(message, _)| message).collect();
+    if messages.is_empty() {
         return Ok(());
     }
-    let messages: Vec<i64> = answered.iter().map(|(message, _)| *message).collect();
-    let refusals: Vec<Option<&[u8]>> = answered
+    let refusals: Vec<Option<&[u8]>> = sealed
+        .refusals
         .iter()
-        .map(|(_, answer)| answer.as_ref().err().map(String::as_bytes))
+        .map(|refusal| refusal.as_deref())
         .collect();
     let sql = "UPDATE planwright.messages AS m SET answered = true, refusal = n.refusal \
                FROM unnest($1::bigint[], $2::bytea[]) AS n (id, refusal) WHERE m.id = n.id";

@@ -4,6 +4,7 @@ use super::commit::Value;
 use super::rows::now;
 use super::store::{PostgresStore, Shared};
 use crate::files::FileArtifacts;
+use crate::vault::{Cipher, SealedPlace};
 use planwright_core::digest::Digest;
 use planwright_engine::port::{
     ArtifactError, ArtifactFile, ArtifactRef, Artifacts, BoxFuture, StoreError,
@@ -32,15 +33,36 @@ fn failed(error: &StoreError) -> ArtifactError {
     }
 }
 
+/// Binds a value to its name, as in a folder of files.
+pub(super) fn place<'a>(row: &'a [&'a [u8]]) -> SealedPlace<'a> {
+    SealedPlace {
+        table: "artifacts",
+        column: "content",
+        row,
+    }
+}
+
+/// The name of a value in the table. A digest would confirm a guess of the content, so a sealed one is named by the key.
+pub(super) fn artifact_name(cipher: &Cipher, digest: &Digest) -> Digest {
+    cipher.hidden_digest(b"artifact", digest)
+}
+
 impl Shared {
+    pub(super) fn artifact_name(&self, digest: &Digest) -> Digest {
+        artifact_name(&self.cipher, digest)
+    }
+
     async fn put_artifact(&self, bytes: &[u8]) -> Result<ArtifactRef, StoreError> {
         let digest = Digest::of_bytes(bytes);
-        let name = &digest.as_bytes()[..];
+        let name = self.artifact_name(&digest);
+        let sealed = self.cipher.seal(place(&[name.hex().as_bytes()]), bytes)?;
+        let sealed = &*sealed;
+        let name = &name.as_bytes()[..];
         let now = now().as_millis();
         let values: [(Value<'_>, Type); 3] = [
             (&name, Type::BYTEA),
             (&now, Type::INT8),
-            (&bytes, Type::BYTEA),
+            (&sealed, Type::BYTEA),
         ];
         // A value that is there already is not sent.
         let sql = "UPDATE planwright.artifacts SET asked_at = greatest(asked_at, $2) WHERE digest = $1 RETURNING 1";
@@ -56,7 +78,12 @@ impl Shared {
     }
 
     async fn get_artifact(&self, digest: Digest, most: u64) -> Result<Vec<u8>, ArtifactError> {
-        let name = &digest.as_bytes()[..];
+        let kept_as = self.artifact_name(&digest);
+        let name = &kept_as.as_bytes()[..];
+        let overhead = match self.cipher.is_sealed() {
+            true => Cipher::OVERHEAD as u64,
+            false => 0,
+        };
         let values: [(Value<'_>, Type); 1] = [(&name, Type::BYTEA)];
         let sql = "SELECT octet_length(bytes)::bigint FROM planwright.artifacts WHERE digest = $1";
         let row = self
@@ -64,7 +91,7 @@ impl Shared {
             .await
             .map_err(|error| failed(&error))?;
         let row = row.ok_or(ArtifactError::Missing(digest))?;
-        if super::rows::unsigned(row.get(0)) > most {
+        if super::rows::unsigned(row.get(0)) > most.saturating_add(overhead) {
             return Err(ArtifactError::too_large(&digest, most));
         }
         let sql = "SELECT bytes FROM planwright.artifacts WHERE digest = $1";
@@ -73,7 +100,10 @@ impl Shared {
             .await
             .map_err(|error| failed(&error))?;
         let row = row.ok_or(ArtifactError::Missing(digest))?;
-        let bytes: Vec<u8> = row.get(0);
+        let bytes = self
+            .cipher
+            .open(place(&[kept_as.hex().as_bytes()]), row.get(0))
+            .map_err(|_| ArtifactError::Changed(digest))?;
         if Digest::of_bytes(&bytes) != digest {
             return Err(ArtifactError::Changed(digest));
         }

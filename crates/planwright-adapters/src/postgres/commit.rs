@@ -3,6 +3,7 @@
 
 use super::fault::{Stop, describe, is_broken, is_crossed, store_error};
 use super::pool::{CommitError, Lent, Pool};
+use crate::vault::Cipher;
 use planwright_engine::crash;
 use planwright_engine::port::{BoxFuture, StoreError};
 use std::time::{Duration, Instant};
@@ -39,7 +40,10 @@ const BEGIN_DURABLE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
 /// A server that is there, and says nothing.
 pub(super) const SILENT: &str = "the server does not answer";
 
-const MARK: &str = "INSERT INTO planwright.commit_marks (id) VALUES ($1)";
+/// The mark of a transaction, and the proof that its process has the key of the store: without it there is no mark to insert,
+/// and the transaction fails.
+const MARK: &str = "INSERT INTO planwright.commit_marks (id) VALUES (\
+     CASE WHEN (SELECT key_id FROM planwright.vault) IS NOT DISTINCT FROM $2 THEN $1 END)";
 
 /// A value for a statement.
 pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
@@ -52,6 +56,8 @@ pub(super) struct Mark(pub(super) Vec<u8>);
 #[derive(Debug)]
 pub(super) struct Transactions {
     begin: &'static str,
+    /// The key that everything is sealed with.
+    key_id: Option<String>,
 }
 
 /// How a transaction ended.
@@ -122,8 +128,9 @@ pub(super) fn new_mark() -> Result<Mark, StoreError> {
 
 impl Transactions {
     /// `durable` says whether the server answers only when a commit is durable.
-    pub(super) fn new(durable: bool) -> Self {
+    pub(super) fn new(durable: bool, cipher: &Cipher) -> Self {
         Self {
+            key_id: cipher.key_id().map(str::to_owned),
             begin: if durable { BEGIN } else { BEGIN_DURABLE },
         }
     }
@@ -214,7 +221,7 @@ impl Transactions {
     /// Begins a transaction and marks it, in one exchange. Nothing may be written before this is known to have
     /// worked: without a transaction every statement would be committed by itself.
     pub(super) async fn begin(&self, client: &Client, mark: &Mark) -> Result<(), Error> {
-        let values = [(&mark.0 as Value<'_>, Type::BYTEA)];
+        let values: [(Value<'_>, Type); 2] = [(&mark.0, Type::BYTEA), (&self.key_id, Type::TEXT)];
         let (begun, marked) = futures::join!(
             client.batch_execute(self.begin),
             client.execute_typed(MARK, &values),

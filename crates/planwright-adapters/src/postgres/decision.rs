@@ -7,7 +7,8 @@ use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
-    Append, AppendError, LeaseRule, OfferChange, OwnerId, StoreError, StreamStatus, says_more,
+    Append, AppendError, LeaseRule, OfferChange, OwnerId, StepOffer, StoreError, StreamStatus,
+    says_more,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -19,6 +20,10 @@ pub(super) struct StreamState {
     pub(super) is_sealed: bool,
     pub(super) head: Option<Head>,
     pub(super) status: Option<StreamStatus>,
+    /// Why its row cannot be understood. Nothing is appended to it then, and other streams are not hurt.
+    pub(super) unreadable: Option<StoreError>,
+    /// When it was created and updated, by its row.
+    pub(super) times: Option<(Timestamp, Timestamp)>,
     /// The unique keys that are taken, of those that the group wants.
     pub(super) keys: HashSet<Vec<u8>>,
     pub(super) begun: Option<BegunStream>,
@@ -30,6 +35,14 @@ pub(super) struct StreamState {
 #[derive(Debug, Clone)]
 pub(super) struct BegunStream {
     pub(super) kind: &'static str,
+    pub(super) created_at: Timestamp,
+    pub(super) updated_at: Timestamp,
+}
+
+/// A stream that was there before and whose status is to be written.
+pub(super) struct ChangedStream<'a> {
+    pub(super) name: &'a str,
+    pub(super) status: &'a StreamStatus,
     pub(super) created_at: Timestamp,
     pub(super) updated_at: Timestamp,
 }
@@ -125,6 +138,42 @@ impl<'a> Known<'a> {
         decided
     }
 
+    /// The streams that the transaction makes.
+    pub(super) fn begun(
+        &self,
+    ) -> impl Iterator<Item = (&str, &BegunStream, Option<&StreamStatus>)> {
+        self.streams.iter().filter_map(|(name, state)| {
+            Some((name.as_str(), state.begun.as_ref()?, state.status.as_ref()))
+        })
+    }
+
+    /// The streams whose status it writes.
+    pub(super) fn changed(&self) -> impl Iterator<Item = ChangedStream<'_>> {
+        self.streams.iter().filter_map(|(name, state)| {
+            let (created_at, before) = state.times?;
+            Some(ChangedStream {
+                name,
+                updated_at: state.status_from?.unwrap_or(before),
+                status: state.status.as_ref()?,
+                created_at,
+            })
+        })
+    }
+
+    /// The messages that it answers.
+    pub(super) fn answered(&self) -> impl Iterator<Item = (i64, &Result<(), String>)> {
+        let messages = self.messages.iter();
+        messages.filter_map(|(message, state)| Some((*message, state.answer.as_ref()?)))
+    }
+
+    /// The offers that it makes.
+    pub(super) fn offered(&self) -> impl Iterator<Item = &StepOffer> {
+        self.offers.iter().filter_map(|change| match change {
+            OfferChange::Make(offer) => Some(&**offer),
+            OfferChange::End(_) => None,
+        })
+    }
+
     /// What a request may change, as it is before.
     fn before(&self, appends: &'a [Append]) -> Self {
         let mut before = Self::of(appends.iter());
@@ -186,6 +235,9 @@ impl<'a> Known<'a> {
 
     fn check_head(&self, append: &Append, name: &str) -> Result<(), AppendError> {
         let state = &self.streams[name];
+        if let Some(error) = &state.unreadable {
+            return Err(error.clone().into());
+        }
         let found = state.head.unwrap_or(Head::EMPTY);
         if found != append.expected {
             return Err(AppendError::Conflict {

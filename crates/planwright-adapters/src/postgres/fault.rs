@@ -93,5 +93,11 @@ pub(super) fn store_error(error: &Error, place: &str) -> StoreError {
     {
         return StoreError::Busy(reason);
     }
+    if code == Some(&SqlState::NOT_NULL_VIOLATION) {
+        // Only the mark of a transaction can be this: it is made where the key is the one that this process has.
+        return StoreError::Lost(format!(
+            "{place} was encrypted, decrypted or given another key since this process opened it"
+        ));
+    }
     StoreError::Failed(reason)
 }

@@ -2,8 +2,12 @@
 
 use super::appending::read_status;
 use super::commit::Value;
+use super::fault::Stop;
 use super::rows::{NOW, count, stream_name, unsigned};
+use super::sealed_group::seal_label;
 use super::store::{PostgresStore, Shared};
+use super::wakeups::News;
+use crate::vault::Cipher;
 use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
 use planwright_core::principal::Principal;
@@ -14,15 +18,15 @@ use planwright_engine::port::{
     StreamStatus,
 };
 use tokio::sync::watch;
-use tokio_postgres::Row;
 use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row};
 
 pub(super) const INFO_COLUMNS: &str = "name, plan, status, label, created_at, updated_at";
 
 /// Reads [`INFO_COLUMNS`].
-pub(super) fn info(row: &Row) -> Result<StreamInfo, StoreError> {
+pub(super) fn info(cipher: &Cipher, row: &Row) -> Result<StreamInfo, StoreError> {
     let stream = stream_name(row.get(0))?;
-    let status = read_status(row, 1)?;
+    let status = read_status(cipher, row, (row.get(0), 1))?;
     Ok(StreamInfo {
         status: status.ok_or_else(|| StoreError::Failed(format!("{stream} has no status")))?,
         stream,
@@ -40,7 +44,7 @@ impl Shared {
     ) -> Result<Vec<StreamInfo>, StoreError> {
         let sql = format!("SELECT {INFO_COLUMNS} FROM planwright.streams {rest}");
         let rows = self.rows(&sql, values).await?;
-        let read = |row: &Row| match info(row) {
+        let read = |row: &Row| match info(&self.cipher, row) {
             Ok(info) => Some(info),
             Err(error) => {
                 tracing::error!(%error, "a stream is left out: its row cannot be understood");
@@ -69,18 +73,40 @@ impl Shared {
         stream: &StreamName,
         status: &StreamStatus,
     ) -> Result<(), StoreError> {
-        let sql =
-            "UPDATE planwright.streams SET plan = $2, status = $3, label = $4 WHERE name = $1";
-        let name = stream.to_string();
-        let label = status.label.as_bytes();
-        let values: [(Value<'_>, Type); 4] = [
-            (&name, Type::TEXT),
-            (&status.plan.as_str(), Type::TEXT),
-            (&status.status.as_str(), Type::TEXT),
-            (&label, Type::BYTEA),
-        ];
-        self.change(sql, &values).await.map(drop)
+        let correction = (&*self.cipher, stream.to_string(), status);
+        self.transact(&correction, |client, correction| {
+            Box::pin(write_status(client, correction))
+        })
+        .await?;
+        self.wakeups.announce(News::Change);
+        Ok(())
     }
+}
+
+/// Writes a status into the row of its stream. The label is bound to what the row says.
+async fn write_status(
+    client: &Client,
+    (cipher, stream, status): &(&Cipher, String, &StreamStatus),
+) -> Result<(), Stop<StoreError>> {
+    let sql = "SELECT created_at, updated_at FROM planwright.streams WHERE name = $1 FOR UPDATE";
+    let row = client.query_typed_opt(sql, &[(stream, Type::TEXT)]).await?;
+    let Some(row) = row else { return Ok(()) };
+    let times = (
+        Timestamp::from_millis(row.get(0)),
+        Timestamp::from_millis(row.get(1)),
+    );
+    let label =
+        seal_label(cipher, (stream, times), status).map_err(|error| Stop::Refused(error.into()))?;
+    let label = &*label;
+    let sql = "UPDATE planwright.streams SET plan = $2, status = $3, label = $4 WHERE name = $1";
+    let values: [(Value<'_>, Type); 4] = [
+        (stream, Type::TEXT),
+        (&status.plan.as_str(), Type::TEXT),
+        (&status.status.as_str(), Type::TEXT),
+        (&label, Type::BYTEA),
+    ];
+    client.execute_typed(sql, &values).await?;
+    Ok(())
 }
 
 fn words(statuses: &[CachedStatus]) -> Vec<String> {
@@ -192,7 +218,9 @@ impl StreamIndex for PostgresStore {
                 "SELECT {INFO_COLUMNS} FROM planwright.streams WHERE name = $1 AND plan IS NOT NULL"
             );
             let row = shared.row(&sql, &[(&name, Type::TEXT)]).await?;
-            row.as_ref().map(info).transpose()
+            row.as_ref()
+                .map(|row| info(&shared.cipher, row))
+                .transpose()
         })
     }
 }
@@ -206,7 +234,7 @@ impl StoreHealth for PostgresStore {
                 .transact(&sql, |client, sql| {
                     Box::pin(async move {
                         client.query_typed(sql, &[]).await?;
-                        Ok::<_, super::fault::Stop<StoreError>>(())
+                        Ok::<_, Stop<StoreError>>(())
                     })
                 })
                 .await

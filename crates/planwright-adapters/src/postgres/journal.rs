@@ -5,6 +5,7 @@ use super::commit::Value;
 use super::feed;
 use super::rows::{count, digest, number, record, stream_name, unsigned};
 use super::store::{PostgresStore, Shared};
+use crate::sealing::mask_head;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_engine::port::{
     Append, AppendError, BoxFuture, FeedOf, Journal, MAX_PAGE_BYTES, Placed, Position, StoreError,
@@ -46,12 +47,15 @@ impl Shared {
                 (&room, Type::INT8),
             ];
             let rows = self.rows(sql, &values).await?;
+            let mut fetched = 0;
             for row in &rows {
-                let record = record(row, 0, stream)?;
+                let record = record(&self.cipher, row, 0, stream)?;
+                fetched += row.get::<_, &[u8]>(4).len();
                 bytes += record.body.len();
                 records.push(record);
             }
-            if rows.len() < wanted {
+            // Sealed bodies are longer: a page that is full of them may have room for more.
+            if rows.len() < wanted && count(fetched) < room {
                 break;
             }
         }
@@ -66,10 +70,11 @@ impl Shared {
         let name = stream.to_string();
         let row = self.row(sql, &[(&name, Type::TEXT)]).await?;
         row.map_or(Ok(Head::EMPTY), |row| {
-            Ok(Head {
+            let kept = Head {
                 seq: unsigned(row.get(0)),
                 hash: digest(row.get(1))?,
-            })
+            };
+            Ok(mask_head(&self.cipher, &name, kept))
         })
     }
 }

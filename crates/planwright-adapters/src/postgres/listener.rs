@@ -2,6 +2,7 @@
 
 use super::fault::describe;
 use super::hosts::{ConnectError, Hosts};
+use super::pool::share_open_lock;
 use super::wakeups::{CHANNEL, Wakeups};
 use planwright_engine::port::StoreError;
 use std::collections::BTreeSet;
@@ -59,7 +60,8 @@ pub(super) async fn listen(
 enum Left {
     Closed,
     Broken,
-    /// The server has not noticed yet that the connection before is gone, and holds a lock for it.
+    /// The server has not noticed yet that the connection before is gone, and holds a lock for it; or the store is being
+    /// rewritten.
     StillHeld,
 }
 
@@ -111,6 +113,10 @@ async fn follow(
         if !take(client, *lock).await? {
             return Ok(Left::StillHeld);
         }
+    }
+    // Where a pooler lends the other connections, this one shows that the store is open.
+    if !share_open_lock(client).await? {
+        return Ok(Left::StillHeld);
     }
     wakeups.note_listening(true);
     // What was said while this process did not listen is lost.

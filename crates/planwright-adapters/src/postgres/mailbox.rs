@@ -6,14 +6,15 @@ use super::fault::Stop;
 use super::rows::digest;
 use super::store::{PostgresStore, Shared};
 use super::wakeups::News;
-use planwright_core::digest::Digest;
+use crate::sealing::{message_hash, open_message, open_refusal_bytes, seal_message};
+use crate::vault::Cipher;
 use planwright_core::id::RunId;
 use planwright_core::journal::StreamName;
 use planwright_engine::port::{
     AppendError, BoxFuture, Mailbox, MailboxMessage, MessageId, RequestClaim, StoreError,
 };
+use tokio_postgres::Client;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Error};
 
 /// A message that is sent, perhaps for a request.
 struct Sent {
@@ -22,37 +23,66 @@ struct Sent {
     claim: Option<RequestClaim>,
 }
 
-/// Hashes all of a message: a command must not change on disk unnoticed.
-fn message_hash(run: &str, body: &[u8]) -> Digest {
-    Digest::of_parts(&[run.as_bytes(), body])
-}
-
-async fn insert(client: &Client, sent: &Sent) -> Result<MessageId, Error> {
-    let sql = "INSERT INTO planwright.messages (run, body, hash) VALUES ($1, $2, $3) RETURNING id";
-    let hash = message_hash(sent.run.as_str(), &sent.body);
+async fn insert(
+    client: &Client,
+    cipher: &Cipher,
+    sent: &Sent,
+) -> Result<MessageId, Stop<StoreError>> {
+    let run = sent.run.as_str();
+    let hash = message_hash(run, &sent.body);
+    if !cipher.is_sealed() {
+        let sql =
+            "INSERT INTO planwright.messages (run, body, hash) VALUES ($1, $2, $3) RETURNING id";
+        let hash = &hash.as_bytes()[..];
+        let values: [(Value<'_>, Type); 3] = [
+            (&run, Type::TEXT),
+            (&sent.body, Type::BYTEA),
+            (&hash, Type::BYTEA),
+        ];
+        let row = client.query_typed_one(sql, &values).await?;
+        return Ok(MessageId(row.get(0)));
+    }
+    // What is sealed is bound to its number, which has to be known before.
+    let sql = "SELECT nextval(pg_get_serial_sequence('planwright.messages', 'id'))";
+    let id: i64 = client.query_typed_one(sql, &[]).await?.get(0);
+    let (body, hash) = seal_message(cipher, (id, run), &sent.body, hash)
+        .map_err(|error| Stop::Refused(error.into()))?;
+    let sql = "INSERT INTO planwright.messages (id, run, body, hash) OVERRIDING SYSTEM VALUE \
+               VALUES ($1, $2, $3, $4)";
     let hash = &hash.as_bytes()[..];
-    let values: [(Value<'_>, Type); 3] = [
-        (&sent.run.as_str(), Type::TEXT),
-        (&sent.body, Type::BYTEA),
+    let values: [(Value<'_>, Type); 4] = [
+        (&id, Type::INT8),
+        (&run, Type::TEXT),
+        (&body, Type::BYTEA),
         (&hash, Type::BYTEA),
     ];
-    Ok(MessageId(
-        client.query_typed_one(sql, &values).await?.get(0),
-    ))
+    client.execute_typed(sql, &values).await?;
+    Ok(MessageId(id))
 }
 
-async fn insert_claimed(client: &Client, sent: &Sent) -> Result<MessageId, Stop<AppendError>> {
+async fn insert_claimed(
+    client: &Client,
+    (cipher, sent): &(&Cipher, Sent),
+) -> Result<MessageId, Stop<AppendError>> {
     if let Some(claim) = &sent.claim {
         let stream = StreamName::Run(sent.run.clone());
         answers::note_change(client, claim, &stream).await?;
     }
-    Ok(insert(client, sent).await?)
+    insert(client, cipher, sent)
+        .await
+        .map_err(|stop| match stop {
+            Stop::Database(error) => Stop::Database(error),
+            Stop::Refused(error) => Stop::Refused(error.into()),
+        })
 }
 
 impl Shared {
     async fn send(&self, sent: Sent) -> Result<MessageId, AppendError> {
+        let sending = (&*self.cipher, sent);
         let message = self
-            .transact(&sent, |client, sent| Box::pin(insert_claimed(client, sent)))
+            .transact(&sending, |client, sending| {
+                Box::pin(insert_claimed(client, sending))
+            })
             .await?;
         self.wakeups.announce(News::Mail);
         Ok(message)
@@ -70,10 +100,11 @@ impl Shared {
         let message = |row: &tokio_postgres::Row| {
             let id: i64 = row.get(0);
             let run: &str = row.get(1);
-            let body: Vec<u8> = row.get(2);
             let changed =
                 || StoreError::Failed(format!("message {id} for run {run} was changed on disk"));
-            if message_hash(run, &body) != digest(row.get(3))? {
+            let opened = open_message(&self.cipher, (id, run), row.get(2), digest(row.get(3))?);
+            let (body, hash) = opened.map_err(|_| changed())?;
+            if message_hash(run, &body) != hash {
                 return Err(changed());
             }
             Ok(MailboxMessage {
@@ -88,9 +119,16 @@ impl Shared {
     async fn answer(&self, message: MessageId) -> Result<Option<Result<(), String>>, StoreError> {
         let sql = "SELECT refusal FROM planwright.messages WHERE id = $1 AND answered";
         let row = self.row(sql, &[(&message.0, Type::INT8)]).await?;
-        Ok(row.map(|row| match row.get::<_, Option<&[u8]>>(0) {
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(match row.get::<_, Option<Vec<u8>>>(0) {
             None => Ok(()),
-            Some(refusal) => Err(super::rows::text(Some(refusal))),
+            Some(kept) => {
+                let opened = open_refusal_bytes(&self.cipher, message.0, kept);
+                let opened = opened.map_err(|error| {
+                    StoreError::Failed(format!("the answer to message {}: {error}", message.0))
+                })?;
+                Err(super::rows::text(Some(&opened)))
+            }
         }))
     }
 }

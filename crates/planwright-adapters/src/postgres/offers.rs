@@ -7,6 +7,12 @@ use super::decision::Known;
 use super::rows::{NOW, digest};
 use super::store::{PostgresStore, Shared};
 use super::wakeups::News;
+use crate::sealing::{
+    AnsweredAttempt, KeptOffer, OfferRow, kept_definition, kept_step, open_offer_answer,
+    seal_offer_answer,
+};
+use crate::vault::{Cipher, OpenSealedError, SealError};
+use planwright_core::digest::Digest;
 use planwright_core::id::{RunId, StepId};
 use planwright_core::tool::{EffectClass, ToolName};
 use planwright_engine::port::{
@@ -14,55 +20,74 @@ use planwright_engine::port::{
     OfferKey, OfferState, Offers, OwnerId, StepOffer, StoreError, WaitingOffers, WantedOffers,
     WorkerRecord,
 };
+use std::borrow::Cow;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
 /// The columns of an offer, in the order in which [`read_offer`] expects them.
-const OFFER: &str = "o.run, o.step, o.attempt, o.capability, o.idempotency_key, o.tool, o.definition, o.class, o.call";
+pub(super) const OFFER: &str = "o.run, o.step, o.attempt, o.capability, o.idempotency_key, o.tool, o.definition, o.class, o.call";
 
 /// The columns of its state, in the order in which [`read_state`] expects them.
 fn state_columns() -> String {
-    format!("o.state, o.claimed_by, coalesce(o.claimed_until <= {NOW}, true), o.answer")
+    format!(
+        "o.state, o.claimed_by, coalesce(o.claimed_until <= {NOW}, true), o.answer, o.run, o.step, o.attempt"
+    )
 }
 
 fn unreadable(what: &str) -> StoreError {
     StoreError::Failed(format!("an offer in the database has {what}"))
 }
 
-fn read_key(row: &Row, first: usize) -> Result<OfferKey, StoreError> {
-    let step: String = row.get(first + 1);
-    // As journals have it: the element of a loop is a step too.
-    let step: StepId = serde_json::from_value(step.into()).map_err(|_| unreadable("no step"))?;
-    Ok(OfferKey {
-        run: row
-            .get::<_, &str>(first)
-            .parse()
-            .map_err(|_| unreadable("no run"))?,
-        step,
-        attempt: u32::try_from(row.get::<_, i64>(first + 2))
-            .map_err(|_| unreadable("no attempt"))?,
-    })
+/// The step as journals have it: the element of a loop is a step too.
+fn parse_step(step: String) -> Result<StepId, StoreError> {
+    serde_json::from_value(step.into()).map_err(|_| unreadable("no step"))
 }
 
-fn read_offer(row: &Row) -> Result<StepOffer, StoreError> {
-    let class: &str = row.get(7);
+/// Reads [`OFFER`].
+pub(super) fn read_offer(cipher: &Cipher, row: &Row) -> Result<StepOffer, StoreError> {
+    let word: &str = row.get(7);
     let class = EffectClass::ALL
         .into_iter()
-        .find(|known| known.as_str() == class);
+        .find(|known| known.as_str() == word);
+    let (run, attempt): (&str, i64) = (row.get(0), row.get(2));
+    let kept = if cipher.is_sealed() {
+        let bound = OfferRow {
+            run,
+            step: row.get(1),
+            attempt,
+            capability: row.get(3),
+            class: word,
+        };
+        bound
+            .open(cipher, row.get(8))
+            .map_err(|error| StoreError::Failed(format!("an offer of run {run}: {error}")))?
+    } else {
+        KeptOffer {
+            step: row.get(1),
+            idempotency_key: row.get(4),
+            tool: row.get(5),
+            definition: digest(row.get(6))?,
+            call: row.get(8),
+        }
+    };
     Ok(StepOffer {
-        key: read_key(row, 0)?,
+        key: OfferKey {
+            run: run.parse().map_err(|_| unreadable("no run"))?,
+            step: parse_step(kept.step)?,
+            attempt: u32::try_from(attempt).map_err(|_| unreadable("no attempt"))?,
+        },
         capability: row.get(3),
-        idempotency_key: row.get(4),
-        tool: ToolName::try_from(row.get::<_, String>(5)).map_err(|_| unreadable("no tool"))?,
-        definition: digest(row.get(6))?,
+        idempotency_key: kept.idempotency_key,
+        tool: ToolName::try_from(kept.tool).map_err(|_| unreadable("no tool"))?,
+        definition: kept.definition,
         class: class.ok_or_else(|| unreadable("no effect class"))?,
-        call: row.get(8),
+        call: kept.call,
     })
 }
 
-fn read_state(row: &Row, first: usize) -> Result<OfferState, StoreError> {
+fn read_state(cipher: &Cipher, row: &Row, first: usize) -> Result<OfferState, StoreError> {
     Ok(match row.get::<_, &str>(first) {
         "offered" => OfferState::Offered,
         "claimed" => OfferState::Claimed {
@@ -70,7 +95,16 @@ fn read_state(row: &Row, first: usize) -> Result<OfferState, StoreError> {
             is_over: row.get(first + 2),
         },
         "answered" => {
-            OfferState::Answered(row.get::<_, Option<Vec<u8>>>(first + 3).unwrap_or_default())
+            let kept: Option<Vec<u8>> = row.get(first + 3);
+            let attempt: AnsweredAttempt<'_> =
+                (row.get(first + 4), row.get(first + 5), row.get(first + 6));
+            let answer = open_offer_answer(cipher, attempt, kept.unwrap_or_default());
+            OfferState::Answered(answer.map_err(|error| {
+                StoreError::Failed(format!(
+                    "the answer to an offer of run {}: {error}",
+                    attempt.0
+                ))
+            })?)
         }
         "withdrawn" => OfferState::Withdrawn,
         "lost" => OfferState::Lost,
@@ -78,33 +112,102 @@ fn read_state(row: &Row, first: usize) -> Result<OfferState, StoreError> {
     })
 }
 
+/// Reads the answer of a row that begins with the columns of [`OFFER`].
+pub(super) fn read_kept_answer(
+    cipher: &Cipher,
+    row: &Row,
+    column: usize,
+) -> Result<Option<Vec<u8>>, OpenSealedError> {
+    let attempt: AnsweredAttempt<'_> = (row.get(0), row.get(1), row.get(2));
+    row.get::<_, Option<Vec<u8>>>(column)
+        .map(|kept| open_offer_answer(cipher, attempt, kept))
+        .transpose()
+}
+
+/// Seals an answer for the row of its offer.
+pub(super) fn seal_kept_answer(
+    cipher: &Cipher,
+    key: &OfferKey,
+    answer: &[u8],
+) -> Result<Vec<u8>, SealError> {
+    let step = step_column(cipher, key);
+    let attempt: AnsweredAttempt<'_> = (key.run.as_str(), &step, i64::from(key.attempt));
+    seal_offer_answer(cipher, attempt, answer).map(Cow::into_owned)
+}
+
+/// The columns of an offer that are sealed, or stand for something that is.
+pub(super) struct OfferColumns {
+    pub(super) step: String,
+    pub(super) idempotency_key: String,
+    pub(super) tool: String,
+    pub(super) definition: Digest,
+    pub(super) call: Vec<u8>,
+}
+
+/// Seals an offer for its row.
+pub(super) fn seal_offer(cipher: &Cipher, offer: &StepOffer) -> Result<OfferColumns, SealError> {
+    let step = offer.key.step.to_string();
+    if !cipher.is_sealed() {
+        return Ok(OfferColumns {
+            step,
+            idempotency_key: offer.idempotency_key.clone(),
+            tool: offer.tool.to_string(),
+            definition: offer.definition,
+            call: offer.call.clone(),
+        });
+    }
+    let run = offer.key.run.as_str();
+    let kept_as = kept_step(cipher, run, &step).into_owned();
+    let bound = OfferRow {
+        run,
+        step: &kept_as,
+        attempt: i64::from(offer.key.attempt),
+        capability: &offer.capability,
+        class: offer.class.as_str(),
+    };
+    let whole = KeptOffer {
+        step,
+        idempotency_key: offer.idempotency_key.clone(),
+        tool: offer.tool.to_string(),
+        definition: offer.definition,
+        call: offer.call.clone(),
+    };
+    let call = bound.seal(cipher, &whole)?;
+    Ok(OfferColumns {
+        step: kept_as,
+        idempotency_key: String::new(),
+        tool: String::new(),
+        definition: kept_definition(cipher, &offer.definition),
+        call,
+    })
+}
+
 /// Writes the offers that appends make.
-pub(super) async fn make_offers(client: &Client, known: &Known<'_>) -> Result<(), Error> {
-    let made = known.offers.iter().filter_map(|change| match change {
-        OfferChange::Make(offer) => Some(&**offer),
-        OfferChange::End(_) => None,
-    });
-    let made: Vec<&StepOffer> = made.collect();
+pub(super) async fn make_offers(
+    client: &Client,
+    known: &Known<'_>,
+    sealed: &[OfferColumns],
+) -> Result<(), Error> {
+    let made: Vec<&StepOffer> = known.offered().collect();
     if made.is_empty() {
         return Ok(());
     }
-    let column =
-        |read: fn(&StepOffer) -> String| made.iter().map(|offer| read(offer)).collect::<Vec<_>>();
-    let runs = column(|offer| offer.key.run.to_string());
-    let steps = column(|offer| offer.key.step.to_string());
+    let runs: Vec<&str> = made.iter().map(|offer| offer.key.run.as_str()).collect();
     let attempts: Vec<i64> = made
         .iter()
         .map(|offer| i64::from(offer.key.attempt))
         .collect();
-    let capabilities = column(|offer| offer.capability.clone());
-    let keys = column(|offer| offer.idempotency_key.clone());
-    let tools = column(|offer| offer.tool.to_string());
-    let definitions: Vec<&[u8]> = made
+    let capabilities: Vec<&str> = made.iter().map(|offer| offer.capability.as_str()).collect();
+    let classes: Vec<&str> = made.iter().map(|offer| offer.class.as_str()).collect();
+    let column = |read: fn(&OfferColumns) -> &str| sealed.iter().map(read).collect::<Vec<&str>>();
+    let steps = column(|offer| &offer.step);
+    let keys = column(|offer| &offer.idempotency_key);
+    let tools = column(|offer| &offer.tool);
+    let definitions: Vec<&[u8]> = sealed
         .iter()
         .map(|offer| &offer.definition.as_bytes()[..])
         .collect();
-    let classes: Vec<&str> = made.iter().map(|offer| offer.class.as_str()).collect();
-    let calls: Vec<&[u8]> = made.iter().map(|offer| offer.call.as_slice()).collect();
+    let calls: Vec<&[u8]> = sealed.iter().map(|offer| offer.call.as_slice()).collect();
     let sql = format!(
         "INSERT INTO planwright.offers (run, step, attempt, capability, idempotency_key, tool, definition, class, call, offered_at) \
          SELECT n.*, {NOW} FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], \
@@ -125,18 +228,27 @@ pub(super) async fn make_offers(client: &Client, known: &Known<'_>) -> Result<()
 }
 
 /// Removes the offers whose attempts are over.
-pub(super) async fn end_offers(client: &Client, known: &Known<'_>) -> Result<(), Error> {
+pub(super) async fn end_offers(
+    client: &Client,
+    cipher: &Cipher,
+    known: &Known<'_>,
+) -> Result<(), Error> {
     let ended = known.offers.iter().filter_map(|change| match change {
         OfferChange::Make(_) => None,
         OfferChange::End(key) => Some(key),
     });
-    let columns = KeyColumns::of(ended);
+    let columns = KeyColumns::of(cipher, ended);
     if columns.runs.is_empty() {
         return Ok(());
     }
     let sql = "DELETE FROM planwright.offers AS o USING unnest($1::text[], $2::text[], $3::bigint[]) AS n (run, step, attempt) \
                WHERE o.run = n.run AND o.step = n.step AND o.attempt = n.attempt";
     client.execute_typed(sql, &columns.values()).await.map(drop)
+}
+
+/// The step of a key as the table has it.
+fn step_column(cipher: &Cipher, key: &OfferKey) -> String {
+    kept_step(cipher, key.run.as_str(), &key.step.to_string()).into_owned()
 }
 
 /// Keys as columns.
@@ -147,7 +259,7 @@ struct KeyColumns {
 }
 
 impl KeyColumns {
-    fn of<'a>(keys: impl Iterator<Item = &'a OfferKey>) -> Self {
+    fn of<'a>(cipher: &Cipher, keys: impl Iterator<Item = &'a OfferKey>) -> Self {
         let mut columns = Self {
             runs: Vec::new(),
             steps: Vec::new(),
@@ -155,7 +267,7 @@ impl KeyColumns {
         };
         for key in keys {
             columns.runs.push(key.run.to_string());
-            columns.steps.push(key.step.to_string());
+            columns.steps.push(step_column(cipher, key));
             columns.attempts.push(i64::from(key.attempt));
         }
         columns
@@ -183,7 +295,12 @@ impl Shared {
         );
         let rows = self.rows(&sql, &[(&run.as_str(), Type::TEXT)]).await?;
         rows.iter()
-            .map(|row| Ok((read_offer(row)?, read_state(row, 9)?)))
+            .map(|row| {
+                Ok((
+                    read_offer(&self.cipher, row)?,
+                    read_state(&self.cipher, row, 9)?,
+                ))
+            })
             .collect()
     }
 
@@ -191,23 +308,30 @@ impl Shared {
         &self,
         keys: &[OfferKey],
     ) -> Result<Vec<(OfferKey, OfferState)>, StoreError> {
-        let columns = KeyColumns::of(keys.iter());
+        let columns = KeyColumns::of(&self.cipher, keys.iter());
         let states = state_columns();
         let sql = format!(
-            "SELECT o.run, o.step, o.attempt, {states} FROM planwright.offers AS o \
-             JOIN unnest($1::text[], $2::text[], $3::bigint[]) AS n (run, step, attempt) \
+            "SELECT n.number, {states} FROM planwright.offers AS o \
+             JOIN unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS n (run, step, attempt, number) \
              ON o.run = n.run AND o.step = n.step AND o.attempt = n.attempt"
         );
         let rows = self.rows(&sql, &columns.values()).await?;
-        rows.iter()
-            .map(|row| Ok((read_key(row, 0)?, read_state(row, 3)?)))
-            .collect()
+        let read = |row: &Row| {
+            let number = usize::try_from(row.get::<_, i64>(0) - 1).unwrap_or(usize::MAX);
+            let key = keys.get(number).ok_or_else(|| unreadable("no key"))?;
+            Ok((key.clone(), read_state(&self.cipher, row, 1)?))
+        };
+        rows.iter().map(read).collect()
     }
 
     async fn claim_offer(&self, wanted: &WantedOffers) -> Result<Option<ClaimedOffer>, StoreError> {
         // Most looks find nothing: these cost no transaction.
-        let definitions: Vec<&[u8]> = wanted
+        let kept_as: Vec<Digest> = wanted
             .definitions
+            .iter()
+            .map(|definition| kept_definition(&self.cipher, definition))
+            .collect();
+        let definitions: Vec<&[u8]> = kept_as
             .iter()
             .map(|definition| &definition.as_bytes()[..])
             .collect();
@@ -215,7 +339,7 @@ impl Shared {
                      AND o.definition = ANY($2) AND ($3::text IS NULL OR (o.run, o.step, o.attempt) = ($3, $4, $5)) LIMIT 1";
         let only = wanted.only.as_ref();
         let run = only.map(|key| key.run.to_string());
-        let step = only.map(|key| key.step.to_string());
+        let step = only.map(|key| step_column(&self.cipher, key));
         let attempt = only.map(|key| i64::from(key.attempt));
         let values: [(Value<'_>, Type); 5] = [
             (&wanted.capabilities, Type::TEXT_ARRAY),
@@ -247,7 +371,7 @@ impl Shared {
         let Some(row) = rows.first() else {
             return Ok(None);
         };
-        let offer = read_offer(row)?;
+        let offer = read_offer(&self.cipher, row)?;
         let claim = OfferClaim {
             key: offer.key.clone(),
             worker: wanted.worker.clone(),
@@ -281,7 +405,8 @@ impl Shared {
             "UPDATE planwright.offers AS o SET {what} WHERE {IS_CLAIM} AND o.claimed_until > {NOW} \
              RETURNING o.unwanted"
         );
-        let (run, step) = (claim.key.run.to_string(), claim.key.step.to_string());
+        let run = claim.key.run.to_string();
+        let step = step_column(&self.cipher, &claim.key);
         let attempt = i64::from(claim.key.attempt);
         let mut values: Vec<(Value<'_>, Type)> = vec![
             (&run, Type::TEXT),
@@ -311,7 +436,8 @@ impl Shared {
         let states = state_columns();
         let sql =
             format!("UPDATE planwright.offers AS o SET {what} WHERE {IS_OFFER} RETURNING {states}");
-        let (run, step) = (key.run.to_string(), key.step.to_string());
+        let run = key.run.to_string();
+        let step = step_column(&self.cipher, key);
         let attempt = i64::from(key.attempt);
         let mut values: Vec<(Value<'_>, Type)> = vec![
             (&run, Type::TEXT),
@@ -320,7 +446,9 @@ impl Shared {
         ];
         values.extend(value);
         let rows = self.change_offer(&sql, &values).await?;
-        rows.first().map(|row| read_state(row, 0)).transpose()
+        rows.first()
+            .map(|row| read_state(&self.cipher, row, 0))
+            .transpose()
     }
 
     async fn waiting_offers(&self) -> Result<Vec<WaitingOffers>, StoreError> {
@@ -400,6 +528,8 @@ impl Offers for PostgresStore {
         let claim = claim.clone();
         self.on(move |shared| async move {
             let what = "state = 'answered', answer = $6";
+            let answer = seal_kept_answer(&shared.cipher, &claim.key, &answer);
+            let answer = answer.map_err(StoreError::from)?;
             let value: (Value<'_>, Type) = (&answer, Type::BYTEA);
             shared
                 .change_claim(&claim, what, Some(value), true)

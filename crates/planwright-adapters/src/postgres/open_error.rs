@@ -1,5 +1,7 @@
 //! The reasons a store in Postgres cannot be opened.
 
+use crate::sqlite::OpenStoreError;
+use crate::vault::{ReadPassphraseError, UnlockError};
 use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
 use planwright_engine::port::StoreError;
 
@@ -29,6 +31,18 @@ pub enum OpenPostgresError {
     /// The thread of the store cannot be started.
     #[error("no thread can be started: {0}")]
     Thread(std::io::Error),
+    /// The store is encrypted, and no passphrase was given.
+    #[error("the store is encrypted: its passphrase is needed")]
+    Encrypted,
+    /// A passphrase was given, and the store is not encrypted.
+    #[error("a passphrase was given, but the store is not encrypted")]
+    NotEncrypted,
+    /// The lock of the store does not open.
+    #[error(transparent)]
+    Unlock(#[from] UnlockError),
+    /// The passphrase cannot be set.
+    #[error(transparent)]
+    Passphrase(#[from] ReadPassphraseError),
     /// The database refused.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -43,6 +57,19 @@ impl ClassifiedError for OpenPostgresError {
             Self::Unsuitable(_) => ErrorKind::Unavailable.with_code("store_not_opened"),
             Self::Certificates(_) => ErrorKind::Unavailable.with_code("store_not_opened"),
             Self::Thread(_) => ErrorKind::Unavailable.with_code("store_not_opened"),
+            // The same words as for a store in a file.
+            Self::Encrypted => OpenStoreError::Encrypted.class(),
+            Self::NotEncrypted => OpenStoreError::NotEncrypted.class(),
+            Self::Unlock(UnlockError::WrongPassphrase) => {
+                ErrorKind::Locked.with_code("wrong_passphrase")
+            }
+            Self::Unlock(UnlockError::Damaged(_)) => {
+                ErrorKind::Damaged.with_code("store_lock_damaged")
+            }
+            Self::Unlock(UnlockError::Newer(_) | UnlockError::Memory | UnlockError::Random(_)) => {
+                ErrorKind::Unavailable.with_code("store_lock_unusable")
+            }
+            Self::Passphrase(_) => ErrorKind::Invalid.with_code("passphrase_unusable"),
             Self::Store(error) => error.class(),
         }
     }
@@ -50,7 +77,14 @@ impl ClassifiedError for OpenPostgresError {
     fn hint(&self) -> Option<Hint> {
         match self {
             Self::Store(error) => error.hint(),
-            Self::Unreachable(_)
+            Self::Encrypted => OpenStoreError::Encrypted.hint(),
+            Self::NotEncrypted => OpenStoreError::NotEncrypted.hint(),
+            Self::Unlock(UnlockError::WrongPassphrase) => Some(Hint::Text(
+                "nothing was changed; the store cannot be read without its passphrase".to_owned(),
+            )),
+            Self::Unlock(_) => Some(Hint::DiagnoseStore),
+            Self::Passphrase(_)
+            | Self::Unreachable(_)
             | Self::Empty
             | Self::NewerSchema { .. }
             | Self::Unsuitable(_)

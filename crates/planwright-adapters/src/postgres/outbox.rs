@@ -4,6 +4,8 @@ use super::commit::Value;
 use super::fault::Stop;
 use super::rows::{count, number, text, unsigned};
 use super::store::{PostgresStore, Shared};
+use crate::sealing::{open_delivery_error, open_reason, seal_delivery_error, seal_reason};
+use crate::vault::Cipher;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
     BoxFuture, Delivery, DeliveryState, EndpointStanding, Outbox, Position, Settled, StoreError,
@@ -20,9 +22,15 @@ const COLUMNS: &str = "position, part, attempts, next_at, state, last_error";
 const ENABLED: &str =
     "EXISTS (SELECT 1 FROM planwright.endpoints WHERE name = $1 AND disabled IS NULL)";
 
-fn delivery(row: &Row) -> Delivery {
+fn delivery(cipher: &Cipher, endpoint: &str, row: &Row) -> Result<Delivery, StoreError> {
     let part = |column: usize| u32::try_from(row.get::<_, i64>(column)).unwrap_or(u32::MAX);
-    Delivery {
+    let place = (endpoint, row.get(0), row.get(1));
+    let last_error = row
+        .get::<_, Option<Vec<u8>>>(5)
+        .map(|kept| open_delivery_error(cipher, place, kept))
+        .transpose()
+        .map_err(|error| StoreError::Failed(format!("a delivery to {endpoint}: {error}")))?;
+    Ok(Delivery {
         position: Position(unsigned(row.get(0))),
         index: part(1),
         attempts: part(2),
@@ -31,10 +39,8 @@ fn delivery(row: &Row) -> Delivery {
             "dead" => DeliveryState::Dead,
             _ => DeliveryState::Waiting,
         },
-        last_error: row
-            .get::<_, Option<&[u8]>>(5)
-            .map(|error| text(Some(error))),
-    }
+        last_error: last_error.map(|error| text(Some(&error))),
+    })
 }
 
 /// A step of a cursor, with what was found on the way.
@@ -93,11 +99,15 @@ impl Shared {
     async fn standing(&self, endpoint: &str) -> Result<Option<EndpointStanding>, StoreError> {
         let sql = "SELECT cursor, disabled FROM planwright.endpoints WHERE name = $1";
         let row = self.row(sql, &[(&endpoint, Type::TEXT)]).await?;
-        Ok(row.map(|row| EndpointStanding {
+        let Some(row) = row else { return Ok(None) };
+        let disabled = row
+            .get::<_, Option<Vec<u8>>>(1)
+            .map(|kept| open_reason(&self.cipher, endpoint, kept))
+            .transpose()
+            .map_err(|error| StoreError::Failed(format!("the endpoint {endpoint}: {error}")))?;
+        Ok(Some(EndpointStanding {
             cursor: Position(unsigned(row.get(0))),
-            disabled: row
-                .get::<_, Option<&[u8]>>(1)
-                .map(|reason| text(Some(reason))),
+            disabled: disabled.map(|reason| text(Some(&reason))),
         }))
     }
 
@@ -136,7 +146,10 @@ impl Shared {
                 })
             })
             .await?;
-        Ok(rows.first().map(delivery))
+        let taken = rows.first();
+        taken
+            .map(|row| delivery(&self.cipher, endpoint, row))
+            .transpose()
     }
 
     async fn settle(
@@ -162,19 +175,23 @@ impl Shared {
                 let sql =
                     format!("UPDATE planwright.deliveries SET next_at = $4, last_error = $5 {row}");
                 let at = at.as_millis();
-                let error = error.as_bytes();
+                let error =
+                    seal_delivery_error(&self.cipher, (endpoint, position, part), error.as_bytes());
+                let error = &*error?;
                 let mut values = place.to_vec();
                 values.extend([(&at as Value<'_>, Type::INT8), (&error, Type::BYTEA)]);
-                self.rows(&sql, &values).await.map(drop)
+                self.change_quietly(&sql, &values).await.map(drop)
             }
             Settled::Dead { error } => {
                 let sql = format!(
                     "UPDATE planwright.deliveries SET state = 'dead', last_error = $4 {row}"
                 );
-                let error = error.as_bytes();
+                let error =
+                    seal_delivery_error(&self.cipher, (endpoint, position, part), error.as_bytes());
+                let error = &*error?;
                 let mut values = place.to_vec();
                 values.push((&error as Value<'_>, Type::BYTEA));
-                self.rows(&sql, &values).await?;
+                self.change_quietly(&sql, &values).await?;
                 let forget = "DELETE FROM planwright.deliveries WHERE endpoint = $1 AND state = 'dead' AND position <= (\
                                 SELECT position FROM planwright.deliveries WHERE endpoint = $1 AND state = 'dead' \
                                 ORDER BY position DESC LIMIT 1 OFFSET $2)";
@@ -282,12 +299,10 @@ impl Outbox for PostgresStore {
                 (&state.as_str(), Type::TEXT),
                 (&limit, Type::INT8),
             ];
-            Ok(shared
-                .rows(&sql, &values)
-                .await?
-                .iter()
-                .map(delivery)
-                .collect())
+            let rows = shared.rows(&sql, &values).await?;
+            rows.iter()
+                .map(|row| delivery(&shared.cipher, &endpoint, row))
+                .collect()
         })
     }
 
@@ -316,8 +331,9 @@ impl Outbox for PostgresStore {
         let reason = reason.as_bytes().to_vec();
         self.on(move |shared| async move {
             let sql = "UPDATE planwright.endpoints SET disabled = $2 WHERE name = $1";
+            let reason = &*seal_reason(&shared.cipher, &endpoint, &reason)?;
             let values: [(Value<'_>, Type); 2] = [(&endpoint, Type::TEXT), (&reason, Type::BYTEA)];
-            shared.rows(sql, &values).await.map(drop)
+            shared.change_quietly(sql, &values).await.map(drop)
         })
     }
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, oneshot};
 use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error};
 
 /// How often a process says that it is there.
 const BEAT: Duration = Duration::from_secs(5);
@@ -145,6 +146,15 @@ impl Shared {
         }
         Ok(Life::Missing)
     }
+}
+
+/// Returns whether any process that owns something is alive, or may be.
+pub(super) async fn is_any_alive(client: &Client) -> Result<bool, Error> {
+    let sql = format!(
+        "SELECT EXISTS (SELECT 1 FROM planwright.owners AS o \
+         WHERE NOT ({IS_SILENT}) AND (o.lock IS NULL OR {IS_LOCKED}))"
+    );
+    Ok(client.query_typed_one(&sql, &[]).await?.get(0))
 }
 
 /// Says from time to time that the owners of this process are alive, and removes old rows.

@@ -9,9 +9,10 @@ use std::future::poll_fn;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::error::Severity;
+use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client, Error};
 
 /// The time a caller waits for a connection that others use.
@@ -26,6 +27,7 @@ pub(super) struct Pool {
     hosts: Arc<Hosts>,
     /// The address as messages name it.
     place: String,
+    presence: Presence,
     room: Arc<Semaphore>,
     idle: Arc<Mutex<Vec<Opened>>>,
 }
@@ -46,11 +48,32 @@ pub(super) enum CommitError {
     Unconfirmed,
 }
 
+/// Whether the connections of a pool show that the store is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// Each has a share in the lock of those who have the store open.
+    Shown,
+    /// A pooler lends connections to others, or the store is to be rewritten.
+    Hidden,
+}
+
+/// Of the lock that everyone shares who has the store open. A process that rewrites the store has it alone.
+pub(super) const OPEN_LOCK: i64 = 0x706c_616e_6f70_656e;
+
+/// The time that a store which is being rewritten is waited for.
+const OPEN_PATIENCE: Duration = Duration::from_secs(5);
+const OPEN_PAUSE: Duration = Duration::from_millis(50);
+
 impl Pool {
-    pub(super) fn new(hosts: Arc<Hosts>, most: usize, place: String) -> Self {
+    pub(super) fn new(
+        hosts: Arc<Hosts>,
+        most: usize,
+        (place, presence): (String, Presence),
+    ) -> Self {
         Self {
             hosts,
             place,
+            presence,
             room: Arc::new(Semaphore::new(most)),
             idle: Arc::default(),
         }
@@ -89,7 +112,27 @@ impl Pool {
         let (client, wire) = connected.map_err(|error| self.unreachable(&error.describe()))?;
         let is_warned = Arc::default();
         tokio::spawn(work(wire, Arc::clone(&is_warned)));
+        if self.presence == Presence::Shown {
+            self.show_presence(&client).await?;
+        }
         Ok(Opened { client, is_warned })
+    }
+
+    /// Takes a share in the lock of those who have the store open. It ends with the connection.
+    async fn show_presence(&self, client: &Client) -> Result<(), StoreError> {
+        let until = Instant::now() + OPEN_PATIENCE;
+        loop {
+            match share_open_lock(client).await {
+                Ok(true) => return Ok(()),
+                Ok(false) if Instant::now() < until => tokio::time::sleep(OPEN_PAUSE).await,
+                Ok(false) => {
+                    return Err(StoreError::Busy(
+                        "another process is rewriting the store".to_owned(),
+                    ));
+                }
+                Err(error) => return Err(self.unreachable(&describe(&error))),
+            }
+        }
     }
 
     fn take_idle(&self) -> Option<Opened> {
@@ -120,6 +163,15 @@ impl Pool {
     pub(super) fn unreachable(&self, reason: &str) -> StoreError {
         StoreError::Unreachable(format!("{}: {reason}", self.place))
     }
+}
+
+/// Returns whether a share in the lock was taken.
+pub(super) async fn share_open_lock(client: &Client) -> Result<bool, Error> {
+    let sql = "SELECT pg_try_advisory_lock_shared($1)";
+    let row = client
+        .query_typed_one(sql, &[(&OPEN_LOCK, Type::INT8)])
+        .await?;
+    Ok(row.get(0))
 }
 
 /// Does the work of a connection, and notes warnings before the answer that they belong to is heard.

@@ -3,11 +3,14 @@
 //! A sealed journal stays in the database: it takes no more entries, and only a sealed journal is removed. There are no
 //! sealed files, because no machine is the one that they would belong to.
 
+use super::artifacts::artifact_name;
 use super::commit::{Value, new_mark};
 use super::fault::Stop;
-use super::rows::{count, digest, now, stream_name, unsigned};
+use super::rows::{count, digest, now, record, stream_name, unsigned};
 use super::store::{PostgresStore, Shared};
+use crate::sealing::mask_head;
 use crate::sqlite::collect_digests;
+use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::status::CachedStatus;
@@ -57,6 +60,7 @@ struct Locked {
 
 async fn lock<E: From<StoreError>>(
     client: &Client,
+    cipher: &Cipher,
     stream: &StreamName,
 ) -> Result<Option<Locked>, Stop<E>> {
     let name = stream.to_string();
@@ -70,10 +74,13 @@ async fn lock<E: From<StoreError>>(
         "SELECT seq, hash FROM planwright.entries WHERE stream = $1 ORDER BY seq DESC LIMIT 1";
     let head = client.query_typed_opt(sql, &[(&id, Type::INT8)]).await?;
     let head = match head {
-        Some(head) => Head {
-            seq: unsigned(head.get(0)),
-            hash: digest(head.get(1)).map_err(|error| Stop::Refused(error.into()))?,
-        },
+        Some(head) => {
+            let kept = Head {
+                seq: unsigned(head.get(0)),
+                hash: digest(head.get(1)).map_err(|error| Stop::Refused(error.into()))?,
+            };
+            mask_head(cipher, &name, kept)
+        }
         None => Head::EMPTY,
     };
     Ok(Some(Locked {
@@ -83,16 +90,19 @@ async fn lock<E: From<StoreError>>(
     }))
 }
 
-struct Sealing {
+struct Sealing<'a> {
+    cipher: &'a Cipher,
     stream: StreamName,
     expected: Head,
     now: Timestamp,
 }
 
-async fn seal(client: &Client, sealing: &Sealing) -> Result<u64, Stop<RetainError>> {
+async fn seal(client: &Client, sealing: &Sealing<'_>) -> Result<u64, Stop<RetainError>> {
     let stream = &sealing.stream;
     let changed = || Stop::Refused(RetainError::Changed(stream.clone()));
-    let found = lock(client, stream).await?.ok_or_else(changed)?;
+    let found = lock(client, sealing.cipher, stream)
+        .await?
+        .ok_or_else(changed)?;
     if found.is_sealed || found.head != sealing.expected {
         return Err(changed());
     }
@@ -119,9 +129,12 @@ async fn bytes_of(client: &Client, id: i64) -> Result<u64, Error> {
     Ok(unsigned(row.get(0)))
 }
 
-async fn restore(client: &Client, stream: &StreamName) -> Result<(), Stop<RetainError>> {
+async fn restore(
+    client: &Client,
+    (cipher, stream): &(&Cipher, StreamName),
+) -> Result<(), Stop<RetainError>> {
     let not_sealed = || Stop::Refused(RetainError::NotSealed(stream.clone()));
-    let found = lock(client, stream).await?.ok_or_else(not_sealed)?;
+    let found = lock(client, cipher, stream).await?.ok_or_else(not_sealed)?;
     if !found.is_sealed {
         return Err(not_sealed());
     }
@@ -132,17 +145,20 @@ async fn restore(client: &Client, stream: &StreamName) -> Result<(), Stop<Retain
     Ok(())
 }
 
-async fn remove(client: &Client, streams: &[StreamName]) -> Result<Removed, Stop<RetainError>> {
+async fn remove(
+    client: &Client,
+    (cipher, streams): &(&Cipher, Vec<StreamName>),
+) -> Result<Removed, Stop<RetainError>> {
     let mut removed = Removed::default();
     for stream in streams {
         let not_sealed = || Stop::Refused(RetainError::NotSealed(stream.clone()));
-        let found = lock(client, stream).await?.ok_or_else(not_sealed)?;
+        let found = lock(client, cipher, stream).await?.ok_or_else(not_sealed)?;
         if !found.is_sealed {
             return Err(not_sealed());
         }
         removed.files += 1;
         removed.bytes += bytes_of(client, found.id).await?;
-        touch_artifacts(client, found.id).await?;
+        touch_artifacts(client, cipher, (found.id, stream)).await?;
         let id: [(Value<'_>, Type); 1] = [(&found.id, Type::INT8)];
         for sql in [
             "DELETE FROM planwright.entries WHERE stream = $1",
@@ -158,11 +174,16 @@ async fn remove(client: &Client, streams: &[StreamName]) -> Result<Removed, Stop
 }
 
 /// A run that was forked from one of them may be about to name the same large values: they get their time of grace anew.
-async fn touch_artifacts(client: &Client, id: i64) -> Result<(), Error> {
+async fn touch_artifacts(
+    client: &Client,
+    cipher: &Cipher,
+    (id, stream): (i64, &StreamName),
+) -> Result<(), Stop<RetainError>> {
     let mut named = HashSet::new();
     let mut after: i64 = 0;
     loop {
-        let sql = "SELECT seq, body FROM planwright.entries WHERE stream = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+        let sql = "SELECT seq, at, epoch, key, body, hash FROM planwright.entries \
+                   WHERE stream = $1 AND seq > $2 ORDER BY seq LIMIT $3";
         let values: [(Value<'_>, Type); 3] = [
             (&id, Type::INT8),
             (&after, Type::INT8),
@@ -170,19 +191,26 @@ async fn touch_artifacts(client: &Client, id: i64) -> Result<(), Error> {
         ];
         let rows = client.query_typed(sql, &values).await?;
         for row in &rows {
-            collect_digests(row.get(1), &mut named);
+            let record =
+                record(cipher, row, 0, stream).map_err(|error| Stop::Refused(error.into()))?;
+            collect_digests(&record.body, &mut named);
         }
         match rows.last() {
             Some(last) => after = last.get(0),
             None => break,
         }
     }
-    let named: Vec<&[u8]> = named.iter().map(|digest| &digest.as_bytes()[..]).collect();
+    let names: Vec<Digest> = named
+        .iter()
+        .map(|digest| artifact_name(cipher, digest))
+        .collect();
+    let names: Vec<&[u8]> = names.iter().map(|name| &name.as_bytes()[..]).collect();
     let sql =
         "UPDATE planwright.artifacts SET asked_at = greatest(asked_at, $2) WHERE digest = ANY($1)";
     let now = now().as_millis();
-    let values: [(Value<'_>, Type); 2] = [(&named, Type::BYTEA_ARRAY), (&now, Type::INT8)];
-    client.execute_typed(sql, &values).await.map(drop)
+    let values: [(Value<'_>, Type); 2] = [(&names, Type::BYTEA_ARRAY), (&now, Type::INT8)];
+    client.execute_typed(sql, &values).await?;
+    Ok(())
 }
 
 /// Removes what other tables have about a stream.
@@ -216,15 +244,18 @@ const SEALED: &str = "SELECT s.name, s.sealed_at, e.seq, e.hash, \
      FROM planwright.streams AS s \
      LEFT JOIN LATERAL (SELECT seq, hash FROM planwright.entries WHERE stream = s.id ORDER BY seq DESC LIMIT 1) AS e ON true";
 
-fn sealed_journal(row: &Row) -> Result<SealedJournal, StoreError> {
+fn sealed_journal(cipher: &Cipher, row: &Row) -> Result<SealedJournal, StoreError> {
     let seq: Option<i64> = row.get(2);
     Ok(SealedJournal {
         stream: stream_name(row.get(0))?,
         head: match seq {
-            Some(seq) => Head {
-                seq: unsigned(seq),
-                hash: digest(row.get(3))?,
-            },
+            Some(seq) => {
+                let kept = Head {
+                    seq: unsigned(seq),
+                    hash: digest(row.get(3))?,
+                };
+                mask_head(cipher, row.get(0), kept)
+            }
             None => Head::EMPTY,
         },
         file: PLACE.to_owned(),
@@ -264,7 +295,9 @@ impl Shared {
             (&count(limit), Type::INT8),
         ];
         let rows = self.rows(&sql, &values).await?;
-        rows.iter().map(sealed_journal).collect()
+        rows.iter()
+            .map(|row| sealed_journal(&self.cipher, row))
+            .collect()
     }
 
     async fn last_position(&self, stream: &StreamName) -> Result<Option<Position>, StoreError> {
@@ -286,6 +319,11 @@ impl Shared {
             return Ok(Removed::default());
         }
         let used = self.named_digests().await?;
+        // Values are looked for by the names that they have in the table.
+        let used: HashSet<Digest> = used
+            .iter()
+            .map(|digest| self.artifact_name(digest))
+            .collect();
         let old: Result<Vec<Digest>, StoreError> =
             old.iter().map(|row| digest(row.get(0))).collect();
         let old = old?;
@@ -311,8 +349,10 @@ impl Shared {
         let mut found = HashSet::new();
         let mut place: (i64, i64) = (0, 0);
         loop {
-            let sql = "SELECT stream, seq, body FROM planwright.entries \
-                       WHERE (stream, seq) > ($1, $2) ORDER BY stream, seq LIMIT $3";
+            let sql = "SELECT e.stream, s.name, e.seq, e.at, e.epoch, e.key, e.body, e.hash FROM (\
+                         SELECT * FROM planwright.entries \
+                         WHERE (stream, seq) > ($1, $2) ORDER BY stream, seq LIMIT $3) AS e \
+                       JOIN planwright.streams AS s ON s.id = e.stream ORDER BY e.stream, e.seq";
             let values: [(Value<'_>, Type); 3] = [
                 (&place.0, Type::INT8),
                 (&place.1, Type::INT8),
@@ -320,10 +360,12 @@ impl Shared {
             ];
             let rows = self.rows(sql, &values).await?;
             for row in &rows {
-                collect_digests(row.get(2), &mut found);
+                let stream = stream_name(row.get(1))?;
+                let record = record(&self.cipher, row, 2, &stream)?;
+                collect_digests(&record.body, &mut found);
             }
             match rows.last() {
-                Some(last) => place = (last.get(0), last.get(1)),
+                Some(last) => place = (last.get(0), last.get(2)),
                 None => break,
             }
         }
@@ -401,12 +443,14 @@ impl RetentionStore for PostgresStore {
         expected: Head,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<SealedJournal, RetainError>> {
-        let sealing = Sealing {
-            stream: stream.clone(),
-            expected,
-            now,
-        };
+        let stream = stream.clone();
         self.on(move |shared| async move {
+            let sealing = Sealing {
+                cipher: &shared.cipher,
+                stream,
+                expected,
+                now,
+            };
             let bytes = shared
                 .transact(&sealing, |client, sealing| Box::pin(seal(client, sealing)))
                 .await?;
@@ -428,7 +472,9 @@ impl RetentionStore for PostgresStore {
         self.on(move |shared| async move {
             let sql = format!("{SEALED} WHERE s.name = $1 AND s.sealed_at IS NOT NULL");
             let row = shared.row(&sql, &[(&name, Type::TEXT)]).await?;
-            row.as_ref().map(sealed_journal).transpose()
+            row.as_ref()
+                .map(|row| sealed_journal(&shared.cipher, row))
+                .transpose()
         })
     }
 
@@ -444,8 +490,11 @@ impl RetentionStore for PostgresStore {
     fn restore<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<(), RetainError>> {
         let stream = stream.clone();
         self.on(move |shared| async move {
+            let restoring = (&*shared.cipher, stream);
             shared
-                .transact(&stream, |client, stream| Box::pin(restore(client, stream)))
+                .transact(&restoring, |client, restoring| {
+                    Box::pin(restore(client, restoring))
+                })
                 .await
         })
     }
@@ -459,9 +508,10 @@ impl RetentionStore for PostgresStore {
         let mut streams = streams.to_vec();
         streams.sort_unstable();
         self.on(move |shared| async move {
+            let removing = (&*shared.cipher, streams);
             shared
-                .transact(&streams, |client, streams| {
-                    Box::pin(remove(client, streams))
+                .transact(&removing, |client, removing| {
+                    Box::pin(remove(client, removing))
                 })
                 .await
         })

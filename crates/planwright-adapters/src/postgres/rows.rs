@@ -1,5 +1,7 @@
 //! Values as columns have them.
 
+use crate::sealing::open_entry;
+use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Record, StreamName};
 use planwright_core::principal::PrincipalKind;
@@ -71,19 +73,28 @@ pub(super) fn principal_kind(word: &str) -> Option<PrincipalKind> {
 }
 
 /// Reads an entry from the columns `seq, at, epoch, key, body, hash`, of which the first is at `first`.
-pub(super) fn record(row: &Row, first: usize, stream: &StreamName) -> Result<Record, StoreError> {
-    let damaged = |reason: &str| StoreError::Damaged {
+pub(super) fn record(
+    cipher: &Cipher,
+    row: &Row,
+    first: usize,
+    stream: &StreamName,
+) -> Result<Record, StoreError> {
+    let damaged = |reason: String| StoreError::Damaged {
         stream: stream.clone(),
-        reason: reason.to_owned(),
+        reason,
     };
+    let seq = unsigned(row.get(first));
     let key: Option<Vec<u8>> = row.get(first + 3);
     let key = key.map(String::from_utf8).transpose();
-    Ok(Record {
-        seq: unsigned(row.get(first)),
+    let kept = Record {
+        seq,
         at: Timestamp::from_millis(row.get(first + 1)),
         epoch: unsigned(row.get(first + 2)),
-        key: key.map_err(|_| damaged("a key is no text"))?,
+        key: key.map_err(|_| damaged("a key is no text".to_owned()))?,
         body: row.get(first + 4),
-        hash: digest(row.get(first + 5)).map_err(|_| damaged("a hash has another length"))?,
-    })
+        hash: digest(row.get(first + 5))
+            .map_err(|_| damaged("a hash has another length".to_owned()))?,
+    };
+    open_entry(cipher, &stream.to_string(), kept)
+        .map_err(|error| damaged(format!("entry {seq}: {error}")))
 }

@@ -3,6 +3,7 @@
 use super::fault::{describe, store_error};
 use super::open_error::OpenPostgresError;
 use super::pool::{Lent, Pool};
+use super::vault::{self, Found};
 use std::fmt::Write as _;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
@@ -11,11 +12,12 @@ use tokio_postgres::{Client, Error};
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_store.sql"),
     include_str!("../../migrations/postgres/0002_offers.sql"),
+    include_str!("../../migrations/postgres/0003_encryption.sql"),
     include_str!("../../migrations/postgres/0004_services.sql"),
 ];
 
 /// Of the advisory lock that one process holds while it changes tables. Any number does that nothing else uses.
-const LOCK: i64 = 0x706c_616e_7772_6974;
+pub(super) const LOCK: i64 = 0x706c_616e_7772_6974;
 
 /// The oldest server that is known to do.
 const OLDEST_SERVER: i32 = 130_000;
@@ -28,34 +30,67 @@ pub(super) fn latest() -> i32 {
 pub(super) struct ServerFacts {
     /// Whether a commit is durable when it is answered, without our asking for it.
     pub(super) durable: bool,
+    /// The version of the tables; `None` without tables.
+    pub(super) version: Option<i32>,
+    /// The lock of the store.
+    pub(super) found: Found,
 }
 
-/// Brings the tables up to date. Without `create`, a database without a store is left as it is.
-pub(super) async fn prepare(pool: &Pool, create: bool) -> Result<ServerFacts, OpenPostgresError> {
+/// Asks the server what there is. Nothing is changed.
+pub(super) async fn inspect(pool: &Pool) -> Result<ServerFacts, OpenPostgresError> {
     let connection = pool.get().await.map_err(|error| match error {
         planwright_engine::port::StoreError::Unreachable(reason) => {
             OpenPostgresError::Unreachable(reason)
         }
         error => error.into(),
     })?;
-    let facts = check_server(pool, &connection).await?;
-    let found = version(&connection)
-        .await
-        .map_err(|error| failed(pool, &error))?;
-    let found = match found {
-        None if !create => return Err(OpenPostgresError::Empty),
-        Some(found) if found >= latest() => found,
-        None | Some(_) => migrate(pool, connection).await?,
+    let durable = check_server(pool, &connection).await?;
+    let read = |error: Error| failed(pool, &error);
+    let version = version(&connection).await.map_err(read)?;
+    if let Some(found) = version.filter(|found| *found > latest()) {
+        let known = latest();
+        return Err(OpenPostgresError::NewerSchema { found, known });
+    }
+    let found = match version {
+        Some(found) if found >= vault::FIRST_VERSION => {
+            vault::find(&connection).await.map_err(read)?
+        }
+        // The tables of earlier versions have no lock.
+        Some(_) => Found {
+            lock: None,
+            is_empty: has_no_streams(&connection).await.map_err(read)?,
+        },
+        None => Found {
+            lock: None,
+            is_empty: true,
+        },
     };
+    Ok(ServerFacts {
+        durable,
+        version,
+        found,
+    })
+}
+
+async fn has_no_streams(client: &Client) -> Result<bool, Error> {
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM planwright.streams)";
+    Ok(client.query_typed_one(sql, &[]).await?.get(0))
+}
+
+/// Brings the tables up to date.
+pub(super) async fn bring_up_to_date(pool: &Pool) -> Result<(), OpenPostgresError> {
+    let connection = pool.get().await?;
+    let found = migrate(pool, connection).await?;
     // Also if a newer process changed the tables while this one waited for its turn.
     let known = latest();
     match found > known {
         true => Err(OpenPostgresError::NewerSchema { found, known }),
-        false => Ok(facts),
+        false => Ok(()),
     }
 }
 
-async fn check_server(pool: &Pool, client: &Client) -> Result<ServerFacts, OpenPostgresError> {
+/// Returns whether a commit is durable when the server answers it.
+async fn check_server(pool: &Pool, client: &Client) -> Result<bool, OpenPostgresError> {
     let sql = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), \
                current_setting('synchronous_commit')";
     let row = client.query_typed_one(sql, &[]).await;
@@ -74,9 +109,7 @@ async fn check_server(pool: &Pool, client: &Client) -> Result<ServerFacts, OpenP
         )));
     }
     let synchronous: String = row.get(2);
-    Ok(ServerFacts {
-        durable: synchronous != "off",
-    })
+    Ok(synchronous != "off")
 }
 
 /// The version of the tables; `None` without tables.

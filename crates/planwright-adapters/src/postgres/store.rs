@@ -9,10 +9,12 @@ use super::listener;
 use super::location::{Direct, Location};
 use super::open_error::OpenPostgresError;
 use super::owners::Owners;
-use super::pool::Pool;
+use super::pool::{Pool, Presence};
 use super::schema;
 use super::tls::Connector;
+use super::vault;
 use super::wakeups::{News, Wakeups};
+use crate::vault::{Cipher, Passphrase, StretchCost};
 use planwright_engine::port::{BoxFuture, StoreError};
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -39,6 +41,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Shared {
     pub(super) pool: Arc<Pool>,
     pub(super) transactions: Transactions,
+    /// Seals what is written, if the store is encrypted.
+    pub(super) cipher: Arc<Cipher>,
     pub(super) wakeups: Arc<Wakeups>,
     pub(super) owners: Owners,
     /// One reader of this process gives places in the feed at a time.
@@ -133,6 +137,29 @@ impl Shared {
     }
 }
 
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct PostgresOptions {
+    pub location: Location,
+    /// Makes the tables if there are none.
+    pub create: bool,
+    /// Opens an encrypted store, or makes a new one encrypted.
+    pub passphrase: Option<Passphrase>,
+    /// The cost of trying a passphrase, for a store that is made.
+    pub cost: StretchCost,
+}
+
+impl PostgresOptions {
+    pub fn new(location: Location, create: bool) -> Self {
+        Self {
+            location,
+            create,
+            passphrase: None,
+            cost: StretchCost::DEFAULT,
+        }
+    }
+}
+
 /// What the server says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerReport {
@@ -211,21 +238,56 @@ impl Listening {
 impl PostgresStore {
     /// Opens a store, and makes its tables if there are none and `create` says so.
     pub fn open(location: Location, create: bool) -> Result<Self, OpenPostgresError> {
+        Self::open_with(PostgresOptions::new(location, create))
+    }
+
+    /// Opens a store as `options` say.
+    pub fn open_with(options: PostgresOptions) -> Result<Self, OpenPostgresError> {
+        let PostgresOptions {
+            location,
+            create,
+            passphrase,
+            cost,
+        } = options;
         let connector = Connector::new(&location.encryption)?;
+        let presence = match &location.direct {
+            Direct::Same => Presence::Shown,
+            // What a connection holds would stay with the pooler.
+            Direct::At(_) | Direct::None => Presence::Hidden,
+        };
         let hosts = Arc::new(Hosts::new(&location.config, connector.clone()));
         let listening_to = match &location.direct {
             Direct::Same => Some(Arc::clone(&hosts)),
             Direct::At(config) => Some(Arc::new(Hosts::new(config, connector))),
             Direct::None => None,
         };
-        let pool = Arc::new(Pool::new(hosts, location.connections, location.to_string()));
+        let pool = Arc::new(Pool::new(
+            hosts,
+            location.connections,
+            (location.to_string(), presence),
+        ));
         let (close, closed) = oneshot::channel();
         let (runtime, thread) = start_thread(closed)?;
-        let preparing = Arc::clone(&pool);
-        let facts = wait_for(&runtime, async move {
-            schema::prepare(&preparing, create).await
-        });
+        let inspected = Arc::clone(&pool);
+        let facts = wait_for(&runtime, async move { schema::inspect(&inspected).await });
         let facts = facts.unwrap_or_else(|| Err(lost().into()))?;
+        if facts.version.is_none() && !create {
+            return Err(OpenPostgresError::Empty);
+        }
+        // Nothing is changed before the passphrase is known to be right.
+        let cipher = vault::unlock(&facts.found, passphrase.as_ref())?;
+        if facts.version != Some(schema::latest()) {
+            let migrated = Arc::clone(&pool);
+            let done = wait_for(&runtime, async move {
+                schema::bring_up_to_date(&migrated).await
+            });
+            done.unwrap_or_else(|| Err(lost().into()))?;
+        }
+        let cipher = match (cipher, passphrase) {
+            (Some(cipher), _) => cipher,
+            (None, Some(passphrase)) => create_lock(&runtime, &pool, &passphrase, cost)?,
+            (None, None) => Cipher::Plain,
+        };
         let instance = super::commit::new_mark()?.0;
         let wakeups = Arc::new(Wakeups::new(super::rows::hex(&instance)));
         let listening = Arc::new(Listening {
@@ -235,7 +297,8 @@ impl PostgresStore {
         });
         let shared = Arc::new(Shared {
             pool,
-            transactions: Transactions::new(facts.durable),
+            transactions: Transactions::new(facts.durable, &cipher),
+            cipher: Arc::new(cipher),
             wakeups,
             owners: Owners::new(Arc::clone(&listening)),
             placing: tokio::sync::Mutex::default(),
@@ -267,9 +330,29 @@ impl PostgresStore {
         })
     }
 
+    /// Seals what the store writes.
+    pub fn cipher(&self) -> &Arc<Cipher> {
+        &self.shared.cipher
+    }
+
     /// The address of the store, without the password.
     pub fn location(&self) -> &Location {
         &self.location
+    }
+
+    /// Lists the faults of the rows beside the journal: labels, messages, tokens and the like that do not open.
+    pub async fn odd_rows(&self) -> Result<Vec<String>, StoreError> {
+        self.on(|shared| async move {
+            let connection = shared.pool.get().await?;
+            let place = shared.pool.place();
+            let found = super::recode::check_rows(&connection, &shared.cipher, place).await;
+            if found.is_err() {
+                // Its transaction may not have ended.
+                connection.discard();
+            }
+            found
+        })
+        .await
     }
 
     /// Asks the server about itself.
@@ -352,12 +435,32 @@ impl PostgresStore {
     }
 }
 
-fn lost() -> StoreError {
+/// Gives an empty store its lock, or opens the one that another process has just made.
+fn create_lock(
+    runtime: &Handle,
+    pool: &Arc<Pool>,
+    passphrase: &Passphrase,
+    cost: StretchCost,
+) -> Result<Cipher, OpenPostgresError> {
+    let (locked, cipher) = vault::make_lock(passphrase, cost)?;
+    let pool = Arc::clone(pool);
+    let created = wait_for(runtime, async move {
+        let found = vault::create(&pool, &locked, &cipher).await?;
+        Ok::<_, OpenPostgresError>((found, locked, cipher))
+    });
+    let (found, locked, cipher) = created.unwrap_or_else(|| Err(lost().into()))?;
+    match &found.lock {
+        Some(lock) if lock.locked == locked => Ok(cipher),
+        Some(_) | None => vault::unlock(&found, Some(passphrase))?.ok_or_else(|| lost().into()),
+    }
+}
+
+pub(super) fn lost() -> StoreError {
     StoreError::Lost("its thread has stopped".to_owned())
 }
 
 /// Starts the thread that talks to the database. It ends when `closed` does.
-fn start_thread(
+pub(super) fn start_thread(
     closed: oneshot::Receiver<()>,
 ) -> Result<(Handle, JoinHandle<()>), OpenPostgresError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -376,7 +479,7 @@ fn start_thread(
 }
 
 /// Waits on this thread for something that the thread of the store does.
-fn wait_for<T: Send + 'static>(
+pub(super) fn wait_for<T: Send + 'static>(
     runtime: &Handle,
     work: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {

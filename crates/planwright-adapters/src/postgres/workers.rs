@@ -1,10 +1,12 @@
 //! The workers as rows, with what they do now.
 
 use super::commit::Value;
+use super::offers::{OFFER, read_offer};
 use super::owners::Life;
-use super::rows::{NOW, text, unsigned};
+use super::rows::{NOW, text};
 use super::store::Shared;
-use planwright_core::id::{RunId, StepId};
+use crate::sealing::{open_worker_column, seal_worker_column};
+use planwright_core::id::RunId;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ListedWorker, OfferKey, OwnerId, StoreError, WorkerRecord};
 use std::collections::BTreeMap;
@@ -21,7 +23,10 @@ impl Shared {
              VALUES ($1, $2, $3, $4, $5, $6, $7, {NOW}) \
              ON CONFLICT (id) DO UPDATE SET capabilities = $5, concurrency = $6, tools = $7, seen_at = clock_timestamp()"
         );
-        let host = record.host.as_bytes();
+        let sealed =
+            |column, value| seal_worker_column(&self.cipher, (record.id.0.as_str(), column), value);
+        let host = &*sealed("host", record.host.as_bytes())?;
+        let tools = &*sealed("tools", &tools)?;
         let values: [(Value<'_>, Type); 7] = [
             (&record.id.0, Type::TEXT),
             (&host, Type::BYTEA),
@@ -55,14 +60,17 @@ impl Shared {
         for row in rows {
             let id = OwnerId(row.get(0));
             let life = self.life(&id).await?;
+            // What does not open is not known, as what another version of the program wrote.
+            let opened = |column, kept| {
+                open_worker_column(&self.cipher, (id.0.as_str(), column), kept).unwrap_or_default()
+            };
             let record = WorkerRecord {
-                host: text(row.get(1)),
+                host: text(Some(&opened("host", row.get(1)))),
                 pid: u32::try_from(row.get::<_, i64>(2)).unwrap_or_default(),
                 version: row.get(3),
                 capabilities: row.get(4),
                 concurrency: u32::try_from(row.get::<_, i64>(5)).unwrap_or_default(),
-                // Of another version of the program: they are not known here.
-                tools: serde_json::from_slice(row.get(6)).unwrap_or_default(),
+                tools: serde_json::from_slice(&opened("tools", row.get(6))).unwrap_or_default(),
                 id: id.clone(),
             };
             workers.push(ListedWorker {
@@ -86,17 +94,17 @@ impl Shared {
     }
 
     async fn claims_by_worker(&self) -> Result<BTreeMap<OwnerId, Vec<OfferKey>>, StoreError> {
-        let sql = "SELECT claimed_by, run, step, attempt FROM planwright.offers \
-                   WHERE state = 'claimed' AND claimed_by IS NOT NULL ORDER BY id";
+        let sql = format!(
+            "SELECT {OFFER}, o.claimed_by FROM planwright.offers AS o \
+             WHERE o.state = 'claimed' AND o.claimed_by IS NOT NULL ORDER BY o.id"
+        );
         let mut claims: BTreeMap<OwnerId, Vec<OfferKey>> = BTreeMap::new();
-        for row in self.rows(sql, &[]).await? {
-            let step = serde_json::from_value::<StepId>(row.get::<_, String>(2).into());
-            let (Ok(run), Ok(step)) = (row.get::<_, &str>(1).parse(), step) else {
+        for row in self.rows(&sql, &[]).await? {
+            let Ok(offer) = read_offer(&self.cipher, &row) else {
                 continue;
             };
-            let attempt = u32::try_from(unsigned(row.get(3))).unwrap_or_default();
-            let of_worker = claims.entry(OwnerId(row.get(0))).or_default();
-            of_worker.push(OfferKey { run, step, attempt });
+            let of_worker = claims.entry(OwnerId(row.get(9))).or_default();
+            of_worker.push(offer.key);
         }
         Ok(claims)
     }

@@ -2,9 +2,9 @@
 
 use super::fault::Stop;
 use super::owner::{Owners, is_alive};
-use super::sealing::{mask_request, open_answer, seal_answer};
 use super::store::SqliteStore;
 use super::writer::Request;
+use crate::sealing::{mask_request, open_answer, seal_answer};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::journal::StreamName;

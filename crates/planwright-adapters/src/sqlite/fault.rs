@@ -1,8 +1,10 @@
 //! SQLite's errors in words that say what to do.
 
 use crate::scarcity::are_descriptors_scarce;
+use crate::vault::OpenSealedError;
 use planwright_core::journal::StreamName;
 use planwright_engine::port::StoreError;
+use rusqlite::types::Type;
 use rusqlite::{Error, ErrorCode};
 
 /// The reason why a request did not happen: the store refused it, or SQLite failed.
@@ -81,4 +83,10 @@ pub(super) fn of_stream(stream: &StreamName, error: &Error) -> StoreError {
 
 pub(super) fn is_io_failure(error: &Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
+}
+
+/// A value that did not open, as SQLite's own errors are: the reader of a stream reports it as
+/// damaged.
+pub(super) fn unopened(column: usize) -> impl FnOnce(OpenSealedError) -> Error {
+    move |error| Error::FromSqlConversionFailure(column, Type::Blob, Box::new(error))
 }

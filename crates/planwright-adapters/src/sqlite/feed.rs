@@ -5,11 +5,11 @@
 //! lower ones. The last few entries are not in the index of ordinals yet (`entry_index`): they are
 //! read from the streams that have such entries.
 
-use super::fault::{failed, of_stream};
+use super::fault::{failed, of_stream, unopened};
 use super::reader::Reader;
 use super::sealed_journal::{self, After, SealedRow, find_row};
-use super::sealing::{open_entry, unopened};
 use super::transaction::{SEQ_BITS, head_of, position, stream_id};
+use crate::sealing::open_entry;
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;

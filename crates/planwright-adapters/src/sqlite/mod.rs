@@ -33,7 +33,6 @@ mod recode;
 mod restore;
 mod schema;
 mod sealed_journal;
-mod sealing;
 mod store;
 mod tokens;
 mod transaction;

@@ -2,10 +2,10 @@
 //! with the next request.
 
 use super::fault::{Stop, failed};
-use super::sealing::{check_row_mark, row_mark};
 use super::store::SqliteStore;
 use super::tokens::parse_kind;
-use crate::vault::{Cipher, SealedPlace};
+use crate::sealing::{assurance_word, check_pass_mark, pass_mark};
+use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::policy::Role;
 use planwright_core::principal::{Assurance, Principal};
@@ -72,56 +72,13 @@ impl Stored {
             created_at: Timestamp::from_millis(self.created_at),
             expires_at: Timestamp::from_millis(self.expires_at),
         };
-        with_place(&pass, |place| check_row_mark(cipher, place, self.mark))
-            .map_err(|_| changed())?;
+        check_pass_mark(cipher, &pass, self.mark).map_err(|_| changed())?;
         Ok(pass)
     }
 }
 
 fn parse_assurance(word: String) -> Option<Assurance> {
     serde_json::from_value(serde_json::Value::String(word)).ok()
-}
-
-fn assurance_word(assurance: Assurance) -> String {
-    match serde_json::to_value(assurance) {
-        Ok(serde_json::Value::String(word)) => word,
-        Ok(_) | Err(_) => String::new(),
-    }
-}
-
-/// Everything a row says, as what its mark is bound to.
-fn with_place<T>(pass: &Pass, work: impl FnOnce(SealedPlace<'_>) -> T) -> T {
-    let optional =
-        |hash: Option<Digest>| hash.map_or_else(Vec::new, |hash| hash.as_bytes().to_vec());
-    let proof = optional(pass.proof);
-    let token = optional(pass.token);
-    let created = pass.created_at.as_millis().to_le_bytes();
-    let expires = pass.expires_at.as_millis().to_le_bytes();
-    let assurance = assurance_word(pass.assurance);
-    let row: [&[u8]; 10] = [
-        pass.kind.as_str().as_bytes(),
-        pass.hash.as_bytes(),
-        &proof,
-        &token,
-        pass.principal.kind.as_str().as_bytes(),
-        pass.principal.name.as_bytes(),
-        pass.role.as_str().as_bytes(),
-        assurance.as_bytes(),
-        &created,
-        &expires,
-    ];
-    work(SealedPlace {
-        table: "passes",
-        column: "mark",
-        row: &row,
-    })
-}
-
-pub(super) fn mark(
-    cipher: &Cipher,
-    pass: &Pass,
-) -> Result<Option<Vec<u8>>, crate::vault::SealError> {
-    with_place(pass, |place| row_mark(cipher, place))
 }
 
 fn insert(
@@ -136,7 +93,7 @@ fn insert(
     let count: i64 = connection
         .prepare_cached("SELECT count(*) FROM passes WHERE kind = ?1")?
         .query_row([pass.kind.as_str()], |row| row.get(0))?;
-    let mark = mark(cipher, pass).map_err(|error| Stop::failed(error.to_string()))?;
+    let mark = pass_mark(cipher, pass).map_err(|error| Stop::failed(error.to_string()))?;
     if usize::try_from(count).is_ok_and(|count| count >= most) {
         return Ok(false);
     }
@@ -211,7 +168,7 @@ fn extend(
         expires_at: until,
         ..pass
     };
-    let mark = mark(cipher, &extended).map_err(|error| Stop::failed(error.to_string()))?;
+    let mark = pass_mark(cipher, &extended).map_err(|error| Stop::failed(error.to_string()))?;
     connection
         .prepare_cached("UPDATE passes SET expires_at = ?2, mark = ?3 WHERE hash = ?1")?
         .execute(params![hash.as_bytes(), until.as_millis(), mark])?;

@@ -1,10 +1,10 @@
 //! Passkeys as rows. Every look goes to the file, so that one that another process removed confirms nothing any more.
 
 use super::fault::{Stop, failed};
-use super::sealing::{check_row_mark, row_mark};
 use super::store::SqliteStore;
 use super::tokens::parse_kind;
-use crate::vault::{Cipher, SealedPlace};
+use crate::sealing::{check_passkey_mark, passkey_mark};
+use crate::vault::Cipher;
 use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{BoxFuture, Passkey, Passkeys, StoreError};
@@ -57,40 +57,9 @@ impl Stored {
             created_at: Timestamp::from_millis(self.created_at),
             used_at: self.used_at.map(Timestamp::from_millis),
         };
-        with_place(&passkey, |place| check_row_mark(cipher, place, self.mark))
-            .map_err(|_| changed())?;
+        check_passkey_mark(cipher, &passkey, self.mark).map_err(|_| changed())?;
         Ok(passkey)
     }
-}
-
-/// Everything a row says, as what its mark is bound to.
-fn with_place<T>(passkey: &Passkey, work: impl FnOnce(SealedPlace<'_>) -> T) -> T {
-    let created = passkey.created_at.as_millis().to_le_bytes();
-    let used = passkey.used_at.map_or_else(Vec::new, |used_at| {
-        used_at.as_millis().to_le_bytes().to_vec()
-    });
-    let row: [&[u8]; 8] = [
-        &passkey.id,
-        passkey.owner.kind.as_str().as_bytes(),
-        passkey.owner.name.as_bytes(),
-        passkey.label.as_bytes(),
-        &passkey.key,
-        &passkey.counter.to_le_bytes(),
-        &created,
-        &used,
-    ];
-    work(SealedPlace {
-        table: "passkeys",
-        column: "mark",
-        row: &row,
-    })
-}
-
-pub(super) fn mark(
-    cipher: &Cipher,
-    passkey: &Passkey,
-) -> Result<Option<Vec<u8>>, crate::vault::SealError> {
-    with_place(passkey, |place| row_mark(cipher, place))
 }
 
 fn insert(
@@ -108,7 +77,7 @@ fn insert(
     if usize::try_from(count).is_ok_and(|count| count >= most) {
         return Ok(false);
     }
-    let mark = mark(cipher, passkey).map_err(|error| Stop::failed(error.to_string()))?;
+    let mark = passkey_mark(cipher, passkey).map_err(|error| Stop::failed(error.to_string()))?;
     let sql =
         format!("INSERT INTO passkeys ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
     let inserted = connection.prepare_cached(&sql)?.execute(params![
@@ -146,7 +115,7 @@ fn note_use(
         used_at: Some(at),
         ..passkey
     };
-    let mark = mark(cipher, &used).map_err(|error| Stop::failed(error.to_string()))?;
+    let mark = passkey_mark(cipher, &used).map_err(|error| Stop::failed(error.to_string()))?;
     connection
         .prepare_cached("UPDATE passkeys SET counter = ?2, used_at = ?3, mark = ?4 WHERE id = ?1")?
         .execute(params![id, counter, at.as_millis(), mark])?;

@@ -2,7 +2,7 @@
 
 use super::anchor::Anchor;
 use super::brought;
-use super::fault::{failed, of_stream};
+use super::fault::{failed, of_stream, unopened};
 use super::feed;
 use super::identity::Belonging;
 use super::lease;
@@ -11,8 +11,8 @@ use super::owner::is_alive;
 use super::sealed_journal::{
     After, ReadSealedError, SealedEntry, SealedFiles, SealedRow, find_row, unsealed_sql,
 };
-use super::sealing::{self, LabelRow, open_entry, unopened};
-use super::transaction::{entry_mark, head_of, message_hash, records_of, stream_id};
+use super::transaction::{entry_mark, head_of, records_of, stream_id};
+use crate::sealing::{self, LabelRow, open_entry};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
@@ -431,7 +431,7 @@ impl Reader {
             let opened =
                 sealing::open_message(&self.cipher, (id, &run), body, Digest::from_bytes(hash));
             let (body, hash) = opened.map_err(|_| changed())?;
-            if message_hash(&run, &body) != hash {
+            if sealing::message_hash(&run, &body) != hash {
                 return Err(changed());
             }
             let run = run.parse().map_err(|_| changed())?;

@@ -4,13 +4,14 @@
 use super::entry_index;
 use super::fault::describe;
 use super::idle::{RewriteProgress, RewriteStoreError, Tell};
-use super::sealing::{
-    LabelRow, mask_request, open_answer, open_entry, open_message, open_refusal, seal_answer,
-    seal_entry, seal_message, seal_refusal, token_mark,
-};
 use super::tokens::{check_all as check_tokens, find_by_id};
 use super::transaction::{SEQ_BITS, records_of};
 use super::{passes, passkeys};
+use crate::sealing::{
+    LabelRow, mask_head, mask_request, message_hash, open_answer, open_entry, open_message,
+    open_refusal, pass_mark, passkey_mark, seal_answer, seal_entry, seal_message, seal_refusal,
+    token_mark,
+};
 use crate::vault::{Cipher, OpenSealedError};
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, Record, StreamName, check_chain};
@@ -271,8 +272,8 @@ impl Recoder<'_> {
             seq,
             hash: row.hash("hash")?,
         };
-        let head = super::sealing::mask_head(self.from, &name, kept);
-        let kept = super::sealing::mask_head(self.to, &name, head);
+        let head = mask_head(self.from, &name, kept);
+        let kept = mask_head(self.to, &name, head);
         row.set("hash", Value::Blob(kept.hash.as_bytes().to_vec()));
         Ok(())
     }
@@ -302,7 +303,7 @@ impl Recoder<'_> {
     fn pass(&self, row: &mut Row<'_>) -> Result<(), RewriteStoreError> {
         let hash = row.hash("hash")?;
         let pass = passes::find(self.old, self.from, &hash)?.ok_or_else(|| row.damaged())?;
-        let mark = passes::mark(self.to, &pass).map_err(StoreError::from)?;
+        let mark = pass_mark(self.to, &pass).map_err(StoreError::from)?;
         row.set("mark", mark.map_or(Value::Null, Value::Blob));
         Ok(())
     }
@@ -310,7 +311,7 @@ impl Recoder<'_> {
     fn passkey(&self, row: &mut Row<'_>) -> Result<(), RewriteStoreError> {
         let id = row.bytes("id")?;
         let passkey = passkeys::find(self.old, self.from, &id)?.ok_or_else(|| row.damaged())?;
-        let mark = passkeys::mark(self.to, &passkey).map_err(StoreError::from)?;
+        let mark = passkey_mark(self.to, &passkey).map_err(StoreError::from)?;
         row.set("mark", mark.map_or(Value::Null, Value::Blob));
         Ok(())
     }
@@ -490,8 +491,7 @@ pub(super) fn check_rows(
             row.get(2)?,
             Digest::from_bytes(row.get(3)?),
         );
-        let same =
-            body.is_ok_and(|(body, hash)| super::transaction::message_hash(&run, &body) == hash);
+        let same = body.is_ok_and(|(body, hash)| message_hash(&run, &body) == hash);
         let refusal = row
             .get::<_, Option<String>>(4)?
             .map(|refusal| open_refusal(cipher, id, refusal));

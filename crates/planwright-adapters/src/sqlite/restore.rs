@@ -14,10 +14,10 @@ use super::idle::{RewriteProgress, RewriteStoreError, Tell, lock_alone, replace}
 use super::open::{self, Options};
 use super::passes;
 use super::sealed_journal::is_sealed_name;
-use super::sealing::{seal_refusal, token_mark};
 use super::tokens::all as all_tokens;
 use super::{schema, vault};
 use crate::files::FileArtifacts;
+use crate::sealing::{seal_refusal, token_mark};
 use crate::vault::Cipher;
 use planwright_core::time::Timestamp;
 use planwright_engine::crash;

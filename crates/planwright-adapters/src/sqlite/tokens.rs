@@ -2,8 +2,8 @@
 //! the next request.
 
 use super::fault::{Stop, failed};
-use super::sealing::{check_token_mark, token_mark};
 use super::store::SqliteStore;
+use crate::sealing::{check_token_mark, token_mark};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::policy::Role;

@@ -5,12 +5,12 @@ use super::anchor::Anchor;
 use super::answers;
 use super::brought;
 use super::entry_index::{EntryIndex, Placement};
-use super::fault::{Stop, of_stream};
+use super::fault::{Stop, of_stream, unopened};
 use super::identity::Belonging;
 use super::lease;
 use super::owner::Owners;
 use super::sealed_journal::{SealedRow, find_row};
-use super::sealing::{self, LabelRow, mask_head, open_entry, seal_entry, unopened};
+use crate::sealing::{self, LabelRow, mask_head, open_entry, seal_entry};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
@@ -525,17 +525,12 @@ fn write_answer(
     Err(Stop::failed(format!("there is no message {}", message.0)))
 }
 
-/// Hashes all of a message: a command must not change on disk unnoticed.
-pub(super) fn message_hash(run: &str, body: &[u8]) -> Digest {
-    Digest::of_parts(&[run.as_bytes(), body])
-}
-
 pub(super) fn insert_message(
     (connection, cipher): (&Connection, &Cipher),
     run: &RunId,
     body: &[u8],
 ) -> Result<MessageId, Stop<StoreError>> {
-    let hash = message_hash(run.as_str(), body);
+    let hash = sealing::message_hash(run.as_str(), body);
     let mut statement =
         connection.prepare_cached("INSERT INTO messages (run, body, hash) VALUES (?1, ?2, ?3)")?;
     if !cipher.is_sealed() {

@@ -195,6 +195,16 @@ impl Cipher {
     }
 }
 
+impl Cipher {
+    /// As [`Cipher::name`], for a digest that is looked for: itself if nothing is hidden.
+    pub(crate) fn hidden_digest(&self, of: &[u8], digest: &Digest) -> Digest {
+        match self {
+            Self::Plain => *digest,
+            Self::Sealed(keys) => Digest::from_bytes(prf(&keys.name, &[of, digest.as_bytes()])),
+        }
+    }
+}
+
 impl Keys {
     fn aead(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new_from_slice(&*self.seal).expect("a key has this length")

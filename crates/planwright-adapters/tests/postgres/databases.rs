@@ -1,6 +1,7 @@
 //! Databases for tests: each test has one to itself, and the next one finds it empty.
 
-use planwright_adapters::postgres::{Location, PostgresStore};
+use planwright_adapters::postgres::{Location, PostgresOptions, PostgresStore};
+use planwright_adapters::vault::{Passphrase, StretchCost};
 use planwright_testing::postgres::{Server, server};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,6 +54,28 @@ impl Database {
         open(server(), &self.name)
     }
 
+    pub(crate) fn location(&self) -> Location {
+        Location::parse(&self.url(), None).unwrap()
+    }
+
+    /// Options of an encrypted store whose passphrase is `correct horse`, as cheap to open as is allowed.
+    pub(crate) fn sealed(&self) -> PostgresOptions {
+        PostgresOptions {
+            passphrase: Some(passphrase("correct horse")),
+            cost: StretchCost::FLOOR,
+            ..PostgresOptions::new(self.location(), true)
+        }
+    }
+
+    /// Opens it with its passphrase; a new one is made encrypted.
+    pub(crate) fn open_sealed(&self) -> PostgresStore {
+        PostgresStore::open_with(self.sealed()).unwrap()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Runs statements in it as the superuser.
     pub(crate) fn sql(&self, statements: &str) -> String {
         server().sql(&self.name, statements)
@@ -65,6 +88,10 @@ impl Drop for Database {
             FREE.lock().unwrap().push(std::mem::take(&mut self.name));
         }
     }
+}
+
+pub(crate) fn passphrase(text: &str) -> Passphrase {
+    Passphrase::new(text.to_owned()).unwrap()
 }
 
 pub(crate) fn open(server: &Server, database: &str) -> PostgresStore {

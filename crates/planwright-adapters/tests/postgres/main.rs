@@ -1,6 +1,8 @@
 //! Tests of the store in Postgres, against a real server that the tests start.
 
 #[cfg(test)]
+mod chains;
+#[cfg(test)]
 mod databases;
 #[cfg(test)]
 mod encryption;
@@ -18,3 +20,9 @@ mod pooled;
 mod processes;
 #[cfg(test)]
 mod rates;
+#[cfg(test)]
+mod rewriting;
+#[cfg(test)]
+mod sealed;
+#[cfg(test)]
+mod sealed_attacks;

@@ -32,7 +32,14 @@ pub(crate) struct Unlock {
     /// The number of an open descriptor to read the passphrase from.
     #[arg(long, global = true, value_name = "N")]
     passphrase_fd: Option<u32>,
+    /// What was read before, in place of all of these: a descriptor is read once.
+    #[arg(skip)]
+    known: Option<KnownPassphrase>,
 }
+
+/// A passphrase that a command has read already, or that there is none.
+#[derive(Clone)]
+struct KnownPassphrase(Option<Passphrase>);
 
 impl fmt::Debug for Unlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,11 +60,22 @@ impl Unlock {
         self.store.as_deref().filter(|text| !text.is_empty())
     }
 
+    /// The same, with this passphrase in place of what files and descriptors hold.
+    pub(crate) fn with_passphrase(&self, passphrase: Option<Passphrase>) -> Self {
+        Self {
+            known: Some(KnownPassphrase(passphrase)),
+            ..self.clone()
+        }
+    }
+
     /// The passphrase that a file or a descriptor holds, if one is named.
     pub(crate) fn read_passphrase(
         &self,
         context: &CommandContext,
     ) -> Result<Option<Passphrase>, Failure> {
+        if let Some(KnownPassphrase(passphrase)) = &self.known {
+            return Ok(passphrase.clone());
+        }
         let configured = || context.config.passphrase_file(&context.workspace.root);
         let passphrase = match (self.passphrase_fd, &self.passphrase_file) {
             (Some(number), _) => Passphrase::from_descriptor(number)?,

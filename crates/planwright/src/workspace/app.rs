@@ -30,11 +30,14 @@ use planwright_adapters::mcp::{
 };
 use planwright_adapters::model::Models;
 use planwright_adapters::objects::ObjectArtifacts;
-use planwright_adapters::postgres::{OpenPostgresError, PostgresArtifacts, PostgresStore};
+use planwright_adapters::postgres::{
+    Location, OpenPostgresError, PostgresArtifacts, PostgresOptions, PostgresStore,
+    is_encrypted as is_database_encrypted,
+};
 use planwright_adapters::process::Children;
 use planwright_adapters::sqlite::{
     ForeignStore, OpenStoreError, Options, SHAPES, SIGN_INS, SqliteStore, StoreOwner,
-    find_lock_holder, is_missing,
+    find_lock_holder, is_encrypted as is_file_encrypted, is_missing,
 };
 use planwright_adapters::toolbox::{InProcessServer, Toolbox};
 use planwright_adapters::vault::Cipher;
@@ -391,7 +394,7 @@ impl CommandContext {
     }
 
     /// A folder beside the store, by the end of its name.
-    fn beside_store(&self, suffix: &str) -> PathBuf {
+    pub(crate) fn beside_store(&self, suffix: &str) -> PathBuf {
         let mut directory = self.workspace.database.clone().into_os_string();
         directory.push(suffix);
         directory.into()
@@ -412,9 +415,48 @@ impl CommandContext {
             // Files for calls, logs and the plans as files are still beside the workspace.
             self.workspace.create()?;
         }
-        match PostgresStore::open(location, access == Access::Write) {
-            Ok(store) => Ok(Some(OpenedStore::Postgres(Arc::new(store)))),
-            Err(OpenPostgresError::Empty) => Ok(Some(OpenedStore::None)),
+        Ok(Some(match self.open_location(&location, access)? {
+            Some(store) => OpenedStore::Postgres(store),
+            None => OpenedStore::None,
+        }))
+    }
+
+    /// Opens the store in a database. Without `Access::Write` one that is not there is not made. A person is asked for a
+    /// passphrase only when there is something to open.
+    fn open_location(
+        &self,
+        location: &Location,
+        access: Access,
+    ) -> Result<Option<Arc<PostgresStore>>, Failure> {
+        let open = |passphrase| {
+            PostgresStore::open_with(PostgresOptions {
+                passphrase,
+                ..PostgresOptions::new(location.clone(), access == Access::Write)
+            })
+        };
+        let opened = match self.unlock.read_passphrase(self)? {
+            Some(passphrase) => open(Some(passphrase)),
+            None => match open(None) {
+                Err(OpenPostgresError::Encrypted) if self.printer.can_ask() => {
+                    open(Some(passphrase::ask(self.printer, "Passphrase:")?))
+                }
+                opened => opened,
+            },
+        };
+        match opened {
+            Ok(store) => Ok(Some(Arc::new(store))),
+            Err(OpenPostgresError::Empty) => Ok(None),
+            Err(
+                error @ (OpenPostgresError::Encrypted
+                | OpenPostgresError::NotEncrypted
+                | OpenPostgresError::Unlock(_)),
+            ) => {
+                let failure = Failure::from(error);
+                Err(Failure {
+                    message: format!("{location}: {}", failure.message),
+                    ..failure
+                })
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -429,6 +471,16 @@ impl CommandContext {
             self.workspace.create()?;
         }
         Ok(OpenedStore::Sqlite(Arc::new(self.open_store(access)?)))
+    }
+
+    /// Returns whether one of the stores of a copy is encrypted. Needs no passphrase.
+    pub(crate) fn is_side_encrypted(&self, address: &StoreAddress) -> Result<bool, Failure> {
+        let found = match address {
+            StoreAddress::Workspace => is_file_encrypted(&self.workspace.database)?,
+            StoreAddress::File(path) => is_file_encrypted(path)?,
+            StoreAddress::Database(location) => is_database_encrypted(location)?,
+        };
+        Ok(found == Some(true))
     }
 
     /// Opens one of the stores of a copy. Without `Access::Write` one that is not there is not made.
@@ -447,18 +499,17 @@ impl CommandContext {
                 context.workspace.database = path;
             }
             StoreAddress::Database(location) => {
-                let store = match PostgresStore::open((**location).clone(), access == Access::Write)
-                {
-                    Err(OpenPostgresError::Empty) => return Ok(None),
-                    opened => Arc::new(opened?),
+                let Some(store) = self.open_location(location, access)? else {
+                    return Ok(None);
                 };
-                let files =
-                    FileArtifacts::with_cipher(&self.workspace.artifacts, Arc::new(Cipher::Plain));
+                let cipher = Arc::clone(store.cipher());
+                let is_encrypted = cipher.is_sealed();
+                let files = FileArtifacts::with_cipher(&self.workspace.artifacts, cipher);
                 let own = PostgresArtifacts::new(Arc::clone(&store), files);
                 return Ok(Some(OpenedSide {
-                    artifacts: self.artifacts_of_side(Arc::new(own), false)?,
+                    artifacts: self.artifacts_of_side(Arc::new(own), is_encrypted)?,
                     store,
-                    is_encrypted: false,
+                    is_encrypted,
                 }));
             }
         }
@@ -551,10 +602,7 @@ impl CommandContext {
             Some(opened) => opened,
             None => self.open_file(access)?,
         };
-        let cipher = opened.sqlite().map_or_else(
-            || Arc::new(Cipher::Plain),
-            |store| Arc::clone(store.cipher()),
-        );
+        let cipher = opened.cipher();
         let keep_logs = !cipher.is_sealed();
         let files = FileArtifacts::with_cipher(&self.workspace.artifacts, Arc::clone(&cipher));
         let own: Arc<dyn Artifacts> = match &opened {
@@ -662,6 +710,15 @@ impl OpenedStore {
         }
     }
 
+    /// What the store is sealed with, and everything beside it.
+    fn cipher(&self) -> Arc<Cipher> {
+        match self {
+            Self::None => Arc::new(Cipher::Plain),
+            Self::Sqlite(store) => Arc::clone(store.cipher()),
+            Self::Postgres(store) => Arc::clone(store.cipher()),
+        }
+    }
+
     fn whole(&self) -> Option<Arc<dyn WholeStore>> {
         match self {
             Self::None => None,
@@ -698,8 +755,11 @@ impl App {
 
     /// The tokens of the servers that people signed in to.
     pub(crate) fn sign_ins(&self) -> FileTokens {
-        let cipher = self.sqlite.as_ref().map(|store| Arc::clone(store.cipher()));
-        let cipher = cipher.unwrap_or_else(|| Arc::new(Cipher::Plain));
+        let cipher = match (&self.sqlite, &self.postgres) {
+            (Some(store), _) => Arc::clone(store.cipher()),
+            (None, Some(store)) => Arc::clone(store.cipher()),
+            (None, None) => Arc::new(Cipher::Plain),
+        };
         self.context.sign_ins(&cipher)
     }
 

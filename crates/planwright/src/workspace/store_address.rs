@@ -38,12 +38,6 @@ pub(crate) enum StoreAddress {
     Database(Box<Location>),
 }
 
-impl StoreAddress {
-    pub(crate) fn is_database(&self) -> bool {
-        matches!(self, Self::Database(_))
-    }
-}
-
 impl PartialEq for StoreAddress {
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
@@ -114,6 +108,10 @@ impl From<OpenPostgresError> for Failure {
                 failure.hint("use the newer version of planwright")
             }
             OpenPostgresError::Empty
+            | OpenPostgresError::Encrypted
+            | OpenPostgresError::NotEncrypted
+            | OpenPostgresError::Unlock(_)
+            | OpenPostgresError::Passphrase(_)
             | OpenPostgresError::Unsuitable(_)
             | OpenPostgresError::Certificates(_)
             | OpenPostgresError::Thread(_)

@@ -7,6 +7,7 @@ use planwright_testing::steps::{echo, effect, sleep};
 use planwright_testing::wait::wait_until;
 use planwright_testing::workbench::{Bench, Running, Said};
 use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 /// A workspace whose store is a database.
@@ -28,6 +29,10 @@ impl Shared {
         let mut command = self.bench.command(args);
         command.env("PLANWRIGHT_STORE", &self.url);
         planwright_testing::workbench::said(command.output().unwrap())
+    }
+
+    fn run_with(&self, passphrase: &str, args: &[&str]) -> Said {
+        self.run(&[args, &["--passphrase-file", passphrase]].concat())
     }
 
     fn approve(&self, id: &str) {
@@ -228,6 +233,181 @@ fn a_store_is_copied_into_a_database_and_back() {
     bench.run(&mixed).complains(3, "not from this one");
 }
 
+fn passphrase_file(bench: &Bench, name: &str, text: &str) -> String {
+    let path = bench.write(name, &format!("{text}\n"));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    path.display().to_string()
+}
+
+/// Whether a text is anywhere in a database, in the clear.
+fn is_in_dump(database: &str, text: &str) -> bool {
+    let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let dump = server().dump(database);
+    dump.contains(text) || dump.contains(&hex)
+}
+
+#[test]
+fn a_store_in_a_database_is_encrypted_rekeyed_and_decrypted() {
+    let shared = Shared::new("sealed");
+    let bench = &shared.bench;
+    let word = passphrase_file(bench, "word", "correct horse battery");
+    let other = passphrase_file(bench, "other", "battery staple horse");
+    let steps = json!([echo("one", "canary-value", &[]), effect("a", &["one"])]);
+    let plan = bench.plan("p", steps);
+    shared.run(&["import", &plan]).ends(0);
+    shared.approve("p");
+    assert!(bench.path(".plans/p").exists() && is_in_dump("sealed", "canary-value"));
+    let encrypt = ["store", "encrypt", "--yes"];
+    let (served, _) = shared.serve("none");
+    shared
+        .run_with(&word, &encrypt)
+        .complains(3, "another process has the store open");
+    let running = served.into_running();
+    running.signal(rustix::process::Signal::TERM);
+    assert_eq!(running.wait().code, 0);
+    shared.run_with(&word, &encrypt).ends(0);
+    assert!(!bench.path(".plans/p").exists() && !is_in_dump("sealed", "canary-value"));
+    shared
+        .run_with(&word, &encrypt)
+        .complains(3, "encrypted already");
+    // It opens with its passphrase and with nothing else.
+    shared.run(&["list"]).complains(6, "encrypted");
+    shared
+        .run_with(&other, &["list"])
+        .complains(6, "passphrase");
+    // What was approved is run.
+    shared.run_with(&word, &["run", "p"]).ends(0);
+    assert_eq!(bench.read("effects.txt"), "a\n");
+    shared.run_with(&word, &["verify"]).ends(0);
+    let log = shared.run_with(&word, &["log", "p", "--json"]).ends(0).out;
+    assert!(log.contains("canary-value") && !is_in_dump("sealed", "canary-value"));
+    let mut command = bench.command(&["list", "--passphrase-file", &word]);
+    command
+        .env("PLANWRIGHT_STORE", &shared.url)
+        .env(
+            "PLANWRIGHT_OBJECTS",
+            "s3://values?endpoint=http://127.0.0.1:1",
+        )
+        .env("AWS_ACCESS_KEY_ID", "id")
+        .env("AWS_SECRET_ACCESS_KEY", "key");
+    let said = planwright_testing::workbench::said(command.output().unwrap());
+    said.complains(3, "in the clear");
+    // Another passphrase, then another key.
+    let rekey = ["store", "rekey", "--new-passphrase-file", &other];
+    shared.run_with(&word, &rekey).ends(0);
+    shared.run_with(&word, &["list"]).complains(6, "passphrase");
+    let rekey = [
+        "store",
+        "rekey",
+        "--data-key",
+        "--new-passphrase-file",
+        &word,
+    ];
+    shared.run_with(&other, &rekey).ends(0);
+    let again = shared.run_with(&word, &["log", "p", "--json"]).ends(0).out;
+    assert_eq!(again, log);
+    shared
+        .run_with(&word, &["store", "decrypt", "--yes"])
+        .ends(0);
+    shared
+        .run_with(&word, &["list"])
+        .complains(6, "not encrypted");
+    assert_eq!(shared.run(&["log", "p", "--json"]).ends(0).out, log);
+    shared.run(&["verify"]).ends(0);
+}
+
+#[test]
+fn a_worker_shares_the_key_of_an_encrypted_database() {
+    let shared = Shared::new("sealed_workers");
+    let bench = &shared.bench;
+    let word = passphrase_file(bench, "word", "correct horse battery");
+    // An empty database can be encrypted before anything is in it.
+    shared
+        .run_with(&word, &["store", "encrypt", "--yes"])
+        .ends(0);
+    bench.write(
+        "planwright.toml",
+        "[dispatch]\ncapabilities = [\"billing\"]\n",
+    );
+    bench.trust();
+    let step = json!({
+        "id": "canary_step", "tool": "demo.echo", "args": { "value": "canary-value" },
+        "capability": "billing",
+    });
+    let plan = bench.plan("p", json!([step]));
+    shared.run_with(&word, &["import", &plan]).ends(0);
+    let shown = shared
+        .run_with(&word, &["show", "p", "--json"])
+        .ends(0)
+        .json();
+    let digest = shown["digest"].as_str().unwrap();
+    shared
+        .run_with(&word, &["approve", "p", "--digest", digest])
+        .ends(0);
+    let worker = shared.start(&[
+        "worker",
+        "--capability",
+        "billing",
+        "--passphrase-file",
+        &word,
+    ]);
+    shared.run_with(&word, &["run", "p"]).ends(0);
+    let workers = shared.run_with(&word, &["workers", "--json"]).ends(0).out;
+    assert!(workers.contains("billing"), "{workers}");
+    let log = shared.run_with(&word, &["log", "p", "--json"]).ends(0).out;
+    assert!(log.contains("canary-value"));
+    for canary in ["canary-value", "canary_step"] {
+        assert!(!is_in_dump("sealed_workers", canary), "{canary}");
+    }
+    worker.kill();
+}
+
+#[test]
+fn a_copy_of_an_encrypted_store_is_encrypted() {
+    let shared = Shared::new("sealed_copy");
+    let bench = &shared.bench;
+    let word = passphrase_file(bench, "word", "correct horse battery");
+    let other = passphrase_file(bench, "other", "battery staple horse");
+    let plan = bench.plan("p", json!([echo("one", "canary-value", &[])]));
+    bench.run(&["run", &plan, "--yes"]).ends(0);
+    let before = bench.run(&["log", "p", "--json"]).ends(0).out;
+    // From a plain file into an encrypted database.
+    let there = ["store", "copy", "--from", "sqlite", "--to", &shared.url];
+    let sealed = [&there[..], &["--to-passphrase-file", &word]].concat();
+    bench.run(&sealed).ends(0);
+    assert_eq!(
+        shared.run_with(&word, &["log", "p", "--json"]).ends(0).out,
+        before
+    );
+    assert!(!is_in_dump("sealed_copy", "canary-value"));
+    bench.run(&there).complains(6, "encrypted");
+    // Back into a new file, which gets the same passphrase, or another one.
+    let back = |file: &str, more: &[&str]| {
+        let to = format!("sqlite:{file}");
+        let copy = ["store", "copy", "--from", &shared.url, "--to", &to];
+        bench.run(&[&copy[..], &["--passphrase-file", &word], more].concat())
+    };
+    back("same.db", &[]).ends(0);
+    back("other.db", &["--to-passphrase-file", &other]).ends(0);
+    for (file, passphrase) in [("same.db", &word), ("other.db", &other)] {
+        let mut command = bench.command(&["log", "p", "--json", "--passphrase-file", passphrase]);
+        command.env("PLAN_RUNTIME_STORE_PATH", file);
+        let said = planwright_testing::workbench::said(command.output().unwrap());
+        assert_eq!(said.ends(0).out, before);
+    }
+    // Not into what is plain: the same journals in the clear.
+    let refused = back(".plans/planwright.db", &[]).complains(3, "in the clear");
+    assert!(refused.err.contains("store encrypt"), "{refused:#?}");
+    // Between databases, with two passphrases.
+    let second = Shared::new("sealed_copy_2");
+    let across = ["store", "copy", "--from", &shared.url, "--to", &second.url];
+    let across = [&across[..], &["--passphrase-file", &word]].concat();
+    let across = [&across[..], &["--to-passphrase-file", &other]].concat();
+    bench.run(&across).ends(0);
+    second.run_with(&other, &["verify"]).ends(0);
+    assert!(!is_in_dump("sealed_copy_2", "canary-value"));
+}
+
 #[test]
 fn an_agent_does_not_choose_the_store() {
     let shared = Shared::new("chosen");
@@ -278,8 +458,7 @@ fn commands_for_files_say_what_does_it_for_a_database() {
     let bench = Bench::new();
     let url = "postgres://ada@127.0.0.1:1/plans";
     for (command, instead) in [
-        (&["encrypt"][..], "encrypt the disk of its server"),
-        (&["backup", "copy"], "pg_dump"),
+        (&["backup", "copy"][..], "pg_dump"),
         (&["restore", "copy"], "pg_restore"),
         (&["compact"], "autovacuum"),
         (&["check"], "planwright verify"),

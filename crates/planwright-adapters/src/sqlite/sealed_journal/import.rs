@@ -4,10 +4,10 @@ use super::file::{Draft, ReadSealedError, SealedArtifact, SealedEntry, SealedFil
 use super::rows;
 use super::seal::{check_file, in_snapshot, kept_entries, read_header};
 use crate::files::{FileArtifacts, WriteFileError};
+use crate::sealing::{LabelRow, mask_head, open_entry};
 use crate::sqlite::fault::{Stop, of_stream};
 use crate::sqlite::reader::Reader;
 use crate::sqlite::sealed_journal::file::After;
-use crate::sqlite::sealing::{LabelRow, mask_head, open_entry};
 use crate::sqlite::store::SqliteStore;
 use crate::sqlite::writer::Writer;
 use crate::vault::Cipher;

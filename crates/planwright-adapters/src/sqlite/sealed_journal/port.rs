@@ -2,9 +2,9 @@
 
 use super::rows::{COLUMNS, SealedRow, row};
 use super::seal::turn_path;
+use crate::sealing::mask_head;
 use crate::sqlite::fault::failed;
 use crate::sqlite::reader::Reader;
-use crate::sqlite::sealing::mask_head;
 use crate::sqlite::store::SqliteStore;
 use crate::sqlite::transaction::{head_of, position, stream_id};
 use planwright_core::journal::{Head, StreamName};

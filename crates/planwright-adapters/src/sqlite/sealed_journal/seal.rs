@@ -2,10 +2,10 @@
 
 use super::file::{Draft, Header, ReadSealedError, SealedEntry, SealedFile, Written};
 use super::rows::{self, SealedRow};
+use crate::sealing::{mask_head, open_entry};
 use crate::sqlite::fault::{Stop, failed, of_stream};
 use crate::sqlite::open::Options;
 use crate::sqlite::reader::Reader;
-use crate::sqlite::sealing::{mask_head, open_entry};
 use crate::sqlite::store::SqliteStore;
 use crate::sqlite::transaction::{SEQ_BITS, entry_mark, head_of, position, stream_id};
 use crate::sqlite::writer::Writer;

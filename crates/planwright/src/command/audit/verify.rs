@@ -7,6 +7,7 @@ use crate::terminal::printer::{DIM, GREEN, RED, line};
 use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_adapters::files::Projection;
+use planwright_adapters::postgres::PostgresStore;
 use planwright_adapters::signing::PublicKey;
 use planwright_adapters::sqlite::{ReadSealedError, SealedFile, SqliteStore};
 use planwright_core::id::PlanId;
@@ -100,6 +101,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         verification
             .check_streams(&app, streams, only.as_ref())
             .await;
+        if only.is_none() {
+            verification.check_rows(postgres).await;
+        }
     } else if let Some(plan) = &args.plan {
         load_plan_for_reading(&app, plan).await?;
     }
@@ -273,6 +277,16 @@ impl Verification {
         let written_off = &self.written_off;
         self.findings
             .retain(|found| written_off.iter().all(|known| known.place != found.place));
+    }
+
+    /// Every row beside the journals opens: labels, commands, tokens, offers.
+    async fn check_rows(&mut self, postgres: &PostgresStore) {
+        match postgres.odd_rows().await {
+            Ok(problems) => problems
+                .into_iter()
+                .for_each(|problem| self.note("database", problem)),
+            Err(error) => self.note("database", error.to_string()),
+        }
     }
 
     /// Every sealed file is there, whole, and the one that was written.

@@ -510,8 +510,13 @@ async fn check_database(diagnosis: &mut Diagnosis, app: &App, postgres: &Postgre
     match postgres.report().await {
         Ok(report) => {
             let latency = report.latency.as_secs_f64() * 1000.0;
+            let kept = if postgres.cipher().is_sealed() {
+                "encrypted"
+            } else {
+                "not encrypted"
+            };
             let message = format!(
-                "{place}: Postgres {}, tables of version {}, {latency:.1} ms away, {} not yet in the feed",
+                "{place} ({kept}): Postgres {}, tables of version {}, {latency:.1} ms away, {} not yet in the feed",
                 report.version,
                 report.schema,
                 count_of(report.unplaced, "entry", "entries")

@@ -8,7 +8,9 @@ use crate::terminal::counts::count_of;
 use crate::terminal::printer::line;
 use crate::workspace::app::CommandContext;
 use crate::workspace::principal::confirmation_hint;
-use planwright_adapters::sqlite::{IdleStore, Protection, Rewritten, is_encrypted};
+use planwright_adapters::sqlite::{
+    IdleStore, Protection, RewriteStoreError, Rewritten, is_encrypted,
+};
 use planwright_adapters::vault::StretchCost;
 use serde_json::json;
 use std::io;
@@ -40,7 +42,7 @@ pub(crate) async fn encrypt(context: &CommandContext, args: &Args) -> Result<Exi
     let artifacts = context.workspace.artifacts.clone();
     let written = run_with_progress(context.printer, move |tell| {
         let (idle, written) = IdleStore::open(from)?.rewrite(&protection, &artifacts, tell)?;
-        Ok((idle, written, artifacts))
+        Ok::<_, RewriteStoreError>((idle, written, artifacts))
     });
     let (idle, written, artifacts) = written.await?;
     // Removed only now, when the new store is in place.
@@ -93,7 +95,7 @@ pub(crate) async fn decrypt(context: &CommandContext, args: &Args) -> Result<Exi
         let (idle, written) =
             IdleStore::open(from)?.rewrite(&Protection::Plain, &artifacts, tell)?;
         idle.finish(&artifacts)?;
-        Ok(written)
+        Ok::<_, RewriteStoreError>(written)
     });
     print_result(context, "decrypted", &written.await?, 0)?;
     if context.config.passphrase_file(Path::new("")).is_some() {
@@ -114,7 +116,7 @@ fn is_store_encrypted(context: &CommandContext) -> Result<bool, Failure> {
     })
 }
 
-fn list_plain_files(context: &CommandContext, plain: &PlainFiles) {
+pub(super) fn list_plain_files(context: &CommandContext, plain: &PlainFiles) {
     let printer = context.printer;
     let shown = |path: &Path| {
         line(
@@ -142,7 +144,11 @@ fn list_plain_files(context: &CommandContext, plain: &PlainFiles) {
     }
 }
 
-fn confirm_change(context: &CommandContext, args: &Args, question: &str) -> Result<(), Failure> {
+pub(super) fn confirm_change(
+    context: &CommandContext,
+    args: &Args,
+    question: &str,
+) -> Result<(), Failure> {
     if args.yes {
         return Ok(());
     }
@@ -182,7 +188,7 @@ fn print_result(
     ))
 }
 
-fn plain_files_failure(error: io::Error) -> Failure {
+pub(super) fn plain_files_failure(error: io::Error) -> Failure {
     Failure::new(
         Exit::Store,
         format!("the plain files in .plans cannot be removed: {error}"),

@@ -5,6 +5,7 @@ mod backup;
 mod check;
 mod compact;
 mod copy;
+mod database;
 mod encrypt;
 mod export;
 mod plain_files;
@@ -16,7 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::printer::Printer;
 use crate::trust::KeyUse;
 use crate::workspace::app::CommandContext;
-use crate::workspace::store_address::refuse_database;
+use crate::workspace::store_address::{find_location, refuse_database};
 use indicatif::{ProgressBar, ProgressStyle};
 use planwright_adapters::sqlite::{ImportError, Options, RewriteProgress, RewriteStoreError};
 use planwright_adapters::vault::Passphrase;
@@ -54,10 +55,8 @@ impl StoreCommand {
         Some(match self {
             // It names both stores itself.
             Self::Copy(_) => return None,
+            Self::Encrypt(_) | Self::Decrypt(_) | Self::Rekey(_) => return None,
             Self::Adopt(_) => "Who may use a database is decided by its server",
-            Self::Encrypt(_) | Self::Decrypt(_) | Self::Rekey(_) => {
-                "There is no encryption of stores in a database: encrypt the disk of its server"
-            }
             Self::Backup(_) | Self::Restore(_) => {
                 "To copy and restore it, also while runs execute: pg_dump and pg_restore"
             }
@@ -77,9 +76,18 @@ pub(crate) async fn run(context: &CommandContext, command: &StoreCommand) -> Res
     match command {
         StoreCommand::Copy(args) => copy::run(context, args).await,
         StoreCommand::Adopt(args) => adopt::run(context, args).await,
-        StoreCommand::Encrypt(args) => encrypt::encrypt(context, args).await,
-        StoreCommand::Decrypt(args) => encrypt::decrypt(context, args).await,
-        StoreCommand::Rekey(args) => rekey::run(context, args).await,
+        StoreCommand::Encrypt(args) => match find_location(context)? {
+            Some(location) => database::encrypt(context, args, &location).await,
+            None => encrypt::encrypt(context, args).await,
+        },
+        StoreCommand::Decrypt(args) => match find_location(context)? {
+            Some(location) => database::decrypt(context, args, &location).await,
+            None => encrypt::decrypt(context, args).await,
+        },
+        StoreCommand::Rekey(args) => match find_location(context)? {
+            Some(location) => database::rekey(context, args, &location).await,
+            None => rekey::run(context, args).await,
+        },
         StoreCommand::Backup(args) => backup::run(context, args).await,
         StoreCommand::Restore(args) => restore::run(context, args).await,
         StoreCommand::Compact(args) => compact::run(context, args).await,
@@ -150,10 +158,14 @@ fn open_options(
 }
 
 /// Does work that takes long on a thread of its own, and shows how far it has come.
-async fn run_with_progress<T: Send + 'static>(
+async fn run_with_progress<T, E>(
     printer: Printer,
-    work: impl FnOnce(&mut dyn FnMut(RewriteProgress)) -> Result<T, RewriteStoreError> + Send + 'static,
-) -> Result<T, Failure> {
+    work: impl FnOnce(&mut dyn FnMut(RewriteProgress)) -> Result<T, E> + Send + 'static,
+) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    E: Into<Failure> + Send + 'static,
+{
     let bar = if printer.is_live() && !printer.json {
         ProgressBar::new(0)
     } else {
@@ -173,7 +185,7 @@ async fn run_with_progress<T: Send + 'static>(
     let done = done.await;
     bar.finish_and_clear();
     match done {
-        Ok(done) => Ok(done?),
+        Ok(done) => done.map_err(Into::into),
         Err(error) => Err(Failure::new(
             Exit::Store,
             format!("interrupted: {}", with_causes(&error)),

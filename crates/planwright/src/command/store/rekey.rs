@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     /// Encrypt everything again with a new key. Needed if the old key may be known to others.
     #[arg(long)]
-    data_key: bool,
+    pub(super) data_key: bool,
     /// A file with the new passphrase, readable by its owner only.
     #[arg(long, value_name = "PATH", conflicts_with = "new_passphrase_fd")]
     new_passphrase_file: Option<PathBuf>,
@@ -23,7 +23,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    fn new_passphrase(&self, context: &CommandContext) -> Result<Passphrase, Failure> {
+    pub(super) fn new_passphrase(&self, context: &CommandContext) -> Result<Passphrase, Failure> {
         let new = match (self.new_passphrase_fd, &self.new_passphrase_file) {
             (Some(number), _) => Passphrase::from_descriptor(number)?,
             (None, Some(path)) => Passphrase::from_file(path)?,
@@ -31,6 +31,29 @@ impl Args {
         };
         new.check_strength()?;
         Ok(new)
+    }
+
+    pub(super) fn print_result(
+        &self,
+        context: &CommandContext,
+        store: &str,
+    ) -> Result<Exit, Failure> {
+        let what = if self.data_key {
+            "passphrase and key"
+        } else {
+            "passphrase"
+        };
+        if context.printer.json {
+            context
+                .printer
+                .document(&json!({ "store": store, "changed": what }))?;
+        } else {
+            context.printer.data(&format!("{what} changed"))?;
+            context
+                .printer
+                .hint("backups made before still open with the old passphrase");
+        }
+        Ok(Exit::Done)
     }
 }
 
@@ -53,20 +76,6 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     } else {
         idle.relock(&old, &new, StretchCost::DEFAULT)?;
     }
-    let what = if args.data_key {
-        "passphrase and key"
-    } else {
-        "passphrase"
-    };
-    if context.printer.json {
-        context
-            .printer
-            .document(&json!({ "store": context.workspace.database, "changed": what }))?;
-    } else {
-        context.printer.data(&format!("{what} changed"))?;
-        context
-            .printer
-            .hint("backups made before still open with the old passphrase");
-    }
-    Ok(Exit::Done)
+    let store = context.workspace.database.display().to_string();
+    args.print_result(context, &store)
 }
