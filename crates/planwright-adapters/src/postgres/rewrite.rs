@@ -315,6 +315,13 @@ impl Rewriting {
         };
         let mut rewritten = Rewritten::default();
         if self.recodes {
+            // No service is there, and what people had begun with one they begin once more.
+            client
+                .batch_execute(
+                    "DELETE FROM planwright.service_notes; DELETE FROM planwright.shared_keys",
+                )
+                .await
+                .map_err(failed)?;
             let journal = recoder.recode_entries().await?;
             crash::point("postgres rewrite: journal written");
             rewritten.artifacts = recoder.recode_artifacts().await?;

@@ -5,6 +5,8 @@
 use super::commit::Value;
 use super::rows::count;
 use super::store::{PostgresStore, Shared};
+use crate::sealing::{open_note, open_shared_key, seal_note, seal_shared_key};
+use crate::vault::OpenSealedError;
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
@@ -24,11 +26,13 @@ impl Shared {
                    WHERE (SELECT count(*) FROM planwright.service_notes \
                           WHERE kind = $1 AND key <> $2 AND expires_at > $6) < $5 \
                    ON CONFLICT (kind, key) DO UPDATE SET value = $3, expires_at = $4 RETURNING 1";
+        let place = (note.kind.as_str(), &note.key);
+        let value = seal_note(&self.cipher, place, &note.value)?;
         let key = &note.key.as_bytes()[..];
         let values: [(Value<'_>, Type); 6] = [
             (&note.kind.as_str(), Type::TEXT),
             (&key, Type::BYTEA),
-            (&note.value, Type::BYTEA),
+            (&value.as_ref(), Type::BYTEA),
             (&note.expires_at.as_millis(), Type::INT8),
             (&count(most), Type::INT8),
             (&now.as_millis(), Type::INT8),
@@ -42,14 +46,16 @@ impl Shared {
         (kind, key): (NoteKind, &Digest),
         now: Timestamp,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = &key.as_bytes()[..];
+        let bytes = &key.as_bytes()[..];
         let values: [(Value<'_>, Type); 3] = [
             (&kind.as_str(), Type::TEXT),
-            (&key, Type::BYTEA),
+            (&bytes, Type::BYTEA),
             (&now.as_millis(), Type::INT8),
         ];
         let row = self.row(sql, &values).await?;
-        Ok(row.and_then(|row| row.get::<_, bool>(0).then(|| row.get(1))))
+        let value = row.and_then(|row| row.get::<_, bool>(0).then(|| row.get(1)));
+        let opened = value.map(|value| open_note(&self.cipher, (kind.as_str(), key), value));
+        opened.transpose().map_err(|error| unreadable(&error))
     }
 
     async fn shared_key(&self, name: &str) -> Result<Zeroizing<String>, StoreError> {
@@ -58,17 +64,27 @@ impl Shared {
         let sql =
             "INSERT INTO planwright.shared_keys (name, key) VALUES ($1, $2) ON CONFLICT DO NOTHING";
         let find = "SELECT key FROM planwright.shared_keys WHERE name = $1";
-        let values: [(Value<'_>, Type); 2] = [(&name, Type::TEXT), (&made.as_str(), Type::TEXT)];
+        let made = seal_shared_key(&self.cipher, name, &made)?;
+        let values: [(Value<'_>, Type); 2] = [(&name, Type::TEXT), (&made.as_ref(), Type::TEXT)];
+        let read = |kept: String| {
+            let opened = open_shared_key(&self.cipher, name, kept);
+            let opened = opened.map_err(|error| unreadable(&error));
+            opened.map(Zeroizing::new)
+        };
         if let Some(row) = self.row(find, &values[..1]).await? {
-            return Ok(Zeroizing::new(row.get(0)));
+            return read(row.get(0));
         }
         self.change_quietly(sql, &values).await?;
         let row = self.row(find, &values[..1]).await?;
         let row = row.ok_or_else(|| {
             StoreError::Failed("a key of the services was removed from the database".to_owned())
         })?;
-        Ok(Zeroizing::new(row.get(0)))
+        read(row.get(0))
     }
+}
+
+fn unreadable(error: &OpenSealedError) -> StoreError {
+    StoreError::Failed(format!("what services have in common: {error}"))
 }
 
 impl ServiceNotes for PostgresStore {

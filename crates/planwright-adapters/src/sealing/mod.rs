@@ -12,6 +12,7 @@ mod answer;
 mod entry;
 mod label;
 mod message;
+mod note;
 mod offer;
 mod outbox;
 mod worker;
@@ -27,6 +28,7 @@ pub(crate) use message::{
     message_hash, open_message, open_refusal, open_refusal_bytes, seal_message, seal_refusal,
     seal_refusal_bytes,
 };
+pub(crate) use note::{open_note, open_shared_key, seal_note, seal_shared_key};
 pub(crate) use offer::{
     AnsweredAttempt, KeptOffer, OfferRow, kept_definition, kept_step, open_offer_answer,
     seal_offer_answer,
