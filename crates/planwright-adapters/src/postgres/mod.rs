@@ -33,6 +33,7 @@ mod rewrite;
 mod rows;
 mod schema;
 mod sealed_group;
+mod sealed_tables;
 mod store;
 mod tls;
 mod tokens;
