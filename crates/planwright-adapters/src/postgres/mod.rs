@@ -35,6 +35,7 @@ mod rewrite;
 mod rows;
 mod schema;
 mod sealed_group;
+mod sealed_tables;
 mod service_notes;
 mod store;
 mod tls;

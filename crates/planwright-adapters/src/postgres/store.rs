@@ -345,7 +345,7 @@ impl PostgresStore {
         self.on(|shared| async move {
             let connection = shared.pool.get().await?;
             let place = shared.pool.place();
-            let found = super::recode::check_rows(&connection, &shared.cipher, place).await;
+            let found = super::sealed_tables::check_rows(&connection, &shared.cipher, place).await;
             if found.is_err() {
                 // Its transaction may not have ended.
                 connection.discard();
