@@ -198,18 +198,17 @@ const PROVE: &[Step] = &[
         environment: &[("PLANWRIGHT_POSTGRES_APPENDS", "12500")],
     },
     Step {
-        name: "workers",
+        name: "distributed",
         args: &[
             "test",
             "-p",
             "planwright",
             "--test",
-            "it",
-            "workers",
+            "distributed",
             "--",
             "--nocapture",
         ],
-        environment: &[("PLANWRIGHT_WORKER_FAULTS", "400")],
+        environment: &[("PLANWRIGHT_FAULTS", "5000")],
     },
     // The real program at length, one test after the other: each wants the machine for itself.
     Step {

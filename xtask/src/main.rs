@@ -36,8 +36,8 @@ usage: cargo xtask check          format, lints, all tests, documentation: what 
        cargo xtask mutants [SHARD/OF]
                                   the rules of runs and reviews, broken one by one: do the tests notice?
        cargo xtask prove [NAME]   kills, simulations, load, chaos, fuzzing and mutants, at a length for nights; or one of
-                                  simulated, histories, requests, model, kills, postgres, workers, soak, chaos, disks, clocks,
-                                  servers, goals
+                                  simulated, histories, requests, model, kills, postgres, distributed, soak, chaos, disks,
+                                  clocks, servers, goals
        cargo xtask dist [--program PATH]
                                   the program as people install it, in target/dist: static binary, tar.gz, deb, wheel, npm
                                   package, checksums, SBOM; of the program at PATH instead of one that it builds

@@ -17,6 +17,7 @@ use std::time::Instant;
 /// alone at the end.
 const LONGEST_FIRST: &[&str] = &[
     "planwright/kill",
+    "planwright/distributed",
     "planwright/service",
     "planwright/endurance",
     "planwright/it",

@@ -33,6 +33,7 @@ pub struct BrokerServer {
     directory: PathBuf,
     /// The port of the server, and of the parts that RabbitMQ needs beside it.
     ports: [u16; 3],
+    is_encrypted: bool,
     running: Mutex<Option<Keeper>>,
 }
 
@@ -65,14 +66,36 @@ fn rabbitmq_program() -> PathBuf {
 impl BrokerServer {
     /// Starts a server that is not shared, for tests that kill it.
     pub fn start(kind: BrokerKind) -> Self {
+        Self::start_with(kind, None)
+    }
+
+    /// Starts a server that takes encrypted connections only. Its certificate and its key are PEM.
+    pub fn start_encrypted(kind: BrokerKind, certificate: &str, key: &str) -> Self {
+        Self::start_with(kind, Some([certificate, key]))
+    }
+
+    fn start_with(kind: BrokerKind, encryption: Option<[&str; 2]>) -> Self {
         let directory = make_directory("planwright-broker-");
         let ports = free_ports();
         let server = Self {
             kind,
             directory,
             ports,
+            is_encrypted: encryption.is_some(),
             running: Mutex::new(None),
         };
+        if let Some([certificate, key]) = encryption {
+            server.write("certificate.pem", certificate);
+            server.write("key.pem", key);
+            let folder = server.directory.display();
+            // RabbitMQ reads no other settings from the command line.
+            let settings = format!(
+                "listeners.tcp = none\nlisteners.ssl.default = {}\nssl_options.certfile = {folder}/certificate.pem\n\
+                 ssl_options.keyfile = {folder}/key.pem\nssl_options.verify = verify_none\n",
+                server.ports[0]
+            );
+            server.write("rabbitmq.conf", &settings);
+        }
         server.resume();
         server
     }
@@ -86,8 +109,24 @@ impl BrokerServer {
 
     fn redis_command(&self) -> Command {
         let mut redis = Command::new("redis-server");
+        let port = self.ports[0].to_string();
+        match self.is_encrypted {
+            false => redis.args(["--port", &port]),
+            true => redis
+                .args([
+                    "--port",
+                    "0",
+                    "--tls-port",
+                    &port,
+                    "--tls-auth-clients",
+                    "no",
+                ])
+                .arg("--tls-cert-file")
+                .arg(self.directory.join("certificate.pem"))
+                .arg("--tls-key-file")
+                .arg(self.directory.join("key.pem")),
+        };
         redis
-            .args(["--port", &self.ports[0].to_string()])
             .args(["--bind", "127.0.0.1", "--requirepass", REDIS_PASSWORD])
             .args(["--save", "", "--appendonly", "yes"])
             .args(["--appendfsync", "always", "--dir"])
@@ -113,12 +152,16 @@ impl BrokerServer {
             .env("RABBITMQ_MNESIA_BASE", self.data())
             .env("RABBITMQ_LOG_BASE", self.directory.join("logs"))
             .env("RABBITMQ_LOGS", "-")
-            .env("RABBITMQ_CONFIG_FILE", self.directory.join("none"))
+            .env("RABBITMQ_CONFIG_FILE", self.directory.join("rabbitmq"))
             .env("RABBITMQ_CONF_ENV_FILE", self.directory.join("none"))
             .env("RABBITMQ_ENABLED_PLUGINS_FILE", self.directory.join("none"))
             .env("RABBITMQ_PID_FILE", self.directory.join("pid"))
             .env("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", "+S 1:1 +sbwt none");
         rabbitmq
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.directory.join(name), text).unwrap();
     }
 
     fn data(&self) -> PathBuf {
@@ -151,6 +194,10 @@ impl BrokerServer {
     /// Whether it answers in its protocol.
     fn greet(&self) -> std::io::Result<()> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.ports[0]))?;
+        if self.is_encrypted {
+            // It listens when it is ready; what it says then, the tests find out.
+            return Ok(());
+        }
         stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         let greeting: &[u8] = match self.kind {
             BrokerKind::RabbitMq => b"AMQP\0\0\x09\x01",
@@ -188,9 +235,10 @@ impl BrokerServer {
     /// Its address.
     pub fn url(&self) -> String {
         let port = self.port();
+        let s = if self.is_encrypted { "s" } else { "" };
         match self.kind {
-            BrokerKind::RabbitMq => format!("amqp://guest:guest@127.0.0.1:{port}"),
-            BrokerKind::Redis => format!("redis://:{REDIS_PASSWORD}@127.0.0.1:{port}"),
+            BrokerKind::RabbitMq => format!("amqp{s}://guest:guest@127.0.0.1:{port}"),
+            BrokerKind::Redis => format!("redis{s}://:{REDIS_PASSWORD}@127.0.0.1:{port}"),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The laws of brokers, on a real RabbitMQ and a real Redis that the tests start.
 
 #[cfg(test)]
+mod encryption;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod laws;

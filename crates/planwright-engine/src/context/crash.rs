@@ -3,7 +3,8 @@
 //!
 //! With `PLANWRIGHT_CRASH_AT=<n>` the process ends itself with SIGKILL when it passes its n-th
 //! point (counted from 1 over all threads), after adding the point's name to the file in
-//! `PLANWRIGHT_CRASH_LOG`. With `PLANWRIGHT_CRASH_COUNT=<file>` every point writes how many were
+//! `PLANWRIGHT_CRASH_LOG`. With `PLANWRIGHT_STOP_AT=<name>` it stands still, by SIGSTOP, when it first passes the point of
+//! that name. With `PLANWRIGHT_CRASH_COUNT=<file>` every point writes how many were
 //! passed so far. Release builds contain none of this.
 
 /// Passes a point. `name` says where it is, for the log.
@@ -22,18 +23,21 @@ pub use armed::{count, point};
 
 #[cfg(debug_assertions)]
 mod armed {
+    use rustix::process::{Signal, getpid, kill_process};
     use std::io::Write as _;
     use std::path::PathBuf;
     use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     static PASSED: AtomicU64 = AtomicU64::new(0);
+    static STOPPED: AtomicBool = AtomicBool::new(false);
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
     struct Settings {
         crash_at: Option<u64>,
         log: Option<PathBuf>,
         count: Option<PathBuf>,
+        stop_at: Option<String>,
     }
 
     impl Settings {
@@ -44,6 +48,7 @@ mod armed {
                     .and_then(|n| n.parse().ok()),
                 log: std::env::var_os("PLANWRIGHT_CRASH_LOG").map(Into::into),
                 count: std::env::var_os("PLANWRIGHT_CRASH_COUNT").map(Into::into),
+                stop_at: std::env::var("PLANWRIGHT_STOP_AT").ok(),
             }
         }
     }
@@ -55,6 +60,9 @@ mod armed {
         // The files are for the test that watches: a failure to write them shows there.
         if let Some(file) = &settings.count {
             drop(std::fs::write(file, passed.to_string()));
+        }
+        if settings.stop_at.as_deref() == Some(name) && !STOPPED.swap(true, Ordering::SeqCst) {
+            signal_self(Signal::STOP);
         }
         if settings.crash_at == Some(passed) {
             if let Some(file) = &settings.log {
@@ -75,8 +83,12 @@ mod armed {
 
     /// No destructor runs, no buffer is flushed, no other thread gets any further.
     fn die() -> ! {
-        let _ =
-            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        signal_self(Signal::KILL);
         std::process::abort()
+    }
+
+    fn signal_self(signal: Signal) {
+        // There is nothing that could be done about a failure.
+        let _ = kill_process(getpid(), signal);
     }
 }

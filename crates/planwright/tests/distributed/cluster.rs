@@ -71,8 +71,7 @@ impl Cluster {
 
     fn service(&self, broker: usize) -> Process {
         let bench = Bench::new();
-        bench.write_own(
-            "planwright.toml",
+        bench.configure(
             "[dispatch]\ncapabilities = [\"bank\"]\n[serve]\nrequests_per_second = 100000\nburst = 100000\nmax_runs = 1000\n",
         );
         let (environment, ways) = self.environment(broker);
@@ -83,8 +82,7 @@ impl Cluster {
     fn worker(&self, broker: usize) -> Process {
         let bench = Bench::new();
         let claim = CLAIM.as_secs();
-        bench.write_own(
-            "planwright.toml",
+        bench.configure(
             &format!(
                 "[dispatch]\nclaim = \"{claim}s\"\n[tools.\"bank.pay\"]\nclass = \"unsafe\"\n[tools.\"bank.transfer\"]\nclass = \"keyed\"\n"
             ),

@@ -2,7 +2,7 @@
 
 use crate::audit::{judge, list_events, settle};
 use crate::cluster::{CLAIM, Cluster};
-use crate::orders::order;
+use crate::orders::{approve, await_tools, run};
 use crate::process::Process;
 use crate::stream::follow;
 use planwright_testing::dice::Dice;
@@ -19,7 +19,7 @@ const RUNS: usize = 300;
 const FAULTS_PER_ROUND: usize = 300;
 const CLIENTS: usize = 4;
 /// A round does not go on for longer, on a machine that is too busy for all its faults.
-const LONGEST_ROUND: Duration = Duration::from_secs(110);
+const LONGEST_ROUND: Duration = Duration::from_secs(100);
 
 fn number(variable: &str, otherwise: u64) -> u64 {
     let given = std::env::var(variable).ok();
@@ -113,6 +113,9 @@ fn throw_round(
     seed: u64,
 ) -> BTreeMap<&'static str, usize> {
     let since = Instant::now();
+    prepare(cluster, round, seed);
+    println!("round {round}: {RUNS} plans in {:?}", since.elapsed());
+    let since = Instant::now();
     let thrower = Thrower {
         cluster,
         is_over: AtomicBool::new(false),
@@ -125,14 +128,7 @@ fn throw_round(
     std::thread::scope(|scope| {
         let _over_at_end = OverAtEnd(&thrower.is_over);
         let clients: Vec<_> = (0..CLIENTS)
-            .map(|client| {
-                scope.spawn(move || {
-                    let mut dice = Dice::new(seed + 10 + client as u64);
-                    for number in (client..RUNS).step_by(CLIENTS) {
-                        order(cluster, &format!("r{round}n{number}"), &mut dice);
-                    }
-                })
-            })
+            .map(|client| scope.spawn(move || each_plan(client, round, |id| run(cluster, id))))
             .collect();
         let throwing = [
             scope.spawn(move || thrower.cut_commits(&mut Dice::new(seed))),
@@ -148,6 +144,25 @@ fn throw_round(
     let counts = lock(&thrower.counts).clone();
     println!("round {round}: {:?} {counts:?}", since.elapsed());
     counts
+}
+
+/// Stores and approves the plans of a round, before anything fails.
+fn prepare(cluster: &Cluster, round: usize, seed: u64) {
+    await_tools(cluster);
+    std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            scope.spawn(move || {
+                let mut dice = Dice::new(seed + 10 + client as u64);
+                each_plan(client, round, |id| approve(cluster, id, &mut dice));
+            });
+        }
+    });
+}
+
+fn each_plan(client: usize, round: usize, mut act: impl FnMut(&str)) {
+    for number in (client..RUNS).step_by(CLIENTS) {
+        act(&format!("r{round}n{number}"));
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -18,4 +18,5 @@ mod faults;
 mod orders;
 mod pooled;
 mod process;
+mod stopped;
 mod stream;

@@ -10,6 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+/// How long a process may need until it is started: the database may have to recover first.
+const PATIENCE: Duration = Duration::from_secs(90);
+
 /// What was done to a process that may have lost a call by it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Blow {
@@ -78,7 +81,8 @@ impl Process {
 
     fn start_within(&self, running: &mut Option<Running>) {
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
-        for _ in 0..20 {
+        let since = Instant::now();
+        while since.elapsed() < PATIENCE {
             let mut command = self.command(&args);
             let log = File::options()
                 .create(true)
@@ -99,6 +103,7 @@ impl Process {
                 return;
             }
             started.kill();
+            std::thread::sleep(Duration::from_millis(200));
         }
         panic!("it does not start: {}", self.bench.read("log"));
     }

@@ -3,7 +3,6 @@
 
 use crate::service::Served;
 use planwright_testing::brokers::{BrokerKind, BrokerServer};
-use planwright_testing::dice::Dice;
 use planwright_testing::postgres::server;
 use planwright_testing::service::ServiceClient;
 use planwright_testing::steps::{call, echo, effect};
@@ -13,7 +12,6 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 const TOKEN: &str = "t0ken-0f-the-bank";
 
@@ -485,101 +483,6 @@ fn a_file_of_the_workspace_sends_no_steps_to_workers_that_the_user_does_not_trus
     let plan = bench.plan("p", json!([with_capability(effect("a", &[]), "billing")]));
     bench.run(&["run", &plan, "--yes"]).ends(0);
     assert_eq!(bench.read("effects.txt"), "a\n");
-}
-
-/// Processes that are killed and stopped; `PLANWRIGHT_WORKER_FAULTS` asks for more.
-fn faults() -> usize {
-    let asked = std::env::var("PLANWRIGHT_WORKER_FAULTS").ok();
-    asked.map_or(4, |count| count.parse().expect("the number of faults"))
-}
-
-/// Starts a process that executes runs, in the workspace of the plans.
-fn start_runner(team: &Team) -> Running {
-    let mut command = team.command(&team.owner, &["worker", "--runs"]);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    Running::of(command)
-}
-
-#[test]
-fn when_workers_and_owners_are_killed_and_stopped_at_random_no_call_is_lost_or_doubled() {
-    let faults = faults();
-    let seed = std::env::var("PLANWRIGHT_WORKER_SEED").ok();
-    let seed = seed.map_or_else(rand_seed, |seed| seed.parse().expect("a number"));
-    println!("PLANWRIGHT_WORKER_SEED={seed}");
-    let mut dice = Dice::new(seed);
-    let team = Team::new("faults");
-    // All of them share a workspace, and so the file in which calls are counted.
-    let mut first = team.hire_bank();
-    let mut hands: Vec<Running> = first.running.take().into_iter().collect();
-    for _ in 0..2 {
-        team.rehire(&mut first, "billing", &["--servers", "bank.json"]);
-        hands.extend(first.running.take());
-    }
-    let mut runners = vec![start_runner(&team), start_runner(&team)];
-    let mut plans = Vec::new();
-    for number in 0..faults {
-        let id = format!("p{number}");
-        let pay = charge(&id, 0.5);
-        team.approve(&id, json!([pay, effect(&format!("after-{id}"), &[&id])]));
-        let order = team.start(&["run", &id]);
-        wait_until("the start", || {
-            team.kinds(&id).iter().any(|kind| kind == "run_started")
-        });
-        plans.push(id);
-        std::thread::sleep(Duration::from_millis(dice.roll() % 900));
-        let struck = dice.below(hands.len());
-        match dice.below(4) {
-            0 => {
-                hands.remove(struck).kill();
-                team.rehire(&mut first, "billing", &["--servers", "bank.json"]);
-                hands.extend(first.running.take());
-            }
-            1 => {
-                // For longer than its claim, and shorter.
-                hands[struck].signal(Signal::STOP);
-                std::thread::sleep(Duration::from_millis(dice.pick(&[500, 4_500])));
-                hands[struck].signal(Signal::CONT);
-            }
-            2 => {
-                runners.remove(dice.below(2)).kill();
-                runners.push(start_runner(&team));
-            }
-            _ => {}
-        }
-        // Its owner is gone in the middle of it.
-        order.kill();
-    }
-    let is_settled = |id: &String| {
-        let status = team.status(id);
-        status == "completed" || team.kinds(id).iter().any(|kind| kind == "outcome_lost")
-    };
-    wait_until("all runs to settle", || plans.iter().all(is_settled));
-    let (charges, effects) = (first.charges(), team.owner.read("effects.txt"));
-    let count =
-        |text: &str, line: &str| text.lines().filter(|found| found.starts_with(line)).count();
-    let mut unknown = 0;
-    for id in &plans {
-        let called = count(&charges, &format!("{id} "));
-        if team.status(id) == "completed" {
-            assert_eq!(called, 1, "{id}: {charges}");
-            let effect = format!("after-{id}");
-            let effected = effects.lines().filter(|found| *found == effect).count();
-            assert_eq!(effected, 1, "{id}: {effects}");
-        } else {
-            unknown += 1;
-            assert!(called <= 1, "{id}: {charges}");
-        }
-    }
-    println!(
-        "{faults} faults, {} runs, {unknown} with an unknown outcome",
-        plans.len()
-    );
-    team.run(&["verify"]).ends(0);
-}
-
-fn rand_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    u64::from(now.unwrap().subsec_nanos())
 }
 
 #[test]
