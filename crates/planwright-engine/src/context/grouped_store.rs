@@ -76,7 +76,7 @@ impl GroupedStore {
         let was_full = held.appends.len() >= GROUP;
         held.appends.extend(appends);
         if !was_full && held.appends.len() >= GROUP {
-            tokio::spawn(write_later(Weak::clone(&self.me), Duration::ZERO));
+            self.spawn_writer(Duration::ZERO);
         } else {
             self.schedule(&mut held);
         }
@@ -90,7 +90,14 @@ impl GroupedStore {
             } else {
                 LATENESS
             };
-            tokio::spawn(write_later(Weak::clone(&self.me), pause));
+            self.spawn_writer(pause);
+        }
+    }
+
+    fn spawn_writer(&self, pause: Duration) {
+        // Without a runtime this process is ending, and nothing writes any more.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(write_later(Weak::clone(&self.me), pause));
         }
     }
 
