@@ -72,10 +72,6 @@ impl Database {
         PostgresStore::open_with(self.sealed()).unwrap()
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Runs statements in it as the superuser.
     pub(crate) fn sql(&self, statements: &str) -> String {
         server().sql(&self.name, statements)
