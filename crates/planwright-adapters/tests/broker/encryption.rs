@@ -7,7 +7,7 @@ use planwright_testing::brokers::{BrokerKind, BrokerServer};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::sync::Arc;
 
-/// An authority that nobody else knows.
+/// An authority that only the tests know.
 struct Authority {
     certificate: String,
     issuer: Issuer<'static, KeyPair>,

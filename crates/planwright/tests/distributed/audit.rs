@@ -150,7 +150,9 @@ pub(crate) fn judge(
         if let (Some(id), Some(state)) = (step["id"].as_str(), step["state"].as_str()) {
             last.insert(id, state);
             if state == "outcome_unknown" {
-                outcome.wrong.extend(doubt(cluster, &effects, id, event));
+                outcome
+                    .wrong
+                    .extend(doubt(cluster, made(&effects, unknown, id), id, event));
             }
         }
     }
@@ -187,14 +189,25 @@ pub(crate) fn judge(
     outcome
 }
 
+/// The call whose outcome was unknown, if the bank had it by then: one that it had only later is the one that a person asked
+/// for.
+fn made<'a>(
+    effects: &'a Effects,
+    unknown: &BTreeMap<String, usize>,
+    step: &str,
+) -> Option<&'a Value> {
+    let happened = unknown.get(step).is_none_or(|count| *count > 0);
+    let calls = effects.calls.get(step).filter(|_| happened)?;
+    calls.first()
+}
+
 /// An outcome may be unknown only if something was done to the process that made the call, while it was in flight.
-fn doubt(cluster: &Cluster, effects: &Effects, step: &str, event: &Value) -> Option<String> {
+fn doubt(cluster: &Cluster, call: Option<&Value>, step: &str, event: &Value) -> Option<String> {
     let role = match step.rsplit('-').next() {
         Some("pay") => Role::Worker,
         Some("note") => Role::Service,
         _ => return Some(format!("{step} may be repeated, and was not")),
     };
-    let call = effects.calls.get(step).and_then(|calls| calls.first());
     let known = call.and_then(|call| Some((call["worker"].as_u64()?, call["at"].as_f64()?)));
     let processes = cluster.processes.iter().filter(|it| it.role == role);
     let mut blows = processes.flat_map(|process| process.blows());

@@ -4,7 +4,7 @@ use crate::audit::{judge, list_events, settle};
 use crate::cluster::{CLAIM, Cluster};
 use crate::orders::{approve, await_tools, run};
 use crate::process::Process;
-use crate::stream::follow;
+use crate::stream::{Expected, follow};
 use planwright_testing::dice::Dice;
 use planwright_testing::proxy::CommitCut;
 use std::collections::BTreeMap;
@@ -45,19 +45,28 @@ impl Drop for OverAtEnd<'_> {
     }
 }
 
+/// Lets the reader end when the test does by a panic.
+struct NothingAtEnd<'a>(&'a Expected);
+
+impl Drop for NothingAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.set(0);
+    }
+}
+
 #[test]
 fn whatever_fails_nothing_is_lost_doubled_or_guessed() {
     let wanted = usize::try_from(number("PLANWRIGHT_FAULTS", 300)).unwrap();
     let seed = number("PLANWRIGHT_FAULTS_SEED", 7526);
     println!("PLANWRIGHT_FAULTS={wanted} PLANWRIGHT_FAULTS_SEED={seed}");
     let cluster = Cluster::start();
-    let is_read = AtomicBool::new(false);
+    let expected = Expected::unknown();
     let rounds = wanted.div_ceil(FAULTS_PER_ROUND);
     let mut unknown = BTreeMap::new();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let (seen, events) = std::thread::scope(|scope| {
-        let over_at_end = OverAtEnd(&is_read);
-        let reading = scope.spawn(|| follow(&cluster, &is_read));
+        let nothing_after_a_panic = NothingAtEnd(&expected);
+        let reading = scope.spawn(|| follow(&cluster, &expected));
         for round in 0..rounds {
             let wanted = FAULTS_PER_ROUND.min(wanted - round * FAULTS_PER_ROUND);
             let seed = seed.wrapping_add(round as u64 * 1_000);
@@ -69,10 +78,10 @@ fn whatever_fails_nothing_is_lost_doubled_or_guessed() {
             println!("round {round}: settled in {:?}", since.elapsed());
         }
         let events = list_events(&cluster);
-        // What is the last in the list comes to the reader too.
-        sleep(Duration::from_secs(2));
-        drop(over_at_end);
-        (reading.join().unwrap(), events)
+        expected.set(events.len());
+        let seen = reading.join().unwrap();
+        drop(nothing_after_a_panic);
+        (seen, events)
     });
     let outcome = judge(&cluster, &events, &unknown);
     let thrown: usize = counts.values().sum();
@@ -84,6 +93,7 @@ fn whatever_fails_nothing_is_lost_doubled_or_guessed() {
         seen.moves
     );
     assert!(outcome.wrong.is_empty(), "{:#?}", outcome.wrong);
+    assert_eq!(outcome.runs, rounds * RUNS, "a run was lost or doubled");
     let read: Vec<_> = seen.events.iter().map(|(_, event)| event).collect();
     let first = events
         .iter()

@@ -4,11 +4,13 @@ use crate::cluster::Cluster;
 use planwright_testing::http::HttpRequest;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A service that stands still is left after this time without a word from it.
 const SILENCE: Duration = Duration::from_secs(3);
+/// How long the last events may take to arrive once they are listed.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// A client moves after this time also from a service that is well.
 const STAY: Duration = Duration::from_secs(10);
 
@@ -20,15 +22,41 @@ pub(crate) struct Seen {
     pub(crate) moves: usize,
 }
 
-/// Reads until `is_over`, and then what there is until the event with the id `last`, if it is known by then.
-pub(crate) fn follow(cluster: &Cluster, is_over: &AtomicBool) -> Seen {
+/// The number of events to read, as soon as it is known.
+#[derive(Debug)]
+pub(crate) struct Expected(AtomicUsize);
+
+impl Expected {
+    pub(crate) fn unknown() -> Self {
+        Self(AtomicUsize::new(usize::MAX))
+    }
+
+    pub(crate) fn set(&self, count: usize) {
+        self.0.store(count, Ordering::SeqCst);
+    }
+
+    fn is_known(&self) -> bool {
+        self.0.load(Ordering::SeqCst) < usize::MAX
+    }
+
+    fn is_reached(&self, seen: &Seen) -> bool {
+        seen.events.len() >= self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Reads until it has the expected number of events, or has waited for the rest of them in vain.
+pub(crate) fn follow(cluster: &Cluster, expected: &Expected) -> Seen {
     let mut seen = Seen::default();
-    while !is_over.load(Ordering::SeqCst) {
+    let mut known_at = None;
+    while !expected.is_reached(&seen) {
+        if expected.is_known() && known_at.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            break;
+        }
         let services = cluster.services();
         let address = services[seen.moves % services.len()].address();
         seen.moves += 1;
         // It may be about to start again.
-        if read_some(&address, &cluster.admin, &mut seen, is_over).is_err() {
+        if read_some(&address, &cluster.admin, &mut seen, expected).is_err() {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -39,7 +67,7 @@ fn read_some(
     address: &str,
     token: &str,
     seen: &mut Seen,
-    is_over: &AtomicBool,
+    expected: &Expected,
 ) -> std::io::Result<()> {
     let last = seen.events.last().map_or("0", |(id, _)| id);
     let request = HttpRequest::new(address, "GET", "/events")
@@ -59,7 +87,7 @@ fn read_some(
             if let (Some(id), Ok(data)) = (id.take(), serde_json::from_str(data)) {
                 seen.events.push((id, data));
             }
-        } else if line.is_empty() && (since.elapsed() > STAY || is_over.load(Ordering::SeqCst)) {
+        } else if line.is_empty() && (since.elapsed() > STAY || expected.is_reached(seen)) {
             break;
         }
     }
