@@ -87,7 +87,7 @@ impl Clients {
         self.registry().expected.remove(plan)
     }
 
-    /// Remembers that a plan is a session. That never changes.
+    /// Remembers that a plan is a session. It stays one while its run goes on, and only then it is asked for.
     pub(crate) fn note_session(&self, plan: &PlanId) {
         let mut registry = self.registry();
         if registry.sessions.len() >= MAX_SESSIONS {

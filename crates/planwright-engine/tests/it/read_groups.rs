@@ -95,7 +95,7 @@ async fn what_was_read_before_a_change_is_in_the_journal_before_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_this_process_looks_up_knows_every_read() {
+async fn what_this_process_looks_up_has_every_read_in_it() {
     let world = World::new();
     let store = FaultyStore::new(&world);
     let engine = allows_all(&world, &store);
