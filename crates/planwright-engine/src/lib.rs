@@ -81,14 +81,13 @@ mod review;
 mod run;
 mod session;
 mod supervisor;
-pub mod telemetry;
 pub mod webhooks;
 mod worker;
 
 pub use access::{passes, passkeys};
 pub use context::{
     AgentSettings, ConcurrencyLimits, DispatchSettings, Observer, Pauses, Retention, StepClaims,
-    crash, for_request, on_step_complete, on_step_start,
+    crash, for_request, on_step_complete, on_step_start, telemetry,
 };
 pub use dispatch::{RunError, kind_of};
 pub use engine::{Engine, EngineBuilder};

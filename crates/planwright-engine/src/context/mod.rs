@@ -21,6 +21,7 @@ mod recent_reviews;
 mod settings;
 mod shared;
 mod step_claims;
+pub mod telemetry;
 mod tenure;
 mod worker_tools;
 

@@ -2,7 +2,9 @@
 
 mod agent;
 pub(crate) mod call;
+mod commit;
 mod facts;
+mod flight;
 mod flow;
 mod held;
 mod inline_budget;
@@ -17,6 +19,7 @@ pub(crate) mod schedule;
 mod subplan;
 mod think;
 
+pub(crate) use commit::Opening;
 pub use placed::kind_of;
 pub use run_loop::RunError;
-pub(crate) use run_loop::{Ended, First, Opening, RunLoop, Setup};
+pub(crate) use run_loop::{Ended, First, RunLoop, Setup};

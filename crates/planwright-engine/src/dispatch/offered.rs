@@ -4,13 +4,13 @@ use super::call;
 use super::offered_call::{OfferedCall, decode_answer};
 use super::run_loop::{RunError, RunLoop};
 use super::schedule::Prepared;
+use crate::context::telemetry;
 use crate::context::{Context, WatchedOffer};
 use crate::journal::secret_values::SecretValues;
 use crate::port::{
     AppendError, Call, CallError, OfferChange, OfferKey, OfferState, Offers, Outcome, StepNotice,
     StepOffer,
 };
-use crate::telemetry;
 use planwright_core::digest::Digest;
 use planwright_core::plan::StepIx;
 use planwright_core::run::{Command, StepError, StepErrorCode, StepState};

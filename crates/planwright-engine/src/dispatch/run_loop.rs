@@ -5,36 +5,28 @@
 //! starts they enable, and answers to other processes. While a commit is under way calls go on and
 //! their answers are collected.
 
-use super::agent::PreparedAgent;
 use super::call::Finished;
+use super::commit::{Batch, Opening};
+use super::flight::Flight;
 use super::held::HeldQuestions;
 use super::inline_budget::InlineBudget;
 use super::isolation::Isolation;
 use super::run_time::RunTime;
-use super::schedule::Prepared;
-use super::subplan::{Child, PreparedChild};
-use super::think::PreparedThought;
+use super::subplan::Child;
 use crate::context::Context;
-use crate::context::Pauses;
-use crate::context::crash;
 use crate::context::current_claim;
-use crate::context::{
-    Decided, JointOpening, JointPart, JointWriter, Observers, Reply, Request, RunFamily,
-    StepClaims, Tenure, Verdict,
-};
+use crate::context::{Observers, Reply, Request, RunFamily, StepClaims, Tenure, Verdict};
 use crate::journal::run_values::LargeValues;
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{
-    Append, AppendError, BoxFuture, LeaseRule, RequestClaim, StillRunning, StoreError,
-    failed_for_good,
+    AppendError, BoxFuture, RequestClaim, StillRunning, StoreError, failed_for_good,
 };
 use crate::reflection::Looking;
 use crate::run::runs::Runs;
 use crate::run::undo::OriginalJournal;
-use crate::telemetry;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use planwright_core::id::AttemptNo;
-use planwright_core::journal::{Cause, Entry};
+use planwright_core::journal::Cause;
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::principal::Principal;
@@ -44,14 +36,7 @@ use planwright_core::run::{
 use planwright_core::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio_util::sync::CancellationToken;
-use tracing::Span;
-
-/// For so long a run that cannot write waits for its store. What is in flight goes on meanwhile, and
-/// nothing new begins.
-const STORE_PATIENCE: Duration = Duration::from_mins(10);
+use tokio::sync::{mpsc, watch};
 
 /// What a run is told before it does anything.
 #[derive(Debug)]
@@ -63,24 +48,6 @@ pub(crate) enum First {
     Decide(Box<Request>),
     /// It is new: its first entries are queued.
     Open(Box<Opening>),
-}
-
-/// What the first commit of a run does besides. The run is opened together with its first starts,
-/// which saves each run a commit.
-#[derive(Debug)]
-pub(crate) struct Opening {
-    /// Takes the first lease.
-    pub(crate) rule: LeaseRule,
-    /// Appends to other streams that belong to it, for example the approval that it spends.
-    pub(crate) with: Vec<Append>,
-    /// Told once the run is open, or why it is not.
-    pub(crate) told: oneshot::Sender<Result<(), AppendError>>,
-    /// The run that decided to open this one, if its decision is written in the same commit.
-    pub(crate) joint: Option<JointOpening>,
-    /// The run is one call that reads, and policy lets it.
-    pub(crate) reads: bool,
-    /// The queued entries that open it. Observers hear of the run instead, once it is open.
-    pub(crate) entries: usize,
 }
 
 impl First {
@@ -132,28 +99,6 @@ pub(crate) struct Ended {
     pub(crate) run: Run,
 }
 
-/// What follows once the queued entries are durable, and what is durable with them.
-#[derive(Default)]
-pub(super) struct Batch {
-    pub(super) calls: Vec<Prepared>,
-    pub(super) children: Vec<PreparedChild>,
-    replies: Vec<(oneshot::Sender<Verdict>, Verdict)>,
-    /// Appends to other streams that belong to it.
-    with: Vec<Append>,
-    told: Vec<(oneshot::Sender<Decided>, Decided)>,
-    /// Runs that are opened in the same commit.
-    joined: Vec<JointWriter>,
-    pub(super) agents: Vec<PreparedAgent>,
-    pub(super) thoughts: Vec<PreparedThought>,
-}
-
-impl Batch {
-    fn starts_something(&self) -> bool {
-        let calls = !self.calls.is_empty() || !self.children.is_empty();
-        calls || !self.agents.is_empty() || !self.thoughts.is_empty()
-    }
-}
-
 pub(crate) struct RunLoop {
     pub(crate) context: Arc<Context>,
     /// For the runs of sub-plans.
@@ -174,15 +119,15 @@ pub(crate) struct RunLoop {
     pub(super) starved: bool,
     pub(super) freed: watch::Receiver<u64>,
     /// The process is about to end.
-    draining: watch::Receiver<bool>,
+    pub(super) draining: watch::Receiver<bool>,
     /// Why the store failed for good, once it has.
     store_failure: watch::Receiver<Option<String>>,
-    journal: JournalWriter<RunEvent>,
+    pub(super) journal: JournalWriter<RunEvent>,
     /// What is left to do before the run exists for others.
-    opening: Option<Opening>,
+    pub(super) opening: Option<Opening>,
     /// The run is one call that reads, and policy lets it.
     pub(super) reads: bool,
-    tenure: Tenure,
+    pub(super) tenure: Tenure,
     time: RunTime,
     pub(super) isolation: Isolation,
     /// Stay while only people can move the run on.
@@ -192,10 +137,10 @@ pub(crate) struct RunLoop {
     pub(crate) observers: Observers,
     inbox: mpsc::Receiver<Request>,
     /// The journal of the run that this one takes back.
-    original: Option<OriginalJournal>,
+    pub(super) original: Option<OriginalJournal>,
     pub(super) calls: FuturesUnordered<BoxFuture<'static, Finished>>,
     pub(super) children: BTreeMap<StepIx, Child>,
-    finished: Vec<Finished>,
+    pub(super) finished: Vec<Finished>,
     pub(super) in_flight: BTreeMap<StepIx, Flight>,
     /// The attempts that were offered to workers and are not over.
     pub(super) offered: BTreeMap<StepIx, AttemptNo>,
@@ -212,23 +157,6 @@ pub(crate) struct RunLoop {
 pub(crate) struct Snapshot {
     run: Run,
     journal: JournalWriter<RunEvent>,
-}
-
-/// A call that has not come back.
-pub(super) struct Flight {
-    attempt: AttemptNo,
-    cancelled: CancellationToken,
-    span: Span,
-    /// Leaves the call to the worker that makes it, if one does.
-    pub(super) left: Option<CancellationToken>,
-}
-
-impl Flight {
-    /// Tells the call that its answer is not wanted any more.
-    fn stop(&self, reason: &str) {
-        telemetry::call_failed(&self.span, reason);
-        self.cancelled.cancel();
-    }
 }
 
 /// What a loop is started with.
@@ -440,7 +368,7 @@ impl RunLoop {
     }
 
     /// Returns once a call may be made: half a lease without word from the store is too long.
-    async fn secure_lease(&mut self) -> Result<(), AppendError> {
+    pub(super) async fn secure_lease(&mut self) -> Result<(), AppendError> {
         while !self.may_make_calls() {
             let clock = Arc::clone(&self.context.ports.clock);
             clock
@@ -526,134 +454,6 @@ impl RunLoop {
         }
     }
 
-    fn has_nothing_to_commit(&self) -> bool {
-        let batch = &self.batch;
-        let told = batch.replies.is_empty() && batch.told.is_empty() && batch.joined.is_empty();
-        self.journal.is_empty() && told
-    }
-
-    /// Makes the batch durable and then does what follows from it. Returns whether the loop is
-    /// over.
-    pub(crate) async fn commit(&mut self) -> Result<bool, RunError> {
-        // The person who paused the run wants it let go, also where it would stay for an approval.
-        let stays = self.linger && *self.run.state() != RunState::Paused;
-        let over =
-            self.run.state().is_terminal() || self.run.is_parked() && !stays || self.is_drained();
-        // A lease is taken by one commit and given back by another.
-        if over && self.opening.is_some() {
-            self.write_batch(false).await?;
-        }
-        if self.has_nothing_to_commit() && !over {
-            return Ok(false);
-        }
-        self.write_batch(over).await?;
-        Ok(over)
-    }
-
-    /// Writes what is queued, gives the lease back with it if the loop is over, and does what
-    /// follows.
-    async fn write_batch(&mut self, over: bool) -> Result<(), RunError> {
-        let batch = std::mem::take(&mut self.batch);
-        let starts_something = batch.starts_something();
-        let epoch = self.tenure.lease().epoch;
-        let opening = self.opening.take();
-        let opened = opening.as_ref().map_or(0, |opening| opening.entries);
-        let rule = match &opening {
-            Some(opening) => opening.rule.clone(),
-            None if over => LeaseRule::Release { epoch },
-            None => LeaseRule::Held { epoch },
-        };
-        let (mut append, entries) = self.journal.take_append(&self.run, rule);
-        append.offers = self.offer_changes(&batch.calls);
-        // What a run says about a plan comes after what the plan says.
-        let mut appends = batch.with;
-        appends.push(append);
-        let joined = self.collect_parts(batch.joined).await;
-        if let Some(original) = &mut self.original {
-            appends.extend(original.follow(&self.context, &self.run, &entries[opened..])?);
-        }
-        crash::point("run: before commit");
-        let started = Instant::now();
-        match opening {
-            Some(opening) => self.append_opening(opening, appends, &entries).await?,
-            None => self.append_joined(joined, appends, &entries).await?,
-        }
-        crash::point("run: after commit");
-        let written = &entries[opened..];
-        self.observers.tell(&self.run, written, started.elapsed());
-        for (reply, verdict) in batch.replies {
-            // The caller may be gone; the decision stands.
-            drop(reply.send(verdict));
-        }
-        for (reply, decided) in batch.told {
-            drop(reply.send(decided));
-        }
-        self.stop_calls(&entries);
-        self.answer_calls(&entries);
-        self.end_isolation(&entries);
-        self.tell_children(&entries);
-        if starts_something {
-            self.secure_lease().await?;
-        }
-        for prepared in batch.calls {
-            self.dispatch(prepared);
-        }
-        for prepared in batch.children {
-            self.dispatch_child(prepared);
-        }
-        for prepared in batch.agents {
-            self.dispatch_agent(prepared);
-        }
-        for prepared in batch.thoughts {
-            self.dispatch_thought(prepared);
-        }
-        Ok(())
-    }
-
-    /// Opens the run. It is not tried again: the caller who starts a run is told at once that the
-    /// store cannot be written.
-    async fn append_opening(
-        &mut self,
-        opening: Opening,
-        appends: Vec<Append>,
-        entries: &[Entry<RunEvent>],
-    ) -> Result<(), RunError> {
-        let Opening {
-            with, told, joint, ..
-        } = opening;
-        let appends = with.into_iter().chain(appends).collect();
-        let context = Arc::clone(&self.context);
-        let appended = match joint {
-            Some(joint) => {
-                let may_be_late = self.only_reads(entries);
-                let part = JointPart {
-                    appends,
-                    may_be_late,
-                };
-                joint.append(part).await
-            }
-            None => context.ports.store.append(appends).await,
-        };
-        let opened = appended.is_ok();
-        if opened {
-            self.observers.executing(&self.run);
-        }
-        // The caller may be gone; the run goes on all the same.
-        drop(told.send(appended));
-        if opened {
-            Ok(())
-        } else {
-            Err(RunError::NotOpened)
-        }
-    }
-
-    /// The process is about to end, and no call is in flight or about to be.
-    fn is_drained(&self) -> bool {
-        // What workers do goes on without this process.
-        let idle = self.calls.len() == self.count_offered() && self.finished.is_empty();
-        *self.draining.borrow() && idle && !self.batch.starts_something()
-    }
-
     /// The last order by which the run went on, for what it waits for.
     pub(super) fn last_resumed(&self) -> Option<&PauseOrder> {
         let orders = self.resumed.iter().chain(self.run.pause().lifted());
@@ -674,44 +474,6 @@ impl RunLoop {
         self.journal = journal;
     }
 
-    /// Writes to another stream in the next commit.
-    pub(crate) fn also(&mut self, append: Option<Append>) {
-        self.batch.with.extend(append);
-    }
-
-    /// Writes, and tries again for a while when the store cannot be written: what the entries say
-    /// has happened and must not be lost because of a lock or a full disk. Another owner may have
-    /// taken the run over meanwhile; then the store refuses, before the clock is asked.
-    pub(super) async fn append(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
-        let context = Arc::clone(&self.context);
-        let mut pauses = Pauses::within(STORE_PATIENCE);
-        let mut told = None;
-        loop {
-            let appending = context.ports.store.append(appends.clone());
-            let error = match self.collecting_calls(appending).await {
-                Err(AppendError::Store(error)) if error.may_pass() => error,
-                appended => return appended,
-            };
-            let Some(pause) = pauses.next().filter(|_| !*self.draining.borrow()) else {
-                return Err(error.into());
-            };
-            let reason = error.to_string();
-            if told.as_ref() != Some(&reason) {
-                tracing::warn!(run = %self.run.id(), reason, "the run waits for its store");
-                self.observers.waits_for_store(self.run.id(), &reason);
-                told = Some(reason);
-            }
-            let mut draining = self.draining.clone();
-            let pausing = async move {
-                tokio::select! {
-                    () = tokio::time::sleep(pause) => {}
-                    _ = draining.changed() => {}
-                }
-            };
-            self.collecting_calls(pausing).await;
-        }
-    }
-
     /// Waits for something while the answers of calls are collected.
     pub(super) async fn collecting_calls<T>(&mut self, waiting: impl Future<Output = T>) -> T {
         let mut waiting = std::pin::pin!(waiting);
@@ -720,69 +482,6 @@ impl RunLoop {
                 biased;
                 ended = &mut waiting => return ended,
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
-            }
-        }
-    }
-
-    /// Remembers how a call in flight is stopped, and how it is left to the worker that makes it.
-    pub(super) fn note_flight(
-        &mut self,
-        step: StepIx,
-        attempt: AttemptNo,
-        cancelled: CancellationToken,
-        span: Span,
-        left: Option<CancellationToken>,
-    ) {
-        self.in_flight.insert(
-            step,
-            Flight {
-                attempt,
-                cancelled,
-                span,
-                left,
-            },
-        );
-    }
-
-    /// Remembers how something in flight that is no call of a tool is stopped.
-    pub(super) fn watch_flight(
-        &mut self,
-        step: StepIx,
-        attempt: AttemptNo,
-        cancelled: CancellationToken,
-    ) {
-        self.in_flight.insert(
-            step,
-            Flight {
-                attempt,
-                cancelled,
-                span: Span::none(),
-                left: None,
-            },
-        );
-    }
-
-    /// Tells the calls whose answer is not wanted any more.
-    fn stop_calls(&mut self, entries: &[Entry<RunEvent>]) {
-        for entry in entries {
-            match &entry.event {
-                RunEvent::AttemptFailed { step, .. } | RunEvent::OutcomeLost { step, .. } => {
-                    if let Some(flight) = self
-                        .run
-                        .find(step.as_str())
-                        .and_then(|ix| self.in_flight.remove(&ix))
-                    {
-                        flight.stop(reason(&entry.event));
-                    }
-                }
-                RunEvent::CancelRequested { .. } => {
-                    for step in self.run.schedule().running() {
-                        if let Some(flight) = self.in_flight.get(&step) {
-                            flight.stop(StepErrorCode::Cancelled.as_str());
-                        }
-                    }
-                }
-                _ => {}
             }
         }
     }
@@ -880,14 +579,5 @@ async fn wait_for_claim(claims: Option<&StepClaims>) {
     match claims {
         Some(claims) => claims.wait().await,
         None => std::future::pending().await,
-    }
-}
-
-/// Returns why the answer of a call is not wanted any more.
-fn reason(event: &RunEvent) -> &str {
-    if let RunEvent::AttemptFailed { error, .. } = event {
-        error.code.as_str()
-    } else {
-        StepErrorCode::OutcomeLost.as_str()
     }
 }

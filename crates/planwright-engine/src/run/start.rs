@@ -1,6 +1,7 @@
 //! Starting, resuming and forking runs.
 
 use crate::context::current_claim;
+use crate::context::telemetry;
 use crate::context::{JointOpening, Tenure};
 use crate::dispatch::{Ended, First, Opening, RunError, RunLoop, Setup};
 use crate::journal::load::{LoadError, load_review, load_run};
@@ -15,7 +16,6 @@ use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::runs::Runs;
 use crate::run::undo::{OriginalJournal, UNDOING};
-use crate::telemetry;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Cause, Head, StreamName};

@@ -1,6 +1,7 @@
 //! One offer that was claimed: its call is made, and its answer written. A worker whose claim is over does neither.
 
 use super::claim_tenure::ClaimTenure;
+use crate::context::telemetry;
 use crate::context::{Context, Demand, Pauses, Permit, crash};
 use crate::dispatch::call::{GRACE, guarded};
 use crate::dispatch::offered_call::{OfferedCall, encode_answer};
@@ -11,7 +12,6 @@ use crate::port::{
     Outcome, ProgressSink, StepOffer,
 };
 use crate::redaction::call_results::mask_outcome;
-use crate::telemetry;
 use planwright_core::run::{CallEffect, StepError, StepErrorCode};
 use planwright_core::secret::SecretName;
 use planwright_core::tool::KnownTool;
