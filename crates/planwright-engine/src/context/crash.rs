@@ -28,6 +28,9 @@ mod armed {
     use std::path::PathBuf;
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::time::Duration;
+
+    const TIME_TO_STOP: Duration = Duration::from_secs(2);
 
     static PASSED: AtomicU64 = AtomicU64::new(0);
     static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -63,6 +66,8 @@ mod armed {
         }
         if settings.stop_at.as_deref() == Some(name) && !STOPPED.swap(true, Ordering::SeqCst) {
             signal_self(Signal::STOP);
+            // Another thread may be the one that gets the signal: until it runs, this one must not go on.
+            std::thread::sleep(TIME_TO_STOP);
         }
         if settings.crash_at == Some(passed) {
             if let Some(file) = &settings.log {
