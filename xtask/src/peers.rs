@@ -305,6 +305,10 @@ impl Peers {
             "--no-fund",
             "--loglevel",
             "error",
+            // By itself it tries for so long that a refused certificate looks like a check that hangs.
+            "--fetch-retries=2",
+            "--fetch-retry-mintimeout=1000",
+            "--fetch-retry-maxtimeout=5000",
             "--prefix",
         ]);
         succeed(npm.arg(folder).args(self.packages))

@@ -13,6 +13,8 @@ mod faults;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod lookups;
+#[cfg(test)]
 mod opening;
 #[cfg(test)]
 mod pooled;

@@ -1,0 +1,61 @@
+//! What an append costs does not grow with the journal that it is for.
+
+use crate::chains::Chain;
+use crate::databases::Database;
+use planwright_engine::port::{Append, Journal as _};
+use planwright_testing::wait::wait_until;
+
+/// Entries of the long journal, and appends that are counted.
+const LONG: usize = 3_000;
+const APPENDS: u64 = 20;
+
+/// Rows that were read, by an index or without one.
+const READ: &str = "coalesce(idx_tup_fetch, 0) + seq_tup_read";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_append_reads_no_more_of_a_long_journal_than_of_a_short_one() {
+    let database = Database::new();
+    let mut chain = Chain::of("run/long");
+    let store = database.open();
+    for _ in 0..10 {
+        let grown: Vec<Append> = (0..LONG / 10)
+            .map(|_| {
+                let key = format!("key-{}", chain.head.seq);
+                chain.grow_keyed(Some(&key), "body")
+            })
+            .collect();
+        store.append(grown).await.unwrap();
+    }
+    drop(store);
+    // Most journals are short, and the database knows it: an average says nothing about this one.
+    database.sql(
+        "INSERT INTO planwright.streams (name, kind, created_at, updated_at) \
+         SELECT 'run/short-' || n, 'run', 1, 1 FROM generate_series(1, 2000) AS n; \
+         INSERT INTO planwright.entries (stream, seq, at, epoch, hash, key, body) \
+         SELECT s.id, n, 1, 1, decode(repeat('00', 32), 'hex'), convert_to('key-' || n, 'utf8'), 'body' \
+         FROM planwright.streams AS s, generate_series(1, 10) AS n WHERE s.name LIKE 'run/short-%'; \
+         ANALYZE planwright.streams, planwright.entries",
+    );
+    // A connection says what it did when it ends.
+    let count = |column: &str| -> u64 {
+        let sql = format!("SELECT {column} FROM pg_stat_user_tables WHERE relname = 'entries'");
+        database.sql(&sql).trim().parse().unwrap()
+    };
+    let written = LONG as u64 + 2_000 * 10;
+    wait_until("the figures of what was there", || {
+        count("n_tup_ins") == written
+    });
+    let before = count(READ);
+    let store = database.open();
+    for _ in 0..APPENDS {
+        let key = format!("key-{}", chain.head.seq);
+        let append = chain.grow_keyed(Some(&key), "body");
+        store.append(vec![append]).await.unwrap();
+    }
+    drop(store);
+    wait_until("the figures of the appends", || {
+        count("n_tup_ins") == written + APPENDS
+    });
+    let read = count(READ) - before;
+    assert!(read < APPENDS * 20, "{read} entries were read");
+}
