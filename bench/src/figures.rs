@@ -385,7 +385,7 @@ fn calls_through_the_gateway(table: &mut Table, dir: &Path) -> Result<()> {
     let journaled = above(measured.change);
     table.bar("gateway: ms above the call", journaled, Bar::AtMost(1.0));
     let read = above(measured.read);
-    table.bar("gateway: ms above a read", read, Bar::AtMost(1.0));
+    table.bar("gateway: ms above a read", read, Bar::AtMost(0.2));
     let no_call = above(measured.no_call);
     table.bar("gateway: ms without a call", no_call, Bar::AtMost(0.2));
     Ok(())
