@@ -69,15 +69,17 @@ pub(super) enum Placement {
 }
 
 impl EntryIndex {
-    /// Prepares for a write transaction that has just begun.
-    pub(super) fn begin(&mut self, connection: &Connection) -> Result<(), rusqlite::Error> {
+    /// Prepares for a write transaction that has just begun. Returns whether everything that was
+    /// remembered still holds.
+    pub(super) fn begin(&mut self, connection: &Connection) -> Result<bool, rusqlite::Error> {
         let mut statement = connection.prepare_cached("PRAGMA data_version")?;
         let data_version: i64 = statement.query_row([], |row| row.get(0))?;
         let is_current = |tail: &Tail| tail.data_version == data_version;
-        if !self.tail.as_ref().is_some_and(is_current) {
+        let is_current = self.tail.as_ref().is_some_and(is_current);
+        if !is_current {
             self.tail = Some(Tail::load(connection, data_version)?);
         }
-        Ok(())
+        Ok(is_current)
     }
 
     /// Drops what is remembered: the transaction was not committed.

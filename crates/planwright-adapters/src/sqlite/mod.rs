@@ -1,7 +1,8 @@
 //! The journal in one SQLite file, shared by any number of processes on one machine.
 //!
-//! One thread per store writes, and commits everything that is queued at once. Nothing that another
-//! process can change is remembered between two transactions. What was acknowledged is anchored in
+//! One thread per store writes, and commits everything that is queued at once. What another process
+//! can change is remembered between two transactions only for as long as SQLite says that no other
+//! connection has written. What was acknowledged is anchored in
 //! a second file, so that a lost tail of the write-ahead log is noticed and reported instead of
 //! passing for a shorter journal.
 
@@ -19,8 +20,10 @@ mod heads;
 mod identity;
 mod idle;
 mod inspect;
+mod known_streams;
 mod lease;
 mod lock_holder;
+mod log_room;
 mod open;
 mod open_error_kind;
 mod outbox;

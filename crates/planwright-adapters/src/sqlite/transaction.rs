@@ -7,6 +7,7 @@ use super::brought;
 use super::entry_index::{EntryIndex, Placement};
 use super::fault::{Stop, of_stream, unopened};
 use super::identity::Belonging;
+use super::known_streams::KnownStreams;
 use super::lease;
 use super::owner::Owners;
 use super::sealed_journal::{SealedRow, find_row};
@@ -128,6 +129,7 @@ pub(super) struct Session<'a> {
     pub(super) belonging: &'a Belonging,
     pub(super) owners: &'a mut Owners,
     pub(super) index: &'a mut EntryIndex,
+    pub(super) known: &'a mut KnownStreams,
 }
 
 /// Checks and writes one append. `name` is the stream's name as text.
@@ -139,12 +141,19 @@ pub(super) fn append(session: Session<'_>, append: &Append, name: &str) -> Resul
         belonging,
         owners,
         index,
+        known,
     } = session;
     let stream = &append.stream;
     anchor
         .check(connection, stream, name)
         .map_err(|error| Stop::Refused(error.into()))?;
-    let id = checked_stream(connection, cipher, append, name)?;
+    let id = match known.find(append, name) {
+        Some(id) => {
+            follows(append)?;
+            Some(id)
+        }
+        None => checked_stream(connection, cipher, append, name)?,
+    };
     match &append.lease {
         LeaseRule::None | LeaseRule::Held { .. } => {}
         LeaseRule::Open { owner, ttl } => {
@@ -164,6 +173,9 @@ pub(super) fn append(session: Session<'_>, append: &Append, name: &str) -> Resul
         return Err(Stop::failed(reason));
     }
     if append.records.is_empty() && append.status.is_none() {
+        if let Some(id) = id {
+            known.note(append, name, id);
+        }
         return Ok(());
     }
     let id = match id {
@@ -206,6 +218,7 @@ pub(super) fn append(session: Session<'_>, append: &Append, name: &str) -> Resul
             }
         }
     }
+    known.note(append, name, id);
     Ok(())
 }
 
@@ -362,7 +375,6 @@ fn insert_stream(
     Ok(id)
 }
 
-/// Writes only what differs: a status that stays costs no page.
 /// Replaces what is cached about a stream, also against what its journal says.
 pub(super) fn correct_status(
     tables: (&Connection, &Cipher),
@@ -390,6 +402,7 @@ pub(super) fn correct_status(
     })
 }
 
+/// Writes only what differs: a status that stays costs no page.
 fn update_status(
     (connection, cipher): (&Connection, &Cipher),
     append: &Append,

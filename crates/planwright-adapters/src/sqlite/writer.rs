@@ -14,8 +14,10 @@ use super::fault::{Stop, describe, failed, is_io_failure};
 use super::fence::Fence;
 use super::heads::Heads;
 use super::identity::Belonging;
+use super::known_streams::KnownStreams;
 use super::lease;
 use super::lock_holder::find_lock_holder;
+use super::log_room::LogRoom;
 use super::open::{Options, checkpoint};
 use super::owner::Owners;
 use super::probe;
@@ -187,6 +189,8 @@ pub(super) struct Writer {
     owners: Owners,
     changes: Arc<watch::Sender<u64>>,
     index: EntryIndex,
+    known: KnownStreams,
+    log_room: LogRoom,
     /// The heads of the streams touched by the group at hand.
     touched: Vec<(String, Head)>,
     /// The group at hand holds a message.
@@ -238,6 +242,8 @@ impl Writer {
             owners_directory,
             changes,
             index: EntryIndex::default(),
+            known: KnownStreams::default(),
+            log_room: LogRoom::new(options.beside("-wal")),
             touched: Vec::new(),
             mailed: false,
             rolled_back: None,
@@ -328,7 +334,7 @@ impl Writer {
             .and_then(|()| self.end(alone))
             .and_then(|()| self.check_files());
         if committed.is_err() {
-            self.index.forget();
+            self.forget();
         }
         crash::point("store: before the reply");
         for finish in finishes {
@@ -376,11 +382,23 @@ impl Writer {
 
     /// Prepares the indexes for the transaction that has begun, or takes it back.
     fn load_index(&mut self) -> Result<(), StoreError> {
-        let loaded = self.index.begin(&self.connection);
-        loaded.map_err(|error| {
-            self.roll_back();
-            failed(&error)
-        })
+        match self.index.begin(&self.connection) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                self.known.forget();
+                Ok(())
+            }
+            Err(error) => {
+                self.roll_back();
+                Err(failed(&error))
+            }
+        }
+    }
+
+    /// Drops what is remembered of the file: what was last written to it was taken back.
+    fn forget(&mut self) {
+        self.index.forget();
+        self.known.forget();
     }
 
     fn roll_back(&self) {
@@ -397,7 +415,7 @@ impl Writer {
     fn end(&mut self, alone: bool) -> Result<(), StoreError> {
         if self.connection.is_autocommit() {
             // SQLite itself, or the one request that was refused, has taken everything back.
-            self.index.forget();
+            self.forget();
             return if alone {
                 Ok(())
             } else {
@@ -407,6 +425,7 @@ impl Writer {
         }
         let started = Instant::now();
         let indexed = self.index.write(&self.connection);
+        self.log_room.keep();
         crash::point("store: before commit");
         let committed = indexed.and_then(|()| self.statement("COMMIT"));
         self.last_commit_took = started.elapsed();
@@ -455,6 +474,9 @@ impl Writer {
     }
 
     fn execute(&mut self, request: Request, alone: bool, begun: bool) -> Finish {
+        if !matches!(request, Request::Append { .. } | Request::Renew { .. }) {
+            self.known.forget();
+        }
         match request {
             Request::Append { appends, reply } => {
                 self.guarded(reply, alone, begun, |writer| writer.append(&appends))
@@ -542,6 +564,7 @@ impl Writer {
             (Err(_), false) => "ROLLBACK TO request",
         };
         if let Err(stop) = &result {
+            self.known.forget();
             self.touched.truncate(touched);
             if self.index.flushes() == flushes {
                 self.index.undo_to(mark);
@@ -557,7 +580,7 @@ impl Writer {
         }
         // What was indexed is not indexed any more.
         if result.is_err() && self.index.flushes() != flushes {
-            self.index.forget();
+            self.forget();
             if !self.connection.is_autocommit() {
                 self.index.begin(&self.connection)?;
             }
@@ -589,6 +612,7 @@ impl Writer {
                 belonging: &self.belonging,
                 owners: &mut self.owners,
                 index: &mut self.index,
+                known: &mut self.known,
             };
             transaction::append(session, append, &name)?;
             let bytes: usize = append.records.iter().map(|record| record.body.len()).sum();

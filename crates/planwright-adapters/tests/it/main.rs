@@ -19,7 +19,11 @@ mod health;
 #[cfg(test)]
 mod identity;
 #[cfg(test)]
+mod known_streams;
+#[cfg(test)]
 mod laws;
+#[cfg(test)]
+mod log_room;
 #[cfg(test)]
 mod objects;
 #[cfg(test)]
