@@ -84,6 +84,13 @@ fn the_doctor_looks_at_everything() {
     ] {
         assert!(names.contains(&name), "{name} in {names:?}");
     }
+    let store = &diagnosis["store"];
+    assert_eq!(store["kind"], "sqlite", "{store}");
+    assert_eq!(store["encrypted"], false, "{store}");
+    assert!(
+        store["version"].as_str().unwrap().starts_with("3."),
+        "{store}"
+    );
     bench.write("planwright.toml", "nonsense = 1\n");
     let said = bench.run(&["doctor", "--json"]);
     assert_eq!(said.code, 2);

@@ -111,8 +111,19 @@ fn a_run_that_was_killed_continues_and_repeats_nothing() {
     shared.run(&["verify"]).ends(0);
     // The workspace itself has no store: without the address there is no plan.
     assert_eq!(shared.bench.run(&["list", "--json"]).json(), json!([]));
-    let checks = shared.run(&["doctor", "--json"]).ends(0).json();
-    let checks = checks["checks"].as_array().unwrap();
+    let found = shared.run(&["doctor", "--json"]).ends(0).json();
+    let facts = &found["store"];
+    assert_eq!(facts["kind"], "postgres", "{facts}");
+    assert_eq!(facts["lag"], 0, "{facts}");
+    assert!(facts["latencyMs"].as_f64().unwrap() > 0.0, "{facts}");
+    assert!(facts["schema"].as_u64().unwrap() > 0, "{facts}");
+    let version = facts["version"].as_str().unwrap();
+    assert!(
+        version.starts_with(|digit: char| digit.is_ascii_digit()),
+        "{facts}"
+    );
+    assert!(!facts.to_string().contains("hunter2"), "{facts}");
+    let checks = found["checks"].as_array().unwrap();
     let store = checks
         .iter()
         .find(|check| check["name"] == "store")

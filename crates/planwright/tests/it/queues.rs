@@ -119,7 +119,10 @@ fn doctor_names_the_broker() {
     let bench = Bench::new();
     let found = run(&bench, &["doctor", "--json"]).json();
     let text = found.to_string();
-    assert!(text.contains("redis://127.0.0.1"), "{text}");
+    let broker = &found["broker"];
+    let address = broker["address"].as_str().unwrap();
+    assert!(address.starts_with("redis://127.0.0.1"), "{broker}");
+    assert!(broker["latencyMs"].as_f64().unwrap() > 0.0, "{broker}");
     assert!(!text.contains(REDIS_PASSWORD), "{text}");
 }
 

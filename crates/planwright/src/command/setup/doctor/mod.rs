@@ -1,38 +1,28 @@
 //! `doctor`: whether everything a plan needs is in order.
 
+mod broker;
+mod store;
+
+use self::broker::{BrokerFacts, check_broker};
+use self::store::{StoreFacts, check_store};
 use crate::config::executors::DescribedExecutor;
 use crate::config::file::{self, Config};
 use crate::config::passphrase::Unlock;
 use crate::exit::{Exit, Failure};
-use crate::terminal::counts::count_of;
-use crate::terminal::next_step::format_next_step;
-use crate::terminal::plan_status::{StatusNote, load_status_line};
 use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
 use crate::trust::TrustState;
-use crate::workspace::app::{Access, App, CommandContext, Workspace};
-use crate::workspace::broker_address::{find_broker, open_broker};
+use crate::workspace::app::{CommandContext, Workspace};
 use crate::workspace::servers::Servers;
-use planwright_adapters::objects::ObjectArtifacts;
-use planwright_adapters::postgres::PostgresStore;
 use planwright_adapters::process::Children;
-use planwright_adapters::sqlite::{Loss, SqliteStore, find_lock_holder};
-use planwright_core::error::ClassifiedError as _;
-use planwright_core::id::PlanId;
-use planwright_core::journal::StreamName;
-use planwright_core::review::ReviewState;
-use planwright_core::status::RunStatus;
-use planwright_engine::port::{ListedWorker, Model as _, Offers as _, StoreError};
-use planwright_engine::{CheckStoreError, Redaction, with_causes};
+use planwright_engine::Redaction;
+use planwright_engine::port::Model as _;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::Instant;
+use std::time::Duration;
 
 /// Below this much free space a run may not be able to record what it did.
 const LITTLE_SPACE: u64 = 200 << 20;
-/// Clocks of machines that share a store may differ by a little.
-const CLOCK_JUMP_MILLIS: i64 = 60_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,6 +44,12 @@ struct DoctorCheck {
 #[derive(Debug, Serialize)]
 struct Diagnosis {
     ok: bool,
+    /// `None` if there is no store yet, or it could not be opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<StoreFacts>,
+    /// `None` if none is configured, or it did not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    broker: Option<BrokerFacts>,
     checks: Vec<DoctorCheck>,
 }
 
@@ -82,6 +78,8 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     let mut diagnosis = Diagnosis {
         ok: true,
+        store: None,
+        broker: None,
         checks: Vec::new(),
     };
     let mut exit = Exit::Usage;
@@ -125,6 +123,11 @@ pub(crate) async fn run(
         ),
     }
     report(printer, &diagnosis, exit)
+}
+
+/// Milliseconds with two decimals, for people and programs alike.
+fn to_millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e5).round() / 100.0
 }
 
 fn report(printer: Printer, diagnosis: &Diagnosis, failed: Exit) -> Result<Exit, Failure> {
@@ -374,326 +377,4 @@ fn missing_program(executor: &DescribedExecutor) -> Option<String> {
             .any(|folder| folder.join(&program).is_file())
     };
     (!is_there).then_some(program)
-}
-
-/// Asks the broker, if there is one. Steps are offered in the store as well, so that its absence is only slower.
-async fn check_broker(diagnosis: &mut Diagnosis, context: &CommandContext) {
-    let address = match find_broker(context, None) {
-        Ok(Some(address)) => address,
-        Ok(None) => return,
-        Err(failure) => {
-            return diagnosis.note("broker", CheckVerdict::Fail, failure.message, failure.hint);
-        }
-    };
-    let place = address.to_string();
-    let started = Instant::now();
-    let states = async {
-        let capabilities: Vec<String> =
-            context.config.dispatch().capabilities.into_iter().collect();
-        open_broker(address)?.states(&capabilities).await
-    };
-    match states.await {
-        Ok(states) => {
-            let latency = started.elapsed().as_secs_f64() * 1000.0;
-            let dead: u64 = states.iter().map(|state| state.dead).sum();
-            let message = format!("{place} answered after {latency:.1} ms");
-            diagnosis.note("broker", CheckVerdict::Ok, message, None);
-            if dead > 0 {
-                let message = format!("{} given up", count_of(dead, "notice was", "notices were"));
-                let hint = "To list them: planwright queue list".to_owned();
-                diagnosis.note("queues", CheckVerdict::Warn, message, Some(hint));
-            }
-        }
-        Err(error) => diagnosis.note("broker", CheckVerdict::Fail, error.to_string(), None),
-    }
-}
-
-/// Looks at the store and says with which exit code its failure ends.
-async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exit {
-    diagnosis.note(
-        "SQLite",
-        CheckVerdict::Ok,
-        SqliteStore::sqlite_version(),
-        None,
-    );
-    let app = match context.open(Access::Read) {
-        Ok(app) => app,
-        Err(failure) => {
-            let exit = failure.exit;
-            let name = if matches!(exit, Exit::Store | Exit::Locked | Exit::Refused) {
-                "store"
-            } else {
-                "tools"
-            };
-            diagnosis.note(name, CheckVerdict::Fail, failure.message, failure.hint);
-            return exit;
-        }
-    };
-    if let Some(objects) = &app.objects {
-        check_objects(diagnosis, objects).await;
-    }
-    if let Some(postgres) = &app.postgres {
-        check_database(diagnosis, &app, postgres).await;
-        return Exit::Store;
-    }
-    let Some(sqlite) = &app.sqlite else {
-        diagnosis.note(
-            "store",
-            CheckVerdict::Ok,
-            "none yet: it is made with the first plan",
-            None,
-        );
-        return Exit::Store;
-    };
-    let losses = match sqlite.damage().await {
-        Ok(losses) => Ok(without_accepted(&app, losses).await),
-        Err(error) => Err(error),
-    };
-    match losses {
-        Ok(losses) if losses.is_empty() => {
-            let kept = if sqlite.cipher().is_sealed() {
-                "encrypted"
-            } else {
-                "not encrypted"
-            };
-            let message = format!(
-                "{} ({kept}) opens, and no entry is missing",
-                sqlite.path().display()
-            );
-            diagnosis.note("store", CheckVerdict::Ok, message, None);
-        }
-        Ok(losses) => {
-            let message = format!("{} stream(s) lost entries", losses.len());
-            diagnosis.note(
-                "store",
-                CheckVerdict::Fail,
-                message,
-                Some("To list them: planwright verify".to_owned()),
-            );
-        }
-        Err(error) => diagnosis.note("store", CheckVerdict::Fail, with_causes(&error), None),
-    }
-    check_writing(diagnosis, &app, sqlite).await;
-    check_clock(diagnosis, &app, sqlite).await;
-    if let Err(failure) = check_abandoned_runs(diagnosis, &app).await {
-        diagnosis.note("runs", CheckVerdict::Fail, failure.message, failure.hint);
-    }
-    Exit::Store
-}
-
-/// The bucket of large values: whether one can be written and read back, and how long that takes.
-async fn check_objects(diagnosis: &mut Diagnosis, objects: &ObjectArtifacts) {
-    match objects.probe().await {
-        Ok(took) => {
-            let took = took.as_secs_f64() * 1000.0;
-            let message = format!(
-                "{}: a value was written and read back in {took:.0} ms",
-                objects.place()
-            );
-            diagnosis.note("large values", CheckVerdict::Ok, message, None);
-        }
-        Err(error) => {
-            let hint = "the bucket has to be there and to accept the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; runs wait for it";
-            diagnosis.note(
-                "large values",
-                CheckVerdict::Fail,
-                error.to_string(),
-                Some(hint.to_owned()),
-            );
-        }
-    }
-}
-
-/// A store in a database: its server, how far it is away, and whether a write works.
-async fn check_database(diagnosis: &mut Diagnosis, app: &App, postgres: &PostgresStore) {
-    let place = postgres.location().to_string();
-    match postgres.report().await {
-        Ok(report) => {
-            let latency = report.latency.as_secs_f64() * 1000.0;
-            let kept = if postgres.cipher().is_sealed() {
-                "encrypted"
-            } else {
-                "not encrypted"
-            };
-            let message = format!(
-                "{place} ({kept}): Postgres {}, tables of version {}, {latency:.1} ms away, {} not yet in the feed",
-                report.version,
-                report.schema,
-                count_of(report.unplaced, "entry", "entries")
-            );
-            diagnosis.note("store", CheckVerdict::Ok, message, None);
-            if !report.is_durable {
-                let message = "the server has fsync or full_page_writes off: what was acknowledged can be lost";
-                let hint = "set both to on in postgresql.conf".to_owned();
-                diagnosis.note("durability", CheckVerdict::Fail, message, Some(hint));
-            }
-        }
-        Err(error) => diagnosis.note("store", CheckVerdict::Fail, with_causes(&error), None),
-    }
-    match app.engine.maintenance().check_store().await {
-        Ok(_) => diagnosis.note(
-            "writing",
-            CheckVerdict::Ok,
-            "a small write was committed",
-            None,
-        ),
-        Err(error) => {
-            let hint = error.hint().as_ref().and_then(format_next_step);
-            diagnosis.note("writing", CheckVerdict::Fail, with_causes(&error), hint);
-        }
-    }
-    check_workers(diagnosis, app, postgres).await;
-    if let Err(failure) = check_abandoned_runs(diagnosis, app).await {
-        diagnosis.note("runs", CheckVerdict::Fail, failure.message, failure.hint);
-    }
-}
-
-/// The workers that are there, and the steps that none of them can take.
-async fn check_workers(diagnosis: &mut Diagnosis, app: &App, postgres: &PostgresStore) {
-    let found = async {
-        Ok::<_, StoreError>((postgres.workers().await?, postgres.waiting_offers().await?))
-    };
-    let (workers, waiting) = match found.await {
-        Ok(found) => found,
-        Err(error) => {
-            return diagnosis.note("workers", CheckVerdict::Fail, with_causes(&error), None);
-        }
-    };
-    let takes = |worker: &&ListedWorker| worker.is_alive && !worker.is_draining;
-    let able: BTreeSet<&String> = workers
-        .iter()
-        .filter(takes)
-        .flat_map(|worker| &worker.record.capabilities)
-        .collect();
-    let listed = &app.context.config.dispatch().capabilities;
-    let waits = waiting.iter().map(|offers| &offers.capability);
-    let missing: BTreeSet<&String> = listed
-        .iter()
-        .chain(waits)
-        .filter(|name| !able.contains(name))
-        .collect();
-    let count = workers.iter().filter(takes).count();
-    for capability in &missing {
-        let steps = waiting
-            .iter()
-            .find(|offers| offers.capability == ***capability);
-        let steps = steps.map_or_else(String::new, |offers| {
-            let oldest = offers.oldest.as_secs();
-            let steps = count_of(offers.count, "step", "steps");
-            format!(": {steps} waiting, the first for {oldest} s")
-        });
-        diagnosis.note(
-            "workers",
-            CheckVerdict::Warn,
-            format!("no worker has the capability `{capability}`{steps}"),
-            Some(format!("planwright worker --capability {capability}")),
-        );
-    }
-    if missing.is_empty() && (count > 0 || !listed.is_empty()) {
-        let count = count_of(count as u64, "worker", "workers");
-        diagnosis.note(
-            "workers",
-            CheckVerdict::Ok,
-            format!("{count} taking steps"),
-            None,
-        );
-    }
-}
-
-/// Whether a write works, and what is in its way.
-async fn check_writing(diagnosis: &mut Diagnosis, app: &App, sqlite: &SqliteStore) {
-    let Err(error) = app.engine.maintenance().check_store().await else {
-        return diagnosis.note(
-            "writing",
-            CheckVerdict::Ok,
-            "a small write was synced",
-            None,
-        );
-    };
-    let busy = matches!(error, CheckStoreError::Unwritable(StoreError::Busy(_)));
-    let holder = find_lock_holder(sqlite.path()).filter(|_| busy);
-    let hint = match &holder {
-        Some(holder) => Some(format!("{holder} holds the lock: let it finish, or end it")),
-        None => error.hint().as_ref().and_then(format_next_step),
-    };
-    diagnosis.note("writing", CheckVerdict::Fail, with_causes(&error), hint);
-}
-
-/// Whether the clock stands before what was written by it.
-async fn check_clock(diagnosis: &mut Diagnosis, app: &App, sqlite: &SqliteStore) {
-    let Ok(Some(last)) = sqlite.last_change().await else {
-        return;
-    };
-    let ahead = last.as_millis().saturating_sub(app.now().as_millis());
-    if ahead > CLOCK_JUMP_MILLIS {
-        let message = format!(
-            "it is {} s behind the last entry ({last}): it jumped, now or when that was written",
-            ahead / 1000
-        );
-        let hint = "set the clock right: retries, expiries and leases go by it".to_owned();
-        diagnosis.note("clock", CheckVerdict::Warn, message, Some(hint));
-    }
-}
-
-/// Runs that go on in the journal, but in no process.
-async fn check_abandoned_runs(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> {
-    let runs = app
-        .engine
-        .journals()
-        .runs_in(&[RunStatus::Executing.into(), RunStatus::Stalled.into()])
-        .await?;
-    let plans: BTreeSet<PlanId> = runs.into_iter().map(|info| info.status.plan).collect();
-    let mut left = Vec::new();
-    for plan in plans {
-        let (review, _) = app.engine.plans().load_review(&plan).await?;
-        if review.state() == ReviewState::Deleted {
-            continue;
-        }
-        let note = load_status_line(app, &review).await?.note;
-        if matches!(note, Some(StatusNote::LeftBehind(_))) {
-            left.push(review.id().to_string());
-        }
-    }
-    if left.is_empty() {
-        diagnosis.note(
-            "runs",
-            CheckVerdict::Ok,
-            "none was left by a process that died",
-            None,
-        );
-    } else {
-        let hint = format!("planwright resume {}", left[0]);
-        diagnosis.note(
-            "runs",
-            CheckVerdict::Warn,
-            format!("without a process: {}", left.join(", ")),
-            Some(hint),
-        );
-    }
-    Ok(())
-}
-
-/// Leaves out the losses that a person has accepted (`planwright repair`).
-async fn without_accepted(app: &App, losses: Vec<Loss>) -> Vec<Loss> {
-    let mut open = Vec::new();
-    for loss in losses {
-        if !is_accepted(app, &loss.stream).await {
-            open.push(loss);
-        }
-    }
-    open
-}
-
-async fn is_accepted(app: &App, stream: &str) -> bool {
-    let Ok(stream @ StreamName::Run(_)) = stream.parse::<StreamName>() else {
-        return false;
-    };
-    let Ok(Some(info)) = app.engine.journals().info(&stream).await else {
-        return false;
-    };
-    let review = app.engine.plans().load_review(&info.status.plan).await;
-    let StreamName::Run(run) = &stream else {
-        return false;
-    };
-    review.is_ok_and(|(review, _)| review.is_written_off(run))
 }
