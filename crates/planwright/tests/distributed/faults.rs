@@ -18,8 +18,10 @@ const RUNS: usize = 300;
 /// So many faults have this many runs.
 const FAULTS_PER_ROUND: usize = 300;
 const CLIENTS: usize = 4;
-/// A round does not go on for longer, on a machine that is too busy for all its faults.
-const LONGEST_ROUND: Duration = Duration::from_secs(100);
+/// The time in which the faults of a round are to be thrown: behind that, pauses are short.
+const ROUND: Duration = Duration::from_secs(75);
+/// A round does not go on for longer.
+const LONGEST_ROUND: Duration = Duration::from_secs(240);
 
 fn number(variable: &str, otherwise: u64) -> u64 {
     let given = std::env::var(variable).ok();
@@ -33,7 +35,7 @@ struct Thrower<'a> {
     wanted: usize,
     thrown: AtomicUsize,
     counts: Mutex<BTreeMap<&'static str, usize>>,
-    until: Instant,
+    since: Instant,
 }
 
 /// Ends what goes on in other threads when the test ends, also by a panic.
@@ -111,8 +113,7 @@ fn whatever_fails_nothing_is_lost_doubled_or_guessed() {
     }
     let verify = cluster.services()[0].command(&["verify"]);
     planwright_testing::workbench::said({ verify }.output().unwrap()).ends(0);
-    // A machine that is busy with other things throws fewer, and must not throw none.
-    assert!(thrown * 3 >= wanted, "{thrown} faults of {wanted}");
+    assert!(thrown >= wanted, "{thrown} faults of {wanted}");
 }
 
 /// Starts runs, and throws faults while they are in flight.
@@ -132,7 +133,7 @@ fn throw_round(
         wanted,
         thrown: AtomicUsize::new(0),
         counts: Mutex::default(),
-        until: since + LONGEST_ROUND,
+        since,
     };
     let thrower = &thrower;
     std::thread::scope(|scope| {
@@ -183,12 +184,27 @@ impl Thrower<'_> {
     fn is_over(&self) -> bool {
         self.thrown.load(Ordering::SeqCst) >= self.wanted
             || self.is_over.load(Ordering::SeqCst)
-            || Instant::now() >= self.until
+            || self.since.elapsed() >= LONGEST_ROUND
     }
 
     fn note(&self, kind: &'static str, count: usize) {
         *lock(&self.counts).entry(kind).or_default() += count;
         self.thrown.fetch_add(count, Ordering::SeqCst);
+    }
+
+    /// Returns whether fewer faults were thrown than the time that has passed allows.
+    fn is_behind(&self) -> bool {
+        let passed = self.since.elapsed().as_secs_f64() / ROUND.as_secs_f64();
+        (self.thrown.load(Ordering::SeqCst) as f64) < self.wanted as f64 * passed
+    }
+
+    /// Waits for a while, or for a moment if too few faults were thrown.
+    fn pause_unless_behind(&self, dice: &mut Dice, from: u64, to: u64) {
+        if self.is_behind() {
+            self.pause(dice, 20, 60);
+        } else {
+            self.pause(dice, from, to);
+        }
     }
 
     /// Waits for a while, or until it is over.
@@ -209,7 +225,7 @@ impl Thrower<'_> {
             let cut = dice.pick(&[CommitCut::Before, CommitCut::After]);
             let is_cut = self.pick(dice).cut_commit(self.cluster.primary(), cut);
             self.note("commits cut", usize::from(is_cut));
-            self.pause(dice, 50, 350);
+            self.pause_unless_behind(dice, 50, 350);
         }
     }
 
@@ -224,7 +240,7 @@ impl Thrower<'_> {
                 process.stop_for(Duration::from_millis(50 + dice.roll() % 700));
                 self.note("stopped for a moment", 1);
             }
-            self.pause(dice, 300, 1_200);
+            self.pause_unless_behind(dice, 300, 1_200);
         }
     }
 
