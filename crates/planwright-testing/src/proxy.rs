@@ -134,7 +134,7 @@ impl Shared {
 
     /// Decides whether these bytes are the commit to cut.
     fn judge(&self, bytes: &[u8]) -> Option<CommitCut> {
-        if !bytes.windows(7).any(|part| part == b"COMMIT\0") {
+        if !bytes.windows(7).any(|part| part == b"COMMIT\0") && !executes_prepared(bytes) {
             return None;
         }
         let mut state = self.lock();
@@ -168,4 +168,10 @@ impl Shared {
         drop(from.shutdown(Shutdown::Both));
         drop(to.shutdown(Shutdown::Both));
     }
+}
+
+/// Returns whether a client has a prepared statement executed, which is a commit of its own where a store does that.
+fn executes_prepared(bytes: &[u8]) -> bool {
+    // A bind message: its length, the unnamed portal, and a statement with a name.
+    matches!(bytes, [b'B', _, _, _, _, 0, name, ..] if *name != 0)
 }

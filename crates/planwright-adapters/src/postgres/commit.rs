@@ -13,7 +13,7 @@ use tokio_postgres::{Client, Error};
 /// The time an answer is waited for while the database cannot be reached. The engine asks again after that.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// The time the outcome of a commit is looked for.
-const LOOKUP_PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const LOOKUP_PATIENCE: Duration = Duration::from_secs(120);
 /// The time a statement is waited for: longer than the server works on one. A server that is silent is not waited for.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(75);
 /// The time a commit is waited for. A server that has lost its standby takes it and does not confirm it.
@@ -56,6 +56,8 @@ pub(super) struct Mark(pub(super) Vec<u8>);
 #[derive(Debug)]
 pub(super) struct Transactions {
     begin: &'static str,
+    /// Whether the server answers only when a commit is durable, without being asked for it.
+    is_durable: bool,
     /// The key that everything is sealed with.
     key_id: Option<String>,
 }
@@ -132,7 +134,12 @@ impl Transactions {
         Self {
             key_id: cipher.key_id().map(str::to_owned),
             begin: if durable { BEGIN } else { BEGIN_DURABLE },
+            is_durable: durable,
         }
+    }
+
+    pub(super) fn is_durable(&self) -> bool {
+        self.is_durable
     }
 
     /// Does `work` in one transaction. It is done again if the transaction has to be begun anew, so that it must

@@ -130,7 +130,8 @@ impl StreamIndex for PostgresStore {
             |(at, id)| (at.as_millis(), id.as_str().to_owned()),
         );
         let limit = count(limit);
-        let rest = "WHERE kind = 'plan' AND plan IS NOT NULL AND created_at <= $1 \
+        // As the index for it says it: see the migration.
+        let rest = "WHERE kind <> 'run' AND plan IS NOT NULL AND created_at <= $1 \
                     AND (created_at < $1 OR plan > $2) ORDER BY created_at DESC, plan LIMIT $3";
         self.on(move |shared| async move {
             let values: [(Value<'_>, Type); 3] =

@@ -4,13 +4,17 @@ use super::appending::Queued;
 use super::commit::Value;
 use super::feed;
 use super::rows::{count, digest, number, record, stream_name, unsigned};
+use super::single_append::{self, PlainAppend, SingleAppend};
 use super::store::{PostgresStore, Shared};
+use super::wakeups::News;
 use crate::sealing::mask_head;
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_engine::crash;
 use planwright_engine::port::{
     Append, AppendError, BoxFuture, FeedOf, Journal, MAX_PAGE_BYTES, Placed, Position, StoreError,
 };
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::oneshot;
 use tokio_postgres::types::Type;
 
@@ -89,6 +93,46 @@ impl PostgresStore {
         })
         .await
     }
+
+    /// Appends in one statement, if that is possible and no other append is under way.
+    async fn append_alone(&self, appends: &[Append]) -> Option<SingleAppend> {
+        let shared = self.shared();
+        if shared.queued.load(Ordering::Acquire) > 0 {
+            return None;
+        }
+        let plain = PlainAppend::of(appends)?;
+        let end = single_append::append(shared, &plain).await?;
+        if end == SingleAppend::Committed {
+            crash::point("postgres: before the reply");
+            shared.wakeups.announce(News::Change);
+        }
+        Some(end)
+    }
+
+    /// Appends in a transaction of the writers.
+    pub(super) async fn append_with_others(&self, appends: Vec<Append>) -> Result<(), AppendError> {
+        let (reply, answer) = oneshot::channel();
+        let _waiting = Waiting::new(&self.shared().queued);
+        self.enqueue(Queued { appends, reply }).await?;
+        let stopped = || StoreError::Lost("its writer has stopped".to_owned());
+        answer.await.map_err(|_| stopped())?
+    }
+}
+
+/// Counts a request for as long as it waits.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Journal for PostgresStore {
@@ -100,10 +144,16 @@ impl Journal for PostgresStore {
                 let reason = format!("{bytes} bytes are too much for one commit");
                 return Err(StoreError::Failed(reason).into());
             }
-            let (reply, answer) = oneshot::channel();
-            self.enqueue(Queued { appends, reply }).await?;
-            let stopped = || StoreError::Lost("its writer has stopped".to_owned());
-            answer.await.map_err(|_| stopped())?
+            if let Some(end) = self.append_alone(&appends).await {
+                match end {
+                    SingleAppend::Committed => return Ok(()),
+                    SingleAppend::NotWritten => {}
+                    SingleAppend::Unknown(doubt) => {
+                        return self.settle_append(appends, doubt).await;
+                    }
+                }
+            }
+            self.append_with_others(appends).await
         })
     }
 

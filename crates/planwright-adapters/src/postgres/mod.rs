@@ -3,7 +3,8 @@
 //! Appends that wait are committed together, on several connections; everything is decided inside the
 //! transaction, against rows that it has locked. A commit whose outcome is unknown, because the connection
 //! broke, is looked up. No connection of the pool has any state beyond its transaction, so that a pooler such as
-//! PgBouncer can stand in between.
+//! PgBouncer can stand in between. Where none does, a run that goes on alone appends with one statement, on a
+//! connection of its own.
 //!
 //! The types of `tokio-postgres` stay in this folder.
 
@@ -37,6 +38,8 @@ mod schema;
 mod sealed_group;
 mod sealed_tables;
 mod service_notes;
+mod settle;
+mod single_append;
 mod store;
 mod tls;
 mod tokens;

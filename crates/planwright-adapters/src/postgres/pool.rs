@@ -3,11 +3,11 @@
 //! A pool of our own: it is a semaphore and a list, and the borrower of a connection says whether it can be used again.
 
 use super::fault::{describe, is_broken};
-use super::hosts::{Hosts, Wire};
+use super::hosts::{ConnectError, Hosts, Wire};
 use planwright_engine::port::StoreError;
 use std::future::poll_fn;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -30,6 +30,8 @@ pub(super) struct Pool {
     presence: Presence,
     room: Arc<Semaphore>,
     idle: Arc<Mutex<Vec<Opened>>>,
+    /// How often idle connections were forgotten.
+    age: AtomicU64,
 }
 
 /// A connection that is made.
@@ -76,6 +78,7 @@ impl Pool {
             presence,
             room: Arc::new(Semaphore::new(most)),
             idle: Arc::default(),
+            age: AtomicU64::new(0),
         }
     }
 
@@ -143,10 +146,21 @@ impl Pool {
 
     /// Forgets the connections that are idle: the server they lead to does not answer.
     pub(super) fn forget_idle(&self) {
+        self.age.fetch_add(1, Ordering::AcqRel);
         self.idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clear();
+    }
+
+    /// A number that grows whenever connections are to be forgotten, also those that are no longer the pool's.
+    pub(super) fn age(&self) -> u64 {
+        self.age.load(Ordering::Acquire)
+    }
+
+    /// Makes a connection that is not lent to anyone.
+    pub(super) async fn connect(&self) -> Result<(Client, Wire), ConnectError> {
+        self.hosts.connect().await
     }
 
     /// Returns whether the server was not there a moment ago.

@@ -11,13 +11,14 @@ use super::open_error::OpenPostgresError;
 use super::owners::Owners;
 use super::pool::{Pool, Presence};
 use super::schema;
+use super::single_append::SingleAppends;
 use super::tls::Connector;
 use super::vault;
 use super::wakeups::{News, Wakeups};
 use crate::vault::{Cipher, Passphrase, StretchCost};
 use planwright_engine::port::{BoxFuture, StoreError};
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, mpsc as blocking};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -51,6 +52,9 @@ pub(super) struct Shared {
     pub(super) instance: Vec<u8>,
     /// Whether this process has the turn at retention.
     pub(super) turn: Arc<AtomicBool>,
+    pub(super) single_appends: SingleAppends,
+    /// Requests that wait for a writer, or for its answer.
+    pub(super) queued: AtomicUsize,
 }
 
 impl Shared {
@@ -304,6 +308,8 @@ impl PostgresStore {
             placing: tokio::sync::Mutex::default(),
             instance,
             turn: Arc::default(),
+            single_appends: SingleAppends::new(presence == Presence::Shown),
+            queued: AtomicUsize::new(0),
         });
         let (queue, requests) = mpsc::channel(MAX_QUEUED);
         let requests = Arc::new(tokio::sync::Mutex::new(requests));
@@ -491,6 +497,7 @@ pub(super) fn wait_for<T: Send + 'static>(
 impl Drop for PostgresStore {
     fn drop(&mut self) {
         self.queue = None;
+        self.shared.single_appends.close();
         let writers = std::mem::take(&mut self.writers);
         let shared = Arc::clone(&self.shared);
         let listening = Arc::clone(&self.listening);

@@ -1,16 +1,23 @@
 //! Wake-ups: of this process at once, of others by `NOTIFY`, and by a slow look where that got lost.
 //!
 //! `NOTIFY` is sent after the commit and not in it: in a transaction it would make all commits of the database wait for
-//! each other. Many commits share one. A process that dies in between is what the slow look is for.
+//! each other. Many commits share one: that something changed is said at once unless it was said often just before; mail
+//! and offers do not wait. A process that dies in between is what the slow look is for.
 
 use super::pool::Pool;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
 pub(super) const CHANNEL: &str = "planwright";
+/// The time between two news that something changed, on average. Each costs the server and all listeners more than an
+/// append does.
+const CHANGE_PAUSE: Duration = Duration::from_millis(10);
+/// The pauses of so much time can be left out after a quiet moment: an approval and what follows from it are told at once.
+const LENIENCE: Duration = Duration::from_millis(80);
 /// How often the store is looked at, for news that got lost.
 const SLOW_LOOK: Duration = Duration::from_secs(2);
 /// So many looks after which those who wait are woken in any case.
@@ -83,13 +90,15 @@ impl Wakeups {
     /// Tells this process and the others that something was committed.
     pub(super) fn announce(&self, news: News) {
         self.wake(news);
-        match news {
+        let unsent = match news {
             News::Change => &self.unsent_change,
             News::Mail => &self.unsent_mail,
             News::Offer => &self.unsent_offer,
+        };
+        // The task that sends is woken once for all that is said until it has sent.
+        if !unsent.swap(true, Ordering::AcqRel) {
+            self.unsent.notify_one();
         }
-        .store(true, Ordering::Release);
-        self.unsent.notify_one();
     }
 
     /// Wakes those who wait in this process.
@@ -124,8 +133,15 @@ impl Wakeups {
     /// Sends news to other processes for as long as the store is open.
     pub(super) async fn send_news(&self, pool: &Pool) {
         let sql = "SELECT pg_notify($1, $2)";
+        let mut allowed_at = Instant::now();
         loop {
             self.unsent.notified().await;
+            while !self.is_urgent() {
+                let more = self.unsent.notified();
+                if tokio::time::timeout_at(allowed_at, more).await.is_err() {
+                    break;
+                }
+            }
             let mail = self.unsent_mail.swap(false, Ordering::AcqRel);
             let change = self.unsent_change.swap(false, Ordering::AcqRel);
             let offer = self.unsent_offer.swap(false, Ordering::AcqRel);
@@ -147,7 +163,14 @@ impl Wakeups {
                     connection.discard_broken(&error);
                 }
             }
+            let now = Instant::now();
+            let earliest = now.checked_sub(LENIENCE).unwrap_or(now);
+            allowed_at = allowed_at.clamp(earliest, now) + CHANGE_PAUSE;
         }
+    }
+
+    fn is_urgent(&self) -> bool {
+        self.unsent_mail.load(Ordering::Acquire) || self.unsent_offer.load(Ordering::Acquire)
     }
 
     /// Returns whether the caller is the first to ask, and has to start looking.

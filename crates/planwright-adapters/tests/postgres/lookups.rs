@@ -1,8 +1,8 @@
-//! What an append costs does not grow with the journal that it is for.
+//! What an append costs does not grow with the journal that it is for, nor what a look at a plan costs with the other plans.
 
 use crate::chains::Chain;
 use crate::databases::Database;
-use planwright_engine::port::{Append, Journal as _};
+use planwright_engine::port::{Append, FeedOf, Journal as _, Position, StreamIndex as _};
 use planwright_testing::wait::wait_until;
 
 /// Entries of the long journal, and appends that are counted.
@@ -59,4 +59,42 @@ async fn an_append_reads_no_more_of_a_long_journal_than_of_a_short_one() {
     });
     let read = count(READ) - before;
     assert!(read < APPENDS * 20, "{read} entries were read");
+}
+
+/// Plans with a run each, and looks that are counted.
+const PLANS: u64 = 20_000;
+const LOOKS: u64 = 10;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_at_a_plan_reads_nothing_of_the_others() {
+    let database = Database::untouched();
+    drop(database.open());
+    // Many were written at once, and the database has not counted them yet.
+    database.sql("ALTER TABLE planwright.streams SET (autovacuum_enabled = false)");
+    for kind in ["plan", "run"] {
+        database.sql(&format!(
+            "INSERT INTO planwright.streams (name, kind, plan, status, label, created_at, updated_at) \
+             SELECT '{kind}/p-' || n, '{kind}', 'p-' || n, 'completed', '', n, n FROM generate_series(1, {PLANS}) AS n"
+        ));
+    }
+    let plan = format!("p-{}", PLANS / 2).parse().unwrap();
+    let sql = "SELECT coalesce(sum(idx_blks_hit + idx_blks_read + heap_blks_hit + heap_blks_read), 0) \
+               FROM pg_statio_user_tables WHERE relname = 'streams'";
+    let read = || -> u64 { database.sql(sql).trim().parse().unwrap() };
+    let mut counted = 0;
+    wait_until("the figures of what was there", || {
+        let before = std::mem::replace(&mut counted, read());
+        counted > PLANS && before == counted
+    });
+    let store = database.open();
+    for _ in 0..LOOKS {
+        assert_eq!(store.runs(&plan).await.unwrap().len(), 1);
+        assert_eq!(store.plans_by_age(None, 20).await.unwrap().len(), 20);
+        let of = FeedOf::Plan(plan.clone());
+        assert!(store.feed(&of, Position(0), 10).await.unwrap().is_empty());
+    }
+    drop(store);
+    wait_until("the figures of the looks", || read() > counted);
+    let looked = read() - counted;
+    assert!(looked < LOOKS * 100, "{looked} blocks were read");
 }

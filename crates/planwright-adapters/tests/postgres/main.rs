@@ -1,6 +1,8 @@
 //! Tests of the store in Postgres, against a real server that the tests start.
 
 #[cfg(test)]
+mod alone;
+#[cfg(test)]
 mod chains;
 #[cfg(test)]
 mod databases;

@@ -59,6 +59,8 @@ fn found(database: &Database) -> Vec<String> {
 async fn a_store_is_encrypted_rekeyed_and_decrypted_without_losing_anything() {
     let database = Database::new();
     let mut planted = full(&database).await;
+    // As the server does by itself from time to time. What it notes is not removed with the rows.
+    database.sql("ANALYZE");
     assert!(!found(&database).is_empty());
     let rewritten = rewrite(&plain(&database), &sealed_by("correct horse")).unwrap();
     let entries: usize = planted.chains.iter().map(|chain| chain.records.len()).sum();

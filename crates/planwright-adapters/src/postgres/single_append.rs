@@ -1,0 +1,437 @@
+//! The usual append of a run, in one statement that is its own commit.
+//!
+//! A run that goes on by itself appends to its own journal, holds its lease and knows where the journal ends. The statement
+//! writes if the database finds all of that to be so, and writes nothing otherwise. Nothing is decided here: an append that
+//! was not written goes to the writers, whose transaction finds the reason.
+//!
+//! The connection belongs to the runtime of the caller and is worked by the caller while it waits, so that no other thread
+//! has to be woken twice per commit. It is used while no other append is under way: those that come at the same time share
+//! the transactions of the writers. A pooler could not keep the prepared statement, so that there is no such connection
+//! behind one.
+
+use super::commit::{COMMIT_TIMEOUT, Doubt, Value};
+use super::fault::{describe, is_broken};
+use super::hosts::Wire;
+use super::pool::share_open_lock;
+use super::rows::number;
+use super::store::Shared;
+use crate::sealing::{KeptEntry, mask_head, seal_entry};
+use crate::vault::Cipher;
+use planwright_core::id::RunId;
+use planwright_core::journal::{Head, StreamName};
+use planwright_engine::crash;
+use planwright_engine::port::{Append, LeaseRule};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::runtime::{Handle, Id};
+use tokio::time::Instant;
+use tokio_postgres::error::Severity;
+use tokio_postgres::types::Type;
+use tokio_postgres::{AsyncMessage, Client, Error, Statement};
+
+/// Appends after which a connection for more of them is worth its while.
+const WARM_UP: u32 = 4;
+/// The most records of an append that is made here. A longer one is not made shorter by an exchange less.
+const MAX_RECORDS: usize = 64;
+const MAX_BYTES: usize = 256 << 10;
+/// The time until a connection is tried again after it could not be had.
+const OPEN_PAUSE: Duration = Duration::from_secs(5);
+
+/// The settings that the transactions of the writers make for themselves. The plan of the statement is made once, perhaps
+/// while the tables are empty: it must be the one for full tables, which is by the indexes. Compiling it costs more than it
+/// saves.
+const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE; \
+     SET lock_timeout = '10s'; \
+     SET statement_timeout = '15s'; \
+     SET plan_cache_mode = force_generic_plan; \
+     SET enable_seqscan = off; \
+     SET enable_bitmapscan = off; \
+     SET enable_hashjoin = off; \
+     SET enable_mergejoin = off; \
+     SET jit = off";
+
+/// As [`SETTINGS`], where the server would answer before a commit is durable.
+const DURABLE: &str = "SET synchronous_commit = on";
+
+/// What was committed while this waited for a row is not in its snapshot: another append of the same journal is then met
+/// at the primary key of `entries`. What the locked rows say is looked at again after the wait. `sealed_at` is compared in
+/// this way because a partial index over open journals would answer `IS NULL` by being read to its end.
+const APPEND: &str = "WITH held AS MATERIALIZED (\
+      SELECT s.id FROM planwright.streams AS s, planwright.leases AS l \
+      WHERE s.name = $1 AND coalesce(s.sealed_at, -1) = -1 \
+      AND l.run = $2 AND l.epoch = $3 AND l.owner IS NOT NULL \
+      AND (SELECT key_id FROM planwright.vault) IS NOT DISTINCT FROM $4 \
+      FOR UPDATE OF s, l), \
+    ends AS MATERIALIZED (\
+      SELECT held.id FROM held CROSS JOIN LATERAL (\
+        SELECT e.seq, e.hash FROM planwright.entries AS e WHERE e.stream = held.id ORDER BY e.seq DESC LIMIT 1) AS head \
+      WHERE head.seq = $5 AND head.hash = $6), \
+    noted AS (\
+      INSERT INTO planwright.unplaced (stream, first_seq, last_seq) \
+      SELECT id, $5 + 1, $5 + cardinality($7) FROM ends) \
+    INSERT INTO planwright.entries (stream, seq, at, epoch, hash, key, body) \
+    SELECT ends.id, $5 + n.place, n.at, n.epoch, n.hash, n.key, n.body \
+    FROM ends, unnest($7, $8, $9, $10, $11) WITH ORDINALITY AS n (at, epoch, hash, key, body, place)";
+
+const TYPES: [Type; 11] = [
+    Type::TEXT,
+    Type::TEXT,
+    Type::INT8,
+    Type::TEXT,
+    Type::INT8,
+    Type::BYTEA,
+    Type::INT8_ARRAY,
+    Type::INT8_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BYTEA_ARRAY,
+];
+
+/// How an append ended here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SingleAppend {
+    Committed,
+    /// Nothing was written, and nothing will be: the writers find out why.
+    NotWritten,
+    /// It may be committed, or may be yet.
+    Unknown(Doubt),
+}
+
+/// The connection for such appends, of which one process has one.
+#[derive(Debug)]
+pub(super) struct SingleAppends {
+    line: Mutex<Line>,
+}
+
+#[derive(Debug)]
+enum Line {
+    /// There is none. So many appends could have used it.
+    Wanted(u32),
+    /// It could not be had.
+    Resting(Instant),
+    /// It is being made, or an append is using it.
+    Taken,
+    Free(Box<OpenLine>),
+    Closed,
+}
+
+#[derive(Debug)]
+struct OpenLine {
+    /// Its socket is served by this runtime, so that no other may wait for it.
+    runtime: Id,
+    /// The connections of the pool that were forgotten before it was made.
+    age: u64,
+    append: Statement,
+    session: Session,
+}
+
+/// A connection that is worked by those who wait for it.
+struct Session {
+    client: Client,
+    wire: Wire,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").finish_non_exhaustive()
+    }
+}
+
+/// An append that can be one statement.
+pub(super) struct PlainAppend<'a> {
+    append: &'a Append,
+    run: &'a RunId,
+    epoch: u64,
+}
+
+impl<'a> PlainAppend<'a> {
+    /// Returns the append of a request that only adds entries to the journal of a run that the caller owns.
+    pub(super) fn of(appends: &'a [Append]) -> Option<Self> {
+        let [append] = appends else { return None };
+        let Append {
+            stream: StreamName::Run(run),
+            expected,
+            records,
+            lease: LeaseRule::Held { epoch },
+            status: None,
+            answers,
+            requests,
+            brought,
+            offers,
+        } = append
+        else {
+            return None;
+        };
+        let has_more =
+            !(answers.is_empty() && requests.is_empty() && brought.is_empty() && offers.is_empty());
+        let follows = (expected.seq + 1..)
+            .zip(records)
+            .all(|(seq, record)| record.seq == seq);
+        let bytes: usize = records.iter().map(|record| record.body.len()).sum();
+        let fits = (1..=MAX_RECORDS).contains(&records.len()) && bytes <= MAX_BYTES;
+        (!has_more && follows && fits && expected.seq > 0).then_some(Self {
+            append,
+            run,
+            epoch: *epoch,
+        })
+    }
+
+    /// The head that the journal has once the append is in it.
+    pub(super) fn last_head(&self) -> Head {
+        let last = self.append.records.last();
+        last.map_or(self.append.expected, |record| record.head())
+    }
+
+    pub(super) fn stream(&self) -> &'a StreamName {
+        &self.append.stream
+    }
+}
+
+impl SingleAppends {
+    /// `is_direct` says whether connections lead to the server itself.
+    pub(super) fn new(is_direct: bool) -> Self {
+        let line = match is_direct {
+            true => Line::Wanted(0),
+            false => Line::Closed,
+        };
+        Self {
+            line: Mutex::new(line),
+        }
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the connection, if it is free and of the caller's runtime. Where there is none, and it is wanted often enough,
+    /// it is made in the background.
+    fn take(&self, shared: &Arc<Shared>) -> Option<Box<OpenLine>> {
+        let runtime = Handle::try_current().ok()?;
+        let mut line = self.line();
+        match &mut *line {
+            Line::Wanted(count) if *count < WARM_UP => *count += 1,
+            Line::Wanted(_) => Self::open_later(&mut line, &runtime, shared),
+            Line::Resting(until) if *until <= Instant::now() => {
+                Self::open_later(&mut line, &runtime, shared);
+            }
+            Line::Free(open) if open.age != shared.pool.age() => {
+                *line = Line::Wanted(WARM_UP);
+            }
+            Line::Free(open) if open.runtime == runtime.id() => {
+                let Line::Free(open) = std::mem::replace(&mut *line, Line::Taken) else {
+                    return None;
+                };
+                return Some(open);
+            }
+            Line::Free(_) | Line::Resting(_) | Line::Taken | Line::Closed => {}
+        }
+        None
+    }
+
+    fn open_later(line: &mut Line, runtime: &Handle, shared: &Arc<Shared>) {
+        *line = Line::Taken;
+        let taken = TakenLine::new(shared);
+        let id = runtime.id();
+        runtime.spawn(async move {
+            let opening = OpenLine::open(&taken.shared, id);
+            let opened = tokio::time::timeout(COMMIT_TIMEOUT, opening).await;
+            taken.put(match opened {
+                Ok(Ok(open)) => Line::Free(Box::new(open)),
+                Ok(Err(reason)) => {
+                    tracing::debug!(reason, "no connection for single appends");
+                    Line::Resting(Instant::now() + OPEN_PAUSE)
+                }
+                Err(_) => Line::Resting(Instant::now() + OPEN_PAUSE),
+            });
+        });
+    }
+
+    /// Ends the connection. There is no other after it.
+    pub(super) fn close(&self) {
+        *self.line() = Line::Closed;
+    }
+}
+
+/// The connection while it is in use. Unless it is given back there is none any more: an append whose caller went away in
+/// the middle leaves a connection of which nothing is known.
+struct TakenLine {
+    shared: Arc<Shared>,
+    next: Line,
+}
+
+impl TakenLine {
+    fn new(shared: &Arc<Shared>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            next: Line::Wanted(WARM_UP),
+        }
+    }
+
+    fn put(mut self, line: Line) {
+        self.next = line;
+    }
+}
+
+impl Drop for TakenLine {
+    fn drop(&mut self) {
+        let mut line = self.shared.single_appends.line();
+        if matches!(*line, Line::Taken) {
+            std::mem::swap(&mut *line, &mut self.next);
+        }
+    }
+}
+
+/// Makes an append on the connection for it; `None` if there is none now.
+pub(super) async fn append(shared: &Arc<Shared>, plain: &PlainAppend<'_>) -> Option<SingleAppend> {
+    let mut open = shared.single_appends.take(shared)?;
+    let taken = TakenLine::new(shared);
+    let made = open.append(&shared.cipher, plain).await;
+    if made.is_usable {
+        taken.put(Line::Free(open));
+    }
+    Some(made.end)
+}
+
+/// How an append ended, and whether the connection can be used again.
+struct Made {
+    end: SingleAppend,
+    is_usable: bool,
+}
+
+impl OpenLine {
+    async fn open(shared: &Shared, runtime: Id) -> Result<Self, String> {
+        let age = shared.pool.age();
+        let connected = shared.pool.connect().await;
+        let (client, mut wire) = connected.map_err(|error| error.describe())?;
+        let preparing = async {
+            client.batch_execute(SETTINGS).await?;
+            if !shared.transactions.is_durable() {
+                client.batch_execute(DURABLE).await?;
+            }
+            // The end of the pool's other connections must not let a process in that rewrites the store.
+            let is_shown = share_open_lock(&client).await?;
+            Ok((is_shown, client.prepare_typed(APPEND, &TYPES).await?))
+        };
+        let prepared = work_until(preparing, &mut wire, &mut false).await;
+        let session = Session { client, wire };
+        match prepared.map_err(|error: Error| describe(&error))? {
+            (true, append) => Ok(Self {
+                runtime,
+                age,
+                append,
+                session,
+            }),
+            (false, _) => Err("another process is rewriting the store".to_owned()),
+        }
+    }
+
+    async fn append(&mut self, cipher: &Cipher, plain: &PlainAppend<'_>) -> Made {
+        let not_written = Made {
+            end: SingleAppend::NotWritten,
+            is_usable: true,
+        };
+        let append = plain.append;
+        let name = append.stream.to_string();
+        let records = &append.records;
+        let kept = records
+            .iter()
+            .map(|record| seal_entry(cipher, &name, record));
+        let Ok(kept) = kept.collect::<Result<Vec<KeptEntry<'_>>, _>>() else {
+            return not_written;
+        };
+        let expected = mask_head(cipher, &name, append.expected);
+        let times: Vec<i64> = records.iter().map(|record| record.at.as_millis()).collect();
+        let epochs: Vec<i64> = records.iter().map(|record| number(record.epoch)).collect();
+        let hashes: Vec<&[u8]> = kept
+            .iter()
+            .map(|entry| &entry.hash.as_bytes()[..])
+            .collect();
+        let keys: Vec<Option<&[u8]>> = kept
+            .iter()
+            .map(|entry| entry.key.as_deref().map(str::as_bytes))
+            .collect();
+        let bodies: Vec<&[u8]> = kept.iter().map(|entry| &*entry.body).collect();
+        let values: [Value<'_>; 11] = [
+            &name,
+            &plain.run.as_str(),
+            &number(plain.epoch),
+            &cipher.key_id(),
+            &number(expected.seq),
+            &&expected.hash.as_bytes()[..],
+            &times,
+            &epochs,
+            &hashes,
+            &keys,
+            &bodies,
+        ];
+        let Session { client, wire } = &mut self.session;
+        let mut is_warned = false;
+        crash::point("postgres: before commit");
+        let made = work_until(client.execute(&self.append, &values), wire, &mut is_warned);
+        let made = tokio::time::timeout(COMMIT_TIMEOUT, made).await;
+        crash::point("postgres: after commit");
+        let unknown = |doubt| Made {
+            end: SingleAppend::Unknown(doubt),
+            is_usable: false,
+        };
+        match made {
+            Ok(Ok(0)) => not_written,
+            Ok(Ok(_)) if !is_warned => Made {
+                end: SingleAppend::Committed,
+                is_usable: true,
+            },
+            // The server committed, and warned: a standby may not have it.
+            Ok(Ok(_)) | Err(_) => unknown(Doubt::Unconfirmed),
+            Ok(Err(error)) if was_refused(&error) => not_written,
+            Ok(Err(_)) => unknown(Doubt::Broken),
+        }
+    }
+}
+
+/// Returns whether the server says that the statement failed, and goes on: then it was not committed.
+fn was_refused(error: &Error) -> bool {
+    let refusal = error
+        .as_db_error()
+        .and_then(|error| error.parsed_severity());
+    refusal == Some(Severity::Error) && !is_broken(error)
+}
+
+/// Waits for `work`, and works the connection meanwhile. Notes warnings of the server.
+async fn work_until<T>(
+    work: impl Future<Output = Result<T, Error>>,
+    wire: &mut Wire,
+    is_warned: &mut bool,
+) -> Result<T, Error> {
+    let mut work = pin!(work);
+    poll_fn(move |context| {
+        // The first look sends the request, and the second finds what the connection has read.
+        if let Poll::Ready(done) = work.as_mut().poll(context) {
+            return Poll::Ready(done);
+        }
+        let broken = poll_wire(wire, is_warned, context);
+        match (work.as_mut().poll(context), broken) {
+            (Poll::Ready(done), _) => Poll::Ready(done),
+            (Poll::Pending, Some(error)) => Poll::Ready(Err(error)),
+            (Poll::Pending, None) => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Works a connection for as long as there is something to do. Returns the error that it ends with.
+fn poll_wire(wire: &mut Wire, is_warned: &mut bool, context: &mut Context<'_>) -> Option<Error> {
+    loop {
+        match wire.poll_message(context) {
+            // It ends without an error only when its client is gone.
+            Poll::Pending | Poll::Ready(None) => return None,
+            Poll::Ready(Some(Err(error))) => return Some(error),
+            Poll::Ready(Some(Ok(AsyncMessage::Notice(notice)))) => {
+                *is_warned |= notice.parsed_severity() == Some(Severity::Warning);
+            }
+            Poll::Ready(Some(Ok(_))) => {}
+        }
+    }
+}
