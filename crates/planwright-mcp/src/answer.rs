@@ -47,6 +47,14 @@ impl Problem {
         }
     }
 
+    /// Says what to do next where that is not said.
+    pub(crate) fn or_next(self, next: impl FnOnce() -> String) -> Self {
+        Self {
+            next: Some(self.next.unwrap_or_else(next)),
+            ..self
+        }
+    }
+
     pub(crate) fn into_result(self) -> CallToolResult {
         let mut value = json!({ "success": false, "error": self.error });
         if let Some(code) = self.code {

@@ -65,15 +65,18 @@ impl Host {
             PlanCall::Cancel => self.cancel(call).await,
             PlanCall::Decide => self.decide(call).await,
         };
-        done.unwrap_or_else(Problem::into_result)
+        done.unwrap_or_else(|problem| problem.or_next(|| next_after(call)).into_result())
     }
 
     async fn propose(&self, call: &ToolCall) -> Done {
         // A client may hand over the plan itself: `{title, steps, context}`.
-        let plan = match call.args.get("plan") {
+        let plan = match call.args.get("plan").filter(|plan| !plan.is_null()) {
             Some(plan) => plan.clone(),
             None if call.args.contains_key("steps") => Value::Object(call.args.clone()),
-            None => return Err(Problem::new("`plan` is missing")),
+            None => {
+                let missing = Problem::new("`plan` is missing");
+                return Err(missing.next(next_with(call.tool, "plan")));
+            }
         };
         let document = Document::from_json(plan, &Bounds::for_untrusted())
             .map_err(|error| Problem::of(&error).next(REPAIR))?;
@@ -82,19 +85,13 @@ impl Host {
         self.write_files(review.id()).await;
         let (candidate, mut fields) = self.describe(&review, &call.agent).await?;
         fields.insert("findings".to_owned(), finding_values(&findings));
-        let id = review.id();
         let next = if findings
             .iter()
             .any(planwright_core::plan::Finding::is_error)
         {
             REPAIR.to_owned()
-        } else if self.is_allowed(&review, &candidate) {
-            format!("plan_execute with planId {id} runs it: policy needs no person for it")
         } else {
-            format!(
-                "plan_approve with planId {id} asks a person; {}",
-                self.at_hand(id)
-            )
+            self.next_of_proposed(&review, &candidate)
         };
         let proposed = success(fields, &next);
         Ok(self
@@ -154,7 +151,8 @@ impl Host {
         let review = self.load(call).await?;
         let (candidate, mut fields) = self.describe(&review, &call.agent).await?;
         fields.insert("plan".to_owned(), json!(review.current().document));
-        let read = success(fields, "plan_status says how its latest run stands");
+        let next = self.next_of_plan(&review, &candidate).await?;
+        let read = success(fields, &next);
         Ok(self.with_review(call, (&review, &candidate), read).await)
     }
 
@@ -166,7 +164,12 @@ impl Host {
             "status": self.stands(&review).await?,
         }));
         let Some(opened) = review.runs().last() else {
-            return Ok(success(fields, "it has not been run: plan_execute runs it"));
+            // A plan that cannot be compiled any more is not one that can be run.
+            let next = match self.candidate(&review).await {
+                Ok(candidate) => self.next_of_plan(&review, &candidate).await?,
+                Err(_) => REPAIR.to_owned(),
+            };
+            return Ok(success(fields, &next));
         };
         let loaded = self.engine.runs().load_run(&opened.run, &review).await;
         let (run, _) = loaded.map_err(|error| Problem::of(&error))?;
@@ -458,6 +461,46 @@ impl Host {
         status.map_err(|error| Problem::of(&error))
     }
 
+    /// How a plan goes on that no person has decided on.
+    fn next_of_proposed(&self, review: &Review, candidate: &Candidate) -> String {
+        let id = review.id();
+        if self.is_allowed(review, candidate) {
+            return format!("plan_execute with planId {id} runs it: policy needs no person for it");
+        }
+        let at_hand = self.at_hand(id);
+        format!("plan_approve with planId {id} asks a person; {at_hand}")
+    }
+
+    /// How a plan goes on from where it stands.
+    async fn next_of_plan(
+        &self,
+        review: &Review,
+        candidate: &Candidate,
+    ) -> Result<String, Problem> {
+        let id = review.id();
+        Ok(match self.stands(review).await? {
+            PlanStatus::Draft | PlanStatus::Proposed | PlanStatus::NeedsReview => {
+                self.next_of_proposed(review, candidate)
+            }
+            PlanStatus::Approved => format!("plan_execute with planId {id} runs it"),
+            PlanStatus::Rejected | PlanStatus::ChangesRequested | PlanStatus::Expired => {
+                "plan_propose with the same id proposes another version".to_owned()
+            }
+            PlanStatus::Executing
+            | PlanStatus::Waiting
+            | PlanStatus::Paused
+            | PlanStatus::Stalled
+            | PlanStatus::Completed
+            | PlanStatus::CompletedWithFailures
+            | PlanStatus::Failed
+            | PlanStatus::Cancelled
+            | PlanStatus::Archived
+            | PlanStatus::Deleted => {
+                format!("plan_status with planId {id} says how its latest run stands")
+            }
+        })
+    }
+
     fn is_allowed(&self, review: &Review, candidate: &Candidate) -> bool {
         let plans = self.engine.plans();
         plans.consent_of_policy(review, candidate).is_some()
@@ -493,11 +536,34 @@ fn check_arguments(call: &ToolCall) -> Result<(), Problem> {
         };
         let next = match *name {
             "planId" => LIST.to_owned(),
-            _ => format!("call {} again with `{name}`", call.tool.as_str()),
+            _ => next_with(call.tool, name),
         };
         return Err(Problem::new(problem).next(next));
     }
-    Ok(())
+    match call.tool.find_mistyped(&call.args) {
+        Some((name, kind)) => {
+            let problem = Problem::new(format!("`{name}` must be {kind}"));
+            Err(problem.next(next_with(call.tool, &name)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What to do about an argument that is missing or no value of its kind.
+fn next_with(tool: PlanCall, argument: &str) -> String {
+    let name = tool.as_str();
+    match tool.describe_argument(argument) {
+        Some(shape) => format!("call {name} again with `{argument}`: {shape}"),
+        None => format!("call {name} again with `{argument}`"),
+    }
+}
+
+/// What to do about a problem that does not say so itself.
+fn next_after(call: &ToolCall) -> String {
+    match text(call, "planId") {
+        Some(plan) => format!("plan_status with planId {plan} says how it stands"),
+        None => LIST.to_owned(),
+    }
 }
 
 pub(crate) fn object(value: Value) -> Map<String, Value> {

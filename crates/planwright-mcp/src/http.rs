@@ -1,14 +1,15 @@
 //! The same servers over HTTP, for callers that the service has recognised.
 
+use crate::earlier_tasks::{TaskSessions, rename, restore_task_ids};
 use bytes::Bytes;
-use http_body_util::Full;
 use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
 use planwright_core::digest::Digest;
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use rmcp::handler::server::ServerHandler;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,8 +35,8 @@ pub struct HttpCaller {
 
 /// A server at an address of the service.
 pub struct HttpServer<S> {
-    service: StreamableHttpService<S, LocalSessionManager>,
-    manager: Arc<LocalSessionManager>,
+    service: StreamableHttpService<S, TaskSessions>,
+    manager: Arc<TaskSessions>,
     owners: Mutex<BTreeMap<String, Digest>>,
 }
 
@@ -63,7 +64,7 @@ impl<S: ServerHandler + Send + Sync + 'static> HttpServer<S> {
     /// Serves each client with a server of its own until `stop` is cancelled. Host and origin are
     /// checked by the service in front of it.
     pub fn new(server: impl Fn() -> S + Send + Sync + 'static, stop: CancellationToken) -> Self {
-        let manager = Arc::<LocalSessionManager>::default();
+        let manager = Arc::<TaskSessions>::default();
         let mut config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins();
@@ -93,18 +94,28 @@ impl<S: ServerHandler + Send + Sync + 'static> HttpServer<S> {
             Some(_) => {}
             None => self.make_room().await?,
         }
-        let mut request = request.map(Full::new);
+        let mut is_changed = false;
+        let mut request = request.map(|body| {
+            let renamed = rename(&body);
+            is_changed = renamed.is_some();
+            Full::new(renamed.map_or(body, Bytes::from))
+        });
         request.extensions_mut().insert(caller);
         let answer = self.service.handle(request).await;
         if let Some(id) = session_of(answer.headers()) {
             self.owners().entry(id).or_insert(credential);
+        }
+        if is_changed {
+            return Ok(
+                answer.map(|body| body.map_frame(|frame| frame.map_data(name_tasks)).boxed())
+            );
         }
         Ok(answer)
     }
 
     /// Forgets sessions that are over, and refuses a client that could not have one.
     async fn make_room(&self) -> Result<(), HttpRefusal> {
-        let sessions = self.manager.sessions.read().await;
+        let sessions = self.manager.0.sessions.read().await;
         let mut owners = self.owners();
         owners.retain(|id, _| sessions.contains_key(id.as_str()));
         if sessions.len() >= MAX_SESSIONS {
@@ -115,6 +126,31 @@ impl<S: ServerHandler + Send + Sync + 'static> HttpServer<S> {
 
     fn owners(&self) -> MutexGuard<'_, BTreeMap<String, Digest>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An event of a stream, with the tasks that it acknowledges under their names.
+fn name_tasks(event: Bytes) -> Bytes {
+    const FIELD: &str = "data: ";
+    let Ok(text) = std::str::from_utf8(&event) else {
+        return event;
+    };
+    let mut is_changed = false;
+    let lines = text.split('\n').map(|line| {
+        let message = line.strip_prefix(FIELD);
+        let message = message.filter(|message| message.contains("subscriptions/acknowledged"));
+        let message = message.and_then(|message| serde_json::from_str::<Value>(message).ok());
+        let named = message.and_then(|mut message| {
+            restore_task_ids(&mut message["params"])?;
+            Some(format!("{FIELD}{message}"))
+        });
+        is_changed |= named.is_some();
+        named.unwrap_or_else(|| line.to_owned())
+    });
+    let lines: Vec<String> = lines.collect();
+    match is_changed {
+        true => Bytes::from(lines.join("\n")),
+        false => event,
     }
 }
 

@@ -9,6 +9,7 @@ mod app;
 mod awaited;
 mod call;
 mod caller;
+mod earlier_tasks;
 mod gateway;
 mod http;
 mod progress;

@@ -481,7 +481,10 @@ impl Consenter for AskedPerson {
 }
 
 /// Has the client ask its person. Nothing if it did not.
-async fn ask_client(peer: &Peer<RoleServer>, form: ElicitRequestParams) -> Option<ElicitResult> {
+pub(crate) async fn ask_client(
+    peer: &Peer<RoleServer>,
+    form: ElicitRequestParams,
+) -> Option<ElicitResult> {
     let asked = peer.create_elicitation_with_timeout(form, Some(PATIENCE));
     asked
         .await

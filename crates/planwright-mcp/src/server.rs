@@ -5,6 +5,7 @@ use crate::app::{page_resource, read_page, shows_pages, tools_with_page};
 use crate::awaited::AwaitedPlans;
 use crate::call::ToolCall;
 use crate::caller::Caller;
+use crate::earlier_tasks::{CallTasks, RenamedLines, TaskTransport, task_of};
 use crate::progress::{StepCount, progress_sink};
 use crate::prompt;
 use crate::question::{AskedPerson, Channel, OpenQuestions, ReviewAddress};
@@ -16,14 +17,15 @@ use planwright_engine::port::PlanFiles;
 use planwright_engine::{Engine, PlanMaker, PlanTool};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, ElicitationCapability,
-    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult,
+    ElicitationCapability, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, ServiceExt as _};
 use std::fmt;
 use std::sync::Arc;
@@ -62,6 +64,7 @@ pub struct PlanServer {
     open: Arc<OpenQuestions>,
     awaited: Arc<AwaitedPlans>,
     subscriptions: Arc<Subscriptions>,
+    call_tasks: Arc<CallTasks>,
     /// What pages of the client show. `None` where other servers answer through this one: a page
     /// of theirs could press our buttons.
     shown: Option<Arc<OpenQuestions>>,
@@ -80,7 +83,10 @@ pub enum ServeMcpError {
 
 /// Serves the client on standard input and output until it goes.
 pub async fn serve_stdio(server: impl ServerHandler) -> Result<(), ServeMcpError> {
-    let opened = server.serve(rmcp::transport::stdio()).await;
+    // On pipes, nothing is handed to another thread to be read or written.
+    let (input, output) = rmcp::transport::stdio_pipes();
+    let lines = AsyncRwTransport::new_server(RenamedLines::new(input), output);
+    let opened = server.serve(TaskTransport::new(lines)).await;
     let running = opened.map_err(|error| ServeMcpError::Opening(Box::new(error)))?;
     running.waiting().await?;
     Ok(())
@@ -93,6 +99,7 @@ impl PlanServer {
             open: Arc::default(),
             awaited: Arc::default(),
             subscriptions: Arc::default(),
+            call_tasks: Arc::default(),
             shown: Some(Arc::default()),
         }
     }
@@ -127,6 +134,10 @@ impl PlanServer {
 
     pub(crate) fn host(&self) -> &Arc<Host> {
         &self.host
+    }
+
+    pub(crate) fn call_tasks(&self) -> &CallTasks {
+        &self.call_tasks
     }
 
     /// The caller of a request that reads.
@@ -188,7 +199,7 @@ impl PlanServer {
     }
 
     /// All that a call needs.
-    fn prepare(
+    pub(crate) fn prepare(
         &self,
         tool: PlanCall,
         caller: Caller,
@@ -281,6 +292,14 @@ impl ServerHandler for PlanServer {
             Some(question) => question.into(),
             None => result.into(),
         })
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Box::pin(self.answer_about_task(request, context)).await
     }
 
     async fn list_resources(
@@ -396,7 +415,8 @@ impl ServerHandler for PlanServer {
     ) -> Option<SubscriptionFilter> {
         let mut accepted = SubscriptionFilter::new();
         let uris = requested.resource_subscriptions.iter().flatten();
-        let ours = uris.filter(|uri| stream_of(uri).is_some()).cloned();
+        let is_ours = |uri: &&String| stream_of(uri).is_some() || task_of(uri).is_some();
+        let ours = uris.filter(is_ours).cloned();
         accepted.resource_subscriptions = Some(ours.take(MAX_LISTENED).collect());
         Some(accepted)
     }
@@ -414,6 +434,7 @@ impl ServerHandler for PlanServer {
         tokio::select! {
             () = context.cancelled() => {}
             () = self.host.tell_changes(watched, tell) => {}
+            () = self.tell_tasks(&context) => {}
         }
         Ok(())
     }

@@ -6,29 +6,34 @@
 use crate::answer::outcome;
 use crate::call::ToolCall;
 use crate::caller::Caller;
-use crate::run_question::find_question;
+use crate::earlier_tasks::task_of;
+use crate::run_question::{RunQuestion, find_question};
 use crate::server::{Host, PlanServer};
 use planwright_core::id::RunId;
 use planwright_core::journal::StreamName;
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::run::{Run, RunState};
-use planwright_core::status::RunStatus;
+use planwright_core::status::{CachedStatus, RunStatus};
 use planwright_engine::{Observer, PlanTool, PlanToolCall, PlanTools, RunCommand};
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResponse, CallToolResult, CreateTaskResult, DetailedTask, ElicitRequest, ElicitResult,
-    InputRequest, InputRequests, InputResponses, Task, TaskPayload, TaskStatus,
+    InputRequest, InputRequests, InputResponses, NotificationMetaObject, ServerNotification, Task,
+    TaskPayload, TaskStatus, TaskStatusNotification,
 };
+use rmcp::service::SubscriptionContext;
 use serde_json::Map;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// A run that ends sooner is worth waiting for.
-const SHORT: Duration = Duration::from_millis(500);
+pub(crate) const SHORT: Duration = Duration::from_millis(500);
 /// How often a client may ask how a run stands.
 const POLL_MS: u64 = 1_000;
+/// The shortest time between two looks at tasks that change.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// Tells which run was begun.
 struct Begun(Mutex<Option<oneshot::Sender<RunId>>>);
@@ -45,15 +50,21 @@ impl Observer for Begun {
     }
 }
 
+/// Tells which run a call begins, once it has.
+pub(crate) fn watch_begin(call: &mut ToolCall) -> oneshot::Receiver<RunId> {
+    let (begun, started) = oneshot::channel();
+    call.observers
+        .push(Arc::new(Begun(Mutex::new(Some(begun)))));
+    started
+}
+
 impl PlanServer {
     /// Makes a call that may take long: its result if that comes soon, else the task of its run.
     pub(crate) async fn call_as_task(
         &self,
         mut call: ToolCall,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (begun, started) = oneshot::channel();
-        call.observers
-            .push(Arc::new(Begun(Mutex::new(Some(begun)))));
+        let started = watch_begin(&mut call);
         // What the run asks is asked by its task.
         call.person.leave_runs_alone();
         // The run goes on when the request has been answered with its task.
@@ -91,6 +102,82 @@ impl PlanServer {
     }
 }
 
+impl PlanServer {
+    /// Tells a modern client of every change of the tasks that it listens to, until it does not any
+    /// more.
+    pub(crate) async fn tell_tasks(&self, context: &SubscriptionContext) {
+        let request = context.request_context();
+        let caller = Caller::of(self.host(), request);
+        let uris = context.accepted().resource_subscriptions.iter().flatten();
+        let tasks = uris.filter_map(|uri| task_of(uri)).map(str::to_owned);
+        let mut followed: Vec<FollowedTask> = tasks.map(FollowedTask::new).collect();
+        let mut changes = self.host().engine.journals().changes();
+        loop {
+            changes.borrow_and_update();
+            for task in &mut followed {
+                let Some(changed) = task.look(self.host(), &caller).await else {
+                    continue;
+                };
+                let mut notice = TaskStatusNotification::new(changed.into());
+                let mut meta = NotificationMetaObject::new();
+                meta.set_subscription_id(context.sink().id().clone());
+                notice.params.meta = Some(meta);
+                let notice = ServerNotification::TaskStatusNotification(notice);
+                if request.peer.send_notification(notice).await.is_err() {
+                    return;
+                }
+            }
+            followed.retain(|task| !task.is_over());
+            // The client listens to something else perhaps.
+            if followed.is_empty() || changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+    }
+}
+
+/// A task whose changes are told.
+struct FollowedTask {
+    id: String,
+    /// What the journal of its run said last: only where that is another one is the run read.
+    seen: Option<CachedStatus>,
+    told: TaskStatus,
+}
+
+impl FollowedTask {
+    fn new(id: String) -> Self {
+        Self {
+            id,
+            seen: None,
+            told: TaskStatus::Working,
+        }
+    }
+
+    /// The task, if it stands otherwise than its client was told.
+    async fn look(&mut self, host: &Host, caller: &Caller) -> Option<DetailedTask> {
+        let run: RunId = self.id.parse().ok()?;
+        let info = host.engine.journals().info(&StreamName::Run(run)).await;
+        let status = info.ok()??.status.status;
+        if self.seen.as_ref() == Some(&status) {
+            return None;
+        }
+        let task = host.read_task(&self.id, caller).await.ok()?;
+        self.seen = Some(status);
+        let status = task.status();
+        let is_news = std::mem::replace(&mut self.told, status) != status;
+        is_news.then_some(task)
+    }
+
+    fn is_over(&self) -> bool {
+        match self.told {
+            TaskStatus::Working | TaskStatus::InputRequired => false,
+            TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled => true,
+            _ => false,
+        }
+    }
+}
+
 /// The run of a result that waits for a person.
 fn waiting_run(result: &CallToolResult) -> Option<RunId> {
     let value = result.structured_content.as_ref()?;
@@ -99,7 +186,7 @@ fn waiting_run(result: &CallToolResult) -> Option<RunId> {
 }
 
 impl Host {
-    async fn load_task(&self, id: &str) -> Result<Run, ErrorData> {
+    pub(crate) async fn load_task(&self, id: &str) -> Result<Run, ErrorData> {
         let unknown = || ErrorData::invalid_params(format!("there is no task {id}"), None);
         let run: RunId = id.parse().map_err(|_| unknown())?;
         let plan = self.engine.journals().plan_of_run(&run).await;
@@ -148,9 +235,7 @@ impl Host {
             return Ok(TaskPayload::Cancelled);
         }
         if run.state().is_terminal() {
-            let value = self.tools_of(agent).describe_run(run).await;
-            let next = crate::call::next_of_run(run);
-            let result = serde_json::to_value(outcome(value, &next));
+            let result = serde_json::to_value(self.result_of_run(run, agent).await);
             let result = result.ok().and_then(|result| result.as_object().cloned());
             let failed = || ErrorData::internal_error("the result cannot be written", None);
             return Ok(TaskPayload::Completed {
@@ -169,6 +254,12 @@ impl Host {
             },
             None => TaskPayload::Working,
         })
+    }
+
+    /// The result of the call that began a run which is over.
+    pub(crate) async fn result_of_run(&self, run: &Run, agent: &Principal) -> CallToolResult {
+        let value = self.tools_of(agent).describe_run(run).await;
+        outcome(value, &crate::call::next_of_run(run))
     }
 
     /// Takes the answers to what a task asks. Those to anything else are ignored.
@@ -194,16 +285,28 @@ impl Host {
         let Some(answer) = answer else {
             return Ok(());
         };
-        let command = question.command(&answer, person);
+        self.decide_for_task(&run, &question, &answer, (agent, person))
+            .await
+    }
+
+    /// Tells a run what its person decided, and goes on with it in the background.
+    pub(crate) async fn decide_for_task(
+        self: &Arc<Self>,
+        run: &Run,
+        question: &RunQuestion,
+        answer: &ElicitResult,
+        (agent, person): (&Principal, &Principal),
+    ) -> Result<(), ErrorData> {
+        let command = question.command(answer, person);
         let told = self.engine.runs().command(&question.run, command).await;
         told.map_err(|error| ErrorData::invalid_request(error.to_string(), None))?;
         let host = Arc::clone(self);
         let agent = agent.clone();
+        let (run, plan) = (run.id().clone(), run.plan().id().clone());
         tokio::spawn(async move {
-            let order =
-                PlanToolCall::new(PlanTool::Execute, Map::new(), format!("task {}", run.id()));
-            Box::pin(host.tools_of(&agent).resume(&order, run.id())).await;
-            host.write_files(run.plan().id()).await;
+            let order = PlanToolCall::new(PlanTool::Execute, Map::new(), format!("task {run}"));
+            Box::pin(host.tools_of(&agent).resume(&order, &run)).await;
+            host.write_files(&plan).await;
         });
         Ok(())
     }
@@ -229,7 +332,7 @@ impl Host {
     }
 }
 
-fn check(caller: &Caller, action: Permission) -> Result<(), ErrorData> {
+pub(crate) fn check(caller: &Caller, action: Permission) -> Result<(), ErrorData> {
     let checked = caller.check(action);
     checked.map_err(|problem| ErrorData::invalid_request(problem.error, None))
 }

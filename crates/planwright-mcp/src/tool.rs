@@ -177,6 +177,30 @@ impl PlanCall {
         matches!(self, Self::List | Self::Get | Self::Status)
     }
 
+    /// The first argument that is there and no value of its kind, with the kind in words.
+    pub(crate) fn find_mistyped(self, args: &JsonObject) -> Option<(String, &'static str)> {
+        let input = self.input();
+        let properties = input["properties"].as_object()?;
+        properties.iter().find_map(|(name, schema)| {
+            let given = args.get(name).filter(|given| !given.is_null())?;
+            let (fits, kind) = match schema["type"].as_str()? {
+                "string" => (given.is_string(), "a text"),
+                "integer" => (given.is_i64() || given.is_u64(), "a whole number"),
+                "boolean" => (given.is_boolean(), "true or false"),
+                "object" => (given.is_object(), "an object"),
+                _ => return None,
+            };
+            (!fits).then(|| (name.clone(), kind))
+        })
+    }
+
+    /// What its schema says of an argument.
+    pub(crate) fn describe_argument(self, name: &str) -> Option<String> {
+        let input = self.input();
+        let described = input["properties"][name]["description"].as_str();
+        described.map(str::to_owned)
+    }
+
     fn input(self) -> Value {
         let plan_id =
             json!({ "type": "string", "minLength": 1, "description": "The id of the plan." });

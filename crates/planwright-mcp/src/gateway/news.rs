@@ -2,6 +2,7 @@
 
 use super::server::GatewayServer;
 use super::watches::Watch;
+use crate::earlier_tasks::task_of;
 use crate::subscription::stream_of;
 use planwright_engine::port::ServerNews;
 use rmcp::ErrorData;
@@ -112,6 +113,9 @@ impl GatewayServer {
                 ours.extend(self.host.watch_resource(uri).await);
                 continue;
             }
+            if task_of(uri).is_some() {
+                continue;
+            }
             // One that is not there, or whose server does not tell of it, never changes.
             let Some(server) = self.offers.owner(uri).await else {
                 continue;
@@ -123,10 +127,12 @@ impl GatewayServer {
             async move { sink.notify_resource_updated(uri).await.is_ok() }
         };
         let mut plans = std::pin::pin!(self.host.tell_changes(ours, tell));
+        let mut tasks = std::pin::pin!(self.plans.tell_tasks(context));
         loop {
             let change = tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 () = &mut plans => return Ok(()),
+                () = &mut tasks => return Ok(()),
                 change = ticker.next() => change,
             };
             let Some(change) = change else {

@@ -15,6 +15,7 @@ use super::pending::{PendingCalls, is_ours};
 use super::sessions::Sessions;
 use super::watches::{Watch, Watches};
 use crate::caller::Caller;
+use crate::earlier_tasks::{knows_tasks, no_task, plain, wanted_call};
 use crate::progress::progress_sink;
 use crate::question::Channel;
 use crate::server::{Host, PlanServer};
@@ -30,12 +31,12 @@ use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
-    CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse,
-    GetTaskParams, GetTaskResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, GetPromptRequestParams,
+    GetPromptResponse, GetTaskParams, GetTaskResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Value, json};
@@ -74,7 +75,7 @@ impl GatewaySettings {
 /// Plans and the tools of the servers, for one or more clients.
 #[derive(Debug, Clone)]
 pub struct GatewayServer {
-    plans: PlanServer,
+    pub(super) plans: PlanServer,
     pub(super) host: Arc<Host>,
     pub(super) settings: Arc<GatewaySettings>,
     sessions: Arc<Sessions>,
@@ -373,6 +374,24 @@ impl ServerHandler for GatewayServer {
         let unknown = || ErrorData::invalid_params(format!("unknown tool: {}", request.name), None);
         let tool = self.offered().find(&request.name).ok_or_else(unknown)?;
         Box::pin(self.call_offered(tool, request, &context)).await
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let Some(call) = wanted_call(&request) else {
+            return Box::pin(self.plans.answer_about_task(request, context)).await;
+        };
+        match PlanCall::from_name(&call.name) {
+            Some(tool) => {
+                self.release_plan(tool, &call, &context).await;
+                Box::pin(self.plans.answer_about_task(request, context)).await
+            }
+            None if knows_tasks(&context) => Err(no_task(&call.name)),
+            None => plain(self.call_tool(call, context).await?),
+        }
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

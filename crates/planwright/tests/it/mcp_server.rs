@@ -198,7 +198,77 @@ fn a_tool_says_which_argument_is_missing() {
         assert_eq!(refused["isError"], true, "{tool} {args}");
         let error = refused["structuredContent"]["error"].as_str().unwrap();
         assert_eq!(error, words, "{tool} {args}");
+        let next = refused["structuredContent"]["next"].as_str().unwrap();
+        assert!(!next.is_empty(), "{tool} {args}");
     }
+}
+
+#[test]
+fn an_agent_that_gives_an_argument_of_another_kind_is_told_what_the_tool_expects() {
+    let bench = Bench::new();
+    let mut client = modern(&bench, json!({}));
+    let shape = "steps [{id, title, tool, args, dependsOn}]";
+    for (tool, args, words, next) in [
+        ("plan_propose", json!({}), "`plan` is missing", shape),
+        (
+            "plan_propose",
+            json!({ "plan": "{}" }),
+            "`plan` must be an object",
+            shape,
+        ),
+        (
+            "plan_list",
+            json!({ "limit": "ten" }),
+            "`limit` must be a whole number",
+            "call plan_list again with `limit`",
+        ),
+        (
+            "plan_execute",
+            json!({ "planId": "p", "variables": [] }),
+            "`variables` must be an object",
+            "Values that replace the plan's own variables",
+        ),
+        ("plan_cancel", json!({ "planId": "none" }), "", "plan_list"),
+    ] {
+        let refused = client.call(tool, args.clone());
+        let told = &refused["structuredContent"];
+        assert_eq!(told["success"], false, "{refused:#}");
+        let error = told["error"].as_str().unwrap();
+        assert!(error.contains(words), "{refused:#}");
+        let said = told["next"].as_str().unwrap_or_default();
+        assert!(said.contains(next), "{refused:#}");
+    }
+}
+
+#[test]
+fn a_plan_that_no_one_has_agreed_to_names_the_approval_that_is_missing() {
+    let bench = Bench::new();
+    let mut client = modern(&bench, json!({}));
+    propose(&mut client, "p", json!([effect("a", &[])]));
+    let mut next = |tool: &str| {
+        let read = client.call(tool, json!({ "planId": "p" }));
+        let next = read["structuredContent"]["next"].as_str();
+        next.unwrap_or_default().to_owned()
+    };
+    for tool in ["plan_get", "plan_status"] {
+        let next = next(tool);
+        assert!(
+            next.contains("plan_approve with planId p"),
+            "{tool}: {next}"
+        );
+        assert!(next.contains("planwright approve p"), "{tool}: {next}");
+    }
+    approve_at_terminal(&bench, "p");
+    for tool in ["plan_get", "plan_status"] {
+        let next = next(tool);
+        assert!(
+            next.contains("plan_execute with planId p"),
+            "{tool}: {next}"
+        );
+    }
+    bench.run(&["run", "p"]).ends(0);
+    let next = next("plan_get");
+    assert!(next.contains("plan_status with planId p"), "{next}");
 }
 
 #[test]
@@ -382,6 +452,45 @@ fn a_long_run_is_a_task_of_a_client_that_has_them() {
     wait_for_task(&mut later, &task, "completed");
     let unknown = later.ask("tasks/get", json!({ "taskId": "none" }));
     assert!(!unknown["error"].is_null(), "{unknown:#}");
+}
+
+#[test]
+fn a_modern_client_is_told_how_its_tasks_stand_if_it_listens() {
+    for args in [&["mcp"][..], &["mcp", "--gateway"]] {
+        let bench = Bench::new();
+        bench.configure("[[policy.rules]]\ntool = \"*\"\nthen = \"allow\"\n");
+        let mut client = McpClient::modern(bench.command(args), asks_and_waits());
+        let steps = json!([sleep("a", 1_500, &[]), gated(effect("b", &["a"]))]);
+        propose(&mut client, "p", steps);
+        let created = run_approved(&mut client, "p");
+        let task = created["taskId"].as_str().unwrap().to_owned();
+        let listen = json!({ "notifications": { "taskIds": [task] } });
+        let subscription = client.begin("subscriptions/listen", listen);
+        let accepted = client
+            .wait_for(|message| message["method"] == "notifications/subscriptions/acknowledged");
+        assert_eq!(
+            accepted["params"]["notifications"],
+            json!({ "taskIds": [task] }),
+            "{accepted:#}"
+        );
+        let told = |client: &mut McpClient, status: &str| {
+            let told = client.wait_for(|message| {
+                message["method"] == "notifications/tasks" && message["params"]["status"] == status
+            });
+            let id = &told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+            assert_eq!(*id, json!(subscription), "{told:#}");
+            assert_eq!(told["params"]["taskId"], json!(task), "{told:#}");
+            told
+        };
+        let asked = told(&mut client, "input_required");
+        let requests = asked["params"]["inputRequests"].as_object().unwrap();
+        let key = requests.keys().next().unwrap().clone();
+        let answers = json!({ "taskId": task, "inputResponses": { key: approve() } });
+        client.ask("tasks/update", answers);
+        let ended = told(&mut client, "completed");
+        let result = &ended["params"]["result"]["structuredContent"];
+        assert_eq!(result["status"], "completed", "{ended:#}");
+    }
 }
 
 #[test]

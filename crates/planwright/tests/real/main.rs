@@ -12,6 +12,7 @@ mod clients_of_strangers;
 mod coding_agents;
 mod conformance;
 mod crash;
+mod early_tasks;
 mod followed;
 mod gateway;
 mod goals;
