@@ -17,7 +17,6 @@ use super::identity::Belonging;
 use super::known_streams::KnownStreams;
 use super::lease;
 use super::lock_holder::find_lock_holder;
-use super::log_room::LogRoom;
 use super::open::{Options, checkpoint};
 use super::owner::Owners;
 use super::probe;
@@ -190,7 +189,6 @@ pub(super) struct Writer {
     changes: Arc<watch::Sender<u64>>,
     index: EntryIndex,
     known: KnownStreams,
-    log_room: LogRoom,
     /// The heads of the streams touched by the group at hand.
     touched: Vec<(String, Head)>,
     /// The group at hand holds a message.
@@ -243,7 +241,6 @@ impl Writer {
             changes,
             index: EntryIndex::default(),
             known: KnownStreams::default(),
-            log_room: LogRoom::new(options.beside("-wal")),
             touched: Vec::new(),
             mailed: false,
             rolled_back: None,
@@ -425,7 +422,6 @@ impl Writer {
         }
         let started = Instant::now();
         let indexed = self.index.write(&self.connection);
-        self.log_room.keep();
         crash::point("store: before commit");
         let committed = indexed.and_then(|()| self.statement("COMMIT"));
         self.last_commit_took = started.elapsed();
