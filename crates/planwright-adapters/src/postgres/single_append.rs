@@ -12,7 +12,7 @@
 use super::commit::{COMMIT_TIMEOUT, Doubt, Value};
 use super::fault::{describe, is_broken};
 use super::hosts::Wire;
-use super::pool::share_open_lock;
+use super::pool::{Pool, share_open_lock};
 use super::rows::number;
 use super::store::Shared;
 use crate::sealing::{KeptEntry, mask_head, seal_entry};
@@ -39,6 +39,9 @@ const MAX_RECORDS: usize = 64;
 const MAX_BYTES: usize = 256 << 10;
 /// The time until a connection is tried again after it could not be had.
 const OPEN_PAUSE: Duration = Duration::from_secs(5);
+
+/// The time after which a connection of another runtime is not waited for.
+const LEFT: Duration = Duration::from_secs(1);
 
 /// The settings that the transactions of the writers make for themselves. The plan of the statement is made once, perhaps
 /// while the tables are empty: it must be the one for full tables, which is by the indexes. Compiling it costs more than it
@@ -124,6 +127,7 @@ struct OpenLine {
     runtime: Id,
     /// The connections of the pool that were forgotten before it was made.
     age: u64,
+    used_at: Instant,
     append: Statement,
     session: Session,
 }
@@ -217,7 +221,7 @@ impl SingleAppends {
             Line::Resting(until) if *until <= Instant::now() => {
                 Self::open_later(&mut line, &runtime, shared);
             }
-            Line::Free(open) if open.age != shared.pool.age() => {
+            Line::Free(open) if open.is_stale(&shared.pool, runtime.id()) => {
                 *line = Line::Wanted(WARM_UP);
             }
             Line::Free(open) if open.runtime == runtime.id() => {
@@ -287,6 +291,7 @@ impl Drop for TakenLine {
 /// Makes an append on the connection for it; `None` if there is none now.
 pub(super) async fn append(shared: &Arc<Shared>, plain: &PlainAppend<'_>) -> Option<SingleAppend> {
     let mut open = shared.single_appends.take(shared)?;
+    open.used_at = Instant::now();
     let taken = TakenLine::new(shared);
     let made = open.append(&shared.cipher, plain).await;
     if made.is_usable {
@@ -321,11 +326,19 @@ impl OpenLine {
             (true, append) => Ok(Self {
                 runtime,
                 age,
+                used_at: Instant::now(),
                 append,
                 session,
             }),
             (false, _) => Err("another process is rewriting the store".to_owned()),
         }
+    }
+
+    /// Returns whether there has to be another one: the server is not the one that is used now, or the runtime has not
+    /// used it for a while and may be gone, and another one wants it.
+    fn is_stale(&self, pool: &Pool, wanted_by: Id) -> bool {
+        let is_left = self.runtime != wanted_by && self.used_at.elapsed() > LEFT;
+        is_left || self.age != pool.age()
     }
 
     async fn append(&mut self, cipher: &Cipher, plain: &PlainAppend<'_>) -> Made {

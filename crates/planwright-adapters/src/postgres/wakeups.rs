@@ -17,7 +17,7 @@ pub(super) const CHANNEL: &str = "planwright";
 /// append does.
 const CHANGE_PAUSE: Duration = Duration::from_millis(10);
 /// The pauses of so much time can be left out after a quiet moment: an approval and what follows from it are told at once.
-const LENIENCE: Duration = Duration::from_millis(80);
+const LENIENCE: Duration = Duration::from_millis(200);
 /// How often the store is looked at, for news that got lost.
 const SLOW_LOOK: Duration = Duration::from_secs(2);
 /// So many looks after which those who wait are woken in any case.

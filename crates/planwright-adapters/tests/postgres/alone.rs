@@ -17,7 +17,7 @@ const HELD: LeaseRule = LeaseRule::Held { epoch: 1 };
 /// Appends after which the connection for them is there at the latest.
 const SOON: usize = 500;
 
-fn held(append: Append) -> Append {
+pub(crate) fn held(append: Append) -> Append {
     Append {
         lease: HELD,
         ..append
@@ -25,21 +25,32 @@ fn held(append: Append) -> Append {
 }
 
 /// Transactions of the writers leave marks, and appends that are one statement leave none.
+pub(crate) const MARKS: &str = "SELECT count(*) FROM planwright.commit_marks";
+
 fn marks(database: &Database) -> String {
-    database.sql("SELECT count(*) FROM planwright.commit_marks")
+    database.sql(MARKS)
 }
 
 /// Opens a run, and appends to it until that needs no transaction of the writers.
 async fn warm_up(store: &PostgresStore, database: &Database) -> Chain {
-    let mut chain = Chain::of("run/r");
+    warm_up_by(store, || marks(database)).await
+}
+
+/// The same where `marks` counts the marks.
+pub(crate) async fn warm_up_by(store: &PostgresStore, marks: impl Fn() -> String) -> Chain {
+    warm_up_run(store, "run/r", marks).await
+}
+
+async fn warm_up_run(store: &PostgresStore, run: &str, marks: impl Fn() -> String) -> Chain {
+    let mut chain = Chain::of(run);
     chain.open(store, "opened").await;
     for turn in 0..SOON {
-        let before = marks(database);
+        let before = marks();
         store
             .append(vec![held(chain.grow(&turn.to_string()))])
             .await
             .unwrap();
-        if marks(database) == before {
+        if marks() == before {
             return chain;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -274,24 +285,17 @@ async fn an_append_whose_caller_goes_away_is_written_or_not() {
     check_journal(&store, &chain).await;
 }
 
-/// A store that is used under one runtime after another.
 #[test]
-fn a_runtime_that_is_gone_takes_its_connection_with_it() {
+fn a_runtime_that_is_gone_leaves_no_connection_that_is_waited_for() {
     let database = Database::new();
     let store = database.open();
-    let mut chain = Chain::of("run/r");
-    for turn in 0..3 {
+    for run in ["run/r1", "run/r2"] {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
         runtime.block_on(async {
-            if turn == 0 {
-                chain = warm_up(&store, &database).await;
-            }
-            for _ in 0..10 {
-                store.append(vec![held(chain.grow("body"))]).await.unwrap();
-            }
+            let chain = warm_up_run(&store, run, || marks(&database)).await;
             check_journal(&store, &chain).await;
         });
     }

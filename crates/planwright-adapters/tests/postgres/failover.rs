@@ -1,5 +1,6 @@
 //! A primary that dies, and one that does not know that another has taken its place.
 
+use crate::alone::{MARKS, held, warm_up_by};
 use crate::faults::{append, next};
 use planwright_adapters::postgres::{Location, PostgresStore};
 use planwright_core::journal::{Head, StreamName};
@@ -101,6 +102,30 @@ async fn a_primary_that_was_replaced_and_does_not_know_it_is_not_believed() {
         (entries(replaced), entries(primary)),
         ("2".into(), "3".into())
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nor_is_it_believed_about_an_append_that_is_one_statement() {
+    let pair = start();
+    let store = Arc::new(open(&pair.url("plans")));
+    let mut chain = warm_up_by(&store, || pair.primary().sql("plans", MARKS)).await;
+    pair.promote_standby();
+    let (replaced, primary) = (pair.standby(), pair.primary());
+    let append = held(chain.grow("not confirmed"));
+    let appending = {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.append(vec![append]).await })
+    };
+    cancel_waits(replaced);
+    appending.await.unwrap().unwrap();
+    let written = chain.records.len().to_string();
+    assert_eq!(
+        (entries(replaced), entries(primary)),
+        (written.clone(), written)
+    );
+    assert_eq!(store.head(&chain.stream).await.unwrap(), chain.head);
+    store.append(vec![held(chain.grow("after"))]).await.unwrap();
+    assert_eq!(entries(primary), chain.records.len().to_string());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
