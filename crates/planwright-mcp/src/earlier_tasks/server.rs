@@ -513,6 +513,8 @@ impl Host {
         let plans = plans.map_err(|error| unreadable(&error))?;
         let next = plans.last().filter(|_| plans.len() == PAGE);
         let next = next.map(|info| info.status.plan.to_string());
+        // Plan tools begin runs for the agent behind a token, whoever owns it.
+        let agent = Principal::agent(caller.principal.name.clone());
         let mut tasks = Vec::new();
         for info in &plans {
             if info.status.status == CachedStatus::Deleted {
@@ -529,7 +531,7 @@ impl Host {
                 let Ok((run, _)) = self.engine.runs().load_run(&opened.run, &review).await else {
                     continue;
                 };
-                if run.start().by == caller.principal {
+                if run.start().by == agent {
                     tasks.push(self.view_run(run.id().as_str(), run.id(), caller).await?);
                 }
             }
