@@ -263,7 +263,10 @@ impl RunLoop {
             }
         };
         context.learn_secrets(&plan).await;
-        self.end_leftovers().await?;
+        // A new run that only reads never began anything that could be left.
+        if !self.reads {
+            self.end_leftovers().await?;
+        }
         self.recover().await?;
         self.execute(&Command::ResumeChildren, Cause::Recovery)?;
         match first {

@@ -100,30 +100,26 @@ impl PlanServer {
             |method: &str| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None);
         let method = TaskMethod::from_renamed(&request.method);
         let method = method.ok_or_else(|| unknown(&request.method))?;
-        if method == TaskMethod::Call {
-            let call = wanted_call(&request);
-            let unreadable = || ErrorData::invalid_params("this is no call of a tool", None);
-            let call = call.ok_or_else(unreadable)?;
-            if !knows_tasks(&context) {
-                return plain(self.call_tool(call, context).await?);
-            }
-            let task = self.call_wanted_as_task(call, &context).await?;
-            return Ok(CustomResult(json!({ "task": task.to_value() })));
-        }
-        if !knows_tasks(&context) {
-            return Err(unknown(method.as_str()));
-        }
+        let is_known = knows_tasks(&context);
         let caller = Caller::of(self.host(), &context);
-        let params = request.params.unwrap_or_default();
+        let params = request.params.clone().unwrap_or_default();
         let missing = || ErrorData::invalid_params("`taskId` is missing", None);
         let id = || params["taskId"].as_str().ok_or_else(missing);
         let answer = match method {
+            TaskMethod::Call => {
+                let unreadable = || ErrorData::invalid_params("this is no call of a tool", None);
+                let call = wanted_call(&request).ok_or_else(unreadable)?;
+                if !is_known {
+                    return plain(self.call_tool(call, context).await?);
+                }
+                let task = self.call_wanted_as_task(call, &context).await?;
+                json!({ "task": task.to_value() })
+            }
+            _ if !is_known => return Err(unknown(method.as_str())),
             TaskMethod::Get => self.view(id()?, &caller).await?.to_value(),
             TaskMethod::Result => self.task_result(id()?, &caller, &context).await?,
             TaskMethod::Cancel => self.cancel_wanted_task(id()?, &caller).await?.to_value(),
-            TaskMethod::List | TaskMethod::Call => {
-                self.list_tasks(params["cursor"].as_str(), &caller).await?
-            }
+            TaskMethod::List => self.list_tasks(params["cursor"].as_str(), &caller).await?,
         };
         Ok(CustomResult(answer))
     }
@@ -513,6 +509,8 @@ impl Host {
         let plans = plans.map_err(|error| unreadable(&error))?;
         let next = plans.last().filter(|_| plans.len() == PAGE);
         let next = next.map(|info| info.status.plan.to_string());
+        // Plan tools begin runs for the agent behind a token, whoever owns it.
+        let agent = Principal::agent(caller.principal.name.clone());
         let mut tasks = Vec::new();
         for info in &plans {
             if info.status.status == CachedStatus::Deleted {
@@ -529,7 +527,7 @@ impl Host {
                 let Ok((run, _)) = self.engine.runs().load_run(&opened.run, &review).await else {
                     continue;
                 };
-                if run.start().by == caller.principal {
+                if run.start().by == agent {
                     tasks.push(self.view_run(run.id().as_str(), run.id(), caller).await?);
                 }
             }
