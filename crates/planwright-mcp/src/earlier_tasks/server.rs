@@ -253,7 +253,7 @@ impl PlanServer {
     ) -> Result<Value, ErrorData> {
         check(caller, Permission::Read)?;
         let request = CallToolRequestParams::new(TaskMethod::Result.as_str());
-        let peer = match PlanServer::channel(&request, context) {
+        let peer = match Self::channel(&request, context) {
             Channel::Request(peer) => Some(peer),
             Channel::Result { .. } | Channel::None => None,
         };
