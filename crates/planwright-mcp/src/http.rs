@@ -106,9 +106,10 @@ impl<S: ServerHandler + Send + Sync + 'static> HttpServer<S> {
             self.owners().entry(id).or_insert(credential);
         }
         if is_changed {
-            return Ok(
-                answer.map(|body| body.map_frame(|frame| frame.map_data(name_tasks)).boxed())
-            );
+            return Ok(answer.map(|body| {
+                body.map_frame(|frame| frame.map_data(name_tasks_in_event))
+                    .boxed()
+            }));
         }
         Ok(answer)
     }
@@ -130,7 +131,7 @@ impl<S: ServerHandler + Send + Sync + 'static> HttpServer<S> {
 }
 
 /// An event of a stream, with the tasks that it acknowledges under their names.
-fn name_tasks(event: Bytes) -> Bytes {
+fn name_tasks_in_event(event: Bytes) -> Bytes {
     const FIELD: &str = "data: ";
     let Ok(text) = std::str::from_utf8(&event) else {
         return event;

@@ -31,9 +31,9 @@ use tokio::sync::oneshot;
 /// A run that ends sooner is worth waiting for.
 pub(crate) const SHORT: Duration = Duration::from_millis(500);
 /// How often a client may ask how a run stands.
-const POLL_MS: u64 = 1_000;
+pub(crate) const POLL_MS: u64 = 1_000;
 /// The shortest time between two looks at tasks that change.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// Tells which run was begun.
 struct Begun(Mutex<Option<oneshot::Sender<RunId>>>);
@@ -127,7 +127,7 @@ impl PlanServer {
                     return;
                 }
             }
-            followed.retain(|task| !task.is_over());
+            followed.retain(|task| !task.told.is_terminal());
             // The client listens to something else perhaps.
             if followed.is_empty() || changes.changed().await.is_err() {
                 return std::future::pending().await;
@@ -167,14 +167,6 @@ impl FollowedTask {
         let status = task.status();
         let is_news = std::mem::replace(&mut self.told, status) != status;
         is_news.then_some(task)
-    }
-
-    fn is_over(&self) -> bool {
-        match self.told {
-            TaskStatus::Working | TaskStatus::InputRequired => false,
-            TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled => true,
-            _ => false,
-        }
     }
 }
 

@@ -75,7 +75,15 @@ impl HttpRequest {
     /// As [`HttpRequest::open`], to a service that may not be there.
     pub fn try_open(&self) -> io::Result<TcpStream> {
         let mut stream = TcpStream::connect(&self.address)?;
-        stream.write_all(self.head(None).as_bytes())?;
+        let posts = self.method != "GET" && self.method != "HEAD";
+        let length = self
+            .body
+            .as_ref()
+            .map(Vec::len)
+            .or_else(|| posts.then_some(0));
+        stream.write_all(self.head(length).as_bytes())?;
+        // The service may have said no before it has read everything.
+        drop(stream.write_all(self.body.as_deref().unwrap_or_default()));
         Ok(stream)
     }
 
@@ -111,17 +119,8 @@ impl HttpRequest {
     }
 
     fn exchange_within(&self, time: Duration) -> io::Result<Vec<u8>> {
-        let mut stream = TcpStream::connect(&self.address)?;
+        let mut stream = self.try_open()?;
         stream.set_read_timeout(Some(time))?;
-        let posts = self.method != "GET" && self.method != "HEAD";
-        let length = self
-            .body
-            .as_ref()
-            .map(Vec::len)
-            .or_else(|| posts.then_some(0));
-        stream.write_all(self.head(length).as_bytes())?;
-        // The service may have said no before it has read everything.
-        drop(stream.write_all(self.body.as_deref().unwrap_or_default()));
         let mut bytes = Vec::new();
         drop(stream.read_to_end(&mut bytes));
         Ok(bytes)

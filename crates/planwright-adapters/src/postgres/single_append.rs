@@ -106,23 +106,23 @@ pub(super) enum SingleAppend {
 /// The connection for such appends, of which one process has one.
 #[derive(Debug)]
 pub(super) struct SingleAppends {
-    line: Mutex<Line>,
+    state: Mutex<ConnectionState>,
 }
 
 #[derive(Debug)]
-enum Line {
+enum ConnectionState {
     /// There is none. So many appends could have used it.
     Wanted(u32),
     /// It could not be had.
     Resting(Instant),
     /// It is being made, or an append is using it.
     Taken,
-    Free(Box<OpenLine>),
+    Free(Box<OpenConnection>),
     Closed,
 }
 
 #[derive(Debug)]
-struct OpenLine {
+struct OpenConnection {
     /// Its socket is served by this runtime, so that no other may wait for it.
     runtime: Id,
     /// The connections of the pool that were forgotten before it was made.
@@ -197,93 +197,98 @@ impl<'a> PlainAppend<'a> {
 impl SingleAppends {
     /// `is_direct` says whether connections lead to the server itself.
     pub(super) fn new(is_direct: bool) -> Self {
-        let line = match is_direct {
-            true => Line::Wanted(0),
-            false => Line::Closed,
+        let state = match is_direct {
+            true => ConnectionState::Wanted(0),
+            false => ConnectionState::Closed,
         };
         Self {
-            line: Mutex::new(line),
+            state: Mutex::new(state),
         }
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, ConnectionState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the connection, if it is free and of the caller's runtime. Where there is none, and it is wanted often enough,
     /// it is made in the background.
-    fn take(&self, shared: &Arc<Shared>) -> Option<Box<OpenLine>> {
+    fn take(&self, shared: &Arc<Shared>) -> Option<Box<OpenConnection>> {
         let runtime = Handle::try_current().ok()?;
-        let mut line = self.line();
-        match &mut *line {
-            Line::Wanted(count) if *count < WARM_UP => *count += 1,
-            Line::Wanted(_) => Self::open_later(&mut line, &runtime, shared),
-            Line::Resting(until) if *until <= Instant::now() => {
-                Self::open_later(&mut line, &runtime, shared);
+        let mut state = self.state();
+        match &mut *state {
+            ConnectionState::Wanted(count) if *count < WARM_UP => *count += 1,
+            ConnectionState::Wanted(_) => Self::open_later(&mut state, &runtime, shared),
+            ConnectionState::Resting(until) if *until <= Instant::now() => {
+                Self::open_later(&mut state, &runtime, shared);
             }
-            Line::Free(open) if open.is_stale(&shared.pool, runtime.id()) => {
-                *line = Line::Wanted(WARM_UP);
+            ConnectionState::Free(open) if open.is_stale(&shared.pool, runtime.id()) => {
+                *state = ConnectionState::Wanted(WARM_UP);
             }
-            Line::Free(open) if open.runtime == runtime.id() => {
-                let Line::Free(open) = std::mem::replace(&mut *line, Line::Taken) else {
+            ConnectionState::Free(open) if open.runtime == runtime.id() => {
+                let ConnectionState::Free(open) =
+                    std::mem::replace(&mut *state, ConnectionState::Taken)
+                else {
                     return None;
                 };
                 return Some(open);
             }
-            Line::Free(_) | Line::Resting(_) | Line::Taken | Line::Closed => {}
+            ConnectionState::Free(_)
+            | ConnectionState::Resting(_)
+            | ConnectionState::Taken
+            | ConnectionState::Closed => {}
         }
         None
     }
 
-    fn open_later(line: &mut Line, runtime: &Handle, shared: &Arc<Shared>) {
-        *line = Line::Taken;
-        let taken = TakenLine::new(shared);
+    fn open_later(state: &mut ConnectionState, runtime: &Handle, shared: &Arc<Shared>) {
+        *state = ConnectionState::Taken;
+        let taken = TakenConnection::new(shared);
         let id = runtime.id();
         runtime.spawn(async move {
-            let opening = OpenLine::open(&taken.shared, id);
+            let opening = OpenConnection::open(&taken.shared, id);
             let opened = tokio::time::timeout(COMMIT_TIMEOUT, opening).await;
             taken.put(match opened {
-                Ok(Ok(open)) => Line::Free(Box::new(open)),
+                Ok(Ok(open)) => ConnectionState::Free(Box::new(open)),
                 Ok(Err(reason)) => {
                     tracing::debug!(reason, "no connection for single appends");
-                    Line::Resting(Instant::now() + OPEN_PAUSE)
+                    ConnectionState::Resting(Instant::now() + OPEN_PAUSE)
                 }
-                Err(_) => Line::Resting(Instant::now() + OPEN_PAUSE),
+                Err(_) => ConnectionState::Resting(Instant::now() + OPEN_PAUSE),
             });
         });
     }
 
     /// Ends the connection. There is no other after it.
     pub(super) fn close(&self) {
-        *self.line() = Line::Closed;
+        *self.state() = ConnectionState::Closed;
     }
 }
 
 /// The connection while it is in use. Unless it is given back there is none any more: an append whose caller went away in
 /// the middle leaves a connection of which nothing is known.
-struct TakenLine {
+struct TakenConnection {
     shared: Arc<Shared>,
-    next: Line,
+    next: ConnectionState,
 }
 
-impl TakenLine {
+impl TakenConnection {
     fn new(shared: &Arc<Shared>) -> Self {
         Self {
             shared: Arc::clone(shared),
-            next: Line::Wanted(WARM_UP),
+            next: ConnectionState::Wanted(WARM_UP),
         }
     }
 
-    fn put(mut self, line: Line) {
-        self.next = line;
+    fn put(mut self, state: ConnectionState) {
+        self.next = state;
     }
 }
 
-impl Drop for TakenLine {
+impl Drop for TakenConnection {
     fn drop(&mut self) {
-        let mut line = self.shared.single_appends.line();
-        if matches!(*line, Line::Taken) {
-            std::mem::swap(&mut *line, &mut self.next);
+        let mut state = self.shared.single_appends.state();
+        if matches!(*state, ConnectionState::Taken) {
+            std::mem::swap(&mut *state, &mut self.next);
         }
     }
 }
@@ -292,10 +297,10 @@ impl Drop for TakenLine {
 pub(super) async fn append(shared: &Arc<Shared>, plain: &PlainAppend<'_>) -> Option<SingleAppend> {
     let mut open = shared.single_appends.take(shared)?;
     open.used_at = Instant::now();
-    let taken = TakenLine::new(shared);
+    let taken = TakenConnection::new(shared);
     let made = open.append(&shared.cipher, plain).await;
     if made.is_usable {
-        taken.put(Line::Free(open));
+        taken.put(ConnectionState::Free(open));
     }
     Some(made.end)
 }
@@ -306,7 +311,7 @@ struct Made {
     is_usable: bool,
 }
 
-impl OpenLine {
+impl OpenConnection {
     async fn open(shared: &Shared, runtime: Id) -> Result<Self, String> {
         let age = shared.pool.age();
         let connected = shared.pool.connect().await;

@@ -4,7 +4,9 @@
 
 use crate::context::Context;
 use crate::journal::feed::end_of_feed;
-use crate::journal::load::{LoadError, load_review, load_version, plan_of_run, read_entries};
+use crate::journal::load::{
+    LoadError, load_review, load_version, plan_of_run, read_beginning, read_entries,
+};
 use crate::journal::recent::load_recent_review;
 use crate::journal::stored_value::read_value;
 use crate::port::{
@@ -14,6 +16,7 @@ use planwright_core::event::PlanEvents;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Entry, Head, Journaled, Record, StreamName};
 use planwright_core::plan::Document;
+use planwright_core::principal::Principal;
 use planwright_core::review::Review;
 use planwright_core::run::StoredValue;
 use planwright_core::status::CachedStatus;
@@ -58,6 +61,12 @@ impl Journals {
     /// Reads the plan a run belongs to from the first entry of the run.
     pub async fn plan_of_run(&self, id: &RunId) -> Result<PlanId, LoadError> {
         plan_of_run(&*self.context.ports.store, id).await
+    }
+
+    /// Reads who began a run from the first entry of the run.
+    pub async fn starter_of_run(&self, id: &RunId) -> Result<Principal, LoadError> {
+        let (_, by) = read_beginning(&*self.context.ports.store, id).await?;
+        Ok(by)
     }
 
     /// Reads a whole stream in pages, checking the chain, and hands each entry to `each`.

@@ -7,6 +7,7 @@ use planwright_core::journal::{
     DecodeEntryError, Entry, Head, Journaled, Record, StreamName, check_chain, decode,
 };
 use planwright_core::plan::{Bounds, Document, Finding, Plan};
+use planwright_core::principal::Principal;
 use planwright_core::review::{Review, ReviewEvent, Version};
 use planwright_core::run::{Corrupt, Run, RunEvent, priorities, unit_estimate};
 use planwright_core::status::{PlanStatus, RunStatus};
@@ -362,6 +363,15 @@ pub(crate) async fn readable_runs(
 
 /// The plan a run belongs to, from its first entry.
 pub async fn plan_of_run(store: &dyn Journal, id: &RunId) -> Result<PlanId, LoadError> {
+    let (plan, _) = read_beginning(store, id).await?;
+    Ok(plan)
+}
+
+/// The plan a run belongs to and the principal who began it, from its first entry.
+pub(crate) async fn read_beginning(
+    store: &dyn Journal,
+    id: &RunId,
+) -> Result<(PlanId, Principal), LoadError> {
     let stream = StreamName::Run(id.clone());
     let page = store.read(&stream, 0, 1).await?;
     let record = page
@@ -371,7 +381,7 @@ pub async fn plan_of_run(store: &dyn Journal, id: &RunId) -> Result<PlanId, Load
         .map_err(LoadError::decode(&stream))?
         .event
     {
-        RunEvent::RunStarted { plan, .. } => Ok(plan),
+        RunEvent::RunStarted { plan, by, .. } => Ok((plan, by)),
         _ => Err(LoadError::Damaged {
             stream,
             reason: Corrupt::NoStart.to_string(),

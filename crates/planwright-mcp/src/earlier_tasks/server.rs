@@ -2,12 +2,12 @@
 
 use super::calls::{CallState, CallTask};
 use super::names::TaskMethod;
-use super::status::{TaskStatus, TaskView};
+use super::status::TaskView;
 use crate::call::ToolCall;
 use crate::caller::Caller;
 use crate::question::{Channel, ask_client};
 use crate::server::{Host, PlanServer};
-use crate::task::{SHORT, check, watch_begin};
+use crate::task::{BETWEEN_LOOKS, SHORT, check, watch_begin};
 use crate::tool::PlanCall;
 use planwright_core::id::RunId;
 use planwright_core::journal::StreamName;
@@ -22,7 +22,7 @@ use rmcp::handler::server::ServerHandler as _;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomNotification, CustomRequest,
     CustomResult, ElicitRequestParams, ErrorCode, ProtocolVersion, RequestMetaObject,
-    ServerNotification, ServerResult,
+    ServerNotification, ServerResult, TaskStatus,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Value, json};
@@ -40,8 +40,6 @@ const PAGE: usize = 25;
 const MAX_RUNS: usize = 8;
 /// The time that a cancelled run gets to end before the client is answered.
 const STOPPING: Duration = Duration::from_secs(6);
-/// The shortest time between two looks at a run that changes.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// What a task is.
 enum Target {
@@ -524,11 +522,9 @@ impl Host {
                 continue;
             }
             for opened in review.runs().iter().rev().take(MAX_RUNS) {
-                let Ok((run, _)) = self.engine.runs().load_run(&opened.run, &review).await else {
-                    continue;
-                };
-                if run.start().by == agent {
-                    tasks.push(self.view_run(run.id().as_str(), run.id(), caller).await?);
+                let run = &opened.run;
+                if journals.starter_of_run(run).await.ok().as_ref() == Some(&agent) {
+                    tasks.push(self.view_run(run.as_str(), run, caller).await?);
                 }
             }
         }

@@ -1,55 +1,25 @@
 //! How a task stands, as clients of the earlier era are told.
 
 use crate::caller::Caller;
+use crate::task::POLL_MS;
 use planwright_core::status::RunStatus;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::StreamInfo;
+use rmcp::model::TaskStatus;
 use serde_json::{Value, json};
 
-/// How often a client may ask how a task stands.
-const POLL_MS: u64 = 1_000;
-
-/// The states of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TaskStatus {
-    Working,
-    InputRequired,
-    Completed,
-    Failed,
-    Cancelled,
-}
-
-impl TaskStatus {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Working => "working",
-            Self::InputRequired => "input_required",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
+/// The state of a task whose run has this status.
+fn status_of_run(status: RunStatus, has_person: bool) -> TaskStatus {
+    match status {
+        RunStatus::Completed => TaskStatus::Completed,
+        RunStatus::CompletedWithFailures | RunStatus::Failed | RunStatus::Adjusted => {
+            TaskStatus::Failed
         }
-    }
-
-    pub(super) fn is_terminal(self) -> bool {
-        match self {
-            Self::Completed | Self::Failed | Self::Cancelled => true,
-            Self::Working | Self::InputRequired => false,
-        }
-    }
-
-    /// The state of a task whose run has this status.
-    fn of_run(status: RunStatus, has_person: bool) -> Self {
-        match status {
-            RunStatus::Completed => Self::Completed,
-            RunStatus::CompletedWithFailures | RunStatus::Failed | RunStatus::Adjusted => {
-                Self::Failed
-            }
-            RunStatus::Cancelled => Self::Cancelled,
-            // Where no person can be asked, others decide, and the client has nothing to do.
-            RunStatus::Waiting if has_person => Self::InputRequired,
-            RunStatus::Waiting | RunStatus::Executing | RunStatus::Paused | RunStatus::Stalled => {
-                Self::Working
-            }
+        RunStatus::Cancelled => TaskStatus::Cancelled,
+        // Where no person can be asked, others decide, and the client has nothing to do.
+        RunStatus::Waiting if has_person => TaskStatus::InputRequired,
+        RunStatus::Waiting | RunStatus::Executing | RunStatus::Paused | RunStatus::Stalled => {
+            TaskStatus::Working
         }
     }
 }
@@ -70,7 +40,7 @@ impl TaskView {
         let status = info.status.status.run_status()?;
         Some(Self {
             id: id.to_owned(),
-            status: TaskStatus::of_run(status, caller.person.is_some()),
+            status: status_of_run(status, caller.person.is_some()),
             message: format!("the run is {status}"),
             created: info.created_at,
             updated: info.updated_at,
@@ -80,7 +50,7 @@ impl TaskView {
     pub(super) fn to_value(&self) -> Value {
         json!({
             "taskId": self.id,
-            "status": self.status.as_str(),
+            "status": self.status,
             "statusMessage": self.message,
             "createdAt": self.created.to_string(),
             "lastUpdatedAt": self.updated.to_string(),

@@ -1,11 +1,14 @@
 //! `planwright mcp`: what takes long, what a person decides later, and what a client hears of it.
 
 use crate::service::Served;
+use planwright_testing::http::HttpRequest;
 use planwright_testing::mcp_client::McpClient;
 use planwright_testing::steps::{call, echo, effect, sleep};
 use planwright_testing::wait::wait_until;
 use planwright_testing::workbench::Bench;
 use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader};
+use std::time::Duration;
 
 const ASKS: &str = r#"{"elicitation":{"form":{}}}"#;
 
@@ -606,6 +609,49 @@ fn a_client_hears_of_changes_of_what_it_subscribed_to() {
     }
     let gone = old.ask("resources/unsubscribe", json!({ "uri": "plan://p" }));
     assert!(gone["error"].is_null(), "{gone:#}");
+}
+
+#[test]
+fn over_http_the_tasks_that_are_listened_to_are_acknowledged_by_their_names() {
+    let bench = Bench::new();
+    let token = "token create --role admin --kind person --name ada --json";
+    let token: Vec<&str> = token.split(' ').collect();
+    let token = bench.run(&token).ends(0).json()["token"].take();
+    let served = Served::start(bench.command(&["serve", "--listen", "127.0.0.1:0", "--json"]));
+    for place in ["/mcp", "/mcp/gateway"] {
+        let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {
+            "notifications": { "taskIds": ["run_one"], "resourceSubscriptions": ["plan://p"] },
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": asks_and_waits(),
+                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            },
+        } });
+        let stream = HttpRequest::new(served.address(), "POST", place)
+            .token(token.as_str().unwrap())
+            .header("Accept", "application/json, text/event-stream")
+            .header("MCP-Protocol-Version", "2026-07-28")
+            .header("Mcp-Method", "subscriptions/listen")
+            .json(&listen)
+            .open();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
+        let mut lines = BufReader::new(stream).lines();
+        let accepted = lines.find_map(|line| {
+            let line = line.unwrap();
+            let data = line.strip_prefix("data: ")?;
+            let message: Value = serde_json::from_str(data).ok()?;
+            let is_answer = message["method"] == "notifications/subscriptions/acknowledged";
+            (is_answer || !message["error"].is_null()).then_some(message)
+        });
+        let accepted = accepted.expect("nothing was acknowledged");
+        assert_eq!(
+            accepted["params"]["notifications"],
+            json!({ "taskIds": ["run_one"], "resourceSubscriptions": ["plan://p"] }),
+            "{place}: {accepted:#}"
+        );
+    }
 }
 
 /// A client that shows pages of servers.

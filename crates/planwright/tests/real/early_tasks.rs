@@ -1,26 +1,12 @@
 //! Tasks as clients of 2025-11-25 know them, with the library of the protocol's authors.
 
-use crate::gateway::{Served, token};
-use planwright_testing::peers::{Project, installed};
+use crate::gateway::{Served, read_answer, script_command, token};
+use planwright_testing::peers::Project;
 use serde_json::{Value, json};
-use std::path::Path;
-use std::process::Command;
 
 fn talk(project: &Project, order: &Value) -> Value {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/early_tasks.py");
-    let mut client = Command::new(installed("py-early/bin/python"));
-    client
-        .arg(script)
-        .arg(order.to_string())
-        .current_dir(project.bench.root())
-        .env_clear();
-    for (name, value) in project.command(&["mcp"]).get_envs() {
-        client.env(name, value.unwrap());
-    }
-    let output = client.output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{error}");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|problem| panic!("{problem}: {error}"))
+    let mut client = script_command(project, "py-early", "early_tasks.py", order);
+    read_answer(&mut client)
 }
 
 #[track_caller]

@@ -17,22 +17,32 @@ fn client(project: &Project, era: &str, answer: &Value, calls: &Value) -> Value 
 }
 
 pub(crate) fn talk(project: &Project, order: &Value) -> Value {
-    let output = client_command(project, order).output().unwrap();
+    read_answer(&mut client_command(project, order))
+}
+
+/// What a client prints, which is one JSON document.
+pub(crate) fn read_answer(client: &mut Command) -> Value {
+    let output = client.output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
     serde_json::from_slice(&output.stdout).unwrap_or_else(|problem| panic!("{problem}: {error}"))
 }
 
 fn client_command(project: &Project, order: &Value) -> Command {
-    script_command(project, "gateway_client.py", order)
+    script_command(project, "py", "gateway_client.py", order)
 }
 
-/// A client, with the environment of the workspace's user and nothing else.
-fn script_command(project: &Project, script: &str, order: &Value) -> Command {
+/// A client over these packages, with the environment of the workspace's user and nothing else.
+pub(crate) fn script_command(
+    project: &Project,
+    packages: &str,
+    script: &str,
+    order: &Value,
+) -> Command {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/real")
         .join(script);
-    let mut client = Command::new(installed("py/bin/python"));
+    let mut client = Command::new(installed(&format!("{packages}/bin/python")));
     client
         .arg(script)
         .arg(order.to_string())
@@ -353,12 +363,12 @@ fn a_client_of_another_library_sees_the_same() {
         work("stolen"),
     ]);
     let order = json!({ "command": program, "args": ["mcp", "--gateway"], "calls": calls });
-    let output = script_command(&project, "fast_client.py", &order)
-        .output()
-        .unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{error}");
-    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let seen = read_answer(&mut script_command(
+        &project,
+        "py",
+        "fast_client.py",
+        &order,
+    ));
     assert_eq!(seen["results"][0]["structured"]["letters"], 5, "{seen:#}");
     assert_eq!(
         seen["results"][1]["structured"]["status"], "proposed",
@@ -536,7 +546,7 @@ fn over_http_the_token_decides_who_calls_and_who_is_asked() {
 fn attack(project: &Project) -> Value {
     let planwright = project.command(&["mcp"]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/gateway_attacks.py");
-    let mut thief = Command::new(installed("py/bin/python"));
+    let mut thief = Command::new(installed(&format!("{packages}/bin/python")));
     thief
         .arg(script)
         .arg(planwright.get_program())
