@@ -1,6 +1,7 @@
 //! The writer remembers the streams that it wrote last, and nobody can tell.
 
 use crate::scene::{Chain, LONG, Scene, owner};
+use planwright_adapters::sqlite::SqliteStore;
 use planwright_engine::port::{Append, AppendError, Journal as _, LeaseRule, Leases as _};
 
 const HELD: LeaseRule = LeaseRule::Held { epoch: 1 };
@@ -28,18 +29,19 @@ async fn an_owner_that_was_replaced_by_another_process_is_fenced_at_its_next_app
     );
 }
 
-#[tokio::test]
-async fn a_lease_that_was_given_back_holds_nothing() {
-    let scene = Scene::new();
-    let store = scene.open();
-    for with_entry in [true, false] {
-        let mut chain = Chain::of(&format!("run/{with_entry}"));
-        chain.open(&store, "owner", LONG).await;
-        chain.try_put(&store, HELD).await.unwrap();
-        let release = LeaseRule::Release { epoch: 1 };
-        if with_entry {
-            chain.try_put(&store, release).await.unwrap();
-        } else {
+/// How a lease is given back.
+#[derive(Debug, Clone, Copy)]
+enum Release {
+    WithEntry,
+    WithoutEntry,
+    ByItself,
+}
+
+async fn give_back(store: &SqliteStore, chain: &mut Chain, how: Release) {
+    let release = LeaseRule::Release { epoch: 1 };
+    match how {
+        Release::WithEntry => chain.try_put(store, release).await.unwrap(),
+        Release::WithoutEntry => {
             let append = Append {
                 lease: release,
                 records: Vec::new(),
@@ -47,10 +49,26 @@ async fn a_lease_that_was_given_back_holds_nothing() {
             };
             store.append(vec![append]).await.unwrap();
         }
+        Release::ByItself => {
+            let lease = store.lease(chain.run()).await.unwrap().unwrap();
+            store.release(&lease).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lease_that_was_given_back_holds_nothing() {
+    let scene = Scene::new();
+    let store = scene.open();
+    for how in [Release::WithEntry, Release::WithoutEntry, Release::ByItself] {
+        let mut chain = Chain::of(&format!("run/{how:?}").to_lowercase());
+        chain.open(&store, "owner", LONG).await;
+        chain.try_put(&store, HELD).await.unwrap();
+        give_back(&store, &mut chain, how).await;
         let refused = chain.try_put(&store, HELD).await;
         assert!(
             matches!(refused, Err(AppendError::Fenced { .. })),
-            "{refused:?}"
+            "{how:?}: {refused:?}"
         );
     }
 }
@@ -80,8 +98,15 @@ async fn a_refused_request_leaves_nothing_to_remember() {
     chain.put(&store, "one").await;
     other.put(&store, "one").await;
     let stale = Chain::of("run/other").grow(b"again");
-    let both = vec![chain.clone().grow(b"two"), stale];
+    let mut ahead = chain.clone();
+    let both = vec![ahead.grow(b"two"), stale];
     let refused = store.append(both).await;
+    assert!(
+        matches!(refused, Err(AppendError::Conflict { .. })),
+        "{refused:?}"
+    );
+    // What was taken back is not there to be followed.
+    let refused = store.append(vec![ahead.grow(b"three")]).await;
     assert!(
         matches!(refused, Err(AppendError::Conflict { .. })),
         "{refused:?}"

@@ -84,7 +84,10 @@ fn unwritable(error: &serde_json::Error) -> ErrorData {
 }
 
 fn unknown_task(id: &str) -> ErrorData {
-    ErrorData::invalid_params(format!("there is no task {id}"), None)
+    ErrorData::invalid_params(
+        format!("there is no task {id}: tasks/list names yours"),
+        None,
+    )
 }
 
 impl PlanServer {
@@ -488,7 +491,12 @@ impl Host {
     ) -> Result<(Vec<TaskView>, Option<String>), ErrorData> {
         let unreadable = |error: &dyn ToString| ErrorData::internal_error(error.to_string(), None);
         let journals = self.engine.journals();
-        let invalid = || ErrorData::invalid_params("this cursor is none of ours", None);
+        let invalid = || {
+            ErrorData::invalid_params(
+                "this is no cursor that tasks/list gave: call it without one",
+                None,
+            )
+        };
         let after = match cursor {
             None => None,
             Some(plan) => {

@@ -126,6 +126,19 @@ fn doctor_names_the_broker() {
     assert!(!text.contains(REDIS_PASSWORD), "{text}");
 }
 
+#[test]
+fn doctor_says_what_a_broker_that_is_away_means() {
+    let bench = Bench::new();
+    let mut doctor = bench.command(&["doctor", "--json"]);
+    let doctor = doctor.env("PLANWRIGHT_DISPATCH", "redis://127.0.0.1:1");
+    let found = said(doctor.output().unwrap()).ends(5).json();
+    assert!(found["broker"].is_null(), "{found}");
+    let checks = found["checks"].as_array().unwrap();
+    let broker = checks.iter().find(|check| check["name"] == "broker");
+    let hint = broker.unwrap()["hint"].as_str().unwrap();
+    assert!(hint.contains("in the store meanwhile"), "{hint}");
+}
+
 /// Starts a service with this broker, whose steps with the capability `mri` are for workers, and a client of it.
 fn serve(bench: &Bench, broker: &str) -> (Served, ServiceClient) {
     bench.configure("[dispatch]\ncapabilities = [\"mri\"]\n");

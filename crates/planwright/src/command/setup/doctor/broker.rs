@@ -51,6 +51,14 @@ pub(super) async fn check_broker(diagnosis: &mut Diagnosis, context: &CommandCon
                 diagnosis.note("queues", CheckVerdict::Warn, message, Some(hint));
             }
         }
-        Err(error) => diagnosis.note("broker", CheckVerdict::Fail, error.to_string(), None),
+        Err(error) => {
+            let hint = "Workers find steps in the store meanwhile, only later. Start the broker, or change [dispatch] url";
+            diagnosis.note(
+                "broker",
+                CheckVerdict::Fail,
+                error.to_string(),
+                Some(hint.to_owned()),
+            );
+        }
     }
 }
