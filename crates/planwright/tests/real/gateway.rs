@@ -546,7 +546,7 @@ fn over_http_the_token_decides_who_calls_and_who_is_asked() {
 fn attack(project: &Project) -> Value {
     let planwright = project.command(&["mcp"]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/gateway_attacks.py");
-    let mut thief = Command::new(installed(&format!("{packages}/bin/python")));
+    let mut thief = Command::new(installed("py/bin/python"));
     thief
         .arg(script)
         .arg(planwright.get_program())
