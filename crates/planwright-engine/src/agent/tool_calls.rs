@@ -90,11 +90,13 @@ impl ToolCalls {
 
     /// Hands the call that a client of the gateway wants to the run. Its run is opened by what is made
     /// of the turn, in the commit in which the turn is written: nothing else may follow from it before.
+    /// The run of a call that only reads, and that nothing is held against, is opened after that.
     pub(crate) async fn take_client_turn(
         &self,
         wanted: Wanted,
         terms: ClientTerms,
         writer: JointWriter,
+        reads: bool,
     ) -> Result<AgentTurn, CallReport> {
         let command = Command::TakeTurn {
             step: self.order.ix,
@@ -106,7 +108,7 @@ impl ToolCalls {
             client: Some(terms),
         };
         let (reply, told) = oneshot::channel();
-        let request = Request::joined(command, reply, writer);
+        let request = Request::joined(command, reply, writer, reads);
         self.request_turn(request, told).await
     }
 

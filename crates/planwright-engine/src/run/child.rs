@@ -125,11 +125,21 @@ impl Runs {
         &self,
         order: &ChildOrder,
         joint: JointOpening,
-        reads: bool,
     ) -> Result<RunHandle, CallReport> {
         let commit = OpeningCommit {
             joint: Some(joint),
-            reads,
+            ..OpeningCommit::default()
+        };
+        self.open_child(&order.parent.child(), order, commit).await
+    }
+
+    /// Begins the run of a call that only reads, after its parent wrote that it decided to.
+    pub(crate) async fn open_reading_child(
+        &self,
+        order: &ChildOrder,
+    ) -> Result<RunHandle, CallReport> {
+        let commit = OpeningCommit {
+            reads: true,
             ..OpeningCommit::default()
         };
         self.open_child(&order.parent.child(), order, commit).await
@@ -296,17 +306,28 @@ impl Runs {
         commit: OpeningCommit,
     ) -> Result<RunHandle, CallReport> {
         let plan = self.plan_of_child(order)?;
+        let started = self.start_of_child(&plan, order);
+        let opened = self
+            .open_run(id, &plan, started, commit, None, options(order))
+            .await;
+        opened.map_err(|error: StartRunError| CallReport::Lost {
+            reason: error.to_string(),
+        })
+    }
+
+    /// The first entry of a child run.
+    pub(crate) fn start_of_child(&self, plan: &Arc<Plan>, order: &ChildOrder) -> RunEvent {
         let consent = order.consent.as_deref().map(|consent| {
             if let Some(wanted) = &order.wanted {
                 return Box::new(wanted.consent(consent));
             }
             let late = self
                 .plans()
-                .judge(&plan)
+                .judge(plan)
                 .late_choices(&BTreeMap::new(), &self.context.settings.policy.late_bound);
             Box::new(consent.for_child(late))
         });
-        let started = RunEvent::RunStarted {
+        RunEvent::RunStarted {
             plan: plan.id().clone(),
             version: order.subplan.version,
             digest: plan.digest(
@@ -326,13 +347,7 @@ impl Runs {
             reflection: None,
             call_timeout_ms: Some(self.context.call_timeout_ms()),
             stepwise: false,
-        };
-        let opened = self
-            .open_run(id, &plan, started, commit, None, options(order))
-            .await;
-        opened.map_err(|error: StartRunError| CallReport::Lost {
-            reason: error.to_string(),
-        })
+        }
     }
 
     /// What the step that ran this child came to. `on_request` says that the parent wanted it
@@ -527,7 +542,7 @@ enum Begun {
     Ended(Box<Run>),
 }
 
-fn options(order: &ChildOrder) -> RunOptions {
+pub(crate) fn options(order: &ChildOrder) -> RunOptions {
     let mut options = RunOptions::new(order.by.clone());
     options.guards = order.guards;
     options.linger = order.linger;
