@@ -28,8 +28,8 @@ use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::StepIx;
 use planwright_core::policy::{CallToJudge, late_arguments};
 use planwright_core::run::{
-    CallFacts, CallReport, Command, Run, RunEvent, StoredValue, idempotency_key, priorities,
-    unit_estimate,
+    CallFacts, CallReport, Command, Run, RunEvent, StepError, StepErrorCode, StoredValue,
+    idempotency_key, priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, KnownTool};
@@ -115,7 +115,7 @@ impl Runs {
         mut decided: JointOpening,
     ) -> Result<BegunRun, CallReport> {
         let Some(mut reading) = self.begin_read(&order, ears) else {
-            decided.follow().await.map_err(|error| lost(&error))?;
+            decided.follow().await.map_err(|error| unwritten(&error))?;
             let opened = self.open_reading_child(&order).await;
             return opened.map(BegunRun::Executing);
         };
@@ -133,7 +133,7 @@ impl Runs {
             Ok(None) => reading.hand_over().await.map(BegunRun::Executing),
             Err(error) => Err(error),
         };
-        ended.map_err(|error| lost(&error))
+        ended.map_err(|error| unwritten(&error))
     }
 
     /// Decides about the run of a call as its loop would, and makes the call. Nothing if there is any
@@ -478,8 +478,8 @@ impl LateRecord for ReadRecord {
     }
 }
 
-fn lost(error: &AppendError) -> CallReport {
-    CallReport::Lost {
-        reason: error.to_string(),
-    }
+/// A read whose record cannot be written is no read: its value is told to no one.
+fn unwritten(error: &AppendError) -> CallReport {
+    let message = format!("nothing is read while the journal cannot be written: {error}");
+    CallReport::Failed(StepError::new(StepErrorCode::ValueNotStored, message))
 }

@@ -13,6 +13,7 @@ use crate::run::remote_command::RunCommand;
 use crate::run::runs::Runs;
 use crate::run::start::{OpeningCommit, StartRunError};
 use crate::run::undo::load_any_run;
+use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::{Plan, Subplan};
@@ -61,6 +62,8 @@ pub(crate) struct WantedTerms {
     pub(crate) late: Vec<LateChoice>,
     /// The tool as it is now, if it is outside the scope and so was not pinned with the plan.
     pub(crate) pin: Option<(String, Pin)>,
+    /// The digest of its plan, with the tools as they are now.
+    pub(crate) digest: Digest,
 }
 
 /// What the parent wants of its child. When the parent lets go of it, the child is left where it
@@ -315,6 +318,14 @@ impl Runs {
         })
     }
 
+    fn digest_of_child(&self, plan: &Plan, order: &ChildOrder) -> Digest {
+        let known = order.wanted.as_ref().map(|wanted| wanted.digest);
+        known.unwrap_or_else(|| {
+            let policy_version = &self.context.settings.policy_version;
+            plan.digest(&self.context.catalog(), policy_version)
+        })
+    }
+
     /// The first entry of a child run.
     pub(crate) fn start_of_child(&self, plan: &Arc<Plan>, order: &ChildOrder) -> RunEvent {
         let consent = order.consent.as_deref().map(|consent| {
@@ -330,10 +341,7 @@ impl Runs {
         RunEvent::RunStarted {
             plan: plan.id().clone(),
             version: order.subplan.version,
-            digest: plan.digest(
-                &self.context.catalog(),
-                &self.context.settings.policy_version,
-            ),
+            digest: self.digest_of_child(plan, order),
             variables: order.variables.clone(),
             max_concurrency: plan.document().limits.max_concurrency(),
             guards: order.guards,
