@@ -25,8 +25,9 @@ use tokio::sync::watch;
 const LATENESS: Duration = Duration::from_millis(100);
 /// The time until a store that could not be written is tried again.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
-/// A group is written at once when it has so many appends: those of 64 reads.
-const GROUP: usize = 128;
+/// A group is written at once when it has so many appends: those of 64 reads, with what their sessions
+/// decided, how they began and how they ended.
+const GROUP: usize = 3 * 64;
 /// What is held at most, also while the store cannot be written. Nothing is read then.
 const MAX_HELD: usize = 8 * GROUP;
 
