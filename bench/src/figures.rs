@@ -379,6 +379,10 @@ fn calls_through_the_gateway(table: &mut Table, dir: &Path) -> Result<()> {
     let micros = |time: Duration| format!("{:.0} µs", time.as_secs_f64() * 1e6);
     let above = |time: Duration| time.saturating_sub(measured.direct).as_secs_f64() * 1e3;
     table.note("a call without the gateway, p50", micros(measured.direct));
+    table.note(
+        "one through a program that only passes it on",
+        micros(measured.passed_on),
+    );
     table.note("one that changes, through it", micros(measured.change));
     table.note("one that only reads, through it", micros(measured.read));
     table.note("a request without a call, to it", micros(measured.no_call));

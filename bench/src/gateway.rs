@@ -14,6 +14,8 @@ const CALLS: usize = 200;
 /// Round trips at the median.
 pub(crate) struct Gateway {
     pub(crate) direct: Duration,
+    /// Through a program that does nothing but pass on lines.
+    pub(crate) passed_on: Duration,
     /// A call that changes something, as the server says.
     pub(crate) change: Duration,
     /// A call that only reads.
@@ -26,12 +28,16 @@ impl Gateway {
     pub(crate) fn measure(program: &Path, dir: &Path) -> Result<Self> {
         prepare(program, dir)?;
         let mut direct = Lines::start(crate::mcp::echo_server()?)?;
+        let mut passed_on = Command::new(std::env::current_exe()?);
+        passed_on.arg("bench-pass");
+        let mut passed_on = Lines::start(passed_on)?;
         let mut gateway = open(program, dir)?;
-        let mut times = [const { Vec::new() }; 4];
+        let mut times = [const { Vec::new() }; 5];
         for round in 0..=ROUNDS {
             for _ in 0..CALLS {
                 let measured = [
                     direct.ask("tools/call", &call("change"))?,
+                    passed_on.ask("tools/call", &call("change"))?,
                     gateway.ask("tools/call", &call("echo__change"))?,
                     gateway.ask("tools/call", &call("echo__echo"))?,
                     gateway.ask("ping", &json!({}))?,
@@ -46,9 +52,10 @@ impl Gateway {
                 }
             }
         }
-        let [direct, change, read, no_call] = times.map(median);
+        let [direct, passed_on, change, read, no_call] = times.map(median);
         Ok(Self {
             direct,
+            passed_on,
             change,
             read,
             no_call,

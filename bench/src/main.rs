@@ -65,6 +65,7 @@ fn main() -> Result<()> {
         ["postgres", plans] => postgres::run(plans.parse()?),
         // Processes that a measurement starts.
         ["bench-echo"] => figures::serve_echo(),
+        ["bench-pass"] => mcp::pass_on(),
         ["bench-seen", starts] => figures::serve_seen(starts.as_ref()),
         ["bench-spin"] => loop {
             std::hint::spin_loop();

@@ -542,4 +542,9 @@ impl Changes for SqliteStore {
     fn mail_changes(&self) -> watch::Receiver<u64> {
         self.mail.subscribe(&self.options)
     }
+
+    fn plan_changes(&self) -> Option<u64> {
+        // While the writer works it is not known what it has committed.
+        self.writer.try_lock().ok()?.plan_changes()
+    }
 }

@@ -120,6 +120,22 @@ impl Request {
         }
     }
 
+    /// Returns whether this may write the journal of a plan, or what is cached about one.
+    fn may_touch_plans(&self) -> bool {
+        match self {
+            Self::Append { appends, .. } => appends
+                .iter()
+                .any(|append| matches!(append.stream, StreamName::Plan(_))),
+            Self::Other(_) | Self::Large(_) => true,
+            Self::Acquire { .. }
+            | Self::Renew { .. }
+            | Self::Release { .. }
+            | Self::Send { .. }
+            | Self::SendClaimed { .. }
+            | Self::Maintain => false,
+        }
+    }
+
     /// A change that changes nothing, and is written all the same.
     pub(super) fn probe(reply: Reply<(), StoreError>) -> Self {
         Self::Other(Box::new(move |writer, Turn { alone, begun }| {
@@ -191,6 +207,10 @@ pub(super) struct Writer {
     known: KnownStreams,
     /// The heads of the streams touched by the group at hand.
     touched: Vec<(String, Head)>,
+    /// Counts the groups that may have written the journals of plans, and what others committed.
+    plan_changes: u64,
+    /// SQLite's number of what others have committed, as it was last asked for.
+    others: Option<i64>,
     /// The group at hand holds a message.
     mailed: bool,
     /// Why SQLite took the group at hand back by itself.
@@ -242,6 +262,8 @@ impl Writer {
             index: EntryIndex::default(),
             known: KnownStreams::default(),
             touched: Vec::new(),
+            plan_changes: 0,
+            others: None,
             mailed: false,
             rolled_back: None,
             last_commit_took: Duration::ZERO,
@@ -318,6 +340,7 @@ impl Writer {
     /// Carries out and commits a group whose transaction has begun, or says why it has not.
     fn commit_begun(&mut self, group: &mut Vec<Request>, begun: Result<(), StoreError>) {
         let alone = group.len() == 1;
+        self.plan_changes += u64::from(group.iter().any(Request::may_touch_plans));
         let mut finishes = Vec::with_capacity(group.len());
         let changed_before = self.connection.total_changes();
         self.touched.clear();
@@ -586,6 +609,17 @@ impl Writer {
 
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// Counts what may have been written to the journals of plans. Commits of this writer are known to
+    /// it, and SQLite knows whether any other connection has committed.
+    pub(super) fn plan_changes(&mut self) -> Option<u64> {
+        let mut statement = self.connection.prepare_cached("PRAGMA data_version").ok()?;
+        let others = statement.query_row([], |row| row.get(0)).ok()?;
+        if self.others.replace(others) != Some(others) {
+            self.plan_changes += 1;
+        }
+        Some(self.plan_changes)
     }
 
     /// Indexes every entry, so that some can be taken out.

@@ -30,6 +30,42 @@ async fn two_stores_see_each_others_commits_at_once() {
     );
 }
 
+#[tokio::test]
+async fn what_any_store_writes_about_a_plan_is_counted_and_own_runs_are_not() {
+    let scene = Scene::new();
+    let one = scene.open();
+    let two = scene.open();
+    let count = || one.plan_changes().unwrap();
+    let mut plan = Chain::of("plan/p");
+    let mut own = Chain::of("run/own");
+    let mut foreign = Chain::of("run/foreign");
+    for _ in 0..3 {
+        let before = count();
+        assert_eq!(count(), before);
+        plan.put(&one, "by one").await;
+        assert_ne!(count(), before);
+
+        let before = count();
+        own.put(&one, "a call").await;
+        assert_eq!(count(), before);
+
+        let before = count();
+        plan.put(&two, "by two").await;
+        assert_ne!(count(), before);
+
+        // What others write is not looked into.
+        let before = count();
+        foreign.put(&two, "a call").await;
+        assert_ne!(count(), before);
+
+        let before = count();
+        own.put(&one, "a call").await;
+        plan.put(&two, "by two").await;
+        own.put(&one, "a call").await;
+        assert_ne!(count(), before);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stores_that_fight_for_one_stream_lose_nothing_and_never_fail() {
     let scene = Scene::new();

@@ -8,6 +8,13 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// What the digest of a plan covers around its steps, as it is hashed.
+#[derive(Debug, Clone)]
+pub struct DigestFrame {
+    before: Vec<u8>,
+    after: Vec<u8>,
+}
+
 impl Plan {
     /// The digest of what this plan executes, with the tools as they are defined and under a
     /// policy.
@@ -27,6 +34,36 @@ impl Plan {
         policy_version: &str,
         known: &mut BTreeMap<PlanId, Digest>,
     ) -> Digest {
+        let steps = json!(self.digest_of_steps());
+        Digest::of_json(&self.digested(steps, catalog, policy_version, known))
+    }
+
+    /// What the digest covers besides the steps, for plans that differ from this one only in words and in
+    /// the arguments of their steps.
+    pub fn digest_frame(&self, catalog: &Catalog, policy_version: &str) -> DigestFrame {
+        let bytes = |steps: &str| {
+            let covered =
+                self.digested(json!(steps), catalog, policy_version, &mut BTreeMap::new());
+            canonical_json(&covered)
+        };
+        // They differ in one byte, and that is where the digest of the steps belongs.
+        let (mut before, other) = (bytes("0"), bytes("1"));
+        let differ = before.iter().zip(&other).position(|(one, two)| one != two);
+        let after = before.split_off(differ.unwrap_or(before.len()));
+        DigestFrame {
+            before,
+            after: after.into_iter().skip(1).collect(),
+        }
+    }
+
+    /// The [digest](Self::digest) of a plan of which everything but the steps was digested before.
+    pub fn digest_in(&self, frame: &DigestFrame) -> Digest {
+        let steps = self.digest_of_steps().to_string();
+        let parts = [&frame.before, steps.as_bytes(), &frame.after];
+        Digest::of_bytes(&parts.concat())
+    }
+
+    fn digest_of_steps(&self) -> Digest {
         // The steps are hashed one by one, each in canonical form: a plan of any size costs the
         // memory of one step.
         let mut steps = DigestWriter::default();
@@ -42,9 +79,20 @@ impl Plan {
                 after.into_iter().collect(),
             )));
         }
+        steps.finish()
+    }
+
+    /// Everything that the digest covers.
+    fn digested(
+        &self,
+        steps: Value,
+        catalog: &Catalog,
+        policy_version: &str,
+        known: &mut BTreeMap<PlanId, Digest>,
+    ) -> Value {
         let mut whole = json!({
             "plan": executable_document(&self.document),
-            "steps": steps.finish(),
+            "steps": steps,
             "tools": self.tool_digests(catalog),
             "policy": policy_version,
         });
@@ -72,7 +120,7 @@ impl Plan {
             }
             whole["plans"] = Value::Object(plans);
         }
-        Digest::of_json(&whole)
+        whole
     }
 
     /// Every name under which the plan uses a tool: steps, what takes them back, and the scope.

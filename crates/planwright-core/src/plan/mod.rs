@@ -30,6 +30,7 @@ pub use bounds::Bounds;
 pub use checked::Plan;
 pub use code::{Code, error_page};
 pub use diff::{ChangeKind, FieldChange, PlanDiff, StepChange};
+pub use digest::DigestFrame;
 pub(crate) use digest::executable_step;
 pub use document::{
     Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure,

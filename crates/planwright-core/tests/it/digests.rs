@@ -49,6 +49,30 @@ fn words_for_people_do_not_change_the_digest() {
 }
 
 #[test]
+fn a_digest_whose_frame_is_known_is_the_same() {
+    let other_arguments = json!({"id": "q", "variables": {"v": 1}, "steps": [
+        {"id": "a", "tool": "read_file", "args": {"path": "\"steps\":\"0", "n": null}},
+        {"id": "b", "tool": "stat", "args": {"path": "${a}"}, "retry": {"max": 1}},
+    ]});
+    let one_step =
+        |path: &str| json!({"steps": [{"id": "a", "tool": "stat", "args": {"path": path}}]});
+    for (framed, others) in [
+        (base(), vec![base(), other_arguments]),
+        (
+            one_step("x"),
+            vec![one_step("y"), one_step("0"), one_step("")],
+        ),
+    ] {
+        let frame = plan(framed).digest_frame(&catalog(), "1");
+        for other in others {
+            let other = plan(other);
+            assert_eq!(other.digest_in(&frame), other.digest(&catalog(), "1"));
+            assert_ne!(other.digest_in(&frame), other.digest(&catalog(), "2"));
+        }
+    }
+}
+
+#[test]
 fn words_that_an_executor_is_told_change_the_digest() {
     let told = |goal: Value, title: &str| {
         digest(

@@ -5,8 +5,10 @@ use super::tool_calls::{CallOutcome, ToolCalls};
 use super::wait_until_unwanted;
 use crate::context::crash;
 use crate::context::{
-    BegunCall, ClientCalls, ClientEars, ClientOutcome, ClientWork, JointPart, joint_commit,
+    BegunCall, BegunRun, ClientCalls, ClientEars, ClientOutcome, ClientWork, JointPart,
+    joint_commit,
 };
+use crate::dispatch::is_free;
 use crate::port::BoxFuture;
 use crate::run::child::ChildAnswer;
 use crate::run::handle::RunHandle;
@@ -119,7 +121,7 @@ impl SessionCalls {
             self.check_journal()?;
         }
         let (writer, joint) = joint_commit();
-        let turn = calls.take_client_turn(wanted, terms, writer).await;
+        let turn = calls.take_client_turn(wanted, terms, writer, reads).await;
         let call = turn.map_err(over)?.calls.pop();
         let call = call.ok_or_else(|| over(CallReport::NotMade))?;
         let run = match &call.fate {
@@ -133,21 +135,27 @@ impl SessionCalls {
         };
         self.unsettled.insert(call.clone());
         let clients = &calls.runs.context.clients;
-        clients.listen(&run, ears);
-        let reads = reads && !call.outside && call.let_through.is_none();
+        clients.listen(&run, ears.clone());
         let begun = match calls.child_order(&call, &run, false).await {
             Ok(order) => {
                 crash::point("agent: before call");
-                let opened = calls.runs.open_joint_child(&order, joint, reads);
-                opened.await.map_err(over)
+                if reads && is_free(&call) {
+                    let read = Box::pin(calls.runs.read(order, ears, joint));
+                    read.await.map_err(over)
+                } else {
+                    let opened = calls.runs.open_joint_child(&order, joint).await;
+                    opened.map(BegunRun::Executing).map_err(over)
+                }
             }
             Err(error) => Err(error),
         };
-        let run = begun.inspect_err(|_| {
-            self.unsettled.remove(call.number);
+        if begun.is_err() {
             clients.stop_listening(&run);
-        })?;
-        Ok(BegunCall { call, run })
+        }
+        if !matches!(begun, Ok(BegunRun::Executing(_))) {
+            self.unsettled.remove(call.number);
+        }
+        begun.map(|run| BegunCall { call, run })
     }
 
     /// Refuses to read while the store does not take the records of what was read before.

@@ -4,16 +4,17 @@
 use super::plan_tool::PlanTool;
 use super::{AgentOrder, wait_until_unwanted};
 use crate::context::crash;
-use crate::context::{Decided, JointWriter, Request};
+use crate::context::{Context, Decided, JointWriter, Request};
 use crate::journal::call_digest::call_digest;
 use crate::journal::stored_value::{read_value, store_value};
 use crate::review::pins::since_pinned;
 use crate::run::child::{ChildCommand, ChildOrder, DrivenChild, WANTED_STEP, WantedTerms};
 use crate::run::handle::RunHandle;
 use crate::run::runs::Runs;
+use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::model::{ModelUse, WantedCall};
-use planwright_core::plan::{Document, Plan, Step, Subplan, literal};
+use planwright_core::plan::{DigestFrame, Document, Plan, Step, Subplan, literal};
 use planwright_core::policy::CallToJudge;
 use planwright_core::review::Pin;
 use planwright_core::run::{
@@ -23,12 +24,14 @@ use planwright_core::run::{
 };
 use planwright_core::tool::{KnownTool, ToolName};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{oneshot, watch};
 
 /// What one turn may want.
 const MAX_WANTED: usize = 64;
+/// Tools whose frames are kept.
+const MAX_FRAMES: usize = 256;
 /// The longest name that is written down.
 const MAX_NAME: usize = 256;
 
@@ -46,6 +49,30 @@ pub(crate) struct ToolCalls {
     pub(crate) runs: Runs,
     pub(crate) order: Arc<AgentOrder>,
     pub(crate) commands: watch::Receiver<ChildCommand>,
+    pub(crate) frames: Arc<CallFrames>,
+}
+
+/// What the digests of the plans of calls cover besides the calls, by their tools as they were defined.
+#[derive(Debug, Default)]
+pub(crate) struct CallFrames(Mutex<BTreeMap<ToolName, (Digest, DigestFrame)>>);
+
+impl CallFrames {
+    /// The digest of a plan that makes one call of this tool.
+    fn digest(&self, plan: &Plan, tool: &KnownTool, context: &Context) -> Digest {
+        let mut frames = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((defined, frame)) = frames.get(&tool.name)
+            && *defined == tool.digest()
+        {
+            return plan.digest_in(frame);
+        }
+        let frame = plan.digest_frame(&context.catalog(), &context.settings.policy_version);
+        let digest = plan.digest_in(&frame);
+        if frames.len() >= MAX_FRAMES {
+            frames.clear();
+        }
+        frames.insert(tool.name.clone(), (tool.digest(), frame));
+        digest
+    }
 }
 
 impl ToolCalls {
@@ -90,11 +117,13 @@ impl ToolCalls {
 
     /// Hands the call that a client of the gateway wants to the run. Its run is opened by what is made
     /// of the turn, in the commit in which the turn is written: nothing else may follow from it before.
+    /// The run of a call that only reads, and that nothing is held against, is opened after that.
     pub(crate) async fn take_client_turn(
         &self,
         wanted: Wanted,
         terms: ClientTerms,
         writer: JointWriter,
+        reads: bool,
     ) -> Result<AgentTurn, CallReport> {
         let command = Command::TakeTurn {
             step: self.order.ix,
@@ -106,7 +135,7 @@ impl ToolCalls {
             client: Some(terms),
         };
         let (reply, told) = oneshot::channel();
-        let request = Request::joined(command, reply, writer);
+        let request = Request::joined(command, reply, writer, reads);
         self.request_turn(request, told).await
     }
 
@@ -335,6 +364,12 @@ impl ToolCalls {
                 )
             })?;
         let pin = self.new_pin(tool);
+        let context = &self.runs.context;
+        let catalog = context.catalog();
+        let digest = match catalog.resolve(&tool.to_string()) {
+            Ok(known) if known.name == *tool => self.frames.digest(&plan, known, context),
+            _ => plan.digest(&catalog, &context.settings.policy_version),
+        };
         Ok(ChildOrder {
             parent,
             subplan: Subplan {
@@ -351,6 +386,7 @@ impl ToolCalls {
             wanted: Some(WantedTerms {
                 late: order.late.clone(),
                 pin,
+                digest,
             }),
         })
     }

@@ -53,3 +53,13 @@ pub async fn a_takeover_is_noticed(store: Subject) {
     store.acquire(chain.run(), &owner("b"), LONG).await.unwrap();
     wakes(&mut changes).await;
 }
+
+pub async fn what_is_written_about_a_plan_is_counted_when_it_is_acknowledged(store: Subject) {
+    let mut chain = Chain::of("plan/p");
+    for text in ["one", "two"] {
+        let before = store.plan_changes();
+        store.append(vec![chain.grow(&[text])]).await.unwrap();
+        let after = store.plan_changes();
+        assert!(before.is_none() || after.is_none() || before != after);
+    }
+}

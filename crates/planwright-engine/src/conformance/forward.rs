@@ -139,6 +139,10 @@ macro_rules! forward_ports {
                 fn mail_changes(&self) -> Receiver<u64> {
                     self.inner.mail_changes()
                 }
+
+                fn plan_changes(&self) -> Option<u64> {
+                    self.inner.plan_changes()
+                }
             }
         };
     };

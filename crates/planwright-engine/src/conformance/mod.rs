@@ -193,6 +193,7 @@ macro_rules! store_laws {
                 a_message_is_noticed,
                 an_answer_is_noticed,
                 a_takeover_is_noticed,
+                what_is_written_about_a_plan_is_counted_when_it_is_acknowledged,
             ],
         }
     };

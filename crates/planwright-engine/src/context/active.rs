@@ -33,8 +33,13 @@ pub(crate) enum Reply {
     Here(oneshot::Sender<Verdict>),
     /// The sender gets the entries that came of it, as they were written.
     Told(oneshot::Sender<Decided>),
-    /// As told, before that is durable: what the sender opens because of it is written with it.
-    Joined(oneshot::Sender<Decided>, JointWriter),
+    /// As told, before that is durable: what the sender opens because of it is written with it, or after
+    /// it if all that is wanted is to read.
+    Joined {
+        reply: oneshot::Sender<Decided>,
+        writer: JointWriter,
+        reads: bool,
+    },
     /// The answer goes to the mailbox of another process, in the commit that carries it out.
     Message(MessageId),
 }
@@ -60,10 +65,15 @@ impl Request {
         command: Command,
         reply: oneshot::Sender<Decided>,
         writer: JointWriter,
+        reads: bool,
     ) -> Self {
         Self {
             command,
-            reply: Reply::Joined(reply, writer),
+            reply: Reply::Joined {
+                reply,
+                writer,
+                reads,
+            },
             claim: None,
         }
     }

@@ -28,7 +28,15 @@ pub(crate) enum ClientOutcome {
 #[derive(Debug)]
 pub(crate) struct BegunCall {
     pub(crate) call: AgentCall,
-    pub(crate) run: RunHandle,
+    pub(crate) run: BegunRun,
+}
+
+/// Where the run of a call stands once it was begun.
+#[derive(Debug)]
+pub(crate) enum BegunRun {
+    Executing(RunHandle),
+    /// It read, and this is what came of it.
+    Ended(Result<Value, StepError>),
 }
 
 /// The way from a client to the run of its session.
@@ -72,6 +80,8 @@ struct Registry {
     ears: BTreeMap<RunId, ClientEars>,
     /// Plans that are sessions, of this process or others: nothing is looked for in them.
     sessions: BTreeSet<PlanId>,
+    /// The store's count of changes to plans when no plan had a call left to make.
+    nothing_left_at: Option<u64>,
 }
 
 impl Clients {
@@ -99,6 +109,16 @@ impl Clients {
     /// Returns whether a plan is known to be a session.
     pub(crate) fn is_session(&self, plan: &PlanId) -> bool {
         self.registry().sessions.contains(plan)
+    }
+
+    /// Remembers that no plan had a call left to make when the store had counted so many changes to plans.
+    pub(crate) fn note_nothing_left(&self, changes: Option<u64>) {
+        self.registry().nothing_left_at = changes;
+    }
+
+    /// Returns whether no plan has a call left to make, as far as the store can tell at once.
+    pub(crate) fn is_nothing_left(&self, changes: Option<u64>) -> bool {
+        changes.is_some() && self.registry().nothing_left_at == changes
     }
 
     /// A client listens to the call of this run.

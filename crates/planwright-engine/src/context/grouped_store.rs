@@ -16,6 +16,7 @@ use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::principal::Principal;
 use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -24,10 +25,27 @@ use tokio::sync::watch;
 const LATENESS: Duration = Duration::from_millis(100);
 /// The time until a store that could not be written is tried again.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
-/// A group is written at once when it has so many appends: those of 64 reads.
-const GROUP: usize = 128;
+/// A group is written at once when it has so many appends: those of 64 reads, with what their sessions
+/// decided, how they began and how they ended.
+const GROUP: usize = 3 * 64;
 /// What is held at most, also while the store cannot be written. Nothing is read then.
 const MAX_HELD: usize = 8 * GROUP;
+
+/// The record of a read that has ended, as long as there was no time to make it.
+pub(crate) trait LateRecord: Send + fmt::Debug {
+    /// Makes it. Nothing if that cannot be done, which the log says.
+    fn make(&mut self) -> Option<Append>;
+
+    /// Tells those who watch what was made.
+    fn tell(self: Box<Self>);
+}
+
+/// One of the things that are held.
+#[derive(Debug)]
+enum Late {
+    Made(Append),
+    Unmade(Box<dyn LateRecord>),
+}
 
 /// The store, and what has not been written to it yet.
 #[derive(Debug)]
@@ -41,7 +59,9 @@ pub(crate) struct GroupedStore {
 
 #[derive(Debug, Default)]
 struct Held {
-    appends: Vec<Append>,
+    appends: Vec<Late>,
+    /// A task will make the records that are not made.
+    is_making: bool,
     /// A group is being written.
     is_writing: bool,
     /// A task will write the group.
@@ -73,14 +93,50 @@ impl GroupedStore {
         if held.trouble.is_some() || held.appends.len() + appends.len() > MAX_HELD {
             return Some(appends);
         }
+        self.add(&mut held, appends.into_iter().map(Late::Made));
+        None
+    }
+
+    /// Returns whether what a read adds is taken now.
+    pub(crate) fn has_room(&self) -> bool {
+        let held = self.held();
+        held.trouble.is_none() && held.appends.len() < MAX_HELD
+    }
+
+    /// Takes the record of a read that was begun while there was room, to be made when there is time:
+    /// soon, and before anything else is written or read.
+    pub(crate) fn hold_unmade(&self, record: Box<dyn LateRecord>) {
+        let mut held = self.held();
+        self.add(&mut held, [Late::Unmade(record)]);
+        if !std::mem::replace(&mut held.is_making, true)
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(make_later(Weak::clone(&self.me)));
+        }
+    }
+
+    fn add(&self, held: &mut Held, appends: impl IntoIterator<Item = Late>) {
         let was_full = held.appends.len() >= GROUP;
         held.appends.extend(appends);
         if !was_full && held.appends.len() >= GROUP {
             self.spawn_writer(Duration::ZERO);
         } else {
-            self.schedule(&mut held);
+            self.schedule(held);
         }
-        None
+    }
+
+    /// Makes the records that are not made.
+    fn make_records(&self) {
+        let mut made = Vec::new();
+        let mut held = self.held();
+        held.is_making = false;
+        let late = std::mem::take(&mut held.appends);
+        held.appends = late
+            .into_iter()
+            .filter_map(|late| made_of(late, &mut made).map(Late::Made))
+            .collect();
+        drop(held);
+        made.into_iter().for_each(LateRecord::tell);
     }
 
     fn schedule(&self, held: &mut Held) {
@@ -150,12 +206,20 @@ impl GroupedStore {
     }
 
     fn take(&self) -> Group<'_> {
+        let mut made = Vec::new();
         let mut held = self.held();
         held.is_writing = !held.appends.is_empty();
-        Group {
+        let late = std::mem::take(&mut held.appends);
+        drop(held);
+        let mut group = Group {
             store: self,
-            late: std::mem::take(&mut held.appends),
+            late: Vec::with_capacity(late.len()),
+        };
+        for late in late {
+            group.late.extend(made_of(late, &mut made));
         }
+        made.into_iter().for_each(LateRecord::tell);
+        group
     }
 
     /// Writes what is held before a run is read. A store that cannot be written can still be read.
@@ -195,9 +259,30 @@ impl Drop for Group<'_> {
         let mut held = self.store.held();
         held.is_writing = false;
         if !self.late.is_empty() {
-            held.appends.splice(0..0, self.late.drain(..));
+            let late = self.late.drain(..).map(Late::Made);
+            held.appends.splice(0..0, late);
             self.store.schedule(&mut held);
         }
+    }
+}
+
+/// The append of what is held, made if it was not. What was made just now has to be told.
+fn made_of(late: Late, made: &mut Vec<Box<dyn LateRecord>>) -> Option<Append> {
+    match late {
+        Late::Made(append) => Some(append),
+        Late::Unmade(mut record) => {
+            let append = record.make();
+            made.push(record);
+            append
+        }
+    }
+}
+
+/// Makes records when nothing else is waiting to be done.
+async fn make_later(store: Weak<GroupedStore>) {
+    tokio::task::yield_now().await;
+    if let Some(store) = store.upgrade() {
+        store.make_records();
     }
 }
 
@@ -458,6 +543,11 @@ impl Changes for GroupedStore {
 
     fn mail_changes(&self) -> watch::Receiver<u64> {
         self.inner.mail_changes()
+    }
+
+    /// What is held is about runs.
+    fn plan_changes(&self) -> Option<u64> {
+        self.inner.plan_changes()
     }
 }
 

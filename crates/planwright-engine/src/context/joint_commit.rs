@@ -1,7 +1,8 @@
 //! One commit of two runs: what a run decides about a call, and the beginning of the run that makes it.
 //!
 //! The run that decides writes. It tells its decision before that is durable, and waits for what the
-//! other run, which it decided to open, adds. Nothing follows from either before both are written.
+//! other run, which it decided to open, adds. Nothing follows from either before both are written. It does
+//! not wait for a run that only reads: that follows its decision, and both may be late.
 
 use crate::port::{Append, AppendError, StoreError};
 use tokio::sync::oneshot;
@@ -10,8 +11,6 @@ use tokio::sync::oneshot;
 #[derive(Debug, Default)]
 pub(crate) struct JointPart {
     pub(crate) appends: Vec<Append>,
-    /// It may be written a little later than it is acted on: it changes nothing.
-    pub(crate) may_be_late: bool,
 }
 
 /// The side of the run that writes.
@@ -52,6 +51,11 @@ impl JointWriter {
     pub(crate) async fn collect(self) -> (Option<JointPart>, JointWritten) {
         (self.part.await.ok(), JointWritten(self.written))
     }
+
+    /// Writes without the other run, which comes after it: it only reads, and its own entries follow.
+    pub(crate) fn write_first(self) -> JointWritten {
+        JointWritten(self.written)
+    }
 }
 
 impl JointWritten {
@@ -64,9 +68,21 @@ impl JointWritten {
 impl JointOpening {
     /// Adds this to the commit, and returns once all of it is written.
     pub(crate) async fn append(self, part: JointPart) -> Result<(), AppendError> {
-        let failed = |reason: String| AppendError::from(StoreError::Failed(reason));
-        let gone = || failed("the run that decided about it stopped".to_owned());
         self.part.send(part).map_err(|_| gone())?;
         self.written.await.map_err(|_| gone())?.map_err(failed)
     }
+
+    /// Returns once the decision is written, without this run.
+    pub(crate) async fn follow(&mut self) -> Result<(), AppendError> {
+        let written = (&mut self.written).await;
+        written.map_err(|_| gone())?.map_err(failed)
+    }
+}
+
+fn failed(reason: String) -> AppendError {
+    StoreError::Failed(reason).into()
+}
+
+fn gone() -> AppendError {
+    failed("the run that decided about it stopped".to_owned())
 }

@@ -230,6 +230,7 @@ impl RunLoop {
             runs: self.runs.clone(),
             order: Arc::new(order),
             commands,
+            frames: Arc::default(),
         };
         self.calls.push(Box::pin(async move {
             let (answered, used) = match executor {

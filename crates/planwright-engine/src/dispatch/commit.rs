@@ -6,10 +6,11 @@ use super::schedule::Prepared;
 use super::subplan::PreparedChild;
 use super::think::PreparedThought;
 use crate::context::crash;
-use crate::context::{Decided, JointOpening, JointPart, JointWriter, Pauses, Verdict};
+use crate::context::{
+    Decided, JointOpening, JointPart, JointWriter, JointWritten, Pauses, Verdict,
+};
 use crate::port::{Append, AppendError, LeaseRule};
-use planwright_core::journal::Entry;
-use planwright_core::run::{RunEvent, RunState};
+use planwright_core::run::RunState;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -47,6 +48,8 @@ pub(super) struct Batch {
     pub(super) told: Vec<(oneshot::Sender<Decided>, Decided)>,
     /// Runs that are opened in the same commit.
     pub(super) joined: Vec<JointWriter>,
+    /// Runs that only read, and are opened after it.
+    pub(super) reads: Vec<JointWritten>,
     pub(super) agents: Vec<PreparedAgent>,
     pub(super) thoughts: Vec<PreparedThought>,
 }
@@ -61,8 +64,9 @@ impl Batch {
 impl RunLoop {
     pub(super) fn has_nothing_to_commit(&self) -> bool {
         let batch = &self.batch;
-        let told = batch.replies.is_empty() && batch.told.is_empty() && batch.joined.is_empty();
-        self.journal.is_empty() && told
+        let told = batch.replies.is_empty() && batch.told.is_empty();
+        let opened = batch.joined.is_empty() && batch.reads.is_empty();
+        self.journal.is_empty() && told && opened
     }
 
     /// Makes the batch durable and then does what follows from it. Returns whether the loop is
@@ -101,14 +105,14 @@ impl RunLoop {
         // What a run says about a plan comes after what the plan says.
         let mut appends = batch.with;
         appends.push(append);
-        let joined = self.collect_parts(batch.joined).await;
+        let joined = self.collect_parts(batch.joined, batch.reads).await;
         if let Some(original) = &mut self.original {
             appends.extend(original.follow(&self.context, &self.run, &entries[opened..])?);
         }
         crash::point("run: before commit");
         let started = Instant::now();
         match opening {
-            Some(opening) => self.append_opening(opening, appends, &entries).await?,
+            Some(opening) => self.append_opening(opening, appends).await?,
             None => self.append_joined(joined, appends, &entries).await?,
         }
         crash::point("run: after commit");
@@ -149,7 +153,6 @@ impl RunLoop {
         &mut self,
         opening: Opening,
         appends: Vec<Append>,
-        entries: &[Entry<RunEvent>],
     ) -> Result<(), RunError> {
         let Opening {
             with, told, joint, ..
@@ -157,14 +160,7 @@ impl RunLoop {
         let appends = with.into_iter().chain(appends).collect();
         let context = Arc::clone(&self.context);
         let appended = match joint {
-            Some(joint) => {
-                let may_be_late = self.only_reads(entries);
-                let part = JointPart {
-                    appends,
-                    may_be_late,
-                };
-                joint.append(part).await
-            }
+            Some(joint) => joint.append(JointPart { appends }).await,
             None => context.ports.store.append(appends).await,
         };
         let opened = appended.is_ok();

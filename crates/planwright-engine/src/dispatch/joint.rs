@@ -6,33 +6,53 @@ use super::run_loop::RunLoop;
 use crate::context::{JointPart, JointWriter, JointWritten};
 use crate::port::{Append, AppendError};
 use planwright_core::journal::Entry;
-use planwright_core::run::RunEvent;
+use planwright_core::run::{AgentCall, CallFate, RunEvent};
 use planwright_core::tool::EffectClass;
 
-/// What other runs add to a commit.
+/// What other runs add to a commit, and those that wait for it.
 #[derive(Default)]
 pub(super) struct JointParts {
     parts: Vec<JointPart>,
     written: Vec<JointWritten>,
+    /// Those of them that only read, and are opened after it.
+    reads: usize,
 }
 
 impl JointParts {
-    /// Returns whether these entries say only that these runs, which read, were opened.
+    /// Returns whether these entries say only that runs which read are opened.
     fn are_all_late(&self, entries: &[Entry<RunEvent>]) -> bool {
-        let is_turn = |entry: &Entry<RunEvent>| matches!(entry.event, RunEvent::AgentTurn { .. });
-        !self.parts.is_empty()
-            && self.parts.len() == self.written.len()
-            && self.parts.len() == entries.len()
-            && self.parts.iter().all(|part| part.may_be_late)
-            && entries.iter().all(is_turn)
+        self.reads == self.written.len()
+            && self.reads == entries.len()
+            && entries.iter().all(is_free_turn)
     }
+}
+
+/// Returns whether an entry says only that calls are made which nothing was held against.
+pub(super) fn is_free_turn(entry: &Entry<RunEvent>) -> bool {
+    match &entry.event {
+        RunEvent::AgentTurn { calls, .. } => calls.iter().all(is_free),
+        _ => false,
+    }
+}
+
+/// Returns whether a call is made that nothing was held against.
+pub(crate) fn is_free(call: &AgentCall) -> bool {
+    matches!(call.fate, CallFate::Run(_)) && !call.outside && call.let_through.is_none()
 }
 
 impl RunLoop {
     /// Waits for the runs that are opened with this commit: each adds its first entries, and that it
-    /// starts its call.
-    pub(super) async fn collect_parts(&mut self, joined: Vec<JointWriter>) -> JointParts {
-        let mut collected = JointParts::default();
+    /// starts its call. Those that only read are told when it is written.
+    pub(super) async fn collect_parts(
+        &mut self,
+        joined: Vec<JointWriter>,
+        reads: Vec<JointWritten>,
+    ) -> JointParts {
+        let mut collected = JointParts {
+            parts: Vec::new(),
+            reads: reads.len(),
+            written: reads,
+        };
         for writer in joined {
             let (part, written) = self.collecting_calls(writer.collect()).await;
             collected.parts.extend(part);

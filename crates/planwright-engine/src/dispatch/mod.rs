@@ -13,6 +13,7 @@ mod joint;
 mod offered;
 pub(crate) mod offered_call;
 pub(crate) mod placed;
+mod quick_read;
 mod run_loop;
 mod run_time;
 pub(crate) mod schedule;
@@ -20,6 +21,7 @@ mod subplan;
 mod think;
 
 pub(crate) use commit::Opening;
+pub(crate) use joint::is_free;
 pub use placed::kind_of;
 pub use run_loop::RunError;
 pub(crate) use run_loop::{Ended, First, RunLoop, Setup};

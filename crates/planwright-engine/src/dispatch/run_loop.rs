@@ -11,6 +11,8 @@ use super::flight::Flight;
 use super::held::HeldQuestions;
 use super::inline_budget::InlineBudget;
 use super::isolation::Isolation;
+use super::joint::is_free_turn;
+use super::quick_read::Attended;
 use super::run_time::RunTime;
 use super::subplan::Child;
 use crate::context::Context;
@@ -48,6 +50,8 @@ pub(crate) enum First {
     Decide(Box<Request>),
     /// It is new: its first entries are queued.
     Open(Box<Opening>),
+    /// Its one call is in flight already.
+    Attend(Box<Attended>),
 }
 
 impl First {
@@ -257,6 +261,10 @@ impl RunLoop {
                 }
                 First::Nothing
             }
+            First::Attend(attended) => {
+                self.attend(*attended);
+                return self.go_on().await;
+            }
             first => {
                 self.observers.executing(&self.run);
                 first
@@ -270,7 +278,7 @@ impl RunLoop {
         self.recover().await?;
         self.execute(&Command::ResumeChildren, Cause::Recovery)?;
         match first {
-            First::Nothing | First::Open(_) => {}
+            First::Nothing | First::Open(_) | First::Attend(_) => {}
             First::Resume(by, claim) => {
                 self.resumed = Some(PauseOrder::new(&by, self.now()));
                 let resumed = self.execute(&Command::Resume { by }, Cause::Command)?;
@@ -280,6 +288,11 @@ impl RunLoop {
             }
             First::Decide(request) => self.accept(*request)?,
         }
+        self.go_on().await
+    }
+
+    /// Does what is next, again and again.
+    async fn go_on(&mut self) -> Result<(), RunError> {
         loop {
             self.keep_lease().await?;
             let draining = *self.draining.borrow();
@@ -418,14 +431,21 @@ impl RunLoop {
                 let decided = verdict.map(|()| written.collect());
                 self.batch.told.push((reply, decided));
             }
-            Reply::Joined(reply, writer) => {
-                let written = self.journal.entries()[first..]
-                    .iter()
-                    .map(|entry| entry.event.clone());
+            Reply::Joined {
+                reply,
+                writer,
+                reads,
+            } => {
+                let written = &self.journal.entries()[first..];
+                let reads = reads && written.iter().all(is_free_turn);
+                let leads_to_something = !written.is_empty();
+                let written = written.iter().map(|entry| entry.event.clone());
                 let decided = verdict.map(|()| written.collect());
                 // A refusal leads to nothing, and neither does a caller who is gone.
-                if reply.send(decided).is_ok() && self.journal.entries().len() > first {
-                    self.batch.joined.push(writer);
+                match reply.send(decided).is_ok() && leads_to_something {
+                    true if reads => self.batch.reads.push(writer.write_first()),
+                    true => self.batch.joined.push(writer),
+                    false => {}
                 }
             }
             Reply::Here(reply) => self.batch.replies.push((reply, verdict)),
@@ -515,6 +535,10 @@ impl RunLoop {
                 () = async { clock.sleep(isolation.expect("guarded")).await }, if isolation.is_some() => {}
                 () = clock.sleep(renewal) => {}
             }
+        }
+        if !self.batch.reads.is_empty() {
+            // They leave before anything is written about them.
+            tokio::task::yield_now().await;
         }
         while let Ok(request) = self.inbox.try_recv() {
             self.accept(request)?;

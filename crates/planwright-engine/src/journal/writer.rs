@@ -1,7 +1,7 @@
 //! The only code that turns events into records.
 //!
-//! A [`JournalWriter`] decides a command, masks the text that came from outside, encodes the
-//! events, applies them to the state they are about, and builds the [`Append`] that makes them
+//! A [`JournalWriter`] decides a command, masks the text that came from outside, applies the
+//! events to the state they are about, encodes them, and builds the [`Append`] that makes them
 //! durable: records, cached status, lease rule and answers to other processes. It does not touch
 //! the store. Secrets it should look for have to be known before: see
 //! [`learn_secrets`](crate::redaction::learning::learn_secrets).
@@ -130,11 +130,9 @@ pub(crate) struct JournalWriter<E> {
     redaction: Redaction,
     stream: StreamName,
     epoch: u64,
-    /// Where the stream must end for the queued records to follow.
+    /// Where the stream must end for the queued entries to follow.
     expected: Head,
-    /// Where it ends once they are durable.
-    head: Head,
-    records: Vec<Record>,
+    /// They become records when they are taken.
     entries: Vec<Entry<E>>,
     answers: Vec<(MessageId, Result<(), String>)>,
     requests: Vec<RequestClaim>,
@@ -150,8 +148,6 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
             stream,
             epoch,
             expected: head,
-            head,
-            records: Vec::new(),
             entries: Vec::new(),
             answers: Vec::new(),
             requests: Vec::new(),
@@ -196,9 +192,9 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
         let at = not_before(state, at);
         let first = self.entries.len();
         for event in events {
-            let (record, entry) = self.encode_entry(event, cause, at);
+            let entry = self.make_entry(event, cause, at);
             state.apply_entry(&entry)?;
-            self.queue(record, entry);
+            self.entries.push(entry);
         }
         Ok(&self.entries[first..])
     }
@@ -210,33 +206,41 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
         at: Timestamp,
         open: impl FnOnce(&Entry<E>) -> Result<S, Corrupt>,
     ) -> Result<S, Corrupt> {
-        let (record, entry) = self.encode_entry(first, Cause::Command, at);
+        let entry = self.make_entry(first, Cause::Command, at);
         let state = open(&entry)?;
-        self.queue(record, entry);
+        self.entries.push(entry);
         Ok(state)
     }
 
-    fn encode_entry(&self, mut event: E, cause: Cause, at: Timestamp) -> (Record, Entry<E>) {
+    fn make_entry(&self, mut event: E, cause: Cause, at: Timestamp) -> Entry<E> {
         let redactor = self.redaction.redactor();
         // Masked before it is applied, so that the state in memory is what a later fold gives.
         if !redactor.is_empty() {
             event.mask(&redactor);
         }
-        let record = encode(self.head, &self.stream, at, self.epoch, cause, &event);
-        let entry = Entry {
-            seq: record.seq,
+        Entry {
+            seq: self.expected.seq + self.entries.len() as u64 + 1,
             at,
             epoch: self.epoch,
             cause,
             event,
-        };
-        (record, entry)
+        }
     }
 
-    fn queue(&mut self, record: Record, entry: Entry<E>) {
-        self.head = record.head();
-        self.records.push(record);
-        self.entries.push(entry);
+    /// Makes records of the queued entries.
+    fn encode(&mut self) -> Vec<Record> {
+        let mut head = self.expected;
+        let records = self.entries.iter().map(|entry| {
+            let Entry {
+                at, cause, event, ..
+            } = entry;
+            let record = encode(head, &self.stream, *at, self.epoch, *cause, event);
+            head = record.head();
+            record
+        });
+        let records = records.collect();
+        self.expected = head;
+        records
     }
 
     /// Answers a message of another process with the next append.
@@ -255,7 +259,7 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.answers.is_empty()
+        self.entries.is_empty() && self.answers.is_empty()
     }
 
     /// Takes everything queued as one append, and the entries that it makes durable.
@@ -267,6 +271,17 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
         self.take_labelled(state, state.cached_label(), lease)
     }
 
+    /// As [`Self::take_append`], in any task: the request that this one works on is another matter.
+    pub(crate) fn take_apart<S: JournalState<Event = E>>(
+        &mut self,
+        state: &S,
+        lease: LeaseRule,
+    ) -> (Append, Vec<Entry<E>>) {
+        let status = self.changed_status(state, state.cached_label());
+        let requests = std::mem::take(&mut self.requests);
+        self.take(lease, status, requests)
+    }
+
     /// As [`Self::take_append`], with another text for lists than the state's own.
     pub(crate) fn take_labelled<S: JournalState<Event = E>>(
         &mut self,
@@ -275,28 +290,35 @@ impl<E: Journaled + EntryText> JournalWriter<E> {
         lease: LeaseRule,
     ) -> (Append, Vec<Entry<E>>) {
         let status = self.changed_status(state, label);
-        self.take(lease, status)
+        let requests = self.take_requests();
+        self.take(lease, status, requests)
     }
 
     /// Takes the queued answers alone. The journal stays as it is.
     pub(crate) fn take_answers(&mut self, lease: LeaseRule) -> Append {
-        let (append, _) = self.take(lease, None);
+        let requests = self.take_requests();
+        let (append, _) = self.take(lease, None, requests);
         append
     }
 
-    fn take(&mut self, lease: LeaseRule, status: Option<StreamStatus>) -> (Append, Vec<Entry<E>>) {
+    fn take(
+        &mut self,
+        lease: LeaseRule,
+        status: Option<StreamStatus>,
+        requests: Vec<RequestClaim>,
+    ) -> (Append, Vec<Entry<E>>) {
+        let expected = self.expected;
         let append = Append {
             stream: self.stream.clone(),
-            expected: self.expected,
-            records: std::mem::take(&mut self.records),
+            expected,
+            records: self.encode(),
             lease,
             status,
             answers: std::mem::take(&mut self.answers),
-            requests: self.take_requests(),
+            requests,
             brought: Vec::new(),
             offers: Vec::new(),
         };
-        self.expected = self.head;
         (append, std::mem::take(&mut self.entries))
     }
 

@@ -37,6 +37,8 @@ pub(super) struct State {
     pub(super) requests: BTreeMap<Digest, RequestRow>,
     /// By principal, as text.
     brought: BTreeMap<String, u64>,
+    /// Counts what may have written the journal of a plan.
+    pub(super) plan_changes: u64,
     dead: BTreeSet<OwnerId>,
     /// Owners whose processes are known to be alive.
     alive: BTreeSet<OwnerId>,
@@ -208,6 +210,8 @@ impl MemoryStore {
         let mut state = self.state();
         let leases = Transaction::check(&state, now, &appends)?;
         state.leases.extend(leases);
+        let is_of_plan = |append: &Append| matches!(append.stream, StreamName::Plan(_));
+        state.plan_changes += u64::from(appends.iter().any(is_of_plan));
         for append in appends {
             write(&mut state, append, now);
         }

@@ -239,6 +239,10 @@ impl Changes for MemoryStore {
     fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
+
+    fn plan_changes(&self) -> Option<u64> {
+        Some(self.state().plan_changes)
+    }
 }
 
 impl StoreHealth for MemoryStore {

@@ -4,6 +4,12 @@ use crate::port::{CallError, LoggedLine, Outcome, Progress, ProgressSink};
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::run::{Asked, Question};
 use planwright_core::secret::Redactor;
+use serde_json::Value;
+
+/// Values up to about this size are searched where they are.
+const SMALL_BYTES: usize = 8 << 10;
+/// What any value counts, besides its text.
+const VALUE_BYTES: usize = 8;
 
 /// Masks what came of a call, with everything that is known to be secret by now.
 pub(crate) async fn mask_outcome(redaction: &Redaction, outcome: Outcome) -> Outcome {
@@ -11,19 +17,39 @@ pub(crate) async fn mask_outcome(redaction: &Redaction, outcome: Outcome) -> Out
     if redactor.is_empty() {
         return outcome;
     }
-    // A large value takes a while, and other calls go on meanwhile.
-    let masked = tokio::task::spawn_blocking(move || match outcome {
+    let mask = move |outcome| match outcome {
         Ok(mut value) => {
             redactor.value(&mut value);
             Ok(value)
         }
         Err(error) => Err(mask_error(&redactor, error)),
-    });
+    };
+    if outcome.as_ref().is_ok_and(is_small) {
+        return mask(outcome);
+    }
+    // A large value takes a while, and other calls go on meanwhile.
+    let masked = tokio::task::spawn_blocking(move || mask(outcome));
     masked.await.unwrap_or_else(|_| {
         Err(CallError::Lost(
             "the result could not be searched for secrets".into(),
         ))
     })
+}
+
+/// Returns whether a value is searched in less time than it takes to hand it to another thread.
+fn is_small(value: &Value) -> bool {
+    fn take(value: &Value, left: usize) -> Option<usize> {
+        let left = left.checked_sub(VALUE_BYTES)?;
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => Some(left),
+            Value::String(text) => left.checked_sub(text.len()),
+            Value::Array(items) => items.iter().try_fold(left, |left, item| take(item, left)),
+            Value::Object(fields) => fields.iter().try_fold(left, |left, (key, value)| {
+                take(value, left.checked_sub(key.len())?)
+            }),
+        }
+    }
+    take(value, SMALL_BYTES).is_some()
 }
 
 fn mask_error(redactor: &Redactor, error: CallError) -> CallError {

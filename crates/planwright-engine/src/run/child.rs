@@ -13,6 +13,7 @@ use crate::run::remote_command::RunCommand;
 use crate::run::runs::Runs;
 use crate::run::start::{OpeningCommit, StartRunError};
 use crate::run::undo::load_any_run;
+use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::{Plan, Subplan};
@@ -61,6 +62,8 @@ pub(crate) struct WantedTerms {
     pub(crate) late: Vec<LateChoice>,
     /// The tool as it is now, if it is outside the scope and so was not pinned with the plan.
     pub(crate) pin: Option<(String, Pin)>,
+    /// The digest of its plan, with the tools as they are now.
+    pub(crate) digest: Digest,
 }
 
 /// What the parent wants of its child. When the parent lets go of it, the child is left where it
@@ -125,11 +128,21 @@ impl Runs {
         &self,
         order: &ChildOrder,
         joint: JointOpening,
-        reads: bool,
     ) -> Result<RunHandle, CallReport> {
         let commit = OpeningCommit {
             joint: Some(joint),
-            reads,
+            ..OpeningCommit::default()
+        };
+        self.open_child(&order.parent.child(), order, commit).await
+    }
+
+    /// Begins the run of a call that only reads, after its parent wrote that it decided to.
+    pub(crate) async fn open_reading_child(
+        &self,
+        order: &ChildOrder,
+    ) -> Result<RunHandle, CallReport> {
+        let commit = OpeningCommit {
+            reads: true,
             ..OpeningCommit::default()
         };
         self.open_child(&order.parent.child(), order, commit).await
@@ -296,23 +309,39 @@ impl Runs {
         commit: OpeningCommit,
     ) -> Result<RunHandle, CallReport> {
         let plan = self.plan_of_child(order)?;
+        let started = self.start_of_child(&plan, order);
+        let opened = self
+            .open_run(id, &plan, started, commit, None, options(order))
+            .await;
+        opened.map_err(|error: StartRunError| CallReport::Lost {
+            reason: error.to_string(),
+        })
+    }
+
+    fn digest_of_child(&self, plan: &Plan, order: &ChildOrder) -> Digest {
+        let known = order.wanted.as_ref().map(|wanted| wanted.digest);
+        known.unwrap_or_else(|| {
+            let policy_version = &self.context.settings.policy_version;
+            plan.digest(&self.context.catalog(), policy_version)
+        })
+    }
+
+    /// The first entry of a child run.
+    pub(crate) fn start_of_child(&self, plan: &Arc<Plan>, order: &ChildOrder) -> RunEvent {
         let consent = order.consent.as_deref().map(|consent| {
             if let Some(wanted) = &order.wanted {
                 return Box::new(wanted.consent(consent));
             }
             let late = self
                 .plans()
-                .judge(&plan)
+                .judge(plan)
                 .late_choices(&BTreeMap::new(), &self.context.settings.policy.late_bound);
             Box::new(consent.for_child(late))
         });
-        let started = RunEvent::RunStarted {
+        RunEvent::RunStarted {
             plan: plan.id().clone(),
             version: order.subplan.version,
-            digest: plan.digest(
-                &self.context.catalog(),
-                &self.context.settings.policy_version,
-            ),
+            digest: self.digest_of_child(plan, order),
             variables: order.variables.clone(),
             max_concurrency: plan.document().limits.max_concurrency(),
             guards: order.guards,
@@ -326,13 +355,7 @@ impl Runs {
             reflection: None,
             call_timeout_ms: Some(self.context.call_timeout_ms()),
             stepwise: false,
-        };
-        let opened = self
-            .open_run(id, &plan, started, commit, None, options(order))
-            .await;
-        opened.map_err(|error: StartRunError| CallReport::Lost {
-            reason: error.to_string(),
-        })
+        }
     }
 
     /// What the step that ran this child came to. `on_request` says that the parent wanted it
@@ -527,7 +550,7 @@ enum Begun {
     Ended(Box<Run>),
 }
 
-fn options(order: &ChildOrder) -> RunOptions {
+pub(crate) fn options(order: &ChildOrder) -> RunOptions {
     let mut options = RunOptions::new(order.by.clone());
     options.guards = order.guards;
     options.linger = order.linger;

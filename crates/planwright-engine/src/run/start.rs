@@ -654,7 +654,7 @@ impl Runs {
             .collect()
     }
 
-    fn first_entries(
+    pub(crate) fn first_entries(
         &self,
         id: &RunId,
         plan: &Arc<Plan>,
@@ -701,7 +701,10 @@ impl Runs {
         let run_id = run.id().clone();
         self.context.active.insert(run_id.clone(), sender.clone());
         self.start_postman();
-        let span = telemetry::run_span(&run);
+        let span = match &first {
+            First::Attend(attended) => attended.run_span.clone(),
+            _ => telemetry::run_span(&run),
+        };
         let observers = self.context.active.watching(options.observers);
         let run_loop = RunLoop::new(Setup {
             runs: self.clone(),

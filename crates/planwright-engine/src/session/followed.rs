@@ -62,9 +62,18 @@ impl Sessions {
     ) -> Option<PlanId> {
         let clients = &self.context.clients;
         let inbox = self.inbox();
+        // Asked before the store is searched: what is written meanwhile is looked for by the next call.
+        let changes = self.context.ports.store.plan_changes();
+        if clients.is_nothing_left(changes) {
+            return None;
+        }
         let found = inbox.plans_with_calls_left(|plan| clients.is_session(plan));
         // A store that cannot be read makes no call.
         let found = found.await.ok()?;
+        if found.is_empty() {
+            clients.note_nothing_left(changes);
+            return None;
+        }
         let catalog = self.context.catalog();
         for plan in found.iter().take(MAX_LOOKED_AT) {
             let Ok((review, _)) = self.plans().load_review(plan).await else {

@@ -1,16 +1,17 @@
 //! One call of a client, until it ends.
 
-use crate::context::{BegunCall, ClientEars, ClientOutcome, ClientWork, Context};
+use crate::context::{BegunCall, BegunRun, ClientEars, ClientOutcome, ClientWork, Context};
 use crate::journal::load::LoadError;
 use crate::port::{AnswerSink, CallClient, ProgressSink};
-use crate::run::handle::RunHandle;
 use crate::run::undo::load_any_run;
 use planwright_core::id::RunId;
 use planwright_core::model::WantedCall;
-use planwright_core::run::{AgentCall, ClientTerms, Run, StepError, StepErrorCode, StoredValue};
+use planwright_core::run::{
+    AgentCall, CallFate, ClientTerms, Run, StepError, StepErrorCode, StoredValue,
+};
 use serde_json::Value;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A call as a client wants it.
 #[derive(Debug)]
@@ -51,8 +52,8 @@ pub struct OpenCall {
     work: Arc<ClientWork>,
     call: AgentCall,
     run: RunId,
-    /// Executes the call, until it is followed.
-    begun: Mutex<Option<RunHandle>>,
+    /// Executes the call, until it is followed, or what came of it.
+    begun: Mutex<Option<BegunRun>>,
     answer: ReceivedAnswer,
 }
 
@@ -110,11 +111,15 @@ impl OpenCall {
             ..answer.ears(wanted.progress)
         };
         let BegunCall { call, run: begun } = work.calls.begin(call, terms, ears).await?;
+        let run = match &call.fate {
+            CallFate::Run(run) => run.clone(),
+            CallFate::Refused(error) => return Err(error.clone()),
+        };
         Ok(Self {
             context: Arc::clone(context),
             work: Arc::clone(work),
             call,
-            run: begun.run_id().clone(),
+            run,
             begun: Mutex::new(Some(begun)),
             answer,
         })
@@ -130,25 +135,44 @@ impl OpenCall {
         self.call.let_through.as_ref()
     }
 
+    /// What came of a call that had ended when it was begun. It is told once.
+    pub fn ended_at_once(&self) -> Option<ClientAnswer> {
+        let mut begun = self.begun();
+        let ended = begun.take_if(|begun| matches!(begun, BegunRun::Ended(_)));
+        drop(begun);
+        match ended? {
+            BegunRun::Ended(outcome) => Some(self.answered(outcome)),
+            BegunRun::Executing(_) => None,
+        }
+    }
+
     /// Goes on until the call ends or waits for a person.
     pub async fn advance(&self) -> CallEvent {
-        let begun = || {
-            self.begun
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take()
+        let begun = self.begun().take();
+        let followed = match begun {
+            Some(BegunRun::Ended(outcome)) => return CallEvent::Ended(self.answered(outcome)),
+            Some(BegunRun::Executing(run)) => Some(run),
+            None => None,
         };
-        let outcome = match self.work.calls.make(self.call.clone(), begun()).await {
+        let outcome = match self.work.calls.make(self.call.clone(), followed).await {
             ClientOutcome::Parked(run) => match load_any_run(&self.context, &run).await {
                 Ok((run, _)) => return CallEvent::Asks(Box::new(run)),
                 Err(error) => Err(unreadable(&error)),
             },
             ClientOutcome::Ended(outcome) => outcome,
         };
-        CallEvent::Ended(ClientAnswer {
+        CallEvent::Ended(self.answered(outcome))
+    }
+
+    fn answered(&self, outcome: Result<Value, StepError>) -> ClientAnswer {
+        ClientAnswer {
             outcome,
             answer: self.answer.take(&self.context),
-        })
+        }
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Option<BegunRun>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

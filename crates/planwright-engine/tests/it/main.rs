@@ -27,6 +27,7 @@ mod ownership;
 mod plan_tools;
 mod planner;
 mod policy;
+mod quick_reads;
 mod read_groups;
 mod recall;
 mod reflection;

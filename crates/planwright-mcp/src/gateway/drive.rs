@@ -90,6 +90,10 @@ impl AttendedCall {
             heard,
             advancing,
         } = self;
+        if let Some(answer) = call.ended_at_once() {
+            tell_all(heard, request).await;
+            return Ok(Event::Ended(answer));
+        }
         let going = advancing.get_or_insert_with(|| {
             let call = Arc::clone(call);
             tokio::spawn(async move { call.advance().await })
@@ -107,14 +111,18 @@ impl AttendedCall {
             }
         };
         *advancing = None;
-        // What was told before the end is heard before it.
-        while let Ok(heard) = heard.try_recv() {
-            drop(request.tell(heard).await);
-        }
+        tell_all(heard, request).await;
         Ok(match event {
             CallEvent::Ended(answer) => Event::Ended(answer),
             CallEvent::Asks(run) => Event::Waits(run),
         })
+    }
+}
+
+/// What was told before the end is heard before it.
+async fn tell_all(heard: &mut mpsc::Receiver<Heard>, request: &ClientRequest) {
+    while let Ok(heard) = heard.try_recv() {
+        drop(request.tell(heard).await);
     }
 }
 

@@ -166,7 +166,7 @@ impl GatewayServer {
     /// The session of this caller, begun with its first call.
     async fn session(&self, caller: &Caller) -> Result<Arc<Session>, OpenSessionError> {
         let agent = &caller.principal;
-        let terms = SessionTerms {
+        let terms = || SessionTerms {
             client: agent.name.clone(),
             agent: agent.clone(),
             mode: self.settings.mode,

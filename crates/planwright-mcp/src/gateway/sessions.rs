@@ -28,7 +28,7 @@ impl Sessions {
         &self,
         key: &str,
         engine: &Engine,
-        terms: SessionTerms,
+        terms: impl FnOnce() -> SessionTerms,
     ) -> Result<Arc<Session>, OpenSessionError> {
         let mut sessions = self.0.lock().await;
         if let Some(held) = sessions.get_mut(key) {
@@ -36,7 +36,7 @@ impl Sessions {
             return Ok(Arc::clone(&held.session));
         }
         end_idle(&mut sessions);
-        let session = Arc::new(engine.sessions().open(terms).await?);
+        let session = Arc::new(engine.sessions().open(terms()).await?);
         let held = Held {
             session: Arc::clone(&session),
             used: Instant::now(),

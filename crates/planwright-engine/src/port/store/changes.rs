@@ -13,4 +13,11 @@ pub trait Changes: Send + Sync + fmt::Debug {
     fn mail_changes(&self) -> watch::Receiver<u64> {
         self.changes()
     }
+
+    /// A number that is another one whenever the journal of a plan may have been written since it was
+    /// last asked for, by this process or another one. What was acknowledged before is counted, and asking
+    /// costs much less than a query. `None` where that cannot be told, now or ever.
+    fn plan_changes(&self) -> Option<u64> {
+        None
+    }
 }
