@@ -114,7 +114,7 @@ impl Supervisor {
         ));
         tokio::spawn(keep::keep(engine.clone(), files.clone(), stopping.clone()));
         tokio::spawn(files.clone().keep(stopping.clone()));
-        tokio::spawn(follow_worker_tools(engine.clone(), stopping.clone()));
+        tokio::spawn(follow_worker_tools(engine.workers(), stopping.clone()));
         Self {
             engine,
             files,

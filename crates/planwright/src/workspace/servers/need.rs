@@ -294,7 +294,7 @@ impl App {
 
     /// Makes the tools of workers known, if steps are carried out by them.
     async fn learn_worker_tools(&self) {
-        if let Err(error) = self.engine.learn_worker_tools().await {
+        if let Err(error) = self.engine.workers().learn_tools().await {
             let problem = format!("the tools of workers are not known: {error}");
             self.printer().warn(&problem);
         }
