@@ -325,6 +325,13 @@ mod tests {
             impl RunStatus { fn as_str() -> &'static str { "failed" } }
             fn f(word: &str) -> bool { matches!(word, "failed" | "other") || word == "paused" }
             fn g() { json!({ "failed": 1 }) }
+            impl Kind { fn code(&self) -> Code { match self {
+                Self::Waits(_) | Self::Rests { .. } => "waiting",
+                Self::Failed => ("failed", Word::new("ready")),
+                Self::Known => Kind::Conflict.with_code("blocked"),
+                _ => "pending",
+            } } }
+            fn h(other: Kind) -> &'static str { match other { Kind::Paused => "skipped" } }
             "#,
         )]);
         let words: Vec<&str> = census
@@ -332,7 +339,8 @@ mod tests {
             .iter()
             .filter_map(|place| place.split(' ').next_back())
             .collect();
-        assert_eq!(words, ["\"failed\"", "\"paused\""]);
+        let expected = ["failed", "paused", "failed", "ready", "pending", "skipped"];
+        assert_eq!(words, expected.map(|word| format!("\"{word}\"")));
     }
 
     #[test]

@@ -259,11 +259,10 @@ fn consent(event: &RunEvent) -> (Option<Principal>, Option<String>, Option<Diges
 fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
     use EventName as N;
     let story = |name, summary| Some(Story::new(name, summary));
-    let story_by =
-        |name, by: &Principal, verb| Some(Story::new(name, format!("{by} {verb} {id}")).by(by));
+    let story_by = |name, by: &Principal, summary| Some(Story::new(name, summary).by(by));
     match event {
-        RunEvent::RunPaused { by } => story_by(N::RunPaused, by, "paused"),
-        RunEvent::RunResumed { by } => story_by(N::RunResumed, by, "resumed"),
+        RunEvent::RunPaused { by } => story_by(N::RunPaused, by, format!("{by} paused {id}")),
+        RunEvent::RunResumed { by } => story_by(N::RunResumed, by, format!("{by} resumed {id}")),
         RunEvent::RunStalled { since } => story(
             N::RunStalled,
             format!("no process has executed {id} since {since}"),
@@ -279,7 +278,9 @@ fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
                 ..told
             })
         }
-        RunEvent::CancelRequested { by } => story_by(N::RunCancelling, by, "cancels"),
+        RunEvent::CancelRequested { by } => {
+            story_by(N::RunCancelling, by, format!("{by} cancels {id}"))
+        }
         RunEvent::RunReflected {
             assessment,
             reasoning,

@@ -8,7 +8,6 @@ mod apply;
 mod child_runs;
 mod consent;
 mod decide;
-mod error_code;
 mod event;
 mod fork;
 mod guard;
@@ -33,6 +32,7 @@ mod undo;
 mod value;
 
 pub use crate::policy::Verdict;
+pub use crate::status::StepErrorCode;
 pub use agent::{
     AgentCall, AgentTurn, AgentWork, CallFate, ClientTerms, Wanted, WantedCallFacts, agent_tool,
     think_tool,
@@ -40,7 +40,6 @@ pub use agent::{
 pub use child_runs::ChildRuns;
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{CallReport, Command, Crashes};
-pub use error_code::StepErrorCode;
 pub use event::{CallEffect, Fork, Parent, Resolution, RunEvent, StepError};
 pub use fork::{ReusedResult, continued, reusable_results};
 pub use guard::GuardBlock;

@@ -70,7 +70,7 @@ impl PlanTools {
             }
         }
         if call.cancelled.is_cancelled() {
-            return Err(Problem::new("cancelled"));
+            return Err(Problem::cancelled());
         }
         let started = Box::pin(self.engine.runs().start(review.id(), options)).await;
         Box::pin(self.finish(call, started.map_err(|error| start(&error))?)).await

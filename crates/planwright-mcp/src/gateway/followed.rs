@@ -6,6 +6,7 @@ use super::server::GatewayServer;
 use crate::question::{Channel, PATIENCE};
 use crate::run_question::{RunQuestion, find_questions};
 use planwright_core::id::PlanId;
+use planwright_core::run::StepErrorCode;
 use planwright_engine::port::ProgressSink;
 use planwright_engine::{FollowedRun, StepAnswer};
 use rmcp::ErrorData;
@@ -206,7 +207,12 @@ impl GatewayServer {
             Some(answer) => self.describe_step(run, answer, request, progress).await,
             None => {
                 let next = "plan_status says how the plan stands";
-                Ok(problem("denied", "the step is not waiting any more", next).into())
+                Ok(problem(
+                    StepErrorCode::Denied.as_str(),
+                    "the step is not waiting any more",
+                    next,
+                )
+                .into())
             }
         }
     }
