@@ -294,7 +294,8 @@ impl Host {
         told.map_err(|error| ErrorData::invalid_request(error.to_string(), None))?;
         let host = Arc::clone(self);
         let agent = agent.clone();
-        let (run, plan) = (run.id().clone(), run.plan().id().clone());
+        let plan = run.plan().id().clone();
+        let run = run.id().clone();
         tokio::spawn(async move {
             let order = PlanToolCall::new(PlanTool::Execute, Map::new(), format!("task {run}"));
             Box::pin(host.tools_of(&agent).resume(&order, &run)).await;

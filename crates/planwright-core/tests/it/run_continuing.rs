@@ -133,7 +133,8 @@ fn a_fork_runs_the_steps_it_names_again_with_all_that_follows() {
 #[test]
 fn the_run_of_a_step_has_a_place_and_an_id_of_its_own() {
     let history = begin(chain());
-    let (a, b) = (StepIx::new(0), StepIx::new(1));
+    let a = StepIx::new(0);
+    let b = StepIx::new(1);
     let place = history.run.child_runs(a).place();
     assert_eq!((&place.run, place.step.as_str()), (history.run.id(), "a"));
     assert_eq!((place.index, place.call), (None, None));

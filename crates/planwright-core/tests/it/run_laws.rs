@@ -318,10 +318,8 @@ impl<'a> Reader<'a> {
                 );
                 (seen.in_flight, seen.in_doubt) = (false, false);
                 seen.retries += 1;
-                let (retries, max) = (
-                    seen.retries,
-                    self.plan.step(ix).retry.as_ref().map_or(0, |r| r.max),
-                );
+                let retries = seen.retries;
+                let max = self.plan.step(ix).retry.as_ref().map_or(0, |r| r.max);
                 assert!(
                     retries <= max,
                     "`{step}` is retried {retries} times, the plan allows {max}"

@@ -272,7 +272,8 @@ async fn put_lines(
 /// A plan that cannot be read is listed all the same, unless others are asked for.
 fn unreadable(info: &StreamInfo, error: &LoadError, wanted: &ListParams) -> Option<PlanLine> {
     let times = (info.created_at, info.updated_at);
-    let (plan, label) = (&info.status.plan, &info.status.label);
+    let plan = &info.status.plan;
+    let label = &info.status.label;
     let line = PlanLine::unreadable(plan.as_str(), label, times, with_causes(error));
     let is_wanted = wanted
         .status

@@ -201,7 +201,8 @@ fn verify_file(context: &CommandContext, file: &Path) -> Result<Exit, Failure> {
     let name = line(&file.display().to_string());
     match checked {
         Ok(sealed) => {
-            let (stream, entries) = (sealed.stream().to_string(), sealed.entries());
+            let stream = sealed.stream().to_string();
+            let entries = sealed.entries();
             if context.printer.json {
                 context.printer.document(&json!({
                     "ok": true, "file": file, "stream": stream, "entries": entries,
