@@ -155,7 +155,7 @@ async fn settled_list(connection: &Connection, call: &Call) -> Result<(), CallEr
         biased;
         () = connection.wire.list_settled() => Ok(()),
         () = call.cancelled.cancelled() => Err(CallError::Cancelled),
-        () = connection.wire.ended() => Ok(()),
+        () = connection.wire.wait_until_ended() => Ok(()),
     }
 }
 
@@ -210,7 +210,7 @@ async fn exchange(
         // The stream of an answer that is too large ends, and the machinery takes that for its end.
         () = ticket.too_large() => Waited::TooLarge,
         answer = &mut handle.rx => Waited::answered(answer),
-        () = connection.wire.ended() => after_the_end(&mut handle).await,
+        () = connection.wire.wait_until_ended() => after_the_end(&mut handle).await,
         () = call.cancelled.cancelled() => after_cancel(connection, &mut handle).await,
         () = ticket.has_asked() => after_question(connection, &mut handle, call).await,
     };
@@ -325,7 +325,7 @@ async fn after_cancel(connection: &Connection, handle: &mut RequestHandle<RoleCl
         return Waited::Unstoppable;
     }
     let ended = async {
-        connection.wire.ended().await;
+        connection.wire.wait_until_ended().await;
         Waited::Broken
     };
     tokio::select! {
@@ -345,7 +345,7 @@ async fn after_question(
     tokio::select! {
         biased;
         answer = &mut handle.rx => return Waited::answered(answer),
-        () = connection.wire.ended() => return after_the_end(handle).await,
+        () = connection.wire.wait_until_ended() => return after_the_end(handle).await,
         () = call.cancelled.cancelled() => {}
         () = tokio::time::sleep(AFTER_QUESTION) => {}
     }

@@ -33,7 +33,7 @@ pub enum Tone {
 pub fn wrap_text(tone: Tone, text: &str, width: usize) -> Vec<BriefingLine> {
     let indent = text.len() - text.trim_start_matches(' ').len();
     let mut lines = Lines::new(width);
-    lines.wrapped(tone, &text[..indent], &text[indent..]);
+    lines.add_wrapped(tone, &text[..indent], &text[indent..]);
     lines.lines
 }
 
@@ -64,7 +64,7 @@ impl Lines {
 
     /// Adds a text behind `prefix`, broken between words; what follows is set behind as many
     /// spaces.
-    pub(super) fn wrapped(&mut self, tone: Tone, prefix: &str, text: &str) {
+    pub(super) fn add_wrapped(&mut self, tone: Tone, prefix: &str, text: &str) {
         let room = self.room(prefix);
         let indent = " ".repeat(columns(prefix));
         for (number, part) in break_words(text, room).into_iter().enumerate() {

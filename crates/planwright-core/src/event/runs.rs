@@ -89,7 +89,7 @@ impl LiveRun {
         };
         run.apply(entry)?;
         let mut stories = Vec::new();
-        for &ix in run.changed() {
+        for &ix in run.changed_steps() {
             let Some(state) = public_state(run.step(ix), &entry.event) else {
                 continue;
             };

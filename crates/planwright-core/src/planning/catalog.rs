@@ -222,7 +222,7 @@ fn write_seen(tool: &KnownTool, line: Line) -> Option<String> {
         Line::Short => MAX_SEEN_SHORT,
         Line::Long => MAX_SEEN,
     };
-    let seen = tool.seen()?.write(most)?;
+    let seen = tool.seen_shape()?.write(most)?;
     Some(format!(" -> (as seen) {seen}"))
 }
 

@@ -41,7 +41,7 @@ pub use child_runs::ChildRuns;
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{CallReport, Command, Crashes};
 pub use event::{CallEffect, Fork, Parent, Resolution, RunEvent, StepError};
-pub use fork::{ReusedResult, continued, reusable_results};
+pub use fork::{ReusedResult, carry_over, reusable_results};
 pub use guard::GuardBlock;
 pub use history::{AttemptHistory, AttemptOutcome, StepHistories, StepHistory};
 pub use idempotency::idempotency_key;
@@ -275,13 +275,13 @@ impl Run {
     }
 
     /// Completed steps, the first to complete first. Those taken back since are still in the list.
-    pub fn finished(&self) -> &[StepIx] {
+    pub fn finished_steps(&self) -> &[StepIx] {
         &self.index.finished
     }
 
     /// The steps whose state the last entry changed: the one it is about first, then those it has
     /// consequences for.
-    pub fn changed(&self) -> &[StepIx] {
+    pub fn changed_steps(&self) -> &[StepIx] {
         &self.index.changed
     }
 

@@ -284,7 +284,7 @@ impl Run {
     pub fn undoable(&self) -> impl Iterator<Item = StepIx> + '_ {
         let completed = |ix: &StepIx| matches!(self.step(*ix), StepState::Completed { .. });
         let told = |ix: &StepIx| self.plan.step(*ix).undo.is_some() && !self.is_reused(*ix);
-        self.finished()
+        self.finished_steps()
             .iter()
             .rev()
             .copied()

@@ -108,7 +108,7 @@ impl KnownTool {
     }
 
     /// What its results looked like in earlier calls, if its server does not say what they are.
-    pub fn seen(&self) -> Option<Arc<SeenShape>> {
+    pub fn seen_shape(&self) -> Option<Arc<SeenShape>> {
         if self.definition.output_schema.is_some() {
             return None;
         }

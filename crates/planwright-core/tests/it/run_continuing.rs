@@ -9,7 +9,7 @@ use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::Principal;
 use planwright_core::run::{
-    AttemptOutcome, CallReport, Command, Parent, RunEvent, StepHistories, StoredValue, continued,
+    AttemptOutcome, CallReport, Command, Parent, RunEvent, StepHistories, StoredValue, carry_over,
     idempotency_key, reusable_results,
 };
 use planwright_core::stats::ModelCosts;
@@ -76,7 +76,7 @@ fn taken_over(change: impl FnOnce(&mut Value)) -> Vec<String> {
         RunEvent::StepSkipped { step, reason, .. } => format!("{step} skipped: {reason}"),
         event => panic!("{event:?}"),
     };
-    let events = continued(&source().run, &plan(document));
+    let events = carry_over(&source().run, &plan(document));
     events.into_iter().map(described).collect()
 }
 

@@ -97,7 +97,11 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
             )
         };
         let done = opened.instances().filter(is_done).count();
-        assert_eq!(opened.done() as usize, done, "instances that are done");
+        assert_eq!(
+            opened.done_count() as usize,
+            done,
+            "instances that are done"
+        );
     }
     closable.extend(
         looping
@@ -121,7 +125,7 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
     let free = match run.state() {
         // Nothing starts beside a call that is made alone, or after a failure that a denial has to
         // wait for.
-        RunState::Running if run.schedule().isolated().is_some() || has_failed(run) => 0,
+        RunState::Running if run.schedule().isolated_step().is_some() || has_failed(run) => 0,
         RunState::Running => (run.start().max_concurrency as usize).saturating_sub(running.len()),
         _ => 0,
     };

@@ -29,7 +29,12 @@ impl RunLoop {
     async fn decide_before_asking(&mut self) -> Result<bool, RunError> {
         let undecided =
             |ix: &StepIx| self.run.definition(*ix).when.is_some() && !self.met.contains(ix);
-        let unasked: Vec<StepIx> = self.run.schedule().unasked().filter(undecided).collect();
+        let unasked: Vec<StepIx> = self
+            .run
+            .schedule()
+            .unasked_steps()
+            .filter(undecided)
+            .collect();
         for &step in &unasked {
             self.condition_holds(step).await?;
         }

@@ -155,7 +155,7 @@ impl CallTrail {
     /// Takes the next entry. Returns the step and its arguments if the entry starts a call and the
     /// arguments have the digest that it names.
     pub async fn follow(&mut self, record: &Record) -> Result<Option<(StepId, Value)>, LoadError> {
-        let entry = decode::<RunEvent>(record).map_err(|error| self.folder.undecoded(error))?;
+        let entry = decode::<RunEvent>(record).map_err(|error| self.folder.decode_error(error))?;
         if self.folder.run().is_none() {
             let store = &*self.context.ports.store;
             let document = load_run_document(store, &self.review, &entry.event).await?;

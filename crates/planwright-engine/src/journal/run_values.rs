@@ -53,8 +53,8 @@ impl Readers {
 
     /// Returns the steps whose values nothing looks at any more.
     fn count_out(&mut self, run: &Run) -> Vec<StepIx> {
-        let done = &run.finished()[self.counted..];
-        self.counted = run.finished().len();
+        let done = &run.finished_steps()[self.counted..];
+        self.counted = run.finished_steps().len();
         let mut unread = Vec::new();
         for &ix in done.iter().filter(|ix| run.instance(**ix).is_none()) {
             for needed in run.plan().needed_steps(ix) {

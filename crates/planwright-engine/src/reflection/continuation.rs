@@ -14,7 +14,7 @@ use planwright_core::policy::{AdjustmentConsent, LateChoice, Verdict};
 use planwright_core::principal::Assurance;
 use planwright_core::review::{BuildsOn, Review, steps_already_approved};
 use planwright_core::run::{
-    Fork, Reflection, Run, RunEvent, RunState, Shown, StepState, continued,
+    Fork, Reflection, Run, RunEvent, RunState, Shown, StepState, carry_over,
 };
 use planwright_core::status::{CachedStatus, RunStatus};
 use std::collections::{BTreeMap, BTreeSet};
@@ -224,7 +224,7 @@ impl Runs {
             options.approval = self.approval_by_policy(&continuation);
         }
         let candidate = continuation.candidate;
-        let taken_over = continued(&run, &candidate.plan);
+        let taken_over = carry_over(&run, &candidate.plan);
         let again = continuation
             .again
             .iter()

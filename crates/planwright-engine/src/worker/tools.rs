@@ -69,7 +69,7 @@ impl Workers {
                 tools.extend(published.map(|tool| (tool.definition.tool_name().to_string(), tool)));
             }
         }
-        let tools = tools.into_values().map(PublishedTool::known);
+        let tools = tools.into_values().map(PublishedTool::into_known_tool);
         context.worker_tools.learn(tools.collect());
         Ok(())
     }

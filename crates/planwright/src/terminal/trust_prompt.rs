@@ -74,7 +74,7 @@ pub(crate) fn show_untrusted(printer: Printer, folder: &FolderTrust, root: &Path
     let heading = format!("{}", root.display());
     printer.talk(&printer.err(BOLD, &line(&heading)));
     let mut place = "";
-    for judged in folder.untrusted() {
+    for judged in folder.untrusted_loosenings() {
         let loosening = &judged.loosening;
         if loosening.place != place {
             place = &loosening.place;

@@ -304,7 +304,7 @@ impl Session<'_> {
         let all = std::iter::once("planwright").chain(words.iter().map(String::as_str));
         let done = match Cli::try_parse_from(all) {
             Ok(cli) => {
-                let command = cli.command.ungrouped();
+                let command = cli.command.without_group();
                 Box::pin(run_in_workspace(command, self.inner.clone())).await
             }
             Err(error) => Err(Failure::usage(error.to_string())),

@@ -1,7 +1,7 @@
 //! What the executor of an agent step wants: bounds, scope, guards and consent decide about every
 //! call, in the decision whose entry records it.
 
-use super::consent::{listed, refused_by_consent};
+use super::consent::{list_names, refused_by_consent};
 use crate::id::AttemptNo;
 use crate::model::ModelUse;
 use crate::plan::{Agent, StepIx};
@@ -126,7 +126,7 @@ impl Run {
                 .and_then(|()| self.check_seconds(now))
                 .err(),
         };
-        block.map(|block| blocked(&block))
+        block.map(|block| guard_error(&block))
     }
 
     fn weigh(
@@ -209,7 +209,7 @@ impl Run {
                 .map(str::to_owned)
                 .collect();
             let name = &wanted.tool;
-            let only = listed(&names);
+            let only = list_names(&names);
             let message =
                 format!("Tool {name} not available in plan scope. Only [{only}] are available.");
             return Err(StepError::new(StepErrorCode::OutOfScope, message));
@@ -226,7 +226,7 @@ impl Run {
             .flatten();
         let caps = &known.facts.caps;
         let guards = self.check_guards_after(&weighing.usage, &known.tool, &known.call, caps, now);
-        guards.map_err(|block| blocked(&block))?;
+        guards.map_err(|block| guard_error(&block))?;
         weighing.usage.note(
             &known.tool,
             &known.call,
@@ -278,7 +278,7 @@ fn check_client_call(
 }
 
 /// What a step says that a guard stopped.
-pub(super) fn blocked(block: &GuardBlock) -> StepError {
+pub(super) fn guard_error(block: &GuardBlock) -> StepError {
     StepError::new(
         StepErrorCode::GuardBlocked,
         format!("Guard blocked: {block}"),

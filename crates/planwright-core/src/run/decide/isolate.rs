@@ -38,6 +38,10 @@ impl Run {
         let ended = |ix| RunEvent::IsolationEnded {
             step: self.step_id(ix).clone(),
         };
-        self.schedule().isolated().map(ended).into_iter().collect()
+        self.schedule()
+            .isolated_step()
+            .map(ended)
+            .into_iter()
+            .collect()
     }
 }

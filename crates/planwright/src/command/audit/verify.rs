@@ -447,7 +447,7 @@ impl Verification {
         let plans = &app.context.workspace.plans;
         let places = [
             Projection::of(plans, plan),
-            Projection::archived(plans, plan),
+            Projection::of_archived(plans, plan),
         ];
         let paths = places
             .into_iter()
