@@ -30,7 +30,7 @@ use tokio::sync::oneshot;
 
 /// A run that ends sooner is worth waiting for.
 pub(crate) const SHORT: Duration = Duration::from_millis(500);
-/// How often a client may ask how a run stands.
+/// The number of times a client may ask how a run stands.
 pub(crate) const POLL_MS: u64 = 1_000;
 /// The shortest time between two looks at tasks that change.
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(50);

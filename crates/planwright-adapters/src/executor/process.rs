@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The time for the output of processes that a finished executor left behind.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// What an attempt begins with.
+/// The things that an attempt begins with.
 struct Start {
     command: Command,
     /// What the program reads on standard input.

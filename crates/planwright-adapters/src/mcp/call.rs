@@ -209,6 +209,7 @@ async fn exchange(
         biased;
         // The stream of an answer that is too large ends, and the machinery takes that for its end.
         () = ticket.too_large() => Waited::TooLarge,
+        // An answer that is there counts, also if the connection ends or the call is cancelled meanwhile.
         answer = &mut handle.rx => Waited::answered(answer),
         () = connection.wire.wait_until_ended() => after_the_end(&mut handle).await,
         () = call.cancelled.cancelled() => after_cancel(connection, &mut handle).await,
@@ -225,12 +226,14 @@ async fn exchange(
         Waited::Task(end) => settle_task(server, connection, tool, &ticket, call, end).await,
         Waited::Answered(answer) => {
             let asked = ticket.asked();
+            // The questions were refused for now, and the answer was given without what a person says.
             if !asked.is_empty() {
                 return Exchange::AskedMidway(Asked {
                     questions: asked,
                     state: None,
                 });
             }
+            // A server that was started again does not know the state that it gave out before.
             if let (Some(_), Ok(Err(ServiceError::McpError(error)))) = (&given.state, &*answer)
                 && error.code == ErrorCode::INVALID_PARAMS
             {

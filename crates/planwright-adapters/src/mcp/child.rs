@@ -58,7 +58,7 @@ pub(super) struct Launch<'a> {
     pub(super) args: &'a [String],
     pub(super) env: &'a BTreeMap<String, String>,
     pub(super) cwd: Option<&'a Path>,
-    /// Whether what it writes to its standard error is told of the call that is under way.
+    /// True if what it writes to its standard error is told of the call that is under way.
     pub(super) logs_stderr: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What came of a request: what the server said, or what is known if it said nothing.
+//! The outcome of a request: what the server said, or what is known if it said nothing.
 
 use super::answer::{self, Meaning, failed, refused, shorten, unusable};
 use super::connection::{Connection, plain, sign_in_hint};

@@ -33,7 +33,7 @@ pub(super) struct FilteredTransport<T> {
     /// When a server that answered late is taken for one that speaks nothing but the modern way.
     late: Option<Instant>,
     patience: Option<Duration>,
-    /// Whether nothing says which call a message of the log is about.
+    /// True if nothing says which call a message of the log is about.
     is_pipe: bool,
 }
 

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How long a reader waits for a free file descriptor: it may hold up the thread it is on.
+/// The time a reader waits for a free file descriptor: it may hold up the thread it is on.
 const DESCRIPTOR_PATIENCE: Duration = Duration::from_secs(1);
 const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(10);
 

@@ -30,7 +30,7 @@ const MAX_ID: usize = 1_023;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WebAuthn;
 
-/// What the browser says that it was about.
+/// The client data, in the words of the browser.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ClientData {

@@ -9,7 +9,7 @@ use crate::text::{reveal_around_words, reveal_hidden};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// How a briefing is rendered.
+/// The options with which a briefing is rendered.
 #[derive(Debug, Clone)]
 pub struct RenderOptions {
     /// Columns of the screen.

@@ -5,20 +5,20 @@ use unicode_width::UnicodeWidthChar as _;
 /// One line of a rendered briefing. Its text can be put on a terminal as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BriefingLine {
-    /// How a face may set it off.
+    /// The tone in which a face may set it off.
     pub tone: Tone,
     /// The text.
     pub text: String,
 }
 
-/// How a line is set off, where a face can.
+/// The tone of a line, where a face can set it off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tone {
     /// As any text.
     Plain,
     /// A heading.
     Strong,
-    /// What an approver must not overlook.
+    /// A line that an approver must not overlook.
     Warning,
     /// The author's words and other things that matter less.
     Faint,

@@ -27,7 +27,7 @@ pub(super) struct LiveRun {
     steps: Arc<[StepDetails]>,
     /// `None` once it has ended: what may follow needs no state.
     run: Option<Box<Run>>,
-    /// What was last said of each step.
+    /// The status that was last told of each step.
     told: BTreeMap<StepIx, (StepStatus, u32)>,
 }
 
@@ -82,7 +82,7 @@ impl LiveRun {
         self.run.is_some()
     }
 
-    /// What one more entry of the run means.
+    /// Tells the events that one more entry of the run means.
     pub(super) fn tell(&mut self, entry: &Entry<RunEvent>) -> Result<Vec<Story>, FoldEventsError> {
         let Some(run) = &mut self.run else {
             return Ok(self.after_the_end(&entry.event));
@@ -190,7 +190,7 @@ fn step_story(run: &Run, ix: StepIx, state: StepStatus, event: &RunEvent) -> Sto
     }
 }
 
-/// What an executor wanted, and what was decided about it.
+/// Tells what an executor wanted, and the decision about it.
 fn turn_story(run: &Run, event: &RunEvent) -> Option<Story> {
     let RunEvent::AgentTurn {
         step,
@@ -255,7 +255,7 @@ fn consent(event: &RunEvent) -> (Option<Principal>, Option<String>, Option<Diges
     (None, None, None)
 }
 
-/// What the entry means for the run as a whole; nothing for entries about steps.
+/// Tells what the entry means for the run as a whole; nothing for entries about steps.
 fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
     use EventName as N;
     let story = |name, summary| Some(Story::new(name, summary));

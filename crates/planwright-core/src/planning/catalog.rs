@@ -215,7 +215,7 @@ impl LineWriter<'_> {
     }
 }
 
-/// What earlier results of a tool looked like, if its server does not say it.
+/// Describes earlier results of a tool, if its server does not say what they are.
 fn write_seen(tool: &KnownTool, line: Line) -> Option<String> {
     let most = match line {
         Line::LeftOut | Line::Name => return None,

@@ -102,7 +102,7 @@ pub struct Run {
     /// Steps whose value was taken over from another run.
     reused: BTreeSet<StepIx>,
     loops: Loops,
-    /// What people answered to the tools of steps, oldest first.
+    /// The answers of people to the tools of steps, oldest first.
     answered: BTreeMap<StepIx, Vec<Answered>>,
     /// The one call of a step that a person agreed to. Kept beside the states, because it outlives
     /// retries.
@@ -116,13 +116,13 @@ pub struct Run {
     given_up: Option<String>,
     /// The success criteria with what was found out about them last.
     checks: Vec<CriterionCheck>,
-    /// What the executors of agent steps said and did.
+    /// The work of the executors of agent steps.
     agents: BTreeMap<StepIx, AgentWork>,
     /// The last entry says that the run waits for one of so many others to end.
     queued: Option<u32>,
     /// It was paused by a rule, and only a person lets it go on.
     held: bool,
-    /// How often the process died while a call of the step was in flight.
+    /// Counts the deaths of the process while a call of the step was in flight.
     crashes: BTreeMap<StepIx, Crashes>,
     /// The step whose call is made alone.
     isolated: Option<StepIx>,
@@ -148,7 +148,7 @@ impl PauseOrder {
     }
 }
 
-/// What the first entry of a run says.
+/// The first entry of a run, as fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
     /// The time at which it happened.
@@ -222,7 +222,7 @@ struct Index {
     completed: usize,
     /// Every step that completed, in the order they did.
     finished: Vec<StepIx>,
-    /// What the last entry changed, in order. A step may be in it more than once.
+    /// The steps that the last entry changed, in order. A step may be in it more than once.
     changed: Vec<StepIx>,
 }
 
@@ -290,7 +290,7 @@ impl Run {
         &self.undos
     }
 
-    /// What people answered to the tool of this step, oldest first.
+    /// Returns the answers of people to the tool of this step, oldest first.
     pub fn answered(&self, ix: StepIx) -> &[Answered] {
         self.answered.get(&ix).map_or(&[], Vec::as_slice)
     }

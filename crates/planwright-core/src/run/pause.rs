@@ -1,4 +1,4 @@
-//! Who let a run stand still, and who may let it continue.
+//! The pause of a run: its author, and those who may end it.
 
 use super::{PauseOrder, Refusal, Run};
 use crate::principal::{Principal, PrincipalKind};

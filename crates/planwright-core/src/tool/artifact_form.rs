@@ -1,4 +1,4 @@
-//! How an argument wants the bytes of an artifact.
+//! The form in which an argument wants the bytes of an artifact.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What decides about steps without calling anything: conditions, loops, and questions to people.
+//! Decisions about steps without a call: conditions, loops, and questions to people.
 
 use super::run_loop::{RunError, RunLoop};
 use crate::journal::run_values::{RunValues, load_stored};

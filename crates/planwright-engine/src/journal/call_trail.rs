@@ -1,4 +1,4 @@
-//! What every call of a run was sent, told from its journal.
+//! The arguments that every call of a run was sent, read from its journal.
 //!
 //! The journal keeps the digest of each call and the values it was made from. The arguments are
 //! resolved from these once more and shown only if they have that digest: what is shown is proved.
@@ -30,16 +30,16 @@ pub struct CallTrail {
     large: LargeValues,
     /// A journal that cannot be folded is read on without it.
     is_broken: bool,
-    /// What happened to each step so far.
+    /// The history of each step so far.
     histories: StepHistories,
 }
 
 /// The calls of a run.
 #[derive(Debug, Default)]
 pub struct SentCalls {
-    /// What the latest call of each step was sent, as far as that can be proved.
+    /// The arguments of the latest call of each step, as far as they can be proved.
     pub arguments: BTreeMap<StepId, Value>,
-    /// What happened to each step, and when.
+    /// The history of each step, with times.
     pub histories: StepHistories,
 }
 

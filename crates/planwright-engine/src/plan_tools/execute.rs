@@ -135,7 +135,7 @@ impl PlanTools {
         done.unwrap_or_else(|problem| failure_value(&problem))
     }
 
-    /// What a run came to so far.
+    /// Describes what a run came to so far.
     pub async fn describe_run(&self, run: &Run) -> Value {
         executed_value(&self.engine.context, run).await
     }

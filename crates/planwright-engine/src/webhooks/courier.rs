@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How many records are looked at in one go.
+/// The number of records that are looked at in one go.
 const PAGE: usize = 200;
 /// With so many waiting, the feed is read no further: the journal keeps the rest.
 const MAX_WAITING: u64 = 10_000;
@@ -27,10 +27,10 @@ const TAKEN_FOR: Duration = Duration::from_secs(30);
 const SLOW_LOOK: Duration = Duration::from_secs(60);
 /// A store that failed is asked again after this long.
 const AFTER_TROUBLE: Duration = Duration::from_secs(5);
-/// How long an endpoint that fails again and again is left alone at most before anything new is
+/// The time an endpoint that fails again and again is left alone at most before anything new is
 /// sent to it.
 const LONGEST_REST: Duration = Duration::from_secs(60);
-/// What is kept of an error.
+/// The most characters of an error that are kept.
 const MAX_ERROR_CHARS: usize = 300;
 
 /// The outcome of an attempt to deliver a notice.

@@ -23,7 +23,7 @@ const BROKER_PAUSE: Duration = Duration::from_secs(3);
 /// How often it is looked whether the tools have changed.
 const TOOLS_PAUSE: Duration = Duration::from_secs(10);
 
-/// What a worker is told.
+/// The options of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
     /// Its capabilities.

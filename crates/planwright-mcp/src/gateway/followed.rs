@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most plans that one client carries out at once.
 const MAX_FOLLOWED: usize = 8;
-/// How often one call asks a person.
+/// The number of times one call asks a person.
 const MAX_QUESTIONS: usize = 3;
 
 /// The runs that clients make the calls of.
@@ -218,7 +218,7 @@ impl GatewayServer {
     }
 }
 
-/// What came of asking about a step.
+/// The outcome of asking about a step.
 enum Asked {
     Decided,
     /// The question is the result of the request.

@@ -16,7 +16,7 @@ use std::time::Duration;
 const RUNNING_LIFE: Duration = Duration::from_secs(30);
 const REFRESH: Duration = Duration::from_secs(10);
 
-/// How long one that is over can still be looked at.
+/// The time one that is over can still be looked at.
 const ENDED_LIFE: Duration = Duration::from_hours(1);
 
 /// Others are told at most this often, and look at most this often.

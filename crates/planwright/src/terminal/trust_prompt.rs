@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Longer texts are cut where they are not asked for in full.
 const SHOWN_CHARACTERS: usize = 300;
-/// How often an unclear answer is asked again.
+/// The number of times an unclear answer is asked again.
 const MAX_TRIES: usize = 5;
 
 /// Asks the user to confirm trust in what was just shown, unless `--yes` was given. An agent cannot

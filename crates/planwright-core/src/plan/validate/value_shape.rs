@@ -34,7 +34,7 @@ pub(super) enum ValueShape<'a> {
 /// The reason a value has no such part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MissingPart {
-    /// How many segments of the path have a value.
+    /// The number of segments of the path that have a value.
     pub(super) depth: usize,
     pub(super) why: Why,
 }

@@ -14,20 +14,20 @@ use crate::run::{
 use crate::time::Timestamp;
 use crate::tool::ToolScope;
 
-/// What an executor said and wants, as the engine hands it in.
+/// The words and wishes of an executor, as the engine hands them in.
 pub(super) struct Turn<'a> {
     pub(super) attempt: AttemptNo,
     pub(super) text: Option<&'a StoredValue>,
     pub(super) calls: &'a [Wanted],
-    /// What asking took; absent for an executor that is no model of ours.
+    /// The use of the model; absent for an executor that is no model of ours.
     pub(super) used: Option<&'a ModelUse>,
     /// Calls outside the scope are noted and go the way of every other call.
     pub(super) observe: bool,
-    /// What holds for the calls of a client of the gateway.
+    /// The terms of the calls of a client of the gateway.
     pub(super) client: Option<ClientTerms>,
 }
 
-/// What the calls of one turn are held against, while they are decided on.
+/// The limits that the calls of one turn are held against, while they are decided on.
 struct Weighing<'a> {
     agent: &'a Agent,
     scope: ToolScope,
@@ -277,7 +277,7 @@ fn check_client_call(
     }
 }
 
-/// What a step says that a guard stopped.
+/// Makes the error of a step that a guard stopped.
 pub(super) fn guard_error(block: &GuardBlock) -> StepError {
     StepError::new(
         StepErrorCode::GuardBlocked,

@@ -8,7 +8,7 @@ use crate::run::{AskedCall, CallFacts, Consent, Run, StepError, StepErrorCode, S
 use crate::tool::ToolName;
 use std::sync::Arc;
 
-/// What consent says about a call.
+/// The verdict of consent on a call.
 pub(super) enum Covered {
     Yes,
     No(StepError),

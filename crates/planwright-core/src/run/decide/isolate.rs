@@ -4,7 +4,7 @@
 use crate::plan::StepIx;
 use crate::run::{Refusal, Run, RunEvent};
 
-/// How often the process died while a call of the step was in flight.
+/// Counts the deaths of the process while a call of the step was in flight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Crashes {
     /// Over all attempts.
