@@ -5,7 +5,8 @@ use super::tool_calls::{CallOutcome, ToolCalls};
 use super::wait_until_unwanted;
 use crate::context::crash;
 use crate::context::{
-    BegunCall, ClientCalls, ClientEars, ClientOutcome, ClientWork, JointPart, joint_commit,
+    BegunCall, CallExecution, ClientCalls, ClientEars, ClientOutcome, ClientWork, JointPart,
+    joint_commit,
 };
 use crate::port::BoxFuture;
 use crate::run::child::ChildAnswer;
@@ -143,11 +144,32 @@ impl SessionCalls {
             }
             Err(error) => Err(error),
         };
-        let run = begun.inspect_err(|_| {
+        let handle = begun.inspect_err(|_| {
             self.unsettled.remove(call.number);
             clients.stop_listening(&run);
         })?;
-        Ok(BegunCall { call, run })
+        let execution = Box::new(ExecutedCall {
+            session: self.clone(),
+            number: call.number,
+            run: handle,
+        });
+        Ok(BegunCall {
+            call,
+            run,
+            execution,
+        })
+    }
+
+    /// Tells a client what came of its call, which is settled then unless it waits for a person.
+    fn outcome(&self, number: u32, made: Result<CallOutcome, CallReport>) -> ClientOutcome {
+        let ended = match made {
+            Ok(CallOutcome::Value(value)) => Ok(value),
+            Ok(CallOutcome::Failed(error) | CallOutcome::Refused(error)) => Err(error),
+            Err(CallReport::Parked { run }) => return ClientOutcome::Parked(run),
+            Err(report) => Err(over(report)),
+        };
+        self.unsettled.remove(number);
+        ClientOutcome::Ended(ended)
     }
 
     /// Refuses to read while the store does not take the records of what was read before.
@@ -178,22 +200,28 @@ impl ClientCalls for SessionCalls {
         Box::pin(async move { session.begin_call(wanted, terms, ears).await })
     }
 
-    fn make(&self, call: AgentCall, begun: Option<RunHandle>) -> BoxFuture<'static, ClientOutcome> {
-        let calls = self.calls.clone();
-        let unsettled = Arc::clone(&self.unsettled);
+    fn resume(&self, call: AgentCall) -> BoxFuture<'static, ClientOutcome> {
+        let session = self.clone();
         Box::pin(async move {
-            let made = match begun {
-                Some(run) => calls.follow(run).await,
-                None => calls.make(&call, false).await,
-            };
-            let ended = match made {
-                Ok(CallOutcome::Value(value)) => Ok(value),
-                Ok(CallOutcome::Failed(error) | CallOutcome::Refused(error)) => Err(error),
-                Err(CallReport::Parked { run }) => return ClientOutcome::Parked(run),
-                Err(report) => Err(over(report)),
-            };
-            unsettled.remove(call.number);
-            ClientOutcome::Ended(ended)
+            let made = session.calls.make(&call, false).await;
+            session.outcome(call.number, made)
+        })
+    }
+}
+
+/// A call whose run this process executes.
+#[derive(Debug)]
+struct ExecutedCall {
+    session: SessionCalls,
+    number: u32,
+    run: RunHandle,
+}
+
+impl CallExecution for ExecutedCall {
+    fn follow(self: Box<Self>) -> BoxFuture<'static, ClientOutcome> {
+        Box::pin(async move {
+            let made = self.session.calls.follow(self.run).await;
+            self.session.outcome(self.number, made)
         })
     }
 }

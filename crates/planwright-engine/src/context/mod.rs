@@ -28,7 +28,9 @@ mod worker_tools;
 pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
 pub use claimed::for_request;
 pub(crate) use claimed::{current_claim, for_same_request};
-pub(crate) use clients::{BegunCall, ClientCalls, ClientEars, ClientOutcome, ClientWork, Clients};
+pub(crate) use clients::{
+    BegunCall, CallExecution, ClientCalls, ClientEars, ClientOutcome, ClientWork, Clients,
+};
 pub(crate) use families::{RunFamilies, RunFamily};
 pub(crate) use grouped_store::GroupedStore;
 pub(crate) use isolation::{Presence, Waiting, isolation_span};

@@ -1,9 +1,8 @@
 //! One call of a client, until it ends.
 
-use crate::context::{BegunCall, ClientEars, ClientOutcome, ClientWork, Context};
+use crate::context::{BegunCall, CallExecution, ClientEars, ClientOutcome, ClientWork, Context};
 use crate::journal::load::LoadError;
 use crate::port::{AnswerSink, CallClient, ProgressSink};
-use crate::run::handle::RunHandle;
 use crate::run::undo::load_any_run;
 use planwright_core::id::RunId;
 use planwright_core::model::WantedCall;
@@ -52,7 +51,7 @@ pub struct OpenCall {
     call: AgentCall,
     run: RunId,
     /// Executes the call, until it is followed.
-    begun: Mutex<Option<RunHandle>>,
+    begun: Mutex<Option<Box<dyn CallExecution>>>,
     answer: ReceivedAnswer,
 }
 
@@ -109,13 +108,18 @@ impl OpenCall {
             client: wanted.client,
             ..answer.ears(wanted.progress)
         };
-        let BegunCall { call, run: begun } = work.calls.begin(call, terms, ears).await?;
+        let begun = work.calls.begin(call, terms, ears).await?;
+        let BegunCall {
+            call,
+            run,
+            execution,
+        } = begun;
         Ok(Self {
             context: Arc::clone(context),
             work: Arc::clone(work),
             call,
-            run: begun.run_id().clone(),
-            begun: Mutex::new(Some(begun)),
+            run,
+            begun: Mutex::new(Some(execution)),
             answer,
         })
     }
@@ -138,7 +142,11 @@ impl OpenCall {
                 .unwrap_or_else(PoisonError::into_inner)
                 .take()
         };
-        let outcome = match self.work.calls.make(self.call.clone(), begun()).await {
+        let going_on = match begun() {
+            Some(execution) => execution.follow(),
+            None => self.work.calls.resume(self.call.clone()),
+        };
+        let outcome = match going_on.await {
             ClientOutcome::Parked(run) => match load_any_run(&self.context, &run).await {
                 Ok((run, _)) => return CallEvent::Asks(Box::new(run)),
                 Err(error) => Err(unreadable(&error)),
