@@ -81,6 +81,13 @@ impl Census {
         }
     }
 
+    fn places_of_functions(&self, holds: fn(&PublicFunction) -> bool) -> Vec<String> {
+        let found = self.functions.iter().filter(|function| holds(function));
+        found
+            .map(|function| format!("{} {}", function.place, function.name))
+            .collect()
+    }
+
     fn print_table(&self) {
         println!(
             "{:22}{:>8}{:>8}{:>8}{:>8}  {:>6}{:>8}{:>5}  methods of the type with most, its files",
@@ -215,6 +222,11 @@ impl Census {
             "crates": crates.collect::<Vec<_>>(),
             "workspace": figures,
             "shared_public_names": self.public_shared_names,
+            "status_words": self.status_literals,
+            "tuples": [&self.tuples_in_src[..], &self.tuples_in_tests].concat(),
+            "public_functions": self.functions.len(),
+            "unusual_words": self.places_of_functions(PublicFunction::is_unusual_word),
+            "participles": self.places_of_functions(PublicFunction::is_bare_participle),
         });
         println!("{document:#}");
     }
