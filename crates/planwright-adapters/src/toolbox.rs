@@ -25,7 +25,7 @@ pub trait InProcessServer: Send + Sync + fmt::Debug {
     fn definitions(&self) -> Vec<ToolDefinition>;
 
     /// Tools it has but will not run, each with how to turn it on.
-    fn disabled(&self) -> Vec<(&'static str, &'static str)> {
+    fn disabled_tools(&self) -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
 
@@ -97,7 +97,7 @@ impl Toolbox {
             }
             disabled.extend(
                 server
-                    .disabled()
+                    .disabled_tools()
                     .into_iter()
                     .map(|(tool, how)| (format!("{}.{tool}", server.name()), how)),
             );
@@ -140,7 +140,7 @@ impl Toolbox {
 
     /// Tools that exist but are turned off, each with how to turn it on. They are not in the
     /// catalog; this is for telling a person more than "unknown tool".
-    pub fn disabled(&self) -> Vec<(String, &'static str)> {
+    pub fn disabled_tools(&self) -> Vec<(String, &'static str)> {
         self.disabled
             .iter()
             .map(|(tool, how)| (tool.clone(), *how))

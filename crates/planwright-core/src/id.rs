@@ -130,7 +130,7 @@ id! {
 /// Folders and files that lie beside those of plans.
 const RESERVED: [&str; 5] = ["archive", "artifacts", "logs", "prompts", "templates"];
 
-/// How the names of the store's files begin.
+/// The beginning of the names of the store's files.
 const STORE: &str = "planwright.db";
 
 impl PlanId {

@@ -23,7 +23,7 @@ use std::fmt;
 /// The largest integer that every JSON implementation reads alike.
 const MAX_INTEGER: u64 = 1 << 53;
 
-/// What is said of an integer that not every program reads alike.
+/// Warns of an integer that not every program reads alike.
 pub const INTEGER_TOO_LARGE: &str =
     "the integer is beyond ±2^53, where programs disagree about its value";
 

@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 use std::fmt;
 use std::time::Duration;
 
-/// What is known about a run whose journal may be sealed.
+/// Facts about a run whose journal may be sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunFacts {
     /// The status that its journal folds to.
@@ -25,7 +25,7 @@ pub struct RunFacts {
     pub is_awaited: bool,
 }
 
-/// What is known about a plan whose journal may be sealed.
+/// Facts about a plan whose journal may be sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanFacts {
     /// It is archived or deleted.
@@ -40,7 +40,7 @@ pub struct PlanFacts {
     pub is_awaited: bool,
 }
 
-/// What is known about a plan that may be removed with all of its runs.
+/// Facts about a plan that may be removed with all of its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemovalFacts {
     /// It is archived or deleted.

@@ -213,7 +213,7 @@ impl Engine {
         &self.context.ports.artifacts
     }
 
-    /// What servers logged during the calls of a run.
+    /// The lines that servers logged during the calls of a run.
     pub fn step_logs(&self) -> &Arc<dyn StepLogs> {
         &self.context.ports.step_logs
     }
@@ -305,7 +305,7 @@ impl EngineBuilder {
         self
     }
 
-    /// What planners are told about the place in which plans will work.
+    /// Tells planners about the place in which plans will work.
     #[must_use]
     pub fn surroundings(mut self, surroundings: Arc<dyn Surroundings>) -> Self {
         self.surroundings = Some(surroundings);
@@ -334,7 +334,7 @@ impl EngineBuilder {
         self
     }
 
-    /// What the operator decided about executors.
+    /// Sets what the operator decided about executors.
     #[must_use]
     pub fn agents(mut self, agents: AgentSettings) -> Self {
         self.agents = agents;

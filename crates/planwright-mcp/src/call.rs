@@ -11,7 +11,7 @@ use planwright_core::plan::{Bounds, Document};
 use planwright_core::principal::Principal;
 use planwright_core::review::{Review, RunRequest};
 use planwright_core::run::{Run, RunReport, Shown};
-use planwright_core::status::{CachedStatus, PlanStatus};
+use planwright_core::status::{CachedStatus, PlanStatus, RunStatus};
 use planwright_core::trace::TraceId;
 use planwright_engine::{
     Candidate, Engine, NewComment, Observer, PlanTool, PlanToolCall, PlanTools, ReviewError,
@@ -261,7 +261,8 @@ impl Host {
                     .await;
                 rejected.map_err(review_problem)?;
                 self.write_files(review.id()).await;
-                let fields = object(json!({ "planId": review.id(), "status": "rejected" }));
+                let fields =
+                    object(json!({ "planId": review.id(), "status": PlanStatus::Rejected }));
                 Ok(success(
                     fields,
                     "plan_propose with the same id proposes another version",
@@ -325,8 +326,12 @@ impl Host {
             Some("not_approved") => {
                 "ask the person what should be different, and propose a changed version".to_owned()
             }
-            Some("proposed") => format!("plan_execute with planId {plan} runs it"),
-            Some("waiting") => format!("a person decides: planwright show {plan}"),
+            Some(word) if word == PlanStatus::Proposed.as_str() => {
+                format!("plan_execute with planId {plan} runs it")
+            }
+            Some(word) if word == RunStatus::Waiting.as_str() => {
+                format!("a person decides: planwright show {plan}")
+            }
             _ if value["success"] == true => "report the results to the user".to_owned(),
             // It was about no plan, or about none that there is.
             _ if value["planId"].is_null() => LIST.to_owned(),

@@ -1,4 +1,4 @@
-//! How far a call is, told to a client that wants to know.
+//! The progress of a call, told to a client that wants to know.
 
 use planwright_core::journal::Entry;
 use planwright_core::run::{Run, RunEvent};

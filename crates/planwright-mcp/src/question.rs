@@ -150,7 +150,7 @@ pub(crate) struct ReviewAddress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
     Approve {
-        /// Whether every value that is only known later is shown before it is sent.
+        /// True if every value that is only known later is shown before it is sent.
         sees_late_values: bool,
     },
     Changes(String),

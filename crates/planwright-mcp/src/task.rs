@@ -30,7 +30,7 @@ use tokio::sync::oneshot;
 
 /// A run that ends sooner is worth waiting for.
 pub(crate) const SHORT: Duration = Duration::from_millis(500);
-/// How often a client may ask how a run stands.
+/// The number of times a client may ask how a run stands.
 pub(crate) const POLL_MS: u64 = 1_000;
 /// The shortest time between two looks at tasks that change.
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
@@ -294,7 +294,8 @@ impl Host {
         told.map_err(|error| ErrorData::invalid_request(error.to_string(), None))?;
         let host = Arc::clone(self);
         let agent = agent.clone();
-        let (run, plan) = (run.id().clone(), run.plan().id().clone());
+        let plan = run.plan().id().clone();
+        let run = run.id().clone();
         tokio::spawn(async move {
             let order = PlanToolCall::new(PlanTool::Execute, Map::new(), format!("task {run}"));
             Box::pin(host.tools_of(&agent).resume(&order, &run)).await;

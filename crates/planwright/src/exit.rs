@@ -241,7 +241,7 @@ impl Exit {
 impl Failure {
     /// Makes the failure that an error of the engine is: its exit code by kind and code, its next
     /// step as a command.
-    pub(crate) fn classified(error: &dyn ClassifiedError) -> Self {
+    pub(crate) fn from_classified(error: &dyn ClassifiedError) -> Self {
         let message = match error.code() {
             // The error itself speaks of heads and keys, for the log.
             "concurrent_change" => "another command changed this plan at the same time".to_owned(),
@@ -263,7 +263,7 @@ macro_rules! failures_from {
     ($($error:ty),* $(,)?) => {$(
         impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                Self::classified(&error)
+                Self::from_classified(&error)
             }
         }
     )*};

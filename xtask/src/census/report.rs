@@ -81,6 +81,13 @@ impl Census {
         }
     }
 
+    fn places_of_functions(&self, holds: fn(&PublicFunction) -> bool) -> Vec<String> {
+        let found = self.functions.iter().filter(|function| holds(function));
+        found
+            .map(|function| format!("{} {}", function.place, function.name))
+            .collect()
+    }
+
     fn print_table(&self) {
         println!(
             "{:22}{:>8}{:>8}{:>8}{:>8}  {:>6}{:>8}{:>5}  methods of the type with most, its files",
@@ -215,6 +222,11 @@ impl Census {
             "crates": crates.collect::<Vec<_>>(),
             "workspace": figures,
             "shared_public_names": self.public_shared_names,
+            "status_words": self.status_literals,
+            "tuples": [&self.tuples_in_src[..], &self.tuples_in_tests].concat(),
+            "public_functions": self.functions.len(),
+            "unusual_words": self.places_of_functions(PublicFunction::is_unusual_word),
+            "participles": self.places_of_functions(PublicFunction::is_bare_participle),
         });
         println!("{document:#}");
     }
@@ -325,6 +337,13 @@ mod tests {
             impl RunStatus { fn as_str() -> &'static str { "failed" } }
             fn f(word: &str) -> bool { matches!(word, "failed" | "other") || word == "paused" }
             fn g() { json!({ "failed": 1 }) }
+            impl Kind { fn code(&self) -> Code { match self {
+                Self::Waits(_) | Self::Rests { .. } => "waiting",
+                Self::Failed => ("failed", Word::new("ready")),
+                Self::Known => Kind::Conflict.with_code("blocked"),
+                _ => "pending",
+            } } }
+            fn h(other: Kind) -> &'static str { match other { Kind::Paused => "skipped" } }
             "#,
         )]);
         let words: Vec<&str> = census
@@ -332,7 +351,8 @@ mod tests {
             .iter()
             .filter_map(|place| place.split(' ').next_back())
             .collect();
-        assert_eq!(words, ["\"failed\"", "\"paused\""]);
+        let expected = ["failed", "paused", "failed", "ready", "pending", "skipped"];
+        assert_eq!(words, expected.map(|word| format!("\"{word}\"")));
     }
 
     #[test]

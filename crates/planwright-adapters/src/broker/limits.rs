@@ -9,12 +9,12 @@ pub struct BrokerLimits {
     pub waiting: u32,
     /// Dead notices that are kept. The oldest are forgotten when there are more.
     pub dead: u32,
-    /// How often a notice is delivered before it is dead.
+    /// The number of times a notice is delivered before it is dead.
     pub deliveries: u32,
     /// Redis: after this time without a sign of life of its worker, a notice goes to another one.
     /// RabbitMQ, which notices the end of a connection: a worker that has nothing connects anew.
     pub idle: Duration,
-    /// How long a returned notice rests before a worker gets it again.
+    /// The time a returned notice rests before a worker gets it again.
     pub rest: Duration,
     /// The time to connect.
     pub connect: Duration,

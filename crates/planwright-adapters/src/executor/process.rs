@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The time for the output of processes that a finished executor left behind.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// What an attempt begins with.
+/// The things that an attempt begins with.
 struct Start {
     command: Command,
     /// What the program reads on standard input.
@@ -143,7 +143,7 @@ async fn work(
             biased;
             () = delegation.cancelled.cancelled() => break Some("was cancelled".to_owned()),
             () = children.stopping() => break Some("was running when Planwright ended".to_owned()),
-            () = group.ended() => break None,
+            () = group.wait_until_ended() => break None,
             () = &mut deadline => break Some(format!("ran longer than {} s", options.timeout.as_secs())),
             read = &mut streams, if said.is_none() => match read {
                 Ok(last) => said = Some(last),
@@ -153,7 +153,7 @@ async fn work(
     };
     if stopped.is_some() {
         group.terminate();
-        drop(timeout(GRACE, group.ended()).await);
+        drop(timeout(GRACE, group.wait_until_ended()).await);
     } else if said.is_none() {
         said = timeout(LINGER, &mut streams)
             .await

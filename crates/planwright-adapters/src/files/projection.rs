@@ -37,7 +37,7 @@ impl Projection {
     }
 
     /// The files of an archived plan: as [`Projection::of`], below `plans/archive`.
-    pub fn archived(plans: &Path, plan: &PlanId) -> Option<Self> {
+    pub fn of_archived(plans: &Path, plan: &PlanId) -> Option<Self> {
         let kept = Self::of(plans, plan)?;
         let archive = plans.join(ARCHIVE);
         Some(Self {

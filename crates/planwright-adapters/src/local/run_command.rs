@@ -235,7 +235,7 @@ async fn see_through(
                 biased;
                 () = cancelled.cancelled() => break Wait::Cancelled,
                 () = children.stopping() => break Wait::Stopping,
-                () = group.ended() => break Wait::Ended,
+                () = group.wait_until_ended() => break Wait::Ended,
                 () = &mut deadline => break Wait::TimedOut,
                 _ = &mut streams, if !all_read => all_read = true,
             }
@@ -254,7 +254,7 @@ async fn see_through(
                 streams.as_mut().await;
                 all_read = true;
             }
-            group.ended().await;
+            group.wait_until_ended().await;
         };
         let in_time = timeout(patience, calm).await.is_ok();
         status = match wait {

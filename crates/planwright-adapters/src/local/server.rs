@@ -63,7 +63,7 @@ impl InProcessServer for Local {
         definitions
     }
 
-    fn disabled(&self) -> Vec<(&'static str, &'static str)> {
+    fn disabled_tools(&self) -> Vec<(&'static str, &'static str)> {
         const ENABLE: &str = "enable it in planwright.toml";
         let mut disabled = Vec::new();
         if !self.run_command {

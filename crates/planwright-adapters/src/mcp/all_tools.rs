@@ -27,7 +27,7 @@ impl AllTools {
         remote.check_settings()?;
         let servers: BTreeSet<String> = remote.names().map(str::to_owned).collect();
         let catalog = local.catalog();
-        let disabled = local.disabled();
+        let disabled = local.disabled_tools();
         let mut local_names = catalog.iter().map(|tool| tool.name.server.as_str()).chain(
             disabled
                 .iter()

@@ -33,7 +33,7 @@ pub(super) async fn meaning(result: Value, tool: &KnownTool, artifacts: &dyn Art
         // Something was begun that was not asked for.
         Some(other) => Meaning::Done(Err(CallError::Lost(format!(
             "the server answered with a result of the unknown type `{}`",
-            shortened(other)
+            shorten(other)
         )))),
     }
 }
@@ -85,7 +85,7 @@ fn fitting(value: Value, tool: &KnownTool) -> Outcome {
         Some(error) => {
             let place = match error.instance_path().as_str() {
                 "" => String::new(),
-                place => format!("{}: ", shortened(place)),
+                place => format!("{}: ", shorten(place)),
             };
             let message = format!(
                 "the result does not fit the tool's output schema: {place}{}",
@@ -264,7 +264,7 @@ fn error_text(blocks: &[Value]) -> String {
 pub(super) fn failed(code: &str, message: &str) -> CallError {
     CallError::Failed {
         code: code.into(),
-        message: shortened(message),
+        message: shorten(message),
         retryable: false,
         effect: CallEffect::Unknown,
     }
@@ -272,15 +272,15 @@ pub(super) fn failed(code: &str, message: &str) -> CallError {
 
 /// A call that the server did not carry out. The message may be the server's.
 pub(super) fn refused(code: &str, message: &str) -> CallError {
-    CallError::refused(code, shortened(message))
+    CallError::refused(code, shorten(message))
 }
 
 /// A call that the server carried out, with an answer that is of no use.
 pub(super) fn unusable(code: &str, message: &str) -> CallError {
-    CallError::unusable(code, shortened(message))
+    CallError::unusable(code, shorten(message))
 }
 
-pub(super) fn shortened(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

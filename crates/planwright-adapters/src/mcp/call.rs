@@ -155,7 +155,7 @@ async fn settled_list(connection: &Connection, call: &Call) -> Result<(), CallEr
         biased;
         () = connection.wire.list_settled() => Ok(()),
         () = call.cancelled.cancelled() => Err(CallError::Cancelled),
-        () = connection.wire.ended() => Ok(()),
+        () = connection.wire.wait_until_ended() => Ok(()),
     }
 }
 
@@ -209,8 +209,9 @@ async fn exchange(
         biased;
         // The stream of an answer that is too large ends, and the machinery takes that for its end.
         () = ticket.too_large() => Waited::TooLarge,
+        // An answer that is there counts, also if the connection ends or the call is cancelled meanwhile.
         answer = &mut handle.rx => Waited::answered(answer),
-        () = connection.wire.ended() => after_the_end(&mut handle).await,
+        () = connection.wire.wait_until_ended() => after_the_end(&mut handle).await,
         () = call.cancelled.cancelled() => after_cancel(connection, &mut handle).await,
         () = ticket.has_asked() => after_question(connection, &mut handle, call).await,
     };
@@ -225,12 +226,14 @@ async fn exchange(
         Waited::Task(end) => settle_task(server, connection, tool, &ticket, call, end).await,
         Waited::Answered(answer) => {
             let asked = ticket.asked();
+            // The questions were refused for now, and the answer was given without what a person says.
             if !asked.is_empty() {
                 return Exchange::AskedMidway(Asked {
                     questions: asked,
                     state: None,
                 });
             }
+            // A server that was started again does not know the state that it gave out before.
             if let (Some(_), Ok(Err(ServiceError::McpError(error)))) = (&given.state, &*answer)
                 && error.code == ErrorCode::INVALID_PARAMS
             {
@@ -325,7 +328,7 @@ async fn after_cancel(connection: &Connection, handle: &mut RequestHandle<RoleCl
         return Waited::Unstoppable;
     }
     let ended = async {
-        connection.wire.ended().await;
+        connection.wire.wait_until_ended().await;
         Waited::Broken
     };
     tokio::select! {
@@ -345,7 +348,7 @@ async fn after_question(
     tokio::select! {
         biased;
         answer = &mut handle.rx => return Waited::answered(answer),
-        () = connection.wire.ended() => return after_the_end(handle).await,
+        () = connection.wire.wait_until_ended() => return after_the_end(handle).await,
         () = call.cancelled.cancelled() => {}
         () = tokio::time::sleep(AFTER_QUESTION) => {}
     }

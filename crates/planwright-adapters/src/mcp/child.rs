@@ -58,7 +58,7 @@ pub(super) struct Launch<'a> {
     pub(super) args: &'a [String],
     pub(super) env: &'a BTreeMap<String, String>,
     pub(super) cwd: Option<&'a Path>,
-    /// Whether what it writes to its standard error is told of the call that is under way.
+    /// True if what it writes to its standard error is told of the call that is under way.
     pub(super) logs_stderr: bool,
 }
 
@@ -118,13 +118,13 @@ async fn watch(mut group: ProcessGroup, wire: Arc<Wire>, reaped: CancellationTok
     let children = group.children().clone();
     tokio::select! {
         () = children.stopping() => wire.end(End::Closed),
-        () = group.ended() => {}
+        () = group.wait_until_ended() => {}
         () = wire.silent.cancelled() => {
-            if tokio::time::timeout(LAST_WORDS, group.ended()).await.is_err() {
+            if tokio::time::timeout(LAST_WORDS, group.wait_until_ended()).await.is_err() {
                 wire.end(End::Gone("it closed its output".into()));
             }
         }
-        () = wire.ended() => {}
+        () = wire.wait_until_ended() => {}
     }
     if wire.how_it_ended().is_some() {
         ask_to_end(&mut group).await;
@@ -144,12 +144,12 @@ async fn watch(mut group: ProcessGroup, wire: Arc<Wire>, reaped: CancellationTok
 
 /// The writer closes stdin when the connection ends, which is the polite way to say goodbye.
 async fn ask_to_end(group: &mut ProcessGroup) {
-    if tokio::time::timeout(AFTER_EOF, group.ended())
+    if tokio::time::timeout(AFTER_EOF, group.wait_until_ended())
         .await
         .is_err()
     {
         group.terminate();
-        tokio::time::timeout(AFTER_TERM, group.ended())
+        tokio::time::timeout(AFTER_TERM, group.wait_until_ended())
             .await
             .unwrap_or_default();
     }

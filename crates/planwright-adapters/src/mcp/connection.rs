@@ -67,7 +67,7 @@ pub(super) struct Agreed {
 
 impl Connection {
     /// Waits until the process is gone too. It is killed if it takes too long, so this is bounded.
-    pub(super) async fn gone(&self) {
+    pub(super) async fn wait_until_gone(&self) {
         if let Some(reaped) = &self.reaped {
             reaped.cancelled().await;
         }
@@ -167,7 +167,7 @@ async fn open_in(server: &Server, known: Option<Era>) -> Result<Connection, (Str
     };
     // The process knows best why it ended, and says so within moments.
     if wire.silent.is_cancelled() {
-        tokio::time::timeout(Duration::from_secs(1), wire.ended())
+        tokio::time::timeout(Duration::from_secs(1), wire.wait_until_ended())
             .await
             .unwrap_or_default();
     }
@@ -282,7 +282,7 @@ async fn settle(
         }
     })?;
     wire.settled.store(true, Ordering::Relaxed);
-    let agreed = agreed(service.peer())?;
+    let agreed = read_agreement(service.peer())?;
     let peer = service.peer().clone();
     let mut connection = Connection {
         wire: Arc::clone(wire),
@@ -313,7 +313,7 @@ fn lifecycle(known: Option<Era>) -> ClientLifecycleMode {
     }
 }
 
-pub(super) fn agreed(peer: &Peer) -> Result<Agreed, String> {
+pub(super) fn read_agreement(peer: &Peer) -> Result<Agreed, String> {
     let info = peer.peer_info().ok_or("it did not say what it speaks")?;
     let version = info.protocol_version.as_str();
     if !ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) {

@@ -1,6 +1,6 @@
-//! What came of a request: what the server said, or what is known if it said nothing.
+//! The outcome of a request: what the server said, or what is known if it said nothing.
 
-use super::answer::{self, Meaning, failed, refused, shortened, unusable};
+use super::answer::{self, Meaning, failed, refused, shorten, unusable};
 use super::connection::{Connection, plain, sign_in_hint};
 use super::http::HttpError;
 use super::message::{MALFORMED, TOO_LARGE};
@@ -79,7 +79,7 @@ pub(super) async fn settle_exchange(
         {
             broken(connection, ticket).await
         }
-        other => Exchange::Done(Err(CallError::Lost(shortened(&other.to_string())))),
+        other => Exchange::Done(Err(CallError::Lost(shorten(&other.to_string())))),
     }
 }
 
@@ -102,7 +102,7 @@ fn answered_error(error: &ErrorData, call: &Call) -> Exchange {
 }
 
 pub(super) fn refusal(error: &ErrorData) -> CallError {
-    let message = format!("{} ({})", shortened(&error.message), error.code.0);
+    let message = format!("{} ({})", shorten(&error.message), error.code.0);
     match error.code {
         // The protocol says that nothing was carried out.
         ErrorCode::PARSE_ERROR
@@ -115,7 +115,7 @@ pub(super) fn refusal(error: &ErrorData) -> CallError {
 
 /// The connection is over. Whether the server saw the call decides what is known of it.
 pub(super) async fn broken(connection: &Connection, ticket: &Ticket) -> Exchange {
-    tokio::time::timeout(REASON_TIMEOUT, connection.wire.ended())
+    tokio::time::timeout(REASON_TIMEOUT, connection.wire.wait_until_ended())
         .await
         .unwrap_or_default();
     let end = connection.wire.how_it_ended();
@@ -162,7 +162,7 @@ async fn unsent(
             connection.wire.end(End::Gone("the session expired".into()));
             Exchange::NotSent("the session expired".into())
         }
-        other => done(CallError::Lost(shortened(&other.to_string()))),
+        other => done(CallError::Lost(shorten(&other.to_string()))),
     }
 }
 
@@ -183,7 +183,7 @@ fn by_status(status: StatusCode, excerpt: &str, server: &str) -> CallError {
         StatusCode::FORBIDDEN => refused("unauthorized", &message),
         StatusCode::TOO_MANY_REQUESTS => CallError::Failed {
             code: StepErrorCode::ToolError,
-            message: shortened(&message),
+            message: shorten(&message),
             retryable: true,
             effect: CallEffect::None,
         },

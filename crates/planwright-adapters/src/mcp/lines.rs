@@ -105,7 +105,7 @@ async fn write(
         while let Some(line) = lines.recv().await {
             if let Err(error) = write_line(&mut stdin, &line).await {
                 // A server that ends closes its input as well; why it ends is the better reason.
-                tokio::time::timeout(Duration::from_millis(500), wire.ended())
+                tokio::time::timeout(Duration::from_millis(500), wire.wait_until_ended())
                     .await
                     .unwrap_or_default();
                 return wire.end(End::Gone(format!("it does not read its input: {error}")));
@@ -115,7 +115,7 @@ async fn write(
     tokio::select! {
         // After the end nothing more is sent: the callers that wait were told so.
         biased;
-        () = wire.ended() => {}
+        () = wire.wait_until_ended() => {}
         () = writing => {}
     }
 }
@@ -171,7 +171,7 @@ async fn listen(
     };
     tokio::select! {
         () = listening => {}
-        () = wire.ended() => {}
+        () = wire.wait_until_ended() => {}
     }
 }
 

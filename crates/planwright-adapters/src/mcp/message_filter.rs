@@ -33,7 +33,7 @@ pub(super) struct FilteredTransport<T> {
     /// When a server that answered late is taken for one that speaks nothing but the modern way.
     late: Option<Instant>,
     patience: Option<Duration>,
-    /// Whether nothing says which call a message of the log is about.
+    /// True if nothing says which call a message of the log is about.
     is_pipe: bool,
 }
 
@@ -196,7 +196,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for FilteredTransport<T> {
                 biased;
                 // What was said before the end still counts.
                 message = self.inner.receive() => message?,
-                () = self.wire.ended() => return None,
+                () = self.wire.wait_until_ended() => return None,
                 () = given_up => {
                     let Some(Discover { id, .. }) = self.discover.take() else {
                         self.wire.end(End::Gone("it speaks nothing but the modern way".into()));

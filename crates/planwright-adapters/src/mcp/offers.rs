@@ -247,9 +247,9 @@ fn unanswered(error: ServiceError) -> ServerError {
     match error {
         ServiceError::McpError(error) => ServerError::Refused {
             code: error.code.0,
-            message: super::answer::shortened(&error.message),
+            message: super::answer::shorten(&error.message),
             data: error.data,
         },
-        error => ServerError::Unavailable(super::answer::shortened(&error.to_string())),
+        error => ServerError::Unavailable(super::answer::shorten(&error.to_string())),
     }
 }

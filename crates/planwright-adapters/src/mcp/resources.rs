@@ -1,7 +1,7 @@
 //! Resources of servers as tools of plans: what is at an address, and which addresses there are. The
 //! protocol has both as requests that change nothing.
 
-use super::answer::{keep_resource, refused, shortened, unusable};
+use super::answer::{keep_resource, refused, shorten, unusable};
 use super::offers;
 use super::server::Server;
 use planwright_core::tool::{Annotations, ToolDefinition};
@@ -109,6 +109,6 @@ fn of_error(error: ServerError) -> CallError {
         ServerError::Refused { code, message, .. } => {
             refused("tool_error", &format!("{message} ({code})"))
         }
-        ServerError::Unavailable(reason) => CallError::Unavailable(shortened(&reason)),
+        ServerError::Unavailable(reason) => CallError::Unavailable(shorten(&reason)),
     }
 }

@@ -51,7 +51,7 @@ impl SeenShapes {
         }
         let redactor = redaction.redactor();
         let shape = SeenShape::of(result, &|key| !redactor.finds(key.as_bytes()));
-        let before = tool.seen();
+        let before = tool.seen_shape();
         let after = match &before {
             Some(before) => SeenShape::clone(before).merge(shape),
             None => shape,

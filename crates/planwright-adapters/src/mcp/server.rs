@@ -308,7 +308,7 @@ impl Server {
         let Some(memory) = self.options.memory.clone() else {
             return;
         };
-        let Ok(agreed) = connection::agreed(peer) else {
+        let Ok(agreed) = connection::read_agreement(peer) else {
             return;
         };
         let refused = listed.refused.iter();
@@ -526,7 +526,7 @@ impl Server {
                         calls_itself: agreed.calls_itself,
                         tools: table.tools.values().filter(|tool| !tool.made_here).count(),
                         refused: table.refused.clone(),
-                        ignored: connection.wire.ignored(),
+                        ignored: connection.wire.ignored_messages(),
                         instructions: agreed.instructions,
                     })
                 }
@@ -565,7 +565,7 @@ impl Server {
         // It may have been opened in the very last moment.
         lock(&self.slot).state = State::Idle;
         connection.wire.end(End::Closed);
-        connection.gone().await;
+        connection.wait_until_gone().await;
         self.log.settle().await;
     }
 }
@@ -604,7 +604,7 @@ async fn keep_listed(server: Arc<Server>, connection: std::sync::Weak<Connection
         let peer = open.peer.clone();
         drop(open);
         let changes = tokio::select! {
-            () = wire.ended() => return,
+            () = wire.wait_until_ended() => return,
             changes = wire.list_changed() => changes,
         };
         // Tools that cannot be listed cannot be checked against what was approved.

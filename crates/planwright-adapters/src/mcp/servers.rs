@@ -109,7 +109,7 @@ impl McpServers {
     }
 
     /// The servers whose tools are only remembered, each with when it listed them.
-    pub fn recalled(&self) -> BTreeMap<String, Timestamp> {
+    pub fn recalled_servers(&self) -> BTreeMap<String, Timestamp> {
         let servers = self.0.servers.iter();
         servers
             .filter_map(|server| Some((server.spec.name.clone(), server.recalled_from()?)))

@@ -70,7 +70,7 @@ pub(super) async fn open(
 
 async fn until_end(wire: Arc<Wire>, work: impl Future<Output = ()>) {
     tokio::select! {
-        () = wire.ended() => {}
+        () = wire.wait_until_ended() => {}
         () = work => {}
     }
 }

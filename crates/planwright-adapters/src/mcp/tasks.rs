@@ -5,7 +5,7 @@
 //! there is a task the call is under way: a server that is lost then leaves its outcome unknown.
 
 use super::Era;
-use super::answer::shortened;
+use super::answer::shorten;
 use super::call::CAPABILITIES_META;
 use super::connection::{Connection, plain};
 use super::questions;
@@ -133,7 +133,7 @@ async fn poll(connection: &Connection, call: &Call, task: &Task) -> TaskEnd {
     loop {
         tokio::select! {
             biased;
-            () = connection.wire.ended() => return lost(connection),
+            () = connection.wire.wait_until_ended() => return lost(connection),
             () = call.cancelled.cancelled() => return stop(connection, call, task).await,
             () = tokio::time::sleep(pause) => {}
         }
@@ -159,7 +159,7 @@ async fn poll(connection: &Connection, call: &Call, task: &Task) -> TaskEnd {
                 failures += 1;
                 continue;
             }
-            Err(error) => return TaskEnd::Lost(shortened(&format!("its task is lost: {error}"))),
+            Err(error) => return TaskEnd::Lost(shorten(&format!("its task is lost: {error}"))),
         };
         // What was answered may still be listed for a while.
         let open: Map<String, Value> = requests
@@ -176,7 +176,7 @@ async fn poll(connection: &Connection, call: &Call, task: &Task) -> TaskEnd {
         let asking = ask(call, &open);
         let responses = tokio::select! {
             biased;
-            () = connection.wire.ended() => return lost(connection),
+            () = connection.wire.wait_until_ended() => return lost(connection),
             () = call.cancelled.cancelled() => return stop(connection, call, task).await,
             responses = asking => responses,
         };
@@ -199,7 +199,7 @@ async fn poll(connection: &Connection, call: &Call, task: &Task) -> TaskEnd {
         if let Err(error) = request(connection, call, "tasks/update", params).await
             && is_answer(&error)
         {
-            return TaskEnd::Lost(shortened(&format!("its task took no answer: {error}")));
+            return TaskEnd::Lost(shorten(&format!("its task took no answer: {error}")));
         }
     }
 }
@@ -323,7 +323,7 @@ async fn wait_for_result(
         biased;
         () = ticket.too_large() => return TaskEnd::TooLarge,
         answer = &mut handle.rx => answer,
-        () = connection.wire.ended() => return lost(connection),
+        () = connection.wire.wait_until_ended() => return lost(connection),
         () = call.cancelled.cancelled() => {
             request_cancel(connection, call, task).await;
             match tokio::time::timeout(AFTER_CANCEL, &mut handle.rx).await {
@@ -342,7 +342,7 @@ async fn wait_for_result(
     match waited {
         Ok(Ok(result)) => TaskEnd::Result(plain(result)),
         Ok(Err(ServiceError::McpError(error))) => TaskEnd::Failed(error),
-        Ok(Err(error)) => TaskEnd::Lost(shortened(&error.to_string())),
+        Ok(Err(error)) => TaskEnd::Lost(shorten(&error.to_string())),
         Err(_) => lost(connection),
     }
 }

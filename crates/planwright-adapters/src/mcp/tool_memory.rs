@@ -99,7 +99,7 @@ impl ToolMemory {
     }
 
     /// Returns when the tools of a server were last seen, if they are remembered.
-    pub fn seen(&self, spec: &ServerSpec) -> Option<SeenTools> {
+    pub fn last_seen(&self, spec: &ServerSpec) -> Option<SeenTools> {
         let RememberedAnswer { answer, seen_at } = self.recall(spec)?;
         Some(SeenTools {
             at: seen_at,
@@ -268,7 +268,7 @@ mod tests {
         assert!(here.recall(&spec(&[])).is_none());
         here.keep(&spec(&[]), &answer(), &Redaction::default());
         assert_eq!(here.recall(&spec(&[])).unwrap().answer, answer());
-        assert_eq!(here.seen(&spec(&[])).unwrap().tools, 1);
+        assert_eq!(here.last_seen(&spec(&[])).unwrap().tools, 1);
 
         assert!(here.recall(&spec(&["--more"])).is_none());
         let mut other = spec(&[]);

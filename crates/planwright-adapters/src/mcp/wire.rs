@@ -160,7 +160,7 @@ impl Wire {
         self.end.get()
     }
 
-    pub(super) async fn ended(&self) {
+    pub(super) async fn wait_until_ended(&self) {
         self.ended.cancelled().await;
     }
 
@@ -177,7 +177,7 @@ impl Wire {
         self.ignored.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn ignored(&self) -> u64 {
+    pub(super) fn ignored_messages(&self) -> u64 {
         self.ignored.load(Ordering::Relaxed)
     }
 

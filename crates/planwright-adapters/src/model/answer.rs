@@ -115,7 +115,7 @@ impl Reader<'_> {
 
     fn judged(&self, failure: Failure) -> Failure {
         if self.progress.told {
-            failure.begun()
+            failure.after_beginning()
         } else {
             failure
         }
@@ -142,7 +142,7 @@ impl Reader<'_> {
         } = &self.progress;
         if text.len() + calls.length() + thoughts > MAX_BYTES {
             let message = format!("it is longer than {} MiB", MAX_BYTES >> 20);
-            return Err(Failure::unreadable(self.judge.model, message).begun());
+            return Err(Failure::unreadable(self.judge.model, message).after_beginning());
         }
         Ok(())
     }
@@ -221,7 +221,11 @@ impl Reader<'_> {
             // One format has no other sign of a whole answer than the reason why it ended.
             None if self.provider.kind == ProviderKind::Gemini => {
                 let broke_off = self.broke_off();
-                return Err(if told { broke_off.begun() } else { broke_off });
+                return Err(if told {
+                    broke_off.after_beginning()
+                } else {
+                    broke_off
+                });
             }
             None => (false, "stop"),
         };

@@ -43,7 +43,7 @@ pub(super) async fn ask(shared: &Shared, request: ModelRequest) -> Result<ModelA
     let answer = asked.instrument(span.clone()).await;
     let reason = answer.as_ref().ok().map(|answer| answer.reason);
     let answer = answer.map(|answer| counted(shared, &target, &request, answer));
-    trace::ended(&span, &answer, reason);
+    trace::record_end(&span, &answer, reason);
     answer
 }
 

@@ -67,7 +67,7 @@ impl Failure {
     }
 
     /// The caller knows a part of the answer already: it cannot be asked for again.
-    pub(super) fn begun(self) -> Self {
+    pub(super) fn after_beginning(self) -> Self {
         let error = match self.error {
             ModelError::Unavailable { model, message } => ModelError::Unreadable { model, message },
             other => other,

@@ -39,7 +39,7 @@ pub(super) struct Shared {
 impl fmt::Debug for Models {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Models")
-            .field("models", &self.0.options.named())
+            .field("models", &self.0.options.named_models())
             .finish_non_exhaustive()
     }
 }
@@ -143,14 +143,14 @@ impl Shared {
             })
         };
         let by_name_alone = || {
-            let named = self.options.named().into_iter();
+            let named = self.options.named_models().into_iter();
             let mut alike =
                 named.filter(|known| split(known).is_some_and(|(_, name)| name == model));
             let only = alike.next().filter(|_| alike.next().is_none())?;
             find(only)
         };
         find(model).or_else(by_name_alone).ok_or_else(|| {
-            let known = self.options.named().into_iter().map(str::to_owned);
+            let known = self.options.named_models().into_iter().map(str::to_owned);
             let providers = self
                 .options
                 .providers
@@ -207,7 +207,7 @@ impl Shared {
             .prices
             .get(model)
             .copied()
-            .or_else(|| Price::known(model))
+            .or_else(|| Price::built_in(model))
     }
 
     /// Puts the price to the tokens that a model took.
@@ -291,7 +291,7 @@ fn build(encrypted: bool) -> reqwest::Result<Client> {
 
 impl Model for Models {
     fn models(&self) -> Vec<ModelInfo> {
-        let named = self.0.options.named().into_iter();
+        let named = self.0.options.named_models().into_iter();
         named
             .filter_map(|model| Some(self.0.info(&self.0.lookup(model).ok()?)))
             .collect()

@@ -234,7 +234,7 @@ impl ModelOptions {
     }
 
     /// Every model that is named, once.
-    pub fn named(&self) -> Vec<&str> {
+    pub fn named_models(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self
             .default
             .iter()

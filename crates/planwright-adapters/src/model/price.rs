@@ -40,7 +40,7 @@ const fn price(input: f64, output: f64, cached: f64) -> Price {
 
 impl Price {
     /// The price that is built in, of the longest name that a model's name begins with.
-    pub(super) fn known(model: &str) -> Option<Self> {
+    pub(super) fn built_in(model: &str) -> Option<Self> {
         let matching = KNOWN.iter().filter(|(name, _)| {
             // `gpt-5` is also the beginning of `gpt-5.1-…`, which costs something else.
             model
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn dated_names_have_the_price_of_their_model_and_other_models_have_none() {
-        let input = |model| Price::known(model).map(|price| price.input);
+        let input = |model| Price::built_in(model).map(|price| price.input);
         assert_eq!(input("anthropic/claude-sonnet-4-5-20250929"), Some(3.0));
         assert_eq!(input("openai/gpt-5-mini"), Some(0.25));
         assert_eq!(input("openai/gpt-5.9"), None);

@@ -48,7 +48,11 @@ pub(super) fn span(
     span
 }
 
-pub(super) fn ended(span: &Span, ended: &Result<ModelAnswer, ModelError>, reason: Option<&str>) {
+pub(super) fn record_end(
+    span: &Span,
+    ended: &Result<ModelAnswer, ModelError>,
+    reason: Option<&str>,
+) {
     if span.is_disabled() {
         return;
     }

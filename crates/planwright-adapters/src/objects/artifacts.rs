@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// How long a request is made again while the store does not answer. What waits for a value waits so long.
+/// The time a request is made again while the store does not answer. What waits for a value waits so long.
 pub const PATIENCE: Duration = Duration::from_mins(2);
-/// How long `doctor` waits.
+/// The time `doctor` waits.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two pieces of an answer.

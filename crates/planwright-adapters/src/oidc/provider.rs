@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a provider may take for an answer.
+/// The time a provider may take for an answer.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Larger answers are not those of a provider.

@@ -61,7 +61,7 @@ struct Claiming<'a> {
     dead: Option<OwnerId>,
 }
 
-/// What came of a claim.
+/// The outcome of a claim.
 enum Claimed {
     Decided(Claim),
     /// It is decided by whether this process is alive.

@@ -20,7 +20,7 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(75);
 pub(super) const COMMIT_TIMEOUT: Duration = Duration::from_secs(20);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How often a transaction is begun anew because of others.
+/// The number of times a transaction is begun anew because of others.
 pub(super) const MAX_CROSSED: u32 = 50;
 
 /// Settings of every transaction. They are local to it, so that nothing stays on a connection that a pooler lends to
@@ -56,7 +56,7 @@ pub(super) struct Mark(pub(super) Vec<u8>);
 #[derive(Debug)]
 pub(super) struct Transactions {
     begin: &'static str,
-    /// Whether the server answers only when a commit is durable, without being asked for it.
+    /// True if the server answers only when a commit is durable, without being asked for it.
     is_durable: bool,
     /// The key that everything is sealed with.
     key_id: Option<String>,

@@ -222,7 +222,8 @@ fn choose_direct(config: &Config, listen: Option<&str>) -> Result<Direct, Locati
 
 /// Each host of an address by itself.
 pub(super) fn single_hosts(config: &Config) -> Vec<Config> {
-    let (addresses, ports) = (config.get_hostaddrs(), config.get_ports());
+    let addresses = config.get_hostaddrs();
+    let ports = config.get_ports();
     let hosts = config.get_hosts().iter().enumerate();
     let single = hosts.map(|(place, host)| {
         let mut single = with_same_session(config);

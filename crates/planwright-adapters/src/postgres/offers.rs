@@ -554,7 +554,8 @@ impl Offers for PostgresStore {
         key: &'a OfferKey,
         by: &'a OwnerId,
     ) -> BoxFuture<'a, Result<Option<OfferState>, StoreError>> {
-        let (key, by) = (key.clone(), by.clone());
+        let key = key.clone();
+        let by = by.clone();
         self.on(move |shared| async move {
             let what = "state = CASE WHEN o.state = 'claimed' AND o.claimed_by = $4 THEN 'lost' ELSE o.state END";
             shared.change_state(&key, what, Some((&by.0, Type::TEXT))).await

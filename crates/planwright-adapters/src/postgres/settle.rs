@@ -27,7 +27,8 @@ impl PostgresStore {
         let Some(plain) = PlainAppend::of(&appends) else {
             return self.append_with_others(appends).await;
         };
-        let (stream, head) = (plain.stream().clone(), plain.last_head());
+        let stream = plain.stream().clone();
+        let head = plain.last_head();
         let pool = &self.shared().pool;
         match doubt {
             Doubt::Unconfirmed => pool.suspect_server(),

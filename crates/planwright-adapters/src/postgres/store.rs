@@ -175,7 +175,7 @@ pub struct ServerReport {
     pub schema: i32,
     /// Records that have no place in the feed yet.
     pub unplaced: u64,
-    /// Whether the server promises that a commit survives a crash of its machine.
+    /// True if the server promises that a commit survives a crash of its machine.
     pub is_durable: bool,
 }
 

@@ -77,7 +77,7 @@ impl ProcessGroup {
 
     /// Waits until the child itself has ended. Others of the group may live on. May be called
     /// again.
-    pub(crate) async fn ended(&mut self) {
+    pub(crate) async fn wait_until_ended(&mut self) {
         if !self.ended.is_finished()
             && let Err(error) = (&mut self.ended).await
         {
@@ -109,7 +109,7 @@ impl ProcessGroup {
 
     async fn kill_group(&mut self) {
         self.signal(Signal::KILL);
-        self.ended().await;
+        self.wait_until_ended().await;
         // A process that the child started between the signal and its own end is caught by the
         // second one.
         self.signal(Signal::KILL);

@@ -28,7 +28,7 @@ pub(super) fn read(name: &SecretName, variable: &str) -> Result<Zeroizing<String
 }
 
 /// The names of the secrets that are given by their own variables.
-pub(super) fn given() -> impl Iterator<Item = SecretName> {
+pub(super) fn given_names() -> impl Iterator<Item = SecretName> {
     std::env::vars_os()
         .filter_map(|(variable, _)| SecretName::new(variable.to_str()?.strip_prefix(PREFIX)?))
 }

@@ -80,7 +80,7 @@ impl ConfiguredSecrets {
         let configured = self.specs.keys().cloned();
         let variables: BTreeSet<String> = self.specs.keys().map(default_variable).collect();
         let given =
-            environment::given().filter(|name| !variables.contains(&default_variable(name)));
+            environment::given_names().filter(|name| !variables.contains(&default_variable(name)));
         configured.chain(given).collect()
     }
 }

@@ -93,7 +93,8 @@ pub fn open_envelope(
 
 /// The pre-authentication encoding of DSSE version 1.
 fn signed_bytes(payload_type: &str, payload: &[u8]) -> Vec<u8> {
-    let (type_bytes, bytes) = (payload_type.len(), payload.len());
+    let type_bytes = payload_type.len();
+    let bytes = payload.len();
     let mut signed = format!("DSSEv1 {type_bytes} {payload_type} {bytes} ").into_bytes();
     signed.extend_from_slice(payload);
     signed

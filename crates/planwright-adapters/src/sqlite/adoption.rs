@@ -101,7 +101,8 @@ impl SqliteStore {
                 "there is no key to sign with".to_owned(),
             ));
         };
-        let (belonging, cipher) = (Arc::clone(self.belonging()), Arc::clone(self.cipher()));
+        let belonging = Arc::clone(self.belonging());
+        let cipher = Arc::clone(self.cipher());
         let path = self.path().to_owned();
         self.write_indexed(move |writer: &mut Writer| {
             let Some(marker) = belonging.writes() else {

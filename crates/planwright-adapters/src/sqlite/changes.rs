@@ -83,7 +83,8 @@ impl Watcher {
             .spawn(move || {
                 // Most commands end before the first look, and need no connection for it. What
                 // changed until then is not known, so the first look counts as a change.
-                let (mut connection, mut seen) = (None, None);
+                let mut connection = None;
+                let mut seen = None;
                 while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                     if connection.is_none() {
                         connection = open::reader(&options).ok();

@@ -87,6 +87,6 @@ pub(super) fn is_io_failure(error: &Error) -> bool {
 
 /// A value that did not open, as SQLite's own errors are: the reader of a stream reports it as
 /// damaged.
-pub(super) fn unopened(column: usize) -> impl FnOnce(OpenSealedError) -> Error {
+pub(super) fn unopened_value(column: usize) -> impl FnOnce(OpenSealedError) -> Error {
     move |error| Error::FromSqlConversionFailure(column, Type::Blob, Box::new(error))
 }

@@ -5,7 +5,7 @@
 //! lower ones. The last few entries are not in the index of ordinals yet (`entry_index`): they are
 //! read from the streams that have such entries.
 
-use super::fault::{failed, of_stream, unopened};
+use super::fault::{failed, of_stream, unopened_value};
 use super::reader::Reader;
 use super::sealed_journal::{self, After, SealedRow, find_row};
 use super::transaction::{SEQ_BITS, head_of, position, stream_id};
@@ -353,7 +353,7 @@ fn opened(cipher: &Cipher, stream: &StreamName, record: Record) -> Result<Record
         return Ok(record);
     }
     open_entry(cipher, &stream.to_string(), record)
-        .map_err(|error| of_stream(stream, &unopened(4)(error)))
+        .map_err(|error| of_stream(stream, &unopened_value(4)(error)))
 }
 
 fn placed_row(row: &Row<'_>) -> Result<PlacedRow, rusqlite::Error> {

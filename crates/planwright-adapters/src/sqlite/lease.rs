@@ -104,6 +104,8 @@ pub(super) fn acquire(
         return Err(Stop::Refused(AcquireError::NoSuchRun(run.clone())));
     }
     let now = now();
+    // Also after a lease that was given back: an append of its owner that is still on its way must not
+    // pass for one of the next owner.
     let epoch = row.as_ref().map_or(0, |row| row.epoch) + 1;
     if let Some(Row {
         owner: Some(before),
@@ -185,6 +187,8 @@ pub(super) fn renew(
 }
 
 pub(super) fn release(connection: &Connection, lease: &Lease) -> Result<(), Stop<StoreError>> {
+    // The row stays, because the next owner counts on from its epoch. A lease that another process has
+    // taken since is left alone, which is no error: there is nothing to give back.
     let sql = "UPDATE leases SET owner = NULL WHERE run = ?1 AND epoch = ?2 AND owner = ?3";
     let mut statement = connection.prepare_cached(sql)?;
     statement.execute(params![lease.run.as_str(), lease.epoch, lease.owner.0])?;

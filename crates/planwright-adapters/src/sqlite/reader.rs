@@ -2,7 +2,7 @@
 
 use super::anchor::Anchor;
 use super::brought;
-use super::fault::{failed, of_stream, unopened};
+use super::fault::{failed, of_stream, unopened_value};
 use super::feed;
 use super::identity::Belonging;
 use super::lease;
@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How long a reader waits for a free file descriptor: it may hold up the thread it is on.
+/// The time a reader waits for a free file descriptor: it may hold up the thread it is on.
 const DESCRIPTOR_PATIENCE: Duration = Duration::from_secs(1);
 const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(10);
 
@@ -229,7 +229,7 @@ impl Reader {
             }
             for entry in page {
                 let record = open_entry(&self.cipher, &name, entry.kept)
-                    .map_err(|error| of_stream(stream, &unopened(4)(error)))?;
+                    .map_err(|error| of_stream(stream, &unopened_value(4)(error)))?;
                 bytes += record.body.len();
                 records.push(record);
             }
@@ -463,7 +463,7 @@ impl Reader {
                 refusal
                     .map(opened)
                     .transpose()
-                    .map_err(unopened(0))?
+                    .map_err(unopened_value(0))?
                     .map_or(Ok(()), Err),
             ))
         })
@@ -569,7 +569,7 @@ fn info(row: &Row<'_>, cipher: &Cipher) -> Result<StreamInfo, rusqlite::Error> {
         created_at,
         updated_at,
     };
-    let label = bound.open(cipher, label).map_err(unopened(3))?;
+    let label = bound.open(cipher, label).map_err(unopened_value(3))?;
     Ok(StreamInfo {
         stream: name.parse().map_err(|error| unreadable(0, error))?,
         status: StreamStatus {

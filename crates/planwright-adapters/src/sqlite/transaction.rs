@@ -5,7 +5,7 @@ use super::anchor::Anchor;
 use super::answers;
 use super::brought;
 use super::entry_index::{EntryIndex, Placement};
-use super::fault::{Stop, of_stream, unopened};
+use super::fault::{Stop, of_stream, unopened_value};
 use super::identity::Belonging;
 use super::known_streams::KnownStreams;
 use super::lease;
@@ -106,7 +106,7 @@ pub(super) fn records_of(
             body: row.get(4)?,
             hash: Digest::from_bytes(row.get(5)?),
         };
-        open_entry(cipher, name, kept).map_err(unopened(4))
+        open_entry(cipher, name, kept).map_err(unopened_value(4))
     })?;
     let mut bytes = 0;
     let mut records = Vec::new();

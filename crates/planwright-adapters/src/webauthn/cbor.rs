@@ -23,7 +23,7 @@ impl Value {
     }
 
     /// The value of a map under a word.
-    pub(super) fn named(&self, key: &str) -> Option<&Self> {
+    pub(super) fn field(&self, key: &str) -> Option<&Self> {
         self.under(&Self::Text(key.to_owned()))
     }
 

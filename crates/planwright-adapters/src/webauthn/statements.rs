@@ -30,7 +30,7 @@ const MAX_ID: usize = 1_023;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WebAuthn;
 
-/// What the browser says that it was about.
+/// The client data, in the words of the browser.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ClientData {
@@ -110,7 +110,7 @@ impl PasskeyVerifier for WebAuthn {
         check_client_data(&said.client_data, ceremony, "webauthn.create")?;
         let unreadable = PasskeyFault::Unreadable;
         let object = read_whole(&said.attestation).ok_or(unreadable)?;
-        let data = object.named("authData").and_then(Value::bytes);
+        let data = object.field("authData").and_then(Value::bytes);
         let device = read_device_data(data.ok_or(unreadable)?, ceremony.host)?;
         let (id, after_id) = device.made.ok_or(unreadable)?;
         let (key, more) = read_value(after_id).ok_or(unreadable)?;

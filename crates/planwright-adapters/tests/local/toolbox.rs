@@ -150,7 +150,7 @@ async fn dangerous_tools_are_off_and_say_how_to_turn_them_on() {
     let bench = Workbench::with(|_| ());
     let how = "enable it in planwright.toml";
     assert_eq!(
-        bench.tools.disabled(),
+        bench.tools.disabled_tools(),
         [
             ("local.http_get".to_owned(), how),
             ("local.run_command".to_owned(), how)
@@ -161,7 +161,7 @@ async fn dangerous_tools_are_off_and_say_how_to_turn_them_on() {
         let expected = CallError::Unavailable(format!("{name} is off: {how}"));
         assert_eq!(bench.call(name, json!({})).await, Err(expected));
     }
-    assert_eq!(Workbench::new().tools.disabled(), []);
+    assert_eq!(Workbench::new().tools.disabled_tools(), []);
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ async fn what_was_heard_before_is_known_without_a_process() {
     let digest = now.resolve("s.call").unwrap().digest();
     assert_eq!(digest, before.resolve("s.call").unwrap().digest());
     assert_eq!(now.iter().count(), before.iter().count());
-    assert!(servers.recalled().contains_key("s"));
+    assert!(servers.recalled_servers().contains_key("s"));
     assert_eq!(servers.status()[0].state, ServerState::Idle);
     assert!(scene.processes().is_empty());
 
@@ -63,7 +63,7 @@ async fn what_was_heard_before_is_known_without_a_process() {
         ..call("call", json!({}))
     };
     assert_eq!(servers.call(call).await, Ok(json!("fine")));
-    assert!(servers.recalled().is_empty());
+    assert!(servers.recalled_servers().is_empty());
     servers.close().await;
     scene.end().await;
 }
@@ -94,7 +94,7 @@ async fn a_server_that_does_not_come_up_has_no_tools() {
     std::fs::remove_file(memory.path().join(SCRIPT)).unwrap();
     let state = servers.connect().await.remove(0).state;
     assert!(matches!(state, ServerState::Failed { .. }), "{state:?}");
-    assert!(servers.recalled().is_empty());
+    assert!(servers.recalled_servers().is_empty());
     assert!(servers.catalog().iter().next().is_none());
     servers.close().await;
     scene.end().await;

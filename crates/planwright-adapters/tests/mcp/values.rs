@@ -58,7 +58,7 @@ async fn what_results_looked_like_is_remembered_without_what_was_in_them() {
     let seen = |scene: &Scene, tool: &str| {
         let catalog = scene.servers.catalog();
         let tool = catalog.resolve(&format!("s.{tool}")).unwrap();
-        tool.seen().and_then(|seen| seen.write(200))
+        tool.seen_shape().and_then(|seen| seen.write(200))
     };
     let files = || std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let first = scene().connected().await;

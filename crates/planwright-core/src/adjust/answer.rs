@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 /// Letters of the reasoning that are kept.
 const MAX_REASONING: usize = 4_000;
 
-/// How deep the answer may lie in what was written around it.
+/// The depth at which the answer may lie in what was written around it.
 const MAX_DEPTH: usize = 3;
 
-/// What came of asking how a run stands.
+/// The outcome of asking how a run stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reflected {
     /// The state of the run.

@@ -54,7 +54,7 @@ impl Document {
     }
 }
 
-/// What is wrong with the set as such.
+/// A fault of the set as such.
 fn check_set(adjustments: &[Adjustment], state: &Adjustable, problems: &mut Vec<String>) {
     if adjustments.is_empty() {
         problems.push("there is nothing to adjust".to_owned());

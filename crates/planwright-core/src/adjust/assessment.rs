@@ -1,4 +1,4 @@
-//! How a run stands, in one word.
+//! The state of a run, in one word.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Whether the success criteria of a plan hold: asked, or decided by steps of the plan itself.
+//! The success criteria of a plan: asked about, or decided by steps of the plan itself.
 
 use super::data::limit_text;
 use super::schema::text;

@@ -1,4 +1,4 @@
-//! What a model is shown of a run: bounded, and as data.
+//! The view of a run that a model is shown: bounded, and as data.
 
 use crate::run::{Run, StepState, StoredValue};
 use crate::status::StepStatus;

@@ -1,10 +1,10 @@
-//! How far each step of a run has come, as far as changing it is concerned.
+//! The progress of each step of a run, as far as changing it is concerned.
 
 use crate::id::StepId;
 use crate::status::StepStatus;
 use std::collections::BTreeMap;
 
-/// What may still be changed about a step.
+/// The changes that a step may still have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepProgress {
     /// It has not run.

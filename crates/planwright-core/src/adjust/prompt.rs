@@ -1,4 +1,4 @@
-//! What the reflector is asked.
+//! The question to the reflector.
 
 use super::data::limit_text;
 use super::{StepStory, as_data};
@@ -13,16 +13,16 @@ const MAX_TOOLS: usize = 24 << 10;
 /// Files that are named.
 const MAX_FILES: usize = 100;
 
-/// What the reflector is told about a run.
+/// The material about a run that the reflector is given.
 #[derive(Debug, Clone, Default)]
 pub struct ReflectionRequest {
     /// What holds for every run.
     pub instructions: String,
-    /// What adjustments may call.
+    /// The tools that adjustments may call.
     pub tools: Vec<OfferedTool>,
-    /// What was tried before in the same work, oldest first.
+    /// The earlier tries in the same work, oldest first.
     pub earlier: Vec<EarlierReflection>,
-    /// How much may still be spent, in words.
+    /// The rest of the budget, in words.
     pub remaining: Vec<String>,
     /// The workspace as it is now.
     pub snapshot: WorkspaceSnapshot,

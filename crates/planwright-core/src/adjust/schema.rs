@@ -1,4 +1,4 @@
-//! What the answer of the reflector must look like.
+//! The schema of the answer of the reflector.
 
 use super::Assessment;
 use crate::model::{AnswerSchema, OfferedTool};

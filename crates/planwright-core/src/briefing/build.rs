@@ -22,7 +22,7 @@ const MAX_ITEMS: usize = 100;
 /// Files that are compared with what they would become.
 const MAX_FILES: usize = 100;
 
-/// What a briefing says that the plan itself does not.
+/// The facts of a briefing that the plan itself does not have.
 #[derive(Debug, Clone)]
 pub struct BriefingFacts {
     /// The version that is shown.

@@ -1,4 +1,4 @@
-//! What an approval covers, as one data structure that every face shows.
+//! The scope of an approval, as one data structure that every face shows.
 //!
 //! A [`Briefing`] is made from the plan as it would run, the tools as they are now and the policy:
 //! what is shown is what will be sent. [`render_briefing`] turns it into lines of text for terminals, chats

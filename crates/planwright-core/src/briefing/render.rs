@@ -9,7 +9,7 @@ use crate::text::{reveal_around_words, reveal_hidden};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// How a briefing is rendered.
+/// The options with which a briefing is rendered.
 #[derive(Debug, Clone)]
 pub struct RenderOptions {
     /// Columns of the screen.
@@ -79,7 +79,7 @@ struct Renderer<'a> {
 impl Renderer<'_> {
     fn heading(&mut self, briefing: &Briefing) {
         let title = briefing.title.as_deref().unwrap_or(&briefing.plan);
-        self.lines.wrapped(Tone::Strong, "", &quoted(title));
+        self.lines.add_wrapped(Tone::Strong, "", &quoted(title));
         let proposer = briefing.proposed_by.as_deref().map(safe_line);
         let proposer = proposer.map(|by| format!(", proposed by {by}"));
         let model = briefing.written_by_model.as_deref().map(safe_line);
@@ -91,7 +91,7 @@ impl Renderer<'_> {
             proposer.unwrap_or_default(),
             model.unwrap_or_default()
         );
-        self.lines.wrapped(Tone::Faint, "", &origin);
+        self.lines.add_wrapped(Tone::Faint, "", &origin);
         if let Some(goal) = briefing
             .goal
             .as_ref()
@@ -115,10 +115,10 @@ impl Renderer<'_> {
         } else {
             Tone::Plain
         };
-        self.lines.wrapped(tone, "", &counts);
+        self.lines.add_wrapped(tone, "", &counts);
         if let Some(seconds) = briefing.call_timeout_seconds {
             let words = format!("a call may take {seconds} s, unless its step says otherwise");
-            self.lines.wrapped(Tone::Faint, "", &words);
+            self.lines.add_wrapped(Tone::Faint, "", &words);
         }
     }
 
@@ -155,7 +155,7 @@ impl Renderer<'_> {
     fn risks(&mut self, briefing: &Briefing) {
         for risk in &briefing.risks {
             let words = format!("the author says: {}", quoted(risk));
-            self.lines.wrapped(Tone::Faint, "", &words);
+            self.lines.add_wrapped(Tone::Faint, "", &words);
         }
     }
 
@@ -175,10 +175,10 @@ impl Renderer<'_> {
         let head = format!("{}  {tool}{}", step.id, title.unwrap_or_default());
         if self.options.agreed.contains(&step.id) {
             self.lines
-                .wrapped(Tone::Faint, indent, &format!("{head}  (approved before)"));
+                .add_wrapped(Tone::Faint, indent, &format!("{head}  (approved before)"));
             return;
         }
-        self.lines.wrapped(Tone::Strong, indent, &head);
+        self.lines.add_wrapped(Tone::Strong, indent, &head);
         let below = format!("{indent}  ");
         if step.effect.kind.changes_something() || !matches!(step.action, ActionBriefing::Call(_)) {
             self.effect(&step.effect, &below);
@@ -200,7 +200,7 @@ impl Renderer<'_> {
         } else {
             Tone::Faint
         };
-        self.lines.wrapped(tone, indent, &effect.words);
+        self.lines.add_wrapped(tone, indent, &effect.words);
     }
 
     fn action(&mut self, step: &StepBriefing, indent: &str) {
@@ -229,11 +229,11 @@ impl Renderer<'_> {
                     self.marked_text(indent, "target", target);
                 }
                 let calls = format!("at most {max_calls} calls, of these tools:");
-                self.lines.wrapped(Tone::Plain, indent, &calls);
+                self.lines.add_wrapped(Tone::Plain, indent, &calls);
                 for tool in tools {
                     let words = format!("{}: {}", safe_line(&tool.tool), tool.effect.words);
                     self.lines
-                        .wrapped(Tone::Plain, &format!("{indent}  "), &words);
+                        .add_wrapped(Tone::Plain, &format!("{indent}  "), &words);
                 }
             }
             ActionBriefing::Input { message, schema } => {
@@ -254,7 +254,7 @@ impl Renderer<'_> {
     fn model(&mut self, model: Option<&str>, indent: &str) {
         let model = model.map_or_else(|| "the default model".to_owned(), safe_line);
         self.lines
-            .wrapped(Tone::Plain, indent, &format!("model: {model}"));
+            .add_wrapped(Tone::Plain, indent, &format!("model: {model}"));
     }
 
     fn call(&mut self, call: &CallBriefing, indent: &str) {
@@ -299,7 +299,7 @@ impl Renderer<'_> {
 
     fn file(&mut self, file: &FileChange, indent: &str) {
         if let Some(why) = &file.not_compared {
-            self.lines.wrapped(
+            self.lines.add_wrapped(
                 Tone::Warning,
                 indent,
                 &format!("not compared with the existing file: {why}"),
@@ -307,7 +307,7 @@ impl Renderer<'_> {
         }
         if file.exists == Some(true) && file.diff.is_empty() && file.not_compared.is_none() {
             self.lines
-                .wrapped(Tone::Plain, indent, "the file has this content already");
+                .add_wrapped(Tone::Plain, indent, "the file has this content already");
         }
         let prefix = format!("{indent}│ ");
         let room = self.lines.room(&prefix).saturating_sub(2);
@@ -334,7 +334,7 @@ impl Renderer<'_> {
         if let Some(loops) = &step.for_each {
             self.loops(loops, indent);
         }
-        let mut say = |words: String| self.lines.wrapped(Tone::Faint, indent, &words);
+        let mut say = |words: String| self.lines.add_wrapped(Tone::Faint, indent, &words);
         if let Some(when) = &step.when {
             say(format!("only when {}", safe_line(when)));
         }
@@ -388,7 +388,7 @@ impl Renderer<'_> {
                 "once for each element of {}; the number is not known yet",
                 escape_line(&reveal_around_words(&loops.over))
             );
-            self.lines.wrapped(Tone::Warning, indent, &words);
+            self.lines.add_wrapped(Tone::Warning, indent, &words);
             return;
         };
         let times = if count == 1 {
@@ -396,7 +396,7 @@ impl Renderer<'_> {
         } else {
             format!("{count} times, once for each element")
         };
-        self.lines.wrapped(Tone::Warning, indent, &times);
+        self.lines.add_wrapped(Tone::Warning, indent, &times);
         for (index, item) in loops.items.iter().enumerate() {
             // The pointers are those of one element.
             self.values(&loops.late)

@@ -5,20 +5,20 @@ use unicode_width::UnicodeWidthChar as _;
 /// One line of a rendered briefing. Its text can be put on a terminal as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BriefingLine {
-    /// How a face may set it off.
+    /// The tone in which a face may set it off.
     pub tone: Tone,
     /// The text.
     pub text: String,
 }
 
-/// How a line is set off, where a face can.
+/// The tone of a line, where a face can set it off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tone {
     /// As any text.
     Plain,
     /// A heading.
     Strong,
-    /// What an approver must not overlook.
+    /// A line that an approver must not overlook.
     Warning,
     /// The author's words and other things that matter less.
     Faint,
@@ -33,7 +33,7 @@ pub enum Tone {
 pub fn wrap_text(tone: Tone, text: &str, width: usize) -> Vec<BriefingLine> {
     let indent = text.len() - text.trim_start_matches(' ').len();
     let mut lines = Lines::new(width);
-    lines.wrapped(tone, &text[..indent], &text[indent..]);
+    lines.add_wrapped(tone, &text[..indent], &text[indent..]);
     lines.lines
 }
 
@@ -64,7 +64,7 @@ impl Lines {
 
     /// Adds a text behind `prefix`, broken between words; what follows is set behind as many
     /// spaces.
-    pub(super) fn wrapped(&mut self, tone: Tone, prefix: &str, text: &str) {
+    pub(super) fn add_wrapped(&mut self, tone: Tone, prefix: &str, text: &str) {
         let room = self.room(prefix);
         let indent = " ".repeat(columns(prefix));
         for (number, part) in break_words(text, room).into_iter().enumerate() {

@@ -21,7 +21,7 @@ pub(super) const MAX_TEXT: usize = 2_000;
 pub struct StepDetails {
     /// The id of the step or element.
     pub id: StepId,
-    /// What the author calls it, else what it does.
+    /// The title that the author gave it, else what it does.
     pub action: String,
     /// The tool it calls.
     pub tool: String,
@@ -57,7 +57,7 @@ impl StepDetails {
     }
 }
 
-/// What a step came to, in short.
+/// The result of a step, in short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ResultSummary {
     /// Of the whole value as JSON.

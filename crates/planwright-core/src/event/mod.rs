@@ -1,4 +1,4 @@
-//! What the rest of the world is told about a plan: public events, folded from the journals of the
+//! The public events of a plan, for the rest of the world: folded from the journals of the
 //! plan and its runs.
 //!
 //! The events of a plan are numbered from 1 without gaps. The numbers follow from the journal

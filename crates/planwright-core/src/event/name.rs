@@ -4,7 +4,7 @@ use crate::status::StepStatus;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// What an event is about. The words are promised to other programs.
+/// The kinds of events. The words are promised to other programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventName {
     /// The first version was written, as a draft or not.

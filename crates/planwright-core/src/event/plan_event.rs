@@ -42,7 +42,7 @@ pub struct PlanEvent {
     /// The version it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// What was approved, proposed or run.
+    /// The digest of what was approved, proposed or run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
     /// The principal who did it.

@@ -10,7 +10,7 @@ use crate::principal::Principal;
 use crate::review::ReviewEvent;
 use crate::status::StepStatus;
 
-/// What an entry of the plan's journal means, in order.
+/// Tells the events that an entry of the plan's journal means, in order.
 pub(super) fn review_stories(event: &ReviewEvent) -> Vec<Story> {
     use EventName as N;
     let by = |name, by: &Principal, words: String| Story::new(name, format!("{by} {words}")).by(by);

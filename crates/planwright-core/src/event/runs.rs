@@ -27,7 +27,7 @@ pub(super) struct LiveRun {
     steps: Arc<[StepDetails]>,
     /// `None` once it has ended: what may follow needs no state.
     run: Option<Box<Run>>,
-    /// What was last said of each step.
+    /// The status that was last told of each step.
     told: BTreeMap<StepIx, (StepStatus, u32)>,
 }
 
@@ -82,14 +82,14 @@ impl LiveRun {
         self.run.is_some()
     }
 
-    /// What one more entry of the run means.
+    /// Tells the events that one more entry of the run means.
     pub(super) fn tell(&mut self, entry: &Entry<RunEvent>) -> Result<Vec<Story>, FoldEventsError> {
         let Some(run) = &mut self.run else {
             return Ok(self.after_the_end(&entry.event));
         };
         run.apply(entry)?;
         let mut stories = Vec::new();
-        for &ix in run.changed() {
+        for &ix in run.changed_steps() {
             let Some(state) = public_state(run.step(ix), &entry.event) else {
                 continue;
             };
@@ -190,7 +190,7 @@ fn step_story(run: &Run, ix: StepIx, state: StepStatus, event: &RunEvent) -> Sto
     }
 }
 
-/// What an executor wanted, and what was decided about it.
+/// Tells what an executor wanted, and the decision about it.
 fn turn_story(run: &Run, event: &RunEvent) -> Option<Story> {
     let RunEvent::AgentTurn {
         step,
@@ -255,15 +255,14 @@ fn consent(event: &RunEvent) -> (Option<Principal>, Option<String>, Option<Diges
     (None, None, None)
 }
 
-/// What the entry means for the run as a whole; nothing for entries about steps.
+/// Tells what the entry means for the run as a whole; nothing for entries about steps.
 fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
     use EventName as N;
     let story = |name, summary| Some(Story::new(name, summary));
-    let story_by =
-        |name, by: &Principal, verb| Some(Story::new(name, format!("{by} {verb} {id}")).by(by));
+    let story_by = |name, by: &Principal, summary| Some(Story::new(name, summary).by(by));
     match event {
-        RunEvent::RunPaused { by } => story_by(N::RunPaused, by, "paused"),
-        RunEvent::RunResumed { by } => story_by(N::RunResumed, by, "resumed"),
+        RunEvent::RunPaused { by } => story_by(N::RunPaused, by, format!("{by} paused {id}")),
+        RunEvent::RunResumed { by } => story_by(N::RunResumed, by, format!("{by} resumed {id}")),
         RunEvent::RunStalled { since } => story(
             N::RunStalled,
             format!("no process has executed {id} since {since}"),
@@ -279,7 +278,9 @@ fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
                 ..told
             })
         }
-        RunEvent::CancelRequested { by } => story_by(N::RunCancelling, by, "cancels"),
+        RunEvent::CancelRequested { by } => {
+            story_by(N::RunCancelling, by, format!("{by} cancels {id}"))
+        }
         RunEvent::RunReflected {
             assessment,
             reasoning,

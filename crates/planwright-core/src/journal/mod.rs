@@ -1,4 +1,4 @@
-//! How lives are written down: streams of hash-chained records whose bodies are versioned events.
+//! The form in which lives are written down: streams of hash-chained records of versioned events.
 //!
 //! A store keeps [`Record`]s and never looks inside. [`Entry`] is a record with its event decoded.
 

@@ -1,4 +1,4 @@
-//! What a store keeps: opaque bodies in hash-chained streams.
+//! The records of a store: opaque bodies in hash-chained streams.
 
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};

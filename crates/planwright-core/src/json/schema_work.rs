@@ -1,4 +1,4 @@
-//! How much work it is to check one value against a schema.
+//! The work of checking one value against a schema.
 //!
 //! A schema that refers to itself below several branches has the same part of a value checked once
 //! per branch and level: two short branches and thirty levels are a thousand million checks. What

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-/// How a schema is read.
+/// The way in which a schema is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
     /// In the draft that it names, or the newest.

@@ -1,4 +1,4 @@
-//! What is known of a plan's values before anything runs.
+//! The values of a plan that are known before anything runs.
 //!
 //! What is not known yet is named by where it comes from, as in `‹content of step look›`: two late
 //! values never look alike. The brackets are spelt out in texts of the plan that such words are put
@@ -102,7 +102,7 @@ impl<'a> KnownValues<'a> {
         parts
     }
 
-    /// What the step runs over, if that is known before anything runs.
+    /// Returns the list that the step runs over, if it is known before anything runs.
     pub fn elements(&self, ix: StepIx) -> Option<Vec<Value>> {
         match self.plan.resolve_for_each(ix, self)?.ok()? {
             Value::Array(list) => Some(list),
@@ -151,7 +151,7 @@ impl<'a> KnownValues<'a> {
         })
     }
 
-    /// What the step runs over, in words: the list itself is left out if it is written in the plan.
+    /// Says in words what the step runs over: a list that is written in the plan is left out.
     pub fn list_source(&self, ix: StepIx) -> Option<String> {
         let written = self.plan.step(ix).for_each.as_ref()?;
         Some(match self.plan.for_each_template(ix) {
@@ -164,7 +164,7 @@ impl<'a> KnownValues<'a> {
         })
     }
 
-    /// What a model or an executor would be told, and what it could do.
+    /// Describes what a model or an executor would be told, and what it could do.
     fn work(&self, ix: StepIx) -> Value {
         let step = self.plan.step(ix);
         if step.think.is_some() {

@@ -5,7 +5,7 @@ use crate::json::length;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// What the outputs of a plan came to.
+/// The outputs of a plan.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outputs {
     /// The outputs that have a value, by name. One that needs a step without a value is `null`.

@@ -91,7 +91,7 @@ pub fn read_answer(
     Ok(document)
 }
 
-/// How models begin when they say no. Asking them again costs a round and gives the same answer.
+/// The beginnings of models that say no. Asking again costs a round and gives the same answer.
 const REFUSALS: [&str; 11] = [
     "i can't",
     "i cannot",

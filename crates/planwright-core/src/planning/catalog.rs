@@ -215,14 +215,14 @@ impl LineWriter<'_> {
     }
 }
 
-/// What earlier results of a tool looked like, if its server does not say it.
+/// Describes earlier results of a tool, if its server does not say what they are.
 fn write_seen(tool: &KnownTool, line: Line) -> Option<String> {
     let most = match line {
         Line::LeftOut | Line::Name => return None,
         Line::Short => MAX_SEEN_SHORT,
         Line::Long => MAX_SEEN,
     };
-    let seen = tool.seen()?.write(most)?;
+    let seen = tool.seen_shape()?.write(most)?;
     Some(format!(" -> (as seen) {seen}"))
 }
 

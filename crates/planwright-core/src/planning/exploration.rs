@@ -22,12 +22,12 @@ const MAX_RESULT: usize = 8_000;
 /// Tokens for everything that was seen, when it is told again.
 const SEEN_BUDGET: usize = 6_000;
 
-/// What a planner looked at before it wrote a plan.
+/// The calls with which a planner looked around before it wrote a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explored {
     /// The session whose journal has the calls.
     pub session: PlanId,
-    /// How many calls were made.
+    /// The number of calls that were made.
     pub calls: u32,
 }
 
@@ -38,7 +38,7 @@ pub struct PlanningLook {
     pub tool: String,
     /// Its arguments.
     pub args: Value,
-    /// What came of it, in words that a model is told.
+    /// The outcome of it, in words that a model is told.
     pub told: String,
 }
 

@@ -1,4 +1,4 @@
-//! What every plan may need to know, and no tool can find out.
+//! Facts that every plan may need, and no tool can find out.
 
 use super::fallback::SavedTemplate;
 use super::quote::quote_text;

@@ -38,7 +38,7 @@ pub struct PromptRequest<'a> {
     pub tools: &'a [Arc<KnownTool>],
     /// The workspace, if the planner is told about it.
     pub snapshot: Option<&'a WorkspaceSnapshot>,
-    /// What else every plan may need to know.
+    /// More facts that every plan may need.
     pub facts: &'a PlannerFacts,
     /// Texts the caller gives.
     pub context: &'a [ContextText],
@@ -170,7 +170,7 @@ impl PromptRequest<'_> {
         }
     }
 
-    /// What every plan may need to know.
+    /// The facts that every plan may need.
     fn facts_section(&self) -> String {
         if self.budget.small {
             return String::new();

@@ -19,7 +19,7 @@ pub struct WorkspaceSnapshot {
     pub readme: Option<(String, String)>,
     /// The beginning of what it says to agents, and the file that says it.
     pub guide: Option<(String, String)>,
-    /// What servers say about their use, by their names.
+    /// The words of servers about their use, by their names.
     pub servers: Vec<(String, String)>,
 }
 
@@ -34,7 +34,7 @@ pub struct SnapshotFile {
 
 /// One name is cut after this many characters.
 const MAX_PATH: usize = 200;
-/// What one server says is cut after this many bytes.
+/// The words of one server are cut after this many bytes.
 const MAX_SAID: usize = 2_000;
 
 impl WorkspaceSnapshot {
@@ -43,7 +43,7 @@ impl WorkspaceSnapshot {
         self.files.is_empty() && self.readme.is_none() && self.guide.is_none()
     }
 
-    /// What the servers say, within so many tokens; nothing if none says anything.
+    /// Returns the words of the servers, within so many tokens; nothing if none says anything.
     pub(super) fn write_servers(&self, budget: usize) -> String {
         let mut text = String::new();
         for (name, said) in &self.servers {

@@ -217,7 +217,7 @@ fn tool_name(server: &str, tool: &str) -> ToolName {
     }
 }
 
-/// What the policy says about a call that an agent wants to make in its client.
+/// The verdict of the policy on a call that an agent wants to make in its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientVerdict {
     /// Nothing: the client's own rules decide.

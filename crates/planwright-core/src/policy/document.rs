@@ -150,7 +150,7 @@ pub struct RuleDocument {
     pub mode: Option<Mode>,
 }
 
-/// How sure approvals have to be of the person who gives them.
+/// The assurance that approvals need of the person who gives them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NeededAssurance {

@@ -1,4 +1,4 @@
-//! Who a person is whom another service has recognised, and what they may do here.
+//! People whom another service has recognised: their names here, and what they may do.
 //!
 //! That service says what it knows as claims. The operator says which of them count: a person for whom
 //! there is no rule gets no role.

@@ -1,4 +1,4 @@
-//! Who makes a store grow, and with what.
+//! The growth of a store, and the principals who cause it.
 
 use super::ReviewEvent;
 use crate::plan::Document;

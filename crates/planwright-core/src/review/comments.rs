@@ -1,4 +1,4 @@
-//! What people and agents say about a plan: threads, about the plan or about one of its steps.
+//! The comments of people and agents: threads, about the plan or about one of its steps.
 //!
 //! A comment is words and never more: nothing in it is an approval, a command or a template.
 

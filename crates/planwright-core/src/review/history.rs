@@ -114,7 +114,7 @@ impl Review {
         &self.rejections
     }
 
-    /// What was asked to be changed without a rejection, oldest first.
+    /// Lists the changes that were asked for without a rejection, oldest first.
     pub fn change_requests(&self) -> &[Rejection] {
         &self.change_requests
     }

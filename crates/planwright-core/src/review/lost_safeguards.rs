@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// taken to have lost some.
 const MAX_KEPT: usize = 8;
 
-/// What the current version lacks, and since when.
+/// The safeguards that the current version lacks, and since when.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LostSafeguards {
     /// The version that had it.

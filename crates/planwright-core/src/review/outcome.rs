@@ -1,4 +1,4 @@
-//! What came of a version: sent back, or opened for a run.
+//! The outcome of a version: sent back, or opened for a run.
 
 use crate::digest::Digest;
 use crate::id::RunId;

@@ -1,24 +1,24 @@
-//! How a version of a plan came about, when a model or a rule of thumb wrote it.
+//! The origin of a version of a plan that a model or a rule of thumb wrote.
 
 use crate::json::is_default;
 use crate::model::{Cost, ModelUse, TokenUsage};
 use crate::planning::Explored;
 use serde::{Deserialize, Serialize};
 
-/// What is remembered about planning a version: who was asked, how often, and what it cost.
+/// The record of planning a version: the models, the rounds, and the cost.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanningRecord {
     /// The model that wrote it; absent when none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How often it was asked before the plan was valid.
+    /// The number of times it was asked before the plan was valid.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rounds: u32,
-    /// What every round used, in order.
+    /// The use of every round, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub used: Vec<ModelUse>,
-    /// What the model looked at before it answered.
+    /// The calls with which the model looked around before it answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explored: Option<Explored>,
     /// No model wrote it: it was put together from the words of its goal, for a person to finish.
@@ -42,7 +42,7 @@ impl PlanningRecord {
         total
     }
 
-    /// What all rounds cost together, as far as prices are known.
+    /// Adds up the cost of all rounds, as far as prices are known.
     pub fn cost(&self) -> Option<Cost> {
         total_cost(&self.used)
     }

@@ -62,7 +62,7 @@ pub fn steps_already_approved(
         .collect()
 }
 
-/// What an executor of the step is told beyond the step itself.
+/// The context that an executor of the step is told beyond the step itself.
 fn executor_words(plan: &Plan, ix: StepIx) -> Option<(Option<&str>, Option<&Context>)> {
     plan.step(ix).agent.as_ref()?;
     let document = plan.document();

@@ -134,7 +134,7 @@ pub enum ApprovalState {
     Superseded,
 }
 
-/// What can happen to an approval.
+/// The events in the life of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ApprovalSignal<'a> {
     UsedUp,

@@ -16,16 +16,16 @@ pub struct Terms {
     /// The tools that may be called, as they were defined.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pins: BTreeMap<String, Pin>,
-    /// What was agreed for steps whose arguments were not all known.
+    /// The choices for steps whose arguments were not all known.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub late: BTreeMap<String, LateChoice>,
     /// Void if not used by then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// How many different people have to agree; 1 when absent.
+    /// The number of different people who have to agree; 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<u32>,
-    /// How many runs it is good for; 1 when absent.
+    /// The number of runs that it is good for; 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uses: Option<u32>,
     /// The version that was agreed to before, if this approval was asked for what changed since.

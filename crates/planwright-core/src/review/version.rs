@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// One immutable version of the document.
 #[derive(Debug, Clone)]
 pub struct Version {
-    /// What is known of it without its content.
+    /// The facts of it that need no content.
     pub summary: VersionSummary,
     /// The content.
     pub document: Arc<Document>,
@@ -28,7 +28,7 @@ pub struct VersionSummary {
     pub seq: u64,
     /// The title of the plan in this version.
     pub title: Option<String>,
-    /// How many steps it has.
+    /// The number of its steps.
     pub steps: usize,
     /// The digest of what would run, with the tools known when it was written.
     pub digest: Digest,

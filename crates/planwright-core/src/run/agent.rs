@@ -1,4 +1,4 @@
-//! What an agent step wanted to do, turn by turn.
+//! The wishes of an agent step, turn by turn.
 
 use super::{CallFacts, Corrupt, Run, RunEvent, StepError, StepState, StoredValue};
 use crate::digest::Digest;
@@ -39,7 +39,7 @@ pub struct AgentCall {
     pub fate: CallFate,
 }
 
-/// What was decided about a wanted call.
+/// The decision about a wanted call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallFate {
@@ -62,7 +62,7 @@ pub struct Wanted {
     pub known: Result<WantedCallFacts, StepError>,
 }
 
-/// What decides about a wanted call besides the plan and the journal.
+/// The facts that decide about a wanted call besides the plan and the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WantedCallFacts {
     /// The tool that is called.
@@ -77,16 +77,16 @@ pub struct WantedCallFacts {
     pub facts: Box<CallFacts>,
 }
 
-/// What holds for the calls of a client of the gateway, besides policy.
+/// The terms of the calls of a client of the gateway, besides policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientTerms {
-    /// What becomes of a call that a person would have to agree to.
+    /// The fate of a call that a person would have to agree to.
     pub mode: Mode,
     /// A person can be asked about a call while the client waits.
     pub attended: bool,
 }
 
-/// What the executor of an agent step said and wanted at once.
+/// One turn of the executor of an agent step: its words, and the calls that it wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentTurn {
     /// The attempt, counted from 1.
@@ -97,11 +97,11 @@ pub struct AgentTurn {
     pub calls: Vec<AgentCall>,
 }
 
-/// What became of an agent step so far, over all its attempts.
+/// The work of an agent step so far, over all its attempts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentWork {
     turns: Vec<AgentTurn>,
-    /// How often its model was asked.
+    /// The number of times its model was asked.
     asked: u32,
     tokens: u64,
     calls: u32,
@@ -152,7 +152,7 @@ pub fn agent_tool() -> ToolName {
 }
 
 impl Run {
-    /// What the executor of an agent step said and did so far.
+    /// Returns what the executor of an agent step said and did so far.
     pub fn agent_work(&self, ix: StepIx) -> Option<&AgentWork> {
         self.agents.get(&ix)
     }

@@ -126,7 +126,7 @@ impl Run {
             None
         };
         let isolating = matches!(entry.event, RunEvent::StepIsolated { .. });
-        if !isolating && self.schedule().isolated().is_none() {
+        if !isolating && self.schedule().isolated_step().is_none() {
             self.isolated = None;
         }
         self.note_usage(&entry.event);
@@ -203,14 +203,14 @@ impl Run {
             }
             E::IsolationEnded { step } => {
                 let ix = self.locate(entry.seq, step)?;
-                if self.schedule().isolated() != Some(ix) {
+                if self.schedule().isolated_step() != Some(ix) {
                     return Err(self.impossible(entry, ix, "isolation_ended"));
                 }
                 self.isolated = None;
                 Ok(())
             }
             E::AttemptInterrupted { step, attempt, .. } => {
-                let alone = self.schedule().isolated();
+                let alone = self.schedule().isolated_step();
                 self.note(entry, step, &S::AttemptInterrupted { attempt: *attempt })?;
                 if entry.cause == Cause::Recovery {
                     let ix = self.locate(entry.seq, step)?;

@@ -1,4 +1,4 @@
-//! What a run was consented to, and what decides about each of its calls.
+//! The consent to a run, and the facts that decide about each of its calls.
 
 use super::StoredValue;
 use crate::digest::Digest;
@@ -142,7 +142,7 @@ fn counting(approvals: &[&Approval]) -> Vec<Principal> {
 pub struct CallFacts {
     /// The definition that would be called now.
     pub definition: Digest,
-    /// What changed since it was pinned, in words, if it did.
+    /// The change since it was pinned, in words, if there is one.
     pub changed: Option<String>,
     /// Exactly what is sent.
     pub args: Arc<Value>,
@@ -178,7 +178,7 @@ impl CallFacts {
 }
 
 impl CallFacts {
-    /// What decides about a step that a model or an executor works on.
+    /// Gathers what decides about a step that a model or an executor works on.
     pub fn of_model(call: Digest, args: Arc<Value>, judgement: Judgement) -> Self {
         Self {
             definition: call,
@@ -191,7 +191,7 @@ impl CallFacts {
         }
     }
 
-    /// What decides about a step that runs another plan, as that plan is now.
+    /// Gathers what decides about a step that runs another plan, as that plan is now.
     pub fn of_child(plan: Digest, args: Arc<Value>, late: bool, judgement: Judgement) -> Self {
         Self {
             definition: plan,

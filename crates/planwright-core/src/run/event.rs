@@ -1,4 +1,4 @@
-//! What can be written into the journal of a run.
+//! The entries that the journal of a run can have.
 
 use super::{
     AgentCall, Asked, AskedCall, Consent, CriterionCheck, Reflection, Reply, StepErrorCode,
@@ -29,7 +29,7 @@ pub enum RunEvent {
         plan: PlanId,
         /// The version of the plan.
         version: u32,
-        /// What was approved.
+        /// The digest of what was approved.
         digest: Digest,
         /// Given at run time. They win over the plan's and are part of the digest.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -461,15 +461,15 @@ pub struct StepError {
     pub code: StepErrorCode,
     /// The message for people.
     pub message: String,
-    /// Whether trying again may help.
+    /// True if trying again may help.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retryable: bool,
-    /// What is known of the effect of the call.
+    /// The knowledge of the effect of the call.
     #[serde(default, skip_serializing_if = "CallEffect::is_unknown")]
     pub effect: CallEffect,
 }
 
-/// What is known of the effect of a call that came to nothing.
+/// The knowledge of the effect of a call that came to nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallEffect {
@@ -525,7 +525,7 @@ impl StepError {
     }
 }
 
-/// What a person says about a call whose outcome is unknown.
+/// The word of a person about a call whose outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resolution {

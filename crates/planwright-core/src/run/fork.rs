@@ -38,7 +38,7 @@ pub fn reusable_results(source: &Run, plan: &Plan, from: &[StepIx]) -> Vec<Reuse
 
 /// What a run of `plan` takes over from the run that it goes on from: values as above, and steps
 /// that were skipped, so that nothing that was executed after them is executed again.
-pub fn continued(source: &Run, plan: &Plan) -> Vec<RunEvent> {
+pub fn carry_over(source: &Run, plan: &Plan) -> Vec<RunEvent> {
     let mut again: BTreeSet<StepIx> = BTreeSet::new();
     let mut taken_over = Vec::new();
     for &ix in plan.graph().order() {

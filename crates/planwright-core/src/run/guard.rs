@@ -7,7 +7,7 @@ use crate::time::Timestamp;
 use crate::tool::{FoldedName, ToolName};
 use std::collections::BTreeMap;
 
-/// What a run has spent so far.
+/// The spending of a run so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usage {
     calls: u64,
@@ -22,7 +22,7 @@ pub(super) struct Usage {
     millis_before: u64,
 }
 
-/// How often one tool was called.
+/// The number of calls of one tool.
 #[derive(Debug, Clone)]
 struct CallsOf {
     calls: u64,
@@ -76,7 +76,7 @@ pub enum GuardBlock {
 }
 
 impl Usage {
-    /// What a run has spent when it begins: that of the runs it goes on from.
+    /// Takes over the spending of the runs that a run goes on from.
     pub(super) fn after(spent: Option<&Spent>) -> Self {
         let Some(spent) = spent else {
             return Self::default();
@@ -101,7 +101,7 @@ impl Usage {
         }
     }
 
-    /// What this run and those before it have spent, if it was executed for so long.
+    /// Adds up the spending of this run and those before it, if it was executed for so long.
     pub(super) fn spent(&self, executed: std::time::Duration) -> Spent {
         let millis = u64::try_from(executed.as_millis()).unwrap_or(u64::MAX);
         Spent {

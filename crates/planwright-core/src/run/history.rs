@@ -1,4 +1,4 @@
-//! What happened to the steps of a run, and when: told from its journal, entry by entry.
+//! The history of the steps of a run, with times: read from its journal, entry by entry.
 
 use super::{RunEvent, StepError};
 use crate::id::{AttemptNo, StepId};
@@ -18,7 +18,7 @@ pub struct AttemptHistory {
     pub started_at: Timestamp,
     /// When it came back, or was given up.
     pub ended_at: Option<Timestamp>,
-    /// What came of it, so far.
+    /// The outcome of it, so far.
     pub outcome: AttemptOutcome,
     /// The error it came back with.
     pub error: Option<StepError>,
@@ -28,7 +28,7 @@ pub struct AttemptHistory {
     pub retry_at: Option<Timestamp>,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptOutcome {
     /// It has not come back.
@@ -59,7 +59,7 @@ impl AttemptOutcome {
     }
 }
 
-/// What happened to one step.
+/// The history of one step.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StepHistory {
     /// Its calls, the first one first.
@@ -72,7 +72,7 @@ pub struct StepHistory {
     pub models: ModelCosts,
 }
 
-/// What happened to the steps of a run.
+/// The histories of the steps of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StepHistories(BTreeMap<StepId, StepHistory>);
 

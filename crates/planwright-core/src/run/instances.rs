@@ -44,7 +44,7 @@ impl Loop {
     }
 
     /// Instances that are done.
-    pub fn done(&self) -> u32 {
+    pub fn done_count(&self) -> u32 {
         self.count - self.open
     }
 }

@@ -8,7 +8,7 @@ use crate::journal::Entry;
 use crate::plan::StepIx;
 use serde_json::json;
 
-/// What has to be done before a run ends.
+/// The work that has to be done before a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// Ask how it stands.
@@ -89,7 +89,7 @@ impl<'a> RunReflection<'a> {
         self.run.replanned
     }
 
-    /// What has to be done before the run ends, if it would end now.
+    /// Finds what has to be done before the run ends, if it would end now.
     pub fn next_look(self) -> Option<Look> {
         let reflection = self.run.start.reflection.as_ref()?;
         let would_end = match self.run.state {

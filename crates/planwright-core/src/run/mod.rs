@@ -8,7 +8,6 @@ mod apply;
 mod child_runs;
 mod consent;
 mod decide;
-mod error_code;
 mod event;
 mod fork;
 mod guard;
@@ -33,6 +32,7 @@ mod undo;
 mod value;
 
 pub use crate::policy::Verdict;
+pub use crate::status::StepErrorCode;
 pub use agent::{
     AgentCall, AgentTurn, AgentWork, CallFate, ClientTerms, Wanted, WantedCallFacts, agent_tool,
     think_tool,
@@ -40,9 +40,8 @@ pub use agent::{
 pub use child_runs::ChildRuns;
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{CallReport, Command, Crashes};
-pub use error_code::StepErrorCode;
 pub use event::{CallEffect, Fork, Parent, Resolution, RunEvent, StepError};
-pub use fork::{ReusedResult, continued, reusable_results};
+pub use fork::{ReusedResult, carry_over, reusable_results};
 pub use guard::GuardBlock;
 pub use history::{AttemptHistory, AttemptOutcome, StepHistories, StepHistory};
 pub use idempotency::idempotency_key;
@@ -103,7 +102,7 @@ pub struct Run {
     /// Steps whose value was taken over from another run.
     reused: BTreeSet<StepIx>,
     loops: Loops,
-    /// What people answered to the tools of steps, oldest first.
+    /// The answers of people to the tools of steps, oldest first.
     answered: BTreeMap<StepIx, Vec<Answered>>,
     /// The one call of a step that a person agreed to. Kept beside the states, because it outlives
     /// retries.
@@ -117,13 +116,13 @@ pub struct Run {
     given_up: Option<String>,
     /// The success criteria with what was found out about them last.
     checks: Vec<CriterionCheck>,
-    /// What the executors of agent steps said and did.
+    /// The work of the executors of agent steps.
     agents: BTreeMap<StepIx, AgentWork>,
     /// The last entry says that the run waits for one of so many others to end.
     queued: Option<u32>,
     /// It was paused by a rule, and only a person lets it go on.
     held: bool,
-    /// How often the process died while a call of the step was in flight.
+    /// Counts the deaths of the process while a call of the step was in flight.
     crashes: BTreeMap<StepIx, Crashes>,
     /// The step whose call is made alone.
     isolated: Option<StepIx>,
@@ -149,7 +148,7 @@ impl PauseOrder {
     }
 }
 
-/// What the first entry of a run says.
+/// The first entry of a run, as fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
     /// The time at which it happened.
@@ -223,7 +222,7 @@ struct Index {
     completed: usize,
     /// Every step that completed, in the order they did.
     finished: Vec<StepIx>,
-    /// What the last entry changed, in order. A step may be in it more than once.
+    /// The steps that the last entry changed, in order. A step may be in it more than once.
     changed: Vec<StepIx>,
 }
 
@@ -276,13 +275,13 @@ impl Run {
     }
 
     /// Completed steps, the first to complete first. Those taken back since are still in the list.
-    pub fn finished(&self) -> &[StepIx] {
+    pub fn finished_steps(&self) -> &[StepIx] {
         &self.index.finished
     }
 
     /// The steps whose state the last entry changed: the one it is about first, then those it has
     /// consequences for.
-    pub fn changed(&self) -> &[StepIx] {
+    pub fn changed_steps(&self) -> &[StepIx] {
         &self.index.changed
     }
 
@@ -291,7 +290,7 @@ impl Run {
         &self.undos
     }
 
-    /// What people answered to the tool of this step, oldest first.
+    /// Returns the answers of people to the tool of this step, oldest first.
     pub fn answered(&self, ix: StepIx) -> &[Answered] {
         self.answered.get(&ix).map_or(&[], Vec::as_slice)
     }

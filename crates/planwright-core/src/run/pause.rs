@@ -1,4 +1,4 @@
-//! Who let a run stand still, and who may let it continue.
+//! The pause of a run: its author, and those who may end it.
 
 use super::{PauseOrder, Refusal, Run};
 use crate::principal::{Principal, PrincipalKind};
@@ -18,18 +18,18 @@ impl Run {
 
 impl<'a> RunPause<'a> {
     /// The order by which the run stands still, if a principal gave one.
-    pub fn ordered(self) -> Option<&'a PauseOrder> {
+    pub fn pause_order(self) -> Option<&'a PauseOrder> {
         self.run.paused.as_ref()
     }
 
     /// The last order by which it continued.
-    pub fn lifted(self) -> Option<&'a PauseOrder> {
+    pub fn resume_order(self) -> Option<&'a PauseOrder> {
         self.run.resumed.as_ref()
     }
 
     /// Returns whether a person wants the run to stand still.
     pub fn is_by_person(self) -> bool {
-        self.ordered()
+        self.pause_order()
             .is_some_and(|order| order.by.kind == PrincipalKind::Person)
     }
 
@@ -41,7 +41,7 @@ impl<'a> RunPause<'a> {
         if self.run.held {
             return Err(Refusal::HeldRun);
         }
-        match self.ordered() {
+        match self.pause_order() {
             Some(order) if self.is_by_person() && by.kind != PrincipalKind::Person => {
                 Err(Refusal::PausedByPerson {
                     paused_by: order.by.clone(),

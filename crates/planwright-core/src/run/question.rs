@@ -1,4 +1,4 @@
-//! What a person is asked, by a step of the plan or by the server of a tool.
+//! The questions to a person, by a step of the plan or by the server of a tool.
 
 use crate::digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ impl Asked {
     }
 }
 
-/// What a person answered to one question.
+/// The answer of a person to one question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reflection {
-    /// How often a run is looked at, over all runs of the same work.
+    /// The number of times a run is looked at, over all runs of the same work.
     pub max_cycles: u32,
-    /// How often the rest may be planned anew.
+    /// The number of times the rest may be planned anew.
     pub max_replans: u32,
-    /// What was used up before this run began.
+    /// The spending before this run began.
     pub cycles: u32,
     /// The number of times the rest was planned anew.
     pub replans: u32,
@@ -36,7 +36,7 @@ pub struct Reflection {
     /// What failed how, and what was tried then: the same again is no progress.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Digest>,
-    /// What the earlier runs of the same work have spent.
+    /// The spending of the earlier runs of the same work.
     #[serde(skip_serializing_if = "Spent::is_nothing")]
     pub spent: Spent,
 }
@@ -135,7 +135,7 @@ pub struct CriterionCheck {
     /// Absent when it could not be determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<bool>,
-    /// What speaks for it or against it, as the model or the step says.
+    /// The evidence for it or against it, as the model or the step says.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub evidence: String,
 }

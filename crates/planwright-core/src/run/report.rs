@@ -1,4 +1,4 @@
-//! What a run came to, as data.
+//! The report of a run, as data.
 
 use super::{Run, StepError, StepErrorCode, StepState, StoredValue};
 use crate::digest::Digest;
@@ -8,7 +8,7 @@ use crate::status::{RunStatus, StepStatus};
 use crate::time::Timestamp;
 use std::time::Duration;
 
-/// What a run came to so far: every step, in plan order.
+/// The report of a run so far: every step, in plan order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunReport {
     /// The plan.
@@ -29,7 +29,7 @@ pub struct RunReport {
     pub steps: Vec<StepReport>,
 }
 
-/// What a step came to so far.
+/// The report of a step so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepReport {
     /// The id of the step.
@@ -50,11 +50,11 @@ pub struct StepReport {
     pub error: Option<StepError>,
     /// The run of its sub-plan, while that waits for a person.
     pub waits_for: Option<RunId>,
-    /// What a step that runs once per element came to for each of them; nothing for others.
+    /// The reports of the elements of a step that runs once for each; nothing for other steps.
     pub items: Option<Vec<ItemReport>>,
 }
 
-/// What one element of a loop came to so far.
+/// The report of one element of a loop so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ItemReport {
     /// The element, counted from 0.

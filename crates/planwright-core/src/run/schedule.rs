@@ -72,7 +72,7 @@ impl<'a> RunSchedule<'a> {
 
     /// Returns how many more steps may start now.
     pub fn free_slots(self) -> usize {
-        if self.run.stopping_on().is_some() || self.isolated().is_some() {
+        if self.run.stopping_on().is_some() || self.isolated_step().is_some() {
             return 0;
         }
         match self.run.state {
@@ -130,13 +130,13 @@ impl<'a> RunSchedule<'a> {
     }
 
     /// The step whose call is made alone now.
-    pub fn isolated(self) -> Option<StepIx> {
+    pub fn isolated_step(self) -> Option<StepIx> {
         let in_flight = |ix: &StepIx| matches!(self.run.step(*ix), StepState::Running { .. });
         self.run.isolated.filter(in_flight)
     }
 
     /// Steps whose approval has to be asked for now.
-    pub fn unasked(self) -> impl Iterator<Item = StepIx> + use<'a> {
+    pub fn unasked_steps(self) -> impl Iterator<Item = StepIx> + use<'a> {
         let asking = matches!(self.run.state, RunState::Running | RunState::Paused)
             && self.run.stopping_on().is_none();
         let unasked = self.run.index.unasked.iter().copied();

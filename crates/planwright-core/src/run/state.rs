@@ -41,7 +41,7 @@ pub enum RunState {
     Cancelled,
 }
 
-/// What can happen to a run as a whole.
+/// The events in the life of a run as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunSignal {
     Paused,

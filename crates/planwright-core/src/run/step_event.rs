@@ -1,4 +1,4 @@
-//! What can happen to a step: one table that says what may follow what.
+//! The life of a step: one table that says what may follow what.
 
 use super::{Asked, AskedCall, HeldQuestion, StepError, StepState, StoredValue, Tally};
 use crate::digest::Digest;

@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 use crate::tool::EffectClass;
 use std::time::Duration;
 
-/// How often a step was tried, and how that went.
+/// The tries of a step, and how they went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The number of attempts that were begun.
@@ -19,7 +19,7 @@ pub struct Tally {
     pub interruptions: u16,
 }
 
-/// What the server of a call asks a person while the call waits.
+/// The questions of a call's server to a person, while the call waits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldQuestion {
     /// The questions.
@@ -53,7 +53,7 @@ pub enum StepState {
     AwaitingApproval {
         /// The time at which the person was asked.
         asked_at: Timestamp,
-        /// What was tried before this was asked.
+        /// The tries before this was asked.
         tally: Tally,
         /// The concrete call, if that is what was asked about.
         call: Option<Box<AskedCall>>,
@@ -88,7 +88,7 @@ pub enum StepState {
         started_at: Timestamp,
         /// The time at which the call has taken too long.
         deadline: Option<Timestamp>,
-        /// What its server asks a person while the call waits.
+        /// The questions of its server to a person, while the call waits.
         question: Option<Box<HeldQuestion>>,
     },
     /// Runs once per element: the calls are those of its instances.

@@ -17,14 +17,14 @@ use crate::plan::{
 use crate::tool::Catalog;
 use serde_json::{Map, Value};
 
-/// What takes a run back.
+/// A plan that takes a run back.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UndoPlan {
     /// A chain of calls. It has the id of the plan whose run is taken back.
     pub document: Document,
     /// The steps that are taken back, in that order.
     pub steps: Vec<StepIx>,
-    /// What the run did and nothing takes back, in plan order.
+    /// The effects of the run that nothing takes back, in plan order.
     pub kept: Vec<(StepIx, Kept)>,
 }
 
@@ -284,7 +284,7 @@ impl Run {
     pub fn undoable(&self) -> impl Iterator<Item = StepIx> + '_ {
         let completed = |ix: &StepIx| matches!(self.step(*ix), StepState::Completed { .. });
         let told = |ix: &StepIx| self.plan.step(*ix).undo.is_some() && !self.is_reused(*ix);
-        self.finished()
+        self.finished_steps()
             .iter()
             .rev()
             .copied()

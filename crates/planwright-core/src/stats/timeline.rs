@@ -56,7 +56,7 @@ pub struct RunSeries {
     pub ended: u64,
     /// Runs that failed, or completed with failures.
     pub failed: u64,
-    /// How long those that ended took, without the time in which they waited for people.
+    /// The time those that ended took, without the time in which they waited for people.
     pub took: Durations,
 }
 

@@ -7,10 +7,12 @@ mod cached;
 mod plan;
 mod run;
 mod step;
+mod step_error_code;
 mod words;
 
 pub use cached::CachedStatus;
 pub use plan::PlanStatus;
 pub use run::RunStatus;
 pub use step::StepStatus;
+pub use step_error_code::StepErrorCode;
 pub use words::UnknownStatus;

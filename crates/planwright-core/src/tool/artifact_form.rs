@@ -1,4 +1,4 @@
-//! How an argument wants the bytes of an artifact.
+//! The form in which an argument wants the bytes of an artifact.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub enum ArtifactForm {
 impl ArtifactForm {
     /// The form that an argument of this name and schema wants: as its schema says, else as its name
     /// does, else a path.
-    pub fn wanted(name: &str, schema: Option<&Value>) -> Self {
+    pub fn of_argument(name: &str, schema: Option<&Value>) -> Self {
         let word = |key| schema.and_then(|schema| schema.get(key)?.as_str());
         if word("contentEncoding").is_some_and(|encoding| encoding.eq_ignore_ascii_case("base64")) {
             return Self::Base64;
@@ -77,9 +77,13 @@ mod tests {
             ("source", json!({ "format": "uri" }), ArtifactForm::FileUrl),
             ("dataUrl", json!({}), ArtifactForm::DataUrl),
         ] {
-            assert_eq!(ArtifactForm::wanted(name, Some(&schema)), form, "{name}");
+            assert_eq!(
+                ArtifactForm::of_argument(name, Some(&schema)),
+                form,
+                "{name}"
+            );
         }
-        assert_eq!(ArtifactForm::wanted("x", None), ArtifactForm::Path);
+        assert_eq!(ArtifactForm::of_argument("x", None), ArtifactForm::Path);
     }
 
     #[test]

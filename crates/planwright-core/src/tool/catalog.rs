@@ -32,7 +32,7 @@ pub struct KnownTool {
     origin: Option<(Digest, bool)>,
     /// Taken when it is asked for: most tools of a workspace are not used by a plan.
     digest: OnceLock<Digest>,
-    /// What its results looked like so far. It is learnt while the tool is used.
+    /// The shape of its results so far. It is learnt while the tool is used.
     seen: RwLock<Option<Arc<SeenShape>>>,
     input_validator: OnceLock<Result<CompiledSchema, String>>,
     output_validator: OnceLock<Result<CompiledSchema, String>>,
@@ -107,8 +107,8 @@ impl KnownTool {
         })
     }
 
-    /// What its results looked like in earlier calls, if its server does not say what they are.
-    pub fn seen(&self) -> Option<Arc<SeenShape>> {
+    /// Returns the shape of earlier results, if its server does not say what they are.
+    pub fn seen_shape(&self) -> Option<Arc<SeenShape>> {
         if self.definition.output_schema.is_some() {
             return None;
         }

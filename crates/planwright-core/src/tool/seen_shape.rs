@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How deep a value is looked into.
+/// The depth to which a value is looked into.
 const MAX_DEPTH: usize = 6;
 /// Objects with more keys than this are tables: their keys are data.
 const MAX_FIELDS: usize = 40;
@@ -36,7 +36,7 @@ pub enum SeenShape {
     Text,
     /// Text that is JSON, which references reach into.
     JsonText {
-        /// What is in it.
+        /// The shape of what is in it.
         of: Box<Self>,
     },
     /// A list.
@@ -59,7 +59,7 @@ pub enum SeenShape {
 /// A part of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenField {
-    /// What was seen there.
+    /// The kinds of values that were seen there.
     pub shape: SeenShape,
     /// True if every object had it.
     pub always: bool,

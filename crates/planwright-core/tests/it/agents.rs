@@ -23,10 +23,8 @@ fn name(text: &str) -> ToolName {
 }
 
 fn wanted(tool: &str, args: Value) -> Wanted {
-    let (args, call) = (
-        Arc::new(args.clone()),
-        Digest::of_json(&json!([tool, args])),
-    );
+    let call = Digest::of_json(&json!([tool, args]));
+    let args = Arc::new(args);
     let judgement = Judgement {
         verdict: Verdict::Allow,
         rule: None,

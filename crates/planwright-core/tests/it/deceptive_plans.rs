@@ -190,7 +190,8 @@ fn write_lines(name: &str, value: &Value, has_marks: bool, lines: &mut String) {
             .iter()
             .for_each(|value| write_lines(name, value, has_marks, lines)),
         Value::String(text) => {
-            let (name, spelt) = (spell(name), spell(text));
+            let name = spell(name);
+            let spelt = spell(text);
             let text = if has_marks { text } else { &spelt };
             writeln!(lines, "{name}: {text}\n{name}: {spelt}").unwrap();
         }

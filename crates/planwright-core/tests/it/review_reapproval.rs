@@ -24,7 +24,8 @@ fn judged_by(policy: &Value, after: Value, policy_after: &Value) -> Vec<String> 
         tool("t", "a", json!({"type": "object"}), None),
         tool("t", "b", json!({"type": "object"}), None),
     ]);
-    let (before, after) = (plan(before()), plan(after));
+    let before = plan(before());
+    let after = plan(after);
     let judged_before = read(policy).judge_plan(&before, &catalog);
     let judged_after = read(policy_after).judge_plan(&after, &catalog);
     steps_already_approved((&before, &judged_before), (&after, &judged_after))

@@ -9,7 +9,7 @@ use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::Principal;
 use planwright_core::run::{
-    AttemptOutcome, CallReport, Command, Parent, RunEvent, StepHistories, StoredValue, continued,
+    AttemptOutcome, CallReport, Command, Parent, RunEvent, StepHistories, StoredValue, carry_over,
     idempotency_key, reusable_results,
 };
 use planwright_core::stats::ModelCosts;
@@ -76,7 +76,7 @@ fn taken_over(change: impl FnOnce(&mut Value)) -> Vec<String> {
         RunEvent::StepSkipped { step, reason, .. } => format!("{step} skipped: {reason}"),
         event => panic!("{event:?}"),
     };
-    let events = continued(&source().run, &plan(document));
+    let events = carry_over(&source().run, &plan(document));
     events.into_iter().map(described).collect()
 }
 
@@ -133,7 +133,8 @@ fn a_fork_runs_the_steps_it_names_again_with_all_that_follows() {
 #[test]
 fn the_run_of_a_step_has_a_place_and_an_id_of_its_own() {
     let history = begin(chain());
-    let (a, b) = (StepIx::new(0), StepIx::new(1));
+    let a = StepIx::new(0);
+    let b = StepIx::new(1);
     let place = history.run.child_runs(a).place();
     assert_eq!((&place.run, place.step.as_str()), (history.run.id(), "a"));
     assert_eq!((place.index, place.call), (None, None));

@@ -310,7 +310,8 @@ pub(crate) fn live(first: &ReviewEvent, commands: &[ReviewCommand]) -> (Vec<Reco
 /// A plan that is rejected twice, approved, run, changed, rejected for the third time and approved
 /// after all.
 fn write_review() -> (Vec<Record>, Review) {
-    let (agent, ada) = (Principal::agent("planner"), Principal::person("ada"));
+    let agent = Principal::agent("planner");
+    let ada = Principal::person("ada");
     let document = |title: &str| {
         Arc::new(Document {
             id: Some("plan-golden".parse().unwrap()),
@@ -356,7 +357,8 @@ fn write_review() -> (Vec<Record>, Review) {
 }
 
 fn write_edited_review() -> (Vec<Record>, Review) {
-    let (agent, ada) = (Principal::agent("planner"), Principal::person("ada"));
+    let agent = Principal::agent("planner");
+    let ada = Principal::person("ada");
     let document = |title: &str, tools: &[&str]| {
         let step = |tool: &&str| json!({"id": tool, "tool": tool, "skip": *tool == "left_out"});
         let steps: Vec<Value> = tools.iter().map(step).collect();
@@ -429,7 +431,8 @@ fn write_edited_review() -> (Vec<Record>, Review) {
 
 /// A draft that no model wrote, proposed by a person, then written again by a model in two rounds.
 fn write_planned_review() -> (Vec<Record>, Review) {
-    let (agent, ada) = (Principal::agent("planner"), Principal::person("ada"));
+    let agent = Principal::agent("planner");
+    let ada = Principal::person("ada");
     let document = |tool: &str| {
         let value =
             json!({"id": "plan-golden", "title": "Planned", "steps": [{"id": "s1", "tool": tool}]});

@@ -97,7 +97,11 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
             )
         };
         let done = opened.instances().filter(is_done).count();
-        assert_eq!(opened.done() as usize, done, "instances that are done");
+        assert_eq!(
+            opened.done_count() as usize,
+            done,
+            "instances that are done"
+        );
     }
     closable.extend(
         looping
@@ -121,7 +125,7 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
     let free = match run.state() {
         // Nothing starts beside a call that is made alone, or after a failure that a denial has to
         // wait for.
-        RunState::Running if run.schedule().isolated().is_some() || has_failed(run) => 0,
+        RunState::Running if run.schedule().isolated_step().is_some() || has_failed(run) => 0,
         RunState::Running => (run.start().max_concurrency as usize).saturating_sub(running.len()),
         _ => 0,
     };
@@ -318,10 +322,8 @@ impl<'a> Reader<'a> {
                 );
                 (seen.in_flight, seen.in_doubt) = (false, false);
                 seen.retries += 1;
-                let (retries, max) = (
-                    seen.retries,
-                    self.plan.step(ix).retry.as_ref().map_or(0, |r| r.max),
-                );
+                let retries = seen.retries;
+                let max = self.plan.step(ix).retry.as_ref().map_or(0, |r| r.max);
                 assert!(
                     retries <= max,
                     "`{step}` is retried {retries} times, the plan allows {max}"

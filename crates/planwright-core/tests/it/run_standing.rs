@@ -50,17 +50,17 @@ fn status(history: &History) -> &'static str {
 #[test]
 fn a_run_tells_by_whose_order_it_stands_still_and_goes_on() {
     let mut history = begin(&chain());
-    assert!(history.run.pause().ordered().is_none());
-    assert!(history.run.pause().lifted().is_none());
+    assert!(history.run.pause().pause_order().is_none());
+    assert!(history.run.pause().resume_order().is_none());
     history.advance(Duration::from_secs(1));
     pause(&mut history, person()).unwrap();
-    let order = history.run.pause().ordered().unwrap();
+    let order = history.run.pause().pause_order().unwrap();
     assert_eq!((&order.by, order.at), (&person(), history.now));
     assert!(history.run.pause().is_by_person());
     history.advance(Duration::from_secs(1));
     resume(&mut history, person()).unwrap();
-    assert!(history.run.pause().ordered().is_none());
-    let order = history.run.pause().lifted().unwrap();
+    assert!(history.run.pause().pause_order().is_none());
+    let order = history.run.pause().resume_order().unwrap();
     assert_eq!((&order.by, order.at), (&person(), history.now));
 }
 
@@ -303,17 +303,17 @@ fn a_call_beside_which_the_process_died_often_is_made_alone() {
     assert_eq!(history.give(&isolate, Cause::Schedule), Ok(1));
     assert_eq!(history.give(&isolate, Cause::Schedule), Ok(0), "said once");
     assert_eq!(
-        history.run.schedule().isolated(),
+        history.run.schedule().isolated_step(),
         None,
         "it is not in flight yet"
     );
     assert_eq!(history.give(&Command::EndIsolation, Cause::Schedule), Ok(0));
     start(&mut history, first);
-    assert_eq!(history.run.schedule().isolated(), Some(first));
+    assert_eq!(history.run.schedule().isolated_step(), Some(first));
     assert_eq!(history.run.schedule().free_slots(), 0, "nothing beside it");
     let mut ended = history.clone();
     assert_eq!(ended.give(&Command::EndIsolation, Cause::Schedule), Ok(1));
-    assert_eq!(ended.run.schedule().isolated(), None);
+    assert_eq!(ended.run.schedule().isolated_step(), None);
     assert!(ended.run.schedule().free_slots() > 0);
     history = history.fold(history.entries.len());
     history.give(&Command::Recover, Cause::Recovery).unwrap();
@@ -475,10 +475,10 @@ fn nothing_is_asked_any_more_in_a_run_that_ends() {
         },
     ]);
     let mut history = begin(&spec);
-    assert_eq!(history.run.schedule().unasked().count(), 1);
+    assert_eq!(history.run.schedule().unasked_steps().count(), 1);
     start(&mut history, StepIx::new(0));
     history
         .give(&Command::Cancel { by: person() }, Cause::Command)
         .unwrap();
-    assert_eq!(history.run.schedule().unasked().count(), 0);
+    assert_eq!(history.run.schedule().unasked_steps().count(), 0);
 }

@@ -582,7 +582,7 @@ impl<'a> World<'a> {
     fn settle_flow(&mut self, history: &mut History) {
         loop {
             let closable: Vec<StepIx> = history.run.schedule().closable().collect();
-            let unasked: Vec<StepIx> = history.run.schedule().unasked().collect();
+            let unasked: Vec<StepIx> = history.run.schedule().unasked_steps().collect();
             let mut changed = !closable.is_empty();
             for step in closable {
                 let value = gathered(&history.run, step);

@@ -174,10 +174,8 @@ fn what_is_wrong_with_a_sub_plan_is_wrong_with_the_plan_that_runs_it() {
 
 #[test]
 fn the_digest_covers_what_every_sub_plan_does() {
-    let (parent, child) = (
-        || runs("p", "child"),
-        |path: &str, title: &str| json!({"id": "child", "title": title, "steps": [{"id": "r", "tool": "read_file", "args": {"path": path}}]}),
-    );
+    let parent = || runs("p", "child");
+    let child = |path: &str, title: &str| json!({"id": "child", "title": title, "steps": [{"id": "r", "tool": "read_file", "args": {"path": path}}]});
     let one = digest(parent(), &[child("x", "One")]);
     assert_eq!(one, digest(parent(), &[child("x", "Another title")]));
     assert_ne!(one, digest(parent(), &[child("y", "One")]));

@@ -88,7 +88,7 @@ fn the_last_step_that_completed_is_taken_back_first_and_each_waits_for_the_one_b
         &json!({}),
     );
     let finished: Vec<&str> = run
-        .finished()
+        .finished_steps()
         .iter()
         .map(|&ix| run.plan().step_id(ix).as_str())
         .collect();

@@ -19,7 +19,7 @@ use std::time::Duration;
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
-/// What every token begins with, so that people and scanners recognise one that lies around.
+/// The beginning of every token, so that people and scanners recognise one that lies around.
 pub const PREFIX: &str = "pwt_";
 const RANDOM_BYTES: usize = 32;
 /// 32 bytes in base64 without padding.

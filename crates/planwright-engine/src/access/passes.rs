@@ -15,40 +15,40 @@ use planwright_core::time::Timestamp;
 use std::time::Duration;
 use subtle::ConstantTimeEq as _;
 
-/// What the text of a session begins with.
+/// The beginning of the text of a session.
 pub const SESSION_PREFIX: &str = "pws_";
-/// What the proof of a session begins with.
+/// The beginning of the proof of a session.
 pub const PROOF_PREFIX: &str = "pwp_";
-/// How long a session lasts unless it is renewed.
+/// The time a session lasts unless it is renewed.
 pub const SESSION_LIFE: Duration = Duration::from_hours(12);
-/// How long a session lasts however often it is renewed.
+/// The time a session lasts however often it is renewed.
 const LONGEST_SESSION: Duration = Duration::from_hours(30 * 24);
-/// How long one lasts of a person whom another service recognised: that service has to know them still.
+/// The time one lasts of a person whom another service recognised: that service has to know them still.
 const LONGEST_RECOGNISED: Duration = Duration::from_hours(24);
 /// More sessions than a team has browsers.
 const MAX_SESSIONS: usize = 10_000;
-/// What the text of an invitation begins with.
+/// The beginning of the text of an invitation.
 pub const INVITATION_PREFIX: &str = "pwi_";
-/// How long an invitation is good unless its giver says otherwise.
+/// The time an invitation is good unless its giver says otherwise.
 pub const INVITATION_LIFE: Duration = Duration::from_hours(24);
 const LONGEST_INVITATION: Duration = Duration::from_hours(30 * 24);
 /// Invitations that were not accepted.
 const MAX_INVITATIONS: usize = 1_000;
 
-/// Who signs in, and how we know.
+/// A principal who signs in, and the proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedIn {
     /// The principal of the session.
     pub principal: Principal,
     /// The most it may do.
     pub role: Role,
-    /// How it was recognised.
+    /// The proof by which it was recognised.
     pub assurance: Assurance,
     /// The token it showed, if it was one: the session ends with it.
     pub token: Option<Token>,
 }
 
-/// How a session is presented.
+/// The way in which a session is presented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionForm {
     /// One text, brought as a token is.
@@ -64,7 +64,7 @@ pub struct OpenedSession {
     pub pass: Pass,
     /// The session's own text: the cookie, or what is brought as a token.
     pub text: SecretText,
-    /// What has to come with the cookie.
+    /// The proof that has to come with the cookie.
     pub proof: Option<SecretText>,
 }
 
@@ -230,7 +230,7 @@ pub struct Invitation {
 pub struct Invited {
     /// The invitation as it is stored.
     pub pass: Pass,
-    /// What the link holds.
+    /// The text that the link holds.
     pub text: SecretText,
 }
 
@@ -280,7 +280,7 @@ async fn add_invitation(
     Ok(Invited { pass, text })
 }
 
-/// How long a person who was recognised elsewhere has to come to the page.
+/// The time a person who was recognised elsewhere has to come to the page.
 const HANDOVER_LIFE: Duration = Duration::from_secs(60);
 
 /// Makes a code that signs in once, and soon, a person who was recognised elsewhere.

@@ -15,7 +15,7 @@ use planwright_core::text::sanitize_line;
 use planwright_core::time::Timestamp;
 use std::time::Duration;
 
-/// How long a confirmation counts.
+/// The time a confirmation counts.
 pub const CONFIRMED_FOR: Duration = Duration::from_mins(15);
 /// More devices than a person has.
 pub const MAX_PASSKEYS: usize = 20;

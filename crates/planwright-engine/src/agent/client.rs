@@ -5,10 +5,10 @@ use super::tool_calls::{CallOutcome, ToolCalls};
 use super::wait_until_unwanted;
 use crate::context::crash;
 use crate::context::{
-    BegunCall, BegunRun, ClientCalls, ClientEars, ClientOutcome, ClientWork, JointPart,
-    joint_commit,
+    BegunCall, BegunRun, CallExecution, ClientCalls, ClientEars, ClientOutcome, ClientWork,
+    JointPart, joint_commit,
 };
-use crate::dispatch::is_free;
+use crate::dispatch::{ReadRun, is_free};
 use crate::port::BoxFuture;
 use crate::run::child::ChildAnswer;
 use crate::run::handle::RunHandle;
@@ -144,7 +144,7 @@ impl SessionCalls {
                     read.await.map_err(over)
                 } else {
                     let opened = calls.runs.open_joint_child(&order, joint).await;
-                    opened.map(BegunRun::Executing).map_err(over)
+                    opened.map(ReadRun::Executing).map_err(over)
                 }
             }
             Err(error) => Err(error),
@@ -152,10 +152,30 @@ impl SessionCalls {
         if begun.is_err() {
             clients.stop_listening(&run);
         }
-        if !matches!(begun, Ok(BegunRun::Executing(_))) {
+        if !matches!(begun, Ok(ReadRun::Executing(_))) {
             self.unsettled.remove(call.number);
         }
-        begun.map(|run| BegunCall { call, run })
+        let begun = match begun? {
+            ReadRun::Executing(handle) => BegunRun::Executing(Box::new(ExecutedCall {
+                session: self.clone(),
+                number: call.number,
+                run: handle,
+            })),
+            ReadRun::Ended(outcome) => BegunRun::Ended(outcome),
+        };
+        Ok(BegunCall { call, run, begun })
+    }
+
+    /// Tells a client what came of its call, which is settled then unless it waits for a person.
+    fn outcome(&self, number: u32, made: Result<CallOutcome, CallReport>) -> ClientOutcome {
+        let ended = match made {
+            Ok(CallOutcome::Value(value)) => Ok(value),
+            Ok(CallOutcome::Failed(error) | CallOutcome::Refused(error)) => Err(error),
+            Err(CallReport::Parked { run }) => return ClientOutcome::Parked(run),
+            Err(report) => Err(over(report)),
+        };
+        self.unsettled.remove(number);
+        ClientOutcome::Ended(ended)
     }
 
     /// Refuses to read while the store does not take the records of what was read before.
@@ -186,22 +206,28 @@ impl ClientCalls for SessionCalls {
         Box::pin(async move { session.begin_call(wanted, terms, ears).await })
     }
 
-    fn make(&self, call: AgentCall, begun: Option<RunHandle>) -> BoxFuture<'static, ClientOutcome> {
-        let calls = self.calls.clone();
-        let unsettled = Arc::clone(&self.unsettled);
+    fn resume(&self, call: AgentCall) -> BoxFuture<'static, ClientOutcome> {
+        let session = self.clone();
         Box::pin(async move {
-            let made = match begun {
-                Some(run) => calls.follow(run).await,
-                None => calls.make(&call, false).await,
-            };
-            let ended = match made {
-                Ok(CallOutcome::Value(value)) => Ok(value),
-                Ok(CallOutcome::Failed(error) | CallOutcome::Refused(error)) => Err(error),
-                Err(CallReport::Parked { run }) => return ClientOutcome::Parked(run),
-                Err(report) => Err(over(report)),
-            };
-            unsettled.remove(call.number);
-            ClientOutcome::Ended(ended)
+            let made = session.calls.make(&call, false).await;
+            session.outcome(call.number, made)
+        })
+    }
+}
+
+/// A call whose run this process executes.
+#[derive(Debug)]
+struct ExecutedCall {
+    session: SessionCalls,
+    number: u32,
+    run: RunHandle,
+}
+
+impl CallExecution for ExecutedCall {
+    fn follow(self: Box<Self>) -> BoxFuture<'static, ClientOutcome> {
+        Box::pin(async move {
+            let made = self.session.calls.follow(self.run).await;
+            self.session.outcome(self.number, made)
         })
     }
 }

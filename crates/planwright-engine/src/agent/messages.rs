@@ -1,4 +1,4 @@
-//! What an executor is told. Values are data, and are said to be.
+//! The messages to an executor. Values are data, and are said to be.
 
 use super::tool_offer::name_tools;
 use planwright_core::json::tell_value;
@@ -19,9 +19,9 @@ pub(crate) struct Assignment {
     pub(crate) goal: Option<String>,
     pub(crate) instruction: String,
     pub(crate) target: Option<String>,
-    /// What the planner noted down.
+    /// The notes of the planner.
     pub(crate) context: Option<Context>,
-    /// What the steps before it came to, by id.
+    /// The results of the steps before it, by id.
     pub(crate) results: Vec<(String, Value)>,
 }
 

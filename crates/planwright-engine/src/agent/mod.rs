@@ -40,9 +40,9 @@ pub(crate) struct AgentOrder {
     /// The names of the tools in scope.
     pub(crate) tools: Vec<String>,
     pub(crate) model: Option<String>,
-    /// What was said and wanted before, in earlier attempts.
+    /// The turns of earlier attempts: words and wanted calls.
     pub(crate) turns: Vec<AgentTurn>,
-    /// What people answered to a step that converses.
+    /// The answers of people to a step that converses.
     pub(crate) answered: Vec<Answered>,
     pub(crate) by: Principal,
     /// The last order by which the run went on.
@@ -50,7 +50,7 @@ pub(crate) struct AgentOrder {
     pub(crate) guards: bool,
     pub(crate) linger: bool,
     pub(crate) consent: Option<Box<Consent>>,
-    /// What the approvers said about the calls of this step.
+    /// The choices of the approvers about the calls of this step.
     pub(crate) late: Vec<LateChoice>,
     /// The run's own inbox: what an executor wants is a command to the run.
     pub(crate) inbox: mpsc::Sender<Request>,

@@ -26,7 +26,7 @@ const MAX_SEARCHES: usize = 8;
 pub(crate) struct Worker {
     calls: ToolCalls,
     messages: Vec<Message>,
-    /// How many answers of a person were taken in.
+    /// The number of answers of a person that were taken in.
     heard: usize,
     /// What answers took that cannot be used, and so are no turns.
     wasted: Vec<ModelUse>,
@@ -280,7 +280,7 @@ impl Worker {
     }
 }
 
-/// What the model was last asked to do: the task of a step, or what a person said.
+/// Finds the last words to the model: the task of a step, or what a person said.
 fn latest_words(messages: &[Message]) -> String {
     let said = messages.iter().rev().find_map(|message| match message {
         Message::User { text } => Some(text.as_str()),
@@ -325,7 +325,7 @@ fn question(text: &str) -> Asked {
     }
 }
 
-/// What a step says whose model gave no answer.
+/// Makes the report of a step whose model gave no answer.
 pub(crate) fn model_failed(error: &ModelError) -> CallReport {
     let (code, retryable) = match error {
         ModelError::Cancelled => return CallReport::NotMade,

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
-/// What an answer ends with that a person did not want to hear to its end.
+/// The end of an answer that a person did not want to hear to its end.
 const INTERRUPTED: &str = "[interrupted by the user]";
 
-/// What stands for an answer that is empty.
+/// Stands for an answer that is empty.
 const NOTHING: &str = "[the model said nothing]";
 
 /// The model for chats, or the one the person chose. The listener hears every piece of its text,

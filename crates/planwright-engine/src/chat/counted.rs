@@ -120,7 +120,7 @@ struct Counting {
     spending: Spending,
     /// Absent once it is counted.
     open: Option<Unfinished>,
-    /// How many bytes of it came.
+    /// The number of bytes that came.
     said: Arc<AtomicUsize>,
 }
 

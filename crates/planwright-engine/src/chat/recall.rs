@@ -51,7 +51,7 @@ struct Recall<'a> {
     made: Option<BTreeMap<TraceId, PlanId>>,
 }
 
-/// What one run says about itself.
+/// The figures that one run has of itself.
 #[derive(Default)]
 struct Noted {
     /// Attempts at calls of tools.

@@ -1,4 +1,4 @@
-//! What a conversation may spend, over its own calls and those of the plans that are run from it.
+//! The budget of a conversation, over its own calls and those of the plans that are run from it.
 
 use planwright_core::model::{Cost, ModelUse, TokenUsage};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub struct ChatBudget {
     pub tokens: Option<u64>,
 }
 
-/// What has been spent. Cheap to clone; all clones are the same.
+/// The spending so far. Cheap to clone; all clones are the same.
 #[derive(Debug, Clone, Default)]
 pub struct Spending {
     budget: ChatBudget,
@@ -64,7 +64,7 @@ impl Spending {
         self.add(0, used);
     }
 
-    /// What was spent before this process went on with the conversation.
+    /// Counts what was spent before this process went on with the conversation.
     pub fn before<'a>(&self, calls: u64, models: impl IntoIterator<Item = &'a ModelUse>) {
         self.spent().calls += calls;
         models.into_iter().for_each(|used| self.add(0, used));
@@ -95,7 +95,7 @@ impl Spending {
         all
     }
 
-    /// What each model took, and what that cost where a price is known.
+    /// Lists the models with the tokens that each took, and the cost where a price is known.
     pub fn models(&self) -> Vec<(String, TokenUsage, Option<Cost>)> {
         self.spent()
             .models

@@ -219,7 +219,8 @@ pub async fn a_commit_says_which_request_it_carries_out(subject: Subject) {
 pub async fn a_run_says_more_than_its_plan(subject: Subject) {
     let asking = asking("k");
     subject.claim(&asking).await;
-    let (mut plan, mut run) = (Chain::of("plan/p"), Chain::of("run/run-1"));
+    let mut plan = Chain::of("plan/p");
+    let mut run = Chain::of("run/run-1");
     let both = vec![
         carrying_out(asking.claim(), plan.grow(&["a"])),
         carrying_out(asking.claim(), run.grow(&["b"])),
@@ -231,7 +232,8 @@ pub async fn a_run_says_more_than_its_plan(subject: Subject) {
 pub async fn what_was_changed_first_is_what_counts(subject: Subject) {
     let asking = asking("k");
     subject.claim(&asking).await;
-    let (mut first, mut later) = (Chain::of("run/run-1"), Chain::of("run/run-2"));
+    let mut first = Chain::of("run/run-1");
+    let mut later = Chain::of("run/run-2");
     for chain in [&mut first, &mut later] {
         let append = carrying_out(asking.claim(), chain.grow(&["a"]));
         subject.store.append(vec![append]).await.unwrap();

@@ -2,7 +2,6 @@
 //! want as the server gave them.
 
 use crate::port::{AnswerSink, BoxFuture, CallClient, ProgressSink};
-use crate::run::handle::RunHandle;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::model::WantedCall;
 use planwright_core::run::{AgentCall, ClientTerms, StepError};
@@ -28,15 +27,22 @@ pub(crate) enum ClientOutcome {
 #[derive(Debug)]
 pub(crate) struct BegunCall {
     pub(crate) call: AgentCall,
-    pub(crate) run: BegunRun,
+    pub(crate) run: RunId,
+    pub(crate) begun: BegunRun,
 }
 
 /// Where the run of a call stands once it was begun.
 #[derive(Debug)]
 pub(crate) enum BegunRun {
-    Executing(RunHandle),
+    Executing(Box<dyn CallExecution>),
     /// It read, and this is what came of it.
     Ended(Result<Value, StepError>),
+}
+
+/// A run of a call that this process executes. A trait, because what a run is lies above the context.
+pub(crate) trait CallExecution: Send + fmt::Debug {
+    /// Follows the call until it ends or waits for a person.
+    fn follow(self: Box<Self>) -> BoxFuture<'static, ClientOutcome>;
 }
 
 /// The way from a client to the run of its session.
@@ -50,9 +56,8 @@ pub(crate) trait ClientCalls: Send + Sync + fmt::Debug {
         ears: ClientEars,
     ) -> BoxFuture<'static, Result<BegunCall, StepError>>;
 
-    /// Follows a call that was begun until it ends or waits for a person. Without its run, which waited
-    /// then, goes on with it.
-    fn make(&self, call: AgentCall, begun: Option<RunHandle>) -> BoxFuture<'static, ClientOutcome>;
+    /// Goes on with a call whose run waited for a person.
+    fn resume(&self, call: AgentCall) -> BoxFuture<'static, ClientOutcome>;
 }
 
 /// What the client of one call wants to hear.

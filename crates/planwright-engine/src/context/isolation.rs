@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// How long a call is made alone, or waits to be, the first time.
+/// The time a call is made alone, or waits to be, the first time.
 const FIRST_SPAN: Duration = Duration::from_secs(2);
 const LONGEST_SPAN: Duration = Duration::from_secs(64);
 
@@ -40,7 +40,7 @@ pub(crate) struct Waiting {
     number: u64,
 }
 
-/// How long a call that was in flight `crashes` times when the process died is made alone.
+/// The time a call that was in flight `crashes` times when the process died is made alone.
 pub(crate) fn isolation_span(crashes: u16) -> Duration {
     FIRST_SPAN
         .saturating_mul(1 << crashes.min(16))

@@ -1,4 +1,4 @@
-//! What is kept in memory of all plans, so that lists and figures read no journal.
+//! The overview of all plans in memory, so that lists and figures read no journal.
 
 use crate::port::Position;
 use planwright_core::id::{PlanId, RunId};
@@ -17,13 +17,13 @@ pub struct PlanSummary {
     pub title: String,
     /// Where it stands; nothing if it cannot be read.
     pub status: Option<PlanStatus>,
-    /// Whether it was put away.
+    /// True if it was put away.
     pub is_archived: bool,
-    /// Whether it was deleted.
+    /// True if it was deleted.
     pub is_deleted: bool,
     /// The current version.
     pub version: u32,
-    /// How many steps that has.
+    /// The number of its steps.
     pub steps: usize,
     /// The principal who brought the first version.
     pub author: Option<Principal>,
@@ -31,9 +31,9 @@ pub struct PlanSummary {
     pub tools: BTreeSet<String>,
     /// Labels of its steps.
     pub labels: BTreeSet<String>,
-    /// Whether it is a conversation, or the session of a client.
+    /// True if it is a conversation, or the session of a client.
     pub is_conversation: bool,
-    /// Whether it takes inputs.
+    /// True if it takes inputs.
     pub is_template: bool,
     /// When it was brought.
     pub created_at: Timestamp,
@@ -45,7 +45,7 @@ pub struct PlanSummary {
     pub progress: Option<(usize, usize)>,
     /// Why it cannot be read.
     pub damage: Option<String>,
-    /// What a search looks through, in lower case.
+    /// The text that searches look through, in lower case.
     pub(crate) text: String,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct SeenRun {
 /// Everything that was read so far.
 #[derive(Debug, Default)]
 pub(crate) struct KeptOverview {
-    /// How far the feed was read.
+    /// The position up to which the feed was read.
     pub(crate) position: Position,
     pub(crate) timeline: Timeline,
     pub(crate) plans: BTreeMap<PlanId, PlanSummary>,

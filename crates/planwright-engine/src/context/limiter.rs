@@ -47,7 +47,7 @@ struct Counts {
     writers: BTreeMap<String, usize>,
 }
 
-/// What one call needs beside the configured limits.
+/// The needs of one call beside the configured limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Demand {
     pub(crate) server_limit: Option<usize>,

@@ -29,7 +29,7 @@ pub(crate) use active::{ActiveRuns, Decided, Reply, Request, Verdict};
 pub use claimed::for_request;
 pub(crate) use claimed::{current_claim, for_same_request};
 pub(crate) use clients::{
-    BegunCall, BegunRun, ClientCalls, ClientEars, ClientOutcome, ClientWork, Clients,
+    BegunCall, BegunRun, CallExecution, ClientCalls, ClientEars, ClientOutcome, ClientWork, Clients,
 };
 pub(crate) use families::{RunFamilies, RunFamily};
 pub(crate) use grouped_store::{GroupedStore, LateRecord};

@@ -14,7 +14,7 @@ pub(crate) struct Ports {
     /// The same store, for records of reads.
     pub(crate) grouped: Arc<GroupedStore>,
     pub(crate) artifacts: Arc<dyn Artifacts>,
-    /// What bounds the store. Without it nothing is sealed or removed.
+    /// The ports that bound the store. Without them nothing is sealed or removed.
     pub(crate) retention: Option<RetentionPorts>,
     /// The tokens of the service. Without them no approval can be lost with its giver's access.
     pub(crate) tokens: Option<Arc<dyn Tokens>>,
@@ -27,9 +27,9 @@ pub(crate) struct Ports {
     pub(crate) surroundings: Arc<dyn Surroundings>,
     /// Programs that work on agent steps.
     pub(crate) executors: Arc<dyn Executors>,
-    /// What interrupted calls left running.
+    /// The processes that interrupted calls left running.
     pub(crate) leftovers: Arc<dyn Leftovers>,
-    /// What servers log during calls.
+    /// The lines that servers log during calls.
     pub(crate) step_logs: Arc<dyn StepLogs>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,

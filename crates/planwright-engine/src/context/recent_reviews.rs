@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes that the plans may take, about.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a version takes without its document, as measured with plans of three steps.
+/// The bytes of a version without its document, as measured with plans of three steps.
 const LEAST_BYTES: usize = 16 << 10;
 
 /// A document that was read takes about so many times the bytes of its text.

@@ -41,7 +41,7 @@ struct ClaimedStep {
     ended: oneshot::Sender<StepEnd>,
 }
 
-/// What came of a call that was to be a step.
+/// The outcome of a call that was to be a step.
 #[derive(Debug)]
 pub(crate) enum StepEnd {
     /// No step that is ready makes this call.
@@ -121,7 +121,7 @@ impl StepClaims {
         true
     }
 
-    /// What the client that makes the call of this step wants to hear.
+    /// Returns the ears of the client that makes the call of this step.
     pub(crate) fn ears(&self, step: &StepId) -> Option<ClientEars> {
         self.book().steps.get(step).map(|step| step.ears.clone())
     }
@@ -179,7 +179,7 @@ impl Observer for StepClaims {
     }
 }
 
-/// What came of a step, once that is known.
+/// The outcome of a step, once that is known.
 fn end_of(run: &Run, step: &StepId) -> Option<StepEnd> {
     let state = run.step(run.find(step.as_str())?);
     let failed = |code, message: &str| StepEnd::Failed(step.clone(), StepError::new(code, message));

@@ -1,4 +1,4 @@
-//! How long the owner of a run may act on the last word it had from the store.
+//! The time the owner of a run may act on the last word it had from the store.
 //!
 //! A lease that could not be renewed may be taken over when it has run out, and the owner cannot
 //! see that happen. So it counts by itself, from before it asked, on a clock that goes on while the

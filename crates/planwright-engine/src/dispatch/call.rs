@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
-/// How long a call may go on after it was told to stop.
+/// The time a call may go on after it was told to stop.
 pub(crate) const GRACE: Duration = Duration::from_secs(4);
 /// As [`GRACE`], for a call that a worker makes and has to be told about.
 const GRACE_OF_WORKER: Duration = Duration::from_secs(12);

@@ -1,4 +1,4 @@
-//! What decides about a call, looked up right before its start is recorded.
+//! The facts that decide about a call, looked up right before its start is recorded.
 
 use super::run_loop::RunLoop;
 use crate::journal::stored_value::store_value;

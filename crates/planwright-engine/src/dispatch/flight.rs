@@ -1,4 +1,4 @@
-//! What is in flight, and how it is told that its answer is not wanted any more.
+//! The calls in flight, and how they are told that their answers are not wanted any more.
 
 use super::run_loop::RunLoop;
 use crate::context::telemetry;

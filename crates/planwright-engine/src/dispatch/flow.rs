@@ -1,4 +1,4 @@
-//! What decides about steps without calling anything: conditions, loops, and questions to people.
+//! Decisions about steps without a call: conditions, loops, and questions to people.
 
 use super::run_loop::{RunError, RunLoop};
 use crate::journal::run_values::{RunValues, load_stored};
@@ -29,7 +29,12 @@ impl RunLoop {
     async fn decide_before_asking(&mut self) -> Result<bool, RunError> {
         let undecided =
             |ix: &StepIx| self.run.definition(*ix).when.is_some() && !self.met.contains(ix);
-        let unasked: Vec<StepIx> = self.run.schedule().unasked().filter(undecided).collect();
+        let unasked: Vec<StepIx> = self
+            .run
+            .schedule()
+            .unasked_steps()
+            .filter(undecided)
+            .collect();
         for &step in &unasked {
             self.condition_holds(step).await?;
         }

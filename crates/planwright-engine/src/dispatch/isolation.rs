@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What one run has in flight, and what of it is made alone.
+/// The calls that one run has in flight, and those of them that are made alone.
 #[derive(Debug, Default)]
 pub(super) struct Isolation {
     presences: BTreeMap<StepIx, Presence>,

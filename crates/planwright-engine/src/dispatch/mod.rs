@@ -23,5 +23,6 @@ mod think;
 pub(crate) use commit::Opening;
 pub(crate) use joint::is_free;
 pub use placed::kind_of;
+pub(crate) use quick_read::ReadRun;
 pub use run_loop::RunError;
 pub(crate) use run_loop::{Ended, First, RunLoop, Setup};

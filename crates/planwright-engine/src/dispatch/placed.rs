@@ -143,7 +143,7 @@ fn find_places(
     match (written, resolved) {
         (Value::String(text), Value::String(value)) if is_artifact_reference(text) => {
             if let Ok(digest) = value.parse() {
-                let form = ArtifactForm::wanted(name, schema);
+                let form = ArtifactForm::of_argument(name, schema);
                 places.push(Place {
                     pointer,
                     digest,

@@ -10,7 +10,7 @@ use super::call::{self, Finished};
 use super::run_loop::{First, RunLoop};
 use super::schedule::{ErrorDetail, Prepared, check_args};
 use crate::context::{
-    BegunRun, ClientEars, Demand, JointOpening, LateRecord, Observers, Presence, RunFamily, Tenure,
+    ClientEars, Demand, JointOpening, LateRecord, Observers, Presence, RunFamily, Tenure,
     current_claim, telemetry,
 };
 use crate::dispatch::inline_budget::InlineBudget;
@@ -48,6 +48,15 @@ const PATIENCE: Duration = Duration::from_millis(25);
 
 /// The epoch of the first lease of a run.
 const FIRST: u64 = 1;
+
+/// What became of the run of a call that only reads.
+#[derive(Debug)]
+pub(crate) enum ReadRun {
+    /// It has a loop.
+    Executing(RunHandle),
+    /// It is over.
+    Ended(Result<Value, StepError>),
+}
 
 /// A call in flight, and the run that it is.
 struct Reading {
@@ -113,11 +122,11 @@ impl Runs {
         order: ChildOrder,
         ears: ClientEars,
         mut decided: JointOpening,
-    ) -> Result<BegunRun, CallReport> {
+    ) -> Result<ReadRun, CallReport> {
         let Some(mut reading) = self.begin_read(&order, ears) else {
             decided.follow().await.map_err(|error| unwritten(&error))?;
             let opened = self.open_reading_child(&order).await;
-            return opened.map(BegunRun::Executing);
+            return opened.map(ReadRun::Executing);
         };
         reading.opening = Some(decided);
         let mut guarded = Guarded(Some(reading));
@@ -130,7 +139,7 @@ impl Runs {
         };
         let ended = match answered {
             Ok(Some(finished)) => reading.end(finished).await,
-            Ok(None) => reading.hand_over().await.map(BegunRun::Executing),
+            Ok(None) => reading.hand_over().await.map(ReadRun::Executing),
             Err(error) => Err(error),
         };
         ended.map_err(|error| unwritten(&error))
@@ -338,7 +347,7 @@ impl Reading {
     }
 
     /// Ends the run with an answer that leaves nothing open, or has its loop see to it.
-    async fn end(self, finished: Finished) -> Result<BegunRun, AppendError> {
+    async fn end(self, finished: Finished) -> Result<ReadRun, AppendError> {
         let value = match (&finished.answer, &finished.large) {
             (CallReport::Succeeded(_), Some(large)) => Some(Value::clone(large)),
             (CallReport::Succeeded(StoredValue::Inline(value)), None) => Some(Value::clone(value)),
@@ -372,12 +381,12 @@ impl Reading {
             entries: Vec::new(),
             _family: family,
         }));
-        Ok(BegunRun::Ended(Ok(value)))
+        Ok(ReadRun::Ended(Ok(value)))
     }
 
-    async fn hand_over_with(mut self, finished: Finished) -> Result<BegunRun, AppendError> {
+    async fn hand_over_with(mut self, finished: Finished) -> Result<ReadRun, AppendError> {
         self.flight.calling = Box::pin(std::future::ready(finished));
-        self.hand_over().await.map(BegunRun::Executing)
+        self.hand_over().await.map(ReadRun::Executing)
     }
 
     /// Gives the run a loop, which goes on with the call.

@@ -69,7 +69,7 @@ impl First {
     ) -> Self {
         let stands = matches!(child.state(), RunState::Paused | RunState::Stalled { .. });
         let since = |paused: &PauseOrder| parent_resumed.filter(|order| order.at >= paused.at);
-        match child.pause().ordered() {
+        match child.pause().pause_order() {
             _ if !stands => Self::Nothing,
             Some(paused) if child.pause().is_by_person() => match since(paused) {
                 Some(order) => Self::Resume(order.by.clone(), None),
@@ -479,7 +479,7 @@ impl RunLoop {
 
     /// The last order by which the run went on, for what it waits for.
     pub(super) fn last_resumed(&self) -> Option<&PauseOrder> {
-        let orders = self.resumed.iter().chain(self.run.pause().lifted());
+        let orders = self.resumed.iter().chain(self.run.pause().resume_order());
         orders.max_by_key(|order| order.at)
     }
 

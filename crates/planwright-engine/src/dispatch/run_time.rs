@@ -25,7 +25,7 @@ pub(super) struct RunTime {
     behind: bool,
 }
 
-/// What the time is, and how far it jumped since it was read last.
+/// The time, and how far it jumped since it was read last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reading {
     pub(super) now: Timestamp,

@@ -236,7 +236,7 @@ impl RunLoop {
     }
 }
 
-/// What the child came to, unless that is not what the plan expects.
+/// Checks that the child came to what the plan expects.
 pub(super) fn check_expectation(
     expectation: Option<&Expectation>,
     (answer, large): ChildAnswer,

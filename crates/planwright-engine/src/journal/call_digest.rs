@@ -1,4 +1,4 @@
-//! What a call is known by in a journal.
+//! The digest by which a call is known in a journal.
 
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::tool::ToolName;

@@ -1,4 +1,4 @@
-//! What every call of a run was sent, told from its journal.
+//! The arguments that every call of a run was sent, read from its journal.
 //!
 //! The journal keeps the digest of each call and the values it was made from. The arguments are
 //! resolved from these once more and shown only if they have that digest: what is shown is proved.
@@ -30,16 +30,16 @@ pub struct CallTrail {
     large: LargeValues,
     /// A journal that cannot be folded is read on without it.
     is_broken: bool,
-    /// What happened to each step so far.
+    /// The history of each step so far.
     histories: StepHistories,
 }
 
 /// The calls of a run.
 #[derive(Debug, Default)]
 pub struct SentCalls {
-    /// What the latest call of each step was sent, as far as that can be proved.
+    /// The arguments of the latest call of each step, as far as they can be proved.
     pub arguments: BTreeMap<StepId, Value>,
-    /// What happened to each step, and when.
+    /// The history of each step, with times.
     pub histories: StepHistories,
 }
 
@@ -155,7 +155,7 @@ impl CallTrail {
     /// Takes the next entry. Returns the step and its arguments if the entry starts a call and the
     /// arguments have the digest that it names.
     pub async fn follow(&mut self, record: &Record) -> Result<Option<(StepId, Value)>, LoadError> {
-        let entry = decode::<RunEvent>(record).map_err(|error| self.folder.undecoded(error))?;
+        let entry = decode::<RunEvent>(record).map_err(|error| self.folder.decode_error(error))?;
         if self.folder.run().is_none() {
             let store = &*self.context.ports.store;
             let document = load_run_document(store, &self.review, &entry.event).await?;

@@ -1,4 +1,4 @@
-//! What makes a plan a conversation, or the session of a client.
+//! The marks of a plan that is a conversation, or the session of a client.
 
 use planwright_core::plan::{Agent, Document, Step, StepIx};
 use planwright_core::run::{Run, StepState};

@@ -1,4 +1,4 @@
-//! What a plan has cost: writing its versions, and asking models in its runs.
+//! The costs of a plan: writing its versions, and asking models in its runs.
 
 use crate::journal::journals::Journals;
 use crate::journal::load::{LoadError, readable_runs};
@@ -9,11 +9,11 @@ use planwright_core::stats::ModelCosts;
 
 /// Entries that are read at once.
 const PAGE: usize = 1_000;
-/// How an entry about a model is written. Others are not decoded.
+/// The kind of entries about models, as it is written. Others are not decoded.
 const KIND: &[u8] = b"\"model_used\"";
 
 impl Journals {
-    /// What asking models for this plan took so far, by model.
+    /// Sums up the tokens and costs of asking models for this plan so far, by model.
     pub async fn model_costs(&self, review: &Review) -> Result<ModelCosts, LoadError> {
         let mut costs = ModelCosts::default();
         let planned = review

@@ -284,7 +284,7 @@ impl RunFolder {
     }
 
     /// The error for an entry that cannot be decoded.
-    pub(crate) fn undecoded(&self, error: DecodeEntryError) -> LoadError {
+    pub(crate) fn decode_error(&self, error: DecodeEntryError) -> LoadError {
         LoadError::decode(&self.stream)(error)
     }
 }

@@ -17,11 +17,11 @@ const MAX_KEPT_BYTES: u64 = 32 << 20;
 pub(crate) struct LargeValues {
     values: BTreeMap<StepIx, Kept>,
     kept_bytes: u64,
-    /// How often a value was kept, which says which one is the oldest.
+    /// The number of times a value was kept, which says which one is the oldest.
     turns: u64,
     /// Counted with the first value: most runs have none.
     readers: Option<Readers>,
-    /// What open loops run over, by the step that loops.
+    /// The lists that open loops run over, by the step that loops.
     lists: BTreeMap<StepIx, Arc<Value>>,
 }
 
@@ -53,8 +53,8 @@ impl Readers {
 
     /// Returns the steps whose values nothing looks at any more.
     fn count_out(&mut self, run: &Run) -> Vec<StepIx> {
-        let done = &run.finished()[self.counted..];
-        self.counted = run.finished().len();
+        let done = &run.finished_steps()[self.counted..];
+        self.counted = run.finished_steps().len();
         let mut unread = Vec::new();
         for &ix in done.iter().filter(|ix| run.instance(**ix).is_none()) {
             for needed in run.plan().needed_steps(ix) {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What stands for each secret when arguments are resolved.
+/// The texts that stand for secrets when arguments are resolved.
 #[derive(Default)]
 pub(crate) struct SecretValues(BTreeMap<SecretName, Value>);
 

@@ -49,7 +49,7 @@ const LIVE: [CachedStatus; 4] = [
 
 const PUT_AWAY: [CachedStatus; 2] = [CachedStatus::Archived, CachedStatus::Deleted];
 
-/// How much one pass of retention may do.
+/// The bounds of one pass of retention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionPass {
     /// The most journals that are looked at.
@@ -58,7 +58,7 @@ pub struct RetentionPass {
     pub dry_run: bool,
 }
 
-/// What one pass of retention did, or would do.
+/// The work that one pass of retention did, or would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RetentionReport {
     /// Another process, or a backup, has the turn: nothing was looked at.
@@ -77,7 +77,7 @@ pub struct RetentionReport {
     pub has_more: bool,
 }
 
-/// What a pass has found out once, and needs for every candidate.
+/// Facts that a pass finds out once, and needs for every candidate.
 struct PassFacts {
     now: Timestamp,
     /// Runs that have not ended, and those that they were made from or belong to.

@@ -14,11 +14,11 @@ pub struct ManualClock(Arc<ClockHands>);
 #[derive(Debug)]
 struct ClockHands {
     shown: watch::Sender<Shown>,
-    /// How many sleepers wait for each instant.
+    /// The number of sleepers that wait for each instant.
     sleepers: Mutex<BTreeMap<Wake, usize>>,
 }
 
-/// What the clock shows.
+/// The time that the clock shows.
 #[derive(Debug, Clone, Copy)]
 struct Shown {
     now: Timestamp,
@@ -26,7 +26,7 @@ struct Shown {
     awake: Duration,
 }
 
-/// What a sleeper waits for.
+/// The time that a sleeper waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Wake {
     At(Timestamp),

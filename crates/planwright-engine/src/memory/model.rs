@@ -51,13 +51,13 @@ impl ScriptedModel {
     /// The name it goes by.
     pub const NAME: &'static str = "scripted/model";
 
-    /// What comes next: text.
+    /// Answers with a text next.
     #[must_use]
     pub fn says(self, text: impl Into<String>) -> Self {
         self.then(Ok(answer(text.into(), Vec::new())))
     }
 
-    /// What comes next: calls.
+    /// Answers with calls next.
     #[must_use]
     pub fn wants(self, calls: Vec<WantedCall>) -> Self {
         self.then(Ok(answer(String::new(), calls)))

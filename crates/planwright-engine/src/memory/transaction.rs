@@ -8,7 +8,7 @@ use planwright_core::journal::{Head, StreamName};
 use planwright_core::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the appends checked so far would change.
+/// The changes of the appends that were checked so far.
 pub(super) struct Transaction<'a> {
     state: &'a State,
     now: Timestamp,

@@ -229,7 +229,7 @@ impl Overview {
         })
     }
 
-    /// How many steps of the latest run are over, and how many there are.
+    /// Counts the steps of the latest run: those that are over, and all.
     async fn progress(&self, review: &Review) -> Result<Option<(usize, usize)>, LoadError> {
         let Some(opened) = review.runs().last() else {
             return Ok(None);

@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is expected of a run, as far as anything is known.
+/// The expectations of a run, as far as anything is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Forecast {
-    /// How long it takes, without waiting for people.
+    /// The time it takes, without waiting for people.
     pub duration: Option<Duration>,
-    /// What models are paid for in it.
+    /// The cost of the models in it.
     pub cost: Option<Cost>,
 }
 

@@ -26,18 +26,18 @@ pub struct PlanQuery {
     pub archived: Option<bool>,
     /// Deleted plans and conversations too.
     pub all: bool,
-    /// What comes first.
+    /// The order.
     pub order: PlanOrder,
     /// Those after this one in this order.
     pub after: Option<(Timestamp, PlanId)>,
-    /// How many at most.
+    /// The most that are wanted.
     pub limit: usize,
 }
 
-/// What comes first.
+/// The order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PlanOrder {
-    /// What was brought last.
+    /// The plan that was brought last comes first.
     #[default]
     Created,
     /// That in which something happened last.
@@ -59,9 +59,9 @@ impl PlanOrder {
 pub struct FoundPlans {
     /// A page of them.
     pub plans: Vec<PlanSummary>,
-    /// How many there are in all.
+    /// The number of them in all.
     pub total: usize,
-    /// Whether there are more after these.
+    /// True if there are more after these.
     pub more: bool,
 }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 /// The plan that a model wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanWish {
-    /// What is to be achieved.
+    /// The goal to be achieved.
     pub goal: String,
     /// What its conversation has found out, in its words: data, like everything a model writes.
     pub context: Option<String>,
@@ -46,7 +46,7 @@ pub trait Consenter: Send + Sync + fmt::Debug {
     fn decide<'a>(&'a self, run: &'a Run) -> BoxFuture<'a, bool>;
 }
 
-/// What came of asking.
+/// The outcome of asking.
 #[derive(Debug, Clone)]
 pub enum Consented {
     /// The person agreed.

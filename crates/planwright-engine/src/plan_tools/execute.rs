@@ -70,7 +70,7 @@ impl PlanTools {
             }
         }
         if call.cancelled.is_cancelled() {
-            return Err(Problem::new("cancelled"));
+            return Err(Problem::cancelled());
         }
         let started = Box::pin(self.engine.runs().start(review.id(), options)).await;
         Box::pin(self.finish(call, started.map_err(|error| start(&error))?)).await
@@ -135,7 +135,7 @@ impl PlanTools {
         done.unwrap_or_else(|problem| failure_value(&problem))
     }
 
-    /// What a run came to so far.
+    /// Describes what a run came to so far.
     pub async fn describe_run(&self, run: &Run) -> Value {
         executed_value(&self.engine.context, run).await
     }

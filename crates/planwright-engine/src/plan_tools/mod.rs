@@ -19,6 +19,7 @@ use outcome::{created_value, failure_value};
 use planwright_core::id::PlanId;
 use planwright_core::principal::Principal;
 use planwright_core::review::Review;
+use planwright_core::run::StepErrorCode;
 use planwright_core::trace::TraceId;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -133,7 +134,7 @@ impl PlanTools {
             .make(wish, self.by.clone(), call.trace(), call.cancelled.clone());
         tokio::select! {
             made = making => made.map_err(Problem::new),
-            () = call.cancelled.cancelled() => Err(Problem::new("cancelled")),
+            () = call.cancelled.cancelled() => Err(Problem::cancelled()),
         }
     }
 
@@ -196,6 +197,11 @@ struct Problem {
 }
 
 impl Problem {
+    /// Says that the caller gave the call up.
+    fn cancelled() -> Self {
+        Self::new(StepErrorCode::Cancelled.as_str())
+    }
+
     fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),

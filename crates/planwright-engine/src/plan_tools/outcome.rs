@@ -64,7 +64,7 @@ pub(super) fn pending(review: &Review, digest: &Digest, refused: bool) -> Value 
     result
 }
 
-/// What a run came to so far.
+/// Describes what a run came to so far.
 pub(super) async fn executed_value(context: &Context, run: &Run) -> Value {
     let report = RunReport::new(run, context.ports.clock.now());
     let title = run.plan().document().title.clone();

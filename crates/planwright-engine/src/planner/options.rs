@@ -20,9 +20,9 @@ pub struct PlannerOptions {
     pub servers: Vec<String>,
     /// What else the planner should know.
     pub context: Vec<ContextText>,
-    /// Whether the planner is told about the workspace.
+    /// True if the planner is told about the workspace.
     pub snapshot: bool,
-    /// Whether the planner may look around before it answers, with tools that only read.
+    /// True if the planner may look around before it answers, with tools that only read.
     pub explore: bool,
     /// Told how it goes.
     pub told: PlannerSink,

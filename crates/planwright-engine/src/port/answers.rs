@@ -88,7 +88,7 @@ pub trait Answers: Send + Sync + fmt::Debug {
     fn release<'a>(&'a self, claim: &'a RequestClaim) -> BoxFuture<'a, Result<bool, StoreError>>;
 }
 
-/// How long a request and its answer are kept.
+/// The time a request and its answer are kept.
 pub const ANSWER_LIFE: Duration = Duration::from_hours(24);
 
 /// How many requests of one principal may be kept.

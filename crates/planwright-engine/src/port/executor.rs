@@ -83,7 +83,7 @@ impl GatewayTool {
     }
 }
 
-/// What came of handing a step over.
+/// The outcome of handing a step over.
 #[derive(Debug)]
 pub struct Delegated {
     /// The result of the step, or why there is none.

@@ -12,7 +12,7 @@ pub struct Delivery {
     pub position: Position,
     /// Which of the notices of that record.
     pub index: u32,
-    /// How often it was tried.
+    /// The number of times it was tried.
     pub attempts: u32,
     /// It is tried when this time has come.
     pub next_at: Timestamp,
@@ -41,7 +41,7 @@ impl DeliveryState {
     }
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settled {
     /// It arrived, or is not to be told any more: it is forgotten.

@@ -26,10 +26,10 @@ impl PassKind {
     }
 }
 
-/// What is kept about a pass. Its text is given out once, when it is made, and never kept.
+/// The record of a pass. Its text is given out once, when it is made, and never kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
-    /// What it is good for.
+    /// The use that it is good for.
     pub kind: PassKind,
     /// SHA-256 of its text.
     pub hash: Digest,
@@ -41,7 +41,7 @@ pub struct Pass {
     pub principal: Principal,
     /// The role of the principal.
     pub role: Role,
-    /// How the principal was recognised.
+    /// The proof by which the principal was recognised.
     pub assurance: Assurance,
     /// Time at which it was made.
     pub created_at: Timestamp,

@@ -5,18 +5,18 @@ use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use std::fmt;
 
-/// What is kept about a passkey. Its secret half never leaves the device.
+/// The record of a passkey. Its secret half never leaves the device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passkey {
-    /// What the device knows it by.
+    /// The id by which the device knows it.
     pub id: Vec<u8>,
     /// The person whose it is.
     pub owner: Principal,
-    /// What they call it.
+    /// The name that its owner gave it.
     pub label: String,
     /// Its public half, as the device told it.
     pub key: Vec<u8>,
-    /// How often the device says it was used; 0 if it does not count.
+    /// The number of times the device says it was used; 0 if it does not count.
     pub counter: u32,
     /// Time at which it was registered.
     pub created_at: Timestamp,
@@ -53,10 +53,10 @@ pub trait Passkeys: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<bool, StoreError>>;
 }
 
-/// What a device has to have answered.
+/// The conditions that the answer of a device has to meet.
 #[derive(Debug, Clone, Copy)]
 pub struct Ceremony<'a> {
-    /// What it was asked to sign, once.
+    /// The challenge that it was asked to sign, once.
     pub challenge: &'a [u8],
     /// The pages that asked, such as `https://plans.example.org`.
     pub origin: &'a str,
@@ -64,32 +64,32 @@ pub struct Ceremony<'a> {
     pub host: &'a str,
 }
 
-/// What a device says when it makes a passkey.
+/// The answer of a device that makes a passkey.
 #[derive(Debug, Clone)]
 pub struct Registration {
-    /// What the browser says that it was about.
+    /// The client data, in the words of the browser.
     pub client_data: Vec<u8>,
-    /// What the device made.
+    /// The attestation that the device made.
     pub attestation: Vec<u8>,
 }
 
 /// A passkey that a device made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadePasskey {
-    /// What the device knows it by.
+    /// The id by which the device knows it.
     pub id: Vec<u8>,
     /// Its public half.
     pub key: Vec<u8>,
-    /// How often the device says it was used.
+    /// The number of times the device says it was used.
     pub counter: u32,
 }
 
-/// What a device says when a passkey is used.
+/// The answer of a device whose passkey is used.
 #[derive(Debug, Clone)]
 pub struct Assertion {
-    /// What the browser says that it was about.
+    /// The client data, in the words of the browser.
     pub client_data: Vec<u8>,
-    /// What the device says about itself and the person.
+    /// The statements of the device about itself and the person.
     pub authenticator_data: Vec<u8>,
     /// The signature over both.
     pub signature: Vec<u8>,

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// How far a call is, as its tool says.
+/// The progress of a call, as its tool says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     /// Work done so far, in the unit of the tool.
@@ -23,7 +23,7 @@ impl Progress {
     }
 }
 
-/// How much a line of a log matters, in the words of syslog.
+/// The weight of a line of a log, in the words of syslog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// Details for those who wrote the server.
@@ -80,7 +80,7 @@ impl LogLevel {
 /// A line that a server wrote to its log during a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedLine {
-    /// How much it matters, as the server says.
+    /// Its weight, as the server says.
     pub level: LogLevel,
     /// The part of the server that wrote it.
     pub logger: Option<String>,

@@ -42,7 +42,7 @@ impl PublishedTool {
     }
 
     /// The tool as plans are validated against it.
-    pub fn known(self) -> KnownTool {
+    pub fn into_known_tool(self) -> KnownTool {
         let mut tool = KnownTool::new(self.definition, self.class).with_digest(self.digest);
         tool.trusted = self.trusted;
         tool.key_argument = self.key_argument;

@@ -4,7 +4,7 @@ use super::{BoxFuture, OwnerId, StoreError};
 use planwright_core::digest::Digest;
 use std::fmt;
 
-/// What a service wants of the bucket of a principal.
+/// The demand of a service on the bucket of a principal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WantedRequests {
     /// Of the principal.
@@ -13,7 +13,7 @@ pub struct WantedRequests {
     pub per_second: f64,
     /// Requests that the bucket holds; a new one is full.
     pub capacity: u32,
-    /// How many the service takes out of it at most.
+    /// The most that the service takes out of it.
     pub wanted: u32,
 }
 

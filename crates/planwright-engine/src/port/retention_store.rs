@@ -29,7 +29,7 @@ pub type SealCursor = (Timestamp, StreamName);
 /// The exclusive turn of one process at retention. It ends when this is dropped.
 pub type RetentionTurn = Box<dyn Any + Send + Sync>;
 
-/// What was removed.
+/// The counts of what was removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Number of files.
@@ -52,7 +52,7 @@ pub enum RetainError {
     BadFile {
         /// Name of the file.
         file: String,
-        /// What was found.
+        /// The damage that was found.
         reason: String,
     },
     /// The store failed.

@@ -1,4 +1,4 @@
-//! What servers offer besides tools, for clients that stand behind a gateway.
+//! The offers of servers besides tools, for clients that stand behind a gateway.
 
 use super::BoxFuture;
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ pub enum ServerQuestion {
     Resource {
         /// The address.
         uri: String,
-        /// What the client answered to questions about it, and can be asked.
+        /// The answers of the client to questions about it, and what it can be asked.
         input: ClientInput,
     },
     /// The prompts it lists.
@@ -27,7 +27,7 @@ pub enum ServerQuestion {
         name: String,
         /// The values of its parameters.
         arguments: Map<String, Value>,
-        /// What the client answered to questions about it, and can be asked.
+        /// The answers of the client to questions about it, and what it can be asked.
         input: ClientInput,
     },
     /// How a value that a person types may go on: the parameters of `completion/complete`.
@@ -43,7 +43,7 @@ pub enum ServerQuestion {
 /// What the client of the gateway has to say to a server that wants more than it was told.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClientInput {
-    /// What the client can be asked for, as it declares it.
+    /// The abilities of the client, as it declares them.
     pub capabilities: Option<Value>,
     /// Its answers, by the keys of the questions.
     pub responses: Map<String, Value>,
@@ -51,7 +51,7 @@ pub struct ClientInput {
     pub state: Option<String>,
 }
 
-/// What servers tell by themselves.
+/// The news that servers tell by themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerNews {
     /// A server has other prompts.
@@ -80,7 +80,7 @@ pub enum ServerError {
         code: i32,
         /// The server's own words.
         message: String,
-        /// What it says besides.
+        /// The data that it says besides.
         data: Option<Value>,
     },
     /// The server cannot be reached, or did not answer in time.
@@ -103,6 +103,6 @@ pub trait Servers: Send + Sync + fmt::Debug {
     /// Counts the changes of their lists of tools.
     fn changes(&self) -> watch::Receiver<u64>;
 
-    /// What they tell from now on.
+    /// Subscribes to the news that they tell from now on.
     fn news(&self) -> broadcast::Receiver<ServerNews>;
 }

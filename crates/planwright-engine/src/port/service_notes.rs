@@ -38,11 +38,11 @@ impl NoteKind {
 /// A note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceNote {
-    /// What it is about.
+    /// The subject.
     pub kind: NoteKind,
     /// Of what a caller has to know to be shown it: never the text itself.
     pub key: Digest,
-    /// What it says.
+    /// The text.
     pub value: Vec<u8>,
     /// Time from which it counts no more.
     pub expires_at: Timestamp,

@@ -12,7 +12,7 @@ pub struct KeptLine {
     pub at: Timestamp,
     /// The step whose call it came during.
     pub step: StepId,
-    /// What the server said.
+    /// The line of the server.
     pub line: LoggedLine,
 }
 

@@ -1,4 +1,4 @@
-//! Who may use the service: tokens, kept as hashes.
+//! The tokens of those who may use the service, kept as hashes.
 
 use super::{BoxFuture, StoreError};
 use planwright_core::digest::Digest;
@@ -20,7 +20,7 @@ impl TokenId {
     }
 }
 
-/// What is kept about a token. The token itself is shown once, when it is made, and never kept.
+/// The record of a token. The token itself is shown once, when it is made, and never kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     /// The public id, which lists and logs show.

@@ -40,7 +40,7 @@ pub struct Call {
     /// Cancelled when the answer is no longer wanted. A tool that can stop early does, and says so
     /// with [`CallError::Cancelled`] only if it is certain that nothing happened.
     pub cancelled: CancellationToken,
-    /// What a person answered to the questions of earlier attempts, oldest first.
+    /// The answers of people to the questions of earlier attempts, oldest first.
     pub answered: Vec<Answered>,
     /// Told how far the call is, and what its server logs. It never waits.
     pub progress: ProgressSink,
@@ -174,7 +174,7 @@ impl CallError {
     }
 }
 
-/// What came of a call.
+/// The outcome of a call.
 pub type Outcome = Result<Value, CallError>;
 
 /// All tools that can be called, behind one door.
@@ -196,7 +196,7 @@ pub trait Tools: Send + Sync + fmt::Debug {
         true
     }
 
-    /// What servers say about their use, by their names. Untrusted text.
+    /// Returns the words of servers about their use, by their names. Untrusted text.
     fn instructions(&self) -> Vec<(String, String)> {
         Vec::new()
     }

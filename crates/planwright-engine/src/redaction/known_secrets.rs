@@ -98,7 +98,7 @@ impl Redaction {
         *redactor = None;
     }
 
-    /// What masks everything that is known to be secret now.
+    /// Returns the redactor of everything that is known to be secret now.
     pub fn redactor(&self) -> Arc<Redactor> {
         let made = self
             .0

@@ -5,7 +5,7 @@ use crate::redaction::known_secrets::{Redaction, TooManySecrets};
 use planwright_core::secret::{SecretName, SecretText};
 use std::time::Duration;
 
-/// How long a source may take. A run, or a person who decides, waits for it.
+/// The time a source may take. A run, or a person who decides, waits for it.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Why a secret can neither be used nor masked.

@@ -14,16 +14,16 @@ use planwright_core::policy::{AdjustmentConsent, LateChoice, Verdict};
 use planwright_core::principal::Assurance;
 use planwright_core::review::{BuildsOn, Review, steps_already_approved};
 use planwright_core::run::{
-    Fork, Reflection, Run, RunEvent, RunState, Shown, StepState, continued,
+    Fork, Reflection, Run, RunEvent, RunState, Shown, StepState, carry_over,
 };
 use planwright_core::status::{CachedStatus, RunStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a run begins with besides its plan.
+/// The things that a run begins with besides its plan.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub(crate) fork: Fork,
-    /// What is taken over from the run it comes from.
+    /// The entries that are taken over from the run it comes from.
     pub(crate) taken_over: Vec<RunEvent>,
     /// The bounds of the work that goes on.
     pub(crate) reflection: Option<Reflection>,
@@ -32,14 +32,14 @@ pub(crate) struct Origin {
     pub(crate) late: BTreeMap<String, Vec<LateChoice>>,
 }
 
-/// How the work of an adjusted run would go on.
+/// The way in which the work of an adjusted run would go on.
 #[derive(Debug)]
 pub struct Continuation {
     /// The plan with its adjusted version.
     pub review: Review,
     /// The plan as it would continue.
     pub candidate: Candidate,
-    /// What was agreed to for the run that was adjusted.
+    /// The version that was agreed to for the run that was adjusted.
     pub since: BuildsOn,
     /// The changes since then.
     pub diff: PlanDiff,
@@ -55,7 +55,7 @@ pub struct Continuation {
 }
 
 impl Runs {
-    /// How the work of this run goes on, if it was adjusted and nothing went on from it yet.
+    /// Finds how the work of this run goes on, if it was adjusted and nothing went on from it yet.
     pub async fn continuation(
         &self,
         source: &RunId,
@@ -224,7 +224,7 @@ impl Runs {
             options.approval = self.approval_by_policy(&continuation);
         }
         let candidate = continuation.candidate;
-        let taken_over = continued(&run, &candidate.plan);
+        let taken_over = carry_over(&run, &candidate.plan);
         let again = continuation
             .again
             .iter()
@@ -303,7 +303,7 @@ fn changed(diff: &PlanDiff) -> impl Iterator<Item = StepId> + '_ {
     diff.steps.iter().map(|change| change.id.clone())
 }
 
-/// What people agreed to for the earlier run and still holds.
+/// Finds what people agreed to for the earlier run and still holds.
 fn agreed_before(
     run: &Run,
     unchanged: &[StepId],

@@ -1,4 +1,4 @@
-//! What the loop of a run does before the run ends.
+//! The work of a run's loop before the run ends.
 
 use crate::dispatch::{RunError, RunLoop};
 use crate::port::BoxFuture;
@@ -11,7 +11,7 @@ use planwright_core::run::{Command, Look, Run, RunState};
 use std::fmt;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// What came of asking a model about a run.
+/// The outcome of asking a model about a run.
 #[derive(Debug)]
 pub(crate) enum Looked {
     Reflected {

@@ -7,10 +7,10 @@ use planwright_core::id::StepId;
 use planwright_core::plan::{Document, PlanDiff};
 use planwright_core::review::{BuildsOn, Review, steps_already_approved};
 
-/// What is asked when an approved plan was edited: the change, and not everything again.
+/// The question about an edit of an approved plan: the change, and not everything again.
 #[derive(Debug, Clone)]
 pub struct Reapproval {
-    /// What was agreed to before.
+    /// The version that was agreed to before.
     pub since: BuildsOn,
     /// The changes since then.
     pub diff: PlanDiff,
@@ -21,7 +21,7 @@ pub struct Reapproval {
 }
 
 impl Runs {
-    /// What an adjustment changed since the run that it grew out of was agreed to.
+    /// Compares an adjustment with the run that it grew out of, as that was agreed to.
     async fn reapproval_of_adjustment(
         &self,
         review: &Review,

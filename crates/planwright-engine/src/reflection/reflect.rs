@@ -13,10 +13,10 @@ use planwright_core::planning::REFLECT;
 use planwright_core::run::Run;
 use tokio_util::sync::CancellationToken;
 
-/// How often the model is asked to say it again in a way that can be used.
+/// The number of times the model is asked to say it again in a way that can be used.
 const ROUNDS: usize = 2;
 
-/// How many earlier looks at the same work the model is told about.
+/// The number of earlier looks at the same work that the model is told about.
 const MAX_EARLIER: usize = 10;
 
 /// Letters of an answer that the model is shown again.
@@ -170,7 +170,7 @@ impl Runs {
     }
 }
 
-/// What may still be spent, in words.
+/// Says in words what may still be spent.
 fn remaining(run: &Run) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(reflection) = &run.start().reflection {

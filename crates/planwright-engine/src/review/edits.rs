@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// meanwhile.
 const TRIES: usize = 16;
 
-/// Who edits a plan, which version they looked at, and why.
+/// An editor of a plan, the version that they looked at, and their reason.
 #[derive(Debug, Clone)]
 pub struct Editing {
     /// The version that the author edited; another current one is a conflict.

@@ -96,7 +96,7 @@ fn pin_tool(tool: &KnownTool, definitions: &mut Vec<Vec<u8>>) -> Pin {
     }
 }
 
-/// What plans that steps run go by, where others have the name of a server.
+/// Stands where others have the name of a server, for plans that steps run.
 pub(crate) const CHILD_SERVER: &str = "plan";
 
 /// The name under which a plan that a step runs is pinned and journaled.
@@ -115,7 +115,7 @@ fn exact<'a>(catalog: &'a Catalog, name: &str) -> Option<&'a KnownTool> {
         .map(|tool| &**tool)
 }
 
-/// What changed since the tool was pinned, in words.
+/// Says in words what changed since the tool was pinned.
 pub(crate) async fn since_pinned(artifacts: &dyn Artifacts, pin: &Pin, now: &KnownTool) -> String {
     let unknown = || "its definition is another one".to_owned();
     let Some(artifact) = pin

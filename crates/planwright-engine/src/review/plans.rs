@@ -73,7 +73,7 @@ pub enum ReviewError {
     Append(#[from] AppendError),
 }
 
-/// How a document is stored.
+/// The options with which a document is stored.
 #[derive(Debug, Clone, Default)]
 pub struct StoreOptions {
     /// Stores a draft, which waits for its author and not for an approver.
@@ -393,7 +393,7 @@ impl Plans {
         })
     }
 
-    /// What the policy says about every step of a plan, on what is known before it runs.
+    /// Judges every step of a plan by the policy, on what is known before it runs.
     pub fn judge(&self, plan: &Plan) -> JudgedPlan {
         self.context
             .settings

@@ -22,7 +22,7 @@ use planwright_core::time::Timestamp;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How often a plan that others write to at the same moment is looked at again.
+/// The number of times a plan that others write to at the same moment is looked at again.
 const MAX_TRIES: usize = 10;
 
 /// The reason that is kept where a look at the tokens was enough.
@@ -50,7 +50,7 @@ pub enum LostApprovals {
     All,
 }
 
-/// What a sweep came to.
+/// The result of a sweep.
 #[derive(Debug, Default)]
 pub struct Swept {
     /// The plans whose approvals were revoked, as they are now.

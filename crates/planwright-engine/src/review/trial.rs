@@ -40,11 +40,11 @@ pub struct EditPreview {
 pub struct ExplainedPlan {
     /// The version of the policy that was asked.
     pub policy_version: String,
-    /// What the plan as a whole comes to.
+    /// The verdict on the plan as a whole.
     pub verdict: Verdict,
     /// Every step.
     pub judged: JudgedPlan,
-    /// What would hold for arguments that are only known later, by step.
+    /// The choices for arguments that are only known later, by step.
     pub late: BTreeMap<String, LateChoice>,
 }
 

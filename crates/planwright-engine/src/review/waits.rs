@@ -1,4 +1,4 @@
-//! What waits for a person, looked up in the journals.
+//! Waiting questions to people, looked up in the journals.
 
 use crate::journal::conversation::listens;
 use crate::journal::load::{LoadError, load_run, plan_status};
@@ -12,7 +12,7 @@ use planwright_core::run::{Run, StepState};
 use planwright_core::status::PlanStatus;
 use planwright_core::time::Timestamp;
 
-/// What a person is asked for.
+/// The thing that a person is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitKind {
     /// To approve a plan.
@@ -54,18 +54,18 @@ impl WaitKind {
     }
 }
 
-/// What waits of one plan.
+/// The waiting work of one plan.
 #[derive(Debug)]
 pub struct PlanWaits {
     /// The plan.
     pub review: Review,
-    /// Whether it has to be approved itself.
+    /// True if it has to be approved itself.
     pub decides_plan: bool,
     /// Its runs of which steps wait.
     pub runs: Vec<RunWaits>,
 }
 
-/// What waits of one run.
+/// The waiting steps of one run.
 #[derive(Debug)]
 pub struct RunWaits {
     /// The run.
@@ -74,7 +74,7 @@ pub struct RunWaits {
     pub steps: Vec<(StepIx, WaitKind)>,
 }
 
-/// How much waits for people.
+/// The amount of work that waits for people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitCounts {
     /// Plans to approve.

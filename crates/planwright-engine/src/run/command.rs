@@ -25,7 +25,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long the owner of a run may take to answer another process.
+/// The time the owner of a run may take to answer another process.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// New mail is looked for at most this often, however often the store changes.
@@ -219,6 +219,7 @@ impl Runs {
         message: Option<MessageId>,
     ) -> Result<(), CommandError> {
         let result = self.write_command(id, &lease, command, message).await;
+        // The append of an answer lets go of the lease too; without one it is let go of alone.
         if let (Err(CommandError::Refused(refusal)), Some(message)) = (&result, message) {
             self.answer_unowned(id, &lease, message, refusal.to_string())
                 .await?;
@@ -343,6 +344,7 @@ impl Runs {
             appends.extend(followed.map_err(|error| damaged(id, &error))?);
         }
         self.context.ports.store.append(appends).await?;
+        // After the end is durable: told before, they would be cancelled by a run that may still go on.
         if run.state().is_terminal() {
             self.cancel_children(&run).await;
         }
@@ -363,6 +365,7 @@ impl Runs {
                 ended: Vec::new(),
             });
         };
+        // Nothing is in flight, so no worker has a call of it, and the store need not be asked.
         if run.schedule().running().next().is_none() {
             return Ok(CommandsForRun {
                 given,

@@ -1,4 +1,4 @@
-//! How long tools took before: the estimate behind the order in which ready steps start.
+//! The time tools took before: the estimate behind the order in which ready steps start.
 
 use crate::journal::load::read_entries;
 use crate::port::{Journal, Store};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Longer runs are not read again only to guess better.
 const MAX_ENTRIES: u64 = 10_000;
 
-/// How many of the latest plans are asked about tools that a plan's own runs say nothing of.
+/// The number of latest plans that are asked about tools of which a plan's own runs say nothing.
 const MAX_PLANS: usize = 20;
 
 /// The times of these tools in the latest runs of other plans. An estimate only, as

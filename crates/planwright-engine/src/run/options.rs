@@ -1,4 +1,4 @@
-//! How a run is to be executed, and the consent that may come with the order.
+//! The options with which a run is executed, and the consent that may come with the order.
 
 use crate::context::{Observer, StepClaims};
 use crate::review::given_approval::GivenApproval;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// How a run is to be executed.
+/// The options with which a run is executed.
 #[derive(Clone)]
 pub struct RunOptions {
     /// The principal that starts or resumes the run.

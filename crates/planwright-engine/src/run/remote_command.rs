@@ -90,7 +90,7 @@ pub enum RunCommand {
     },
 }
 
-/// What was on the screen, in a form that can be sent.
+/// The screen that was decided on, in a form that can be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShownText {

@@ -27,7 +27,7 @@ struct Taken {
     original: Option<OriginalJournal>,
 }
 
-/// What came of looking at a run that may be able to go on.
+/// The outcome of looking at a run that may be able to go on.
 pub(crate) enum Continued {
     Executing(RunHandle),
     /// It has ended, or only a person can move it on.
@@ -165,6 +165,8 @@ impl Runs {
             &self.context.settings.bounds,
         )
         .await?;
+        // Without the lease first: taking it is a write and a new epoch, which a run that only a person
+        // can continue is spared.
         if !can_resume_unattended(&run) {
             return Ok(None);
         }

@@ -24,7 +24,7 @@ use planwright_core::policy::{Permission, PolicyDenial};
 use planwright_core::principal::Assurance;
 use planwright_core::review::{Review, ReviewCommand, ReviewRefusal};
 use planwright_core::run::{
-    Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, continued,
+    Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, carry_over,
     estimates_by_tool, priorities, reusable_results,
 };
 use planwright_core::status::RunStatus;
@@ -302,7 +302,7 @@ impl Runs {
             .collect::<Result<_, _>>()?;
         let taken_over = match first.as_slice() {
             // Also what was skipped, so that nothing that was done after it is done again.
-            [] => continued(&source_run, &candidate.plan),
+            [] => carry_over(&source_run, &candidate.plan),
             first => reusable_results(&source_run, &candidate.plan, first)
                 .into_iter()
                 .map(|ReusedResult { step, value }| {

@@ -50,7 +50,7 @@ pub enum UndoRunError {
     Start(#[from] StartRunError),
 }
 
-/// What would take a run back.
+/// A plan that would take a run back.
 #[derive(Debug)]
 pub struct UndoCandidate {
     /// The run that is taken back.
@@ -60,7 +60,7 @@ pub struct UndoCandidate {
     head: Head,
 }
 
-/// How a run is taken back.
+/// The options with which a run is taken back.
 #[derive(Debug)]
 pub enum PreparedUndo {
     /// It was begun and has not ended: it goes on.
@@ -77,7 +77,7 @@ pub enum PreparedUndo {
 }
 
 impl Runs {
-    /// What would take this run back, or why nothing can. Nothing is changed.
+    /// Plans how this run would be taken back, or says why nothing can. Nothing is changed.
     pub async fn plan_undo(&self, id: &RunId) -> Result<UndoCandidate, UndoRunError> {
         let (original, head) = load_any_run(&self.context, id).await?;
         if let Some(latest) = original.undos().last() {

@@ -104,6 +104,8 @@ impl Runs {
             by: by.clone(),
             loss: loss.clone(),
         };
+        // The plan first, which decides: if the process dies before the status is corrected, repeating
+        // this corrects it.
         plans.write_review(review, head, &command).await?;
         let ended = StreamStatus {
             status: CachedStatus::Run(RunStatus::Failed),

@@ -6,9 +6,7 @@ use crate::port::{AnswerSink, CallClient, ProgressSink};
 use crate::run::undo::load_any_run;
 use planwright_core::id::RunId;
 use planwright_core::model::WantedCall;
-use planwright_core::run::{
-    AgentCall, CallFate, ClientTerms, Run, StepError, StepErrorCode, StoredValue,
-};
+use planwright_core::run::{AgentCall, ClientTerms, Run, StepError, StepErrorCode, StoredValue};
 use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -110,11 +108,7 @@ impl OpenCall {
             client: wanted.client,
             ..answer.ears(wanted.progress)
         };
-        let BegunCall { call, run: begun } = work.calls.begin(call, terms, ears).await?;
-        let run = match &call.fate {
-            CallFate::Run(run) => run.clone(),
-            CallFate::Refused(error) => return Err(error.clone()),
-        };
+        let BegunCall { call, run, begun } = work.calls.begin(call, terms, ears).await?;
         Ok(Self {
             context: Arc::clone(context),
             work: Arc::clone(work),
@@ -149,12 +143,12 @@ impl OpenCall {
     /// Goes on until the call ends or waits for a person.
     pub async fn advance(&self) -> CallEvent {
         let begun = self.begun().take();
-        let followed = match begun {
+        let going_on = match begun {
             Some(BegunRun::Ended(outcome)) => return CallEvent::Ended(self.answered(outcome)),
-            Some(BegunRun::Executing(run)) => Some(run),
-            None => None,
+            Some(BegunRun::Executing(execution)) => execution.follow(),
+            None => self.work.calls.resume(self.call.clone()),
         };
-        let outcome = match self.work.calls.make(self.call.clone(), followed).await {
+        let outcome = match going_on.await {
             ClientOutcome::Parked(run) => match load_any_run(&self.context, &run).await {
                 Ok((run, _)) => return CallEvent::Asks(Box::new(run)),
                 Err(error) => Err(unreadable(&error)),

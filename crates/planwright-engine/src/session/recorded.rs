@@ -1,4 +1,4 @@
-//! What a client did in a session, read from the journals.
+//! The calls of a client in a session, read from the journals.
 
 use super::document::STEP;
 use super::sessions::Sessions;

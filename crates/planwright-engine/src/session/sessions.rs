@@ -27,18 +27,18 @@ pub struct Sessions {
     pub(super) context: Arc<Context>,
 }
 
-/// What a session is begun with.
+/// The terms with which a session is begun.
 #[derive(Debug, Clone)]
 pub struct SessionTerms {
     /// The name by which people know the client.
     pub client: String,
     /// The agent that calls.
     pub agent: Principal,
-    /// What becomes of a call that a person would have to agree to.
+    /// The fate of a call that a person would have to agree to.
     pub mode: Mode,
     /// The person whose configuration lets such calls through, in modes that do.
     pub owner: Principal,
-    /// What the client may spend.
+    /// The budget of the client.
     pub budget: Budget,
     /// The servers whose tools it may call.
     pub servers: BTreeSet<String>,

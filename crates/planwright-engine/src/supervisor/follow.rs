@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 /// Records read at a time.
 const PAGE: usize = 500;
 
-/// How long to wait before asking a store again that failed.
+/// The time to wait before asking a store again that failed.
 pub(super) const FAILED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Sub-plans nest less deep than this.

@@ -27,7 +27,7 @@ const MAX_RUNS: usize = 1 << 20;
 /// Orders that have been given and not yet looked at.
 const MAX_COMMANDS: usize = 1024;
 
-/// How runs are executed in the background.
+/// The options with which runs are executed in the background.
 #[derive(Debug, Clone)]
 pub struct SupervisorOptions {
     /// At most this many runs are in memory at once; others wait for their turn, as ids.
@@ -45,7 +45,7 @@ impl Default for SupervisorOptions {
     }
 }
 
-/// What the supervisor is doing.
+/// The work that the supervisor is doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SupervisorStats {
     /// Runs that are being executed here.
@@ -58,7 +58,7 @@ pub struct SupervisorStats {
     pub stopping: bool,
 }
 
-/// How a shutdown went.
+/// The result of a shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped {
     /// Runs whose calls were still in flight when the time was over. They go on at the next start,
@@ -114,7 +114,7 @@ impl Supervisor {
         ));
         tokio::spawn(keep::keep(engine.clone(), files.clone(), stopping.clone()));
         tokio::spawn(files.clone().keep(stopping.clone()));
-        tokio::spawn(follow_worker_tools(engine.clone(), stopping.clone()));
+        tokio::spawn(follow_worker_tools(engine.workers(), stopping.clone()));
         Self {
             engine,
             files,

@@ -41,7 +41,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 /// through the store.
 const MAX_QUEUE: usize = 100_000;
 
-/// What the scheduler is told.
+/// The commands that the scheduler is given.
 #[derive(Debug)]
 pub(super) enum SchedulerCommand {
     /// This run may be able to go on.
@@ -82,7 +82,7 @@ pub(super) struct RunScheduler {
     /// When those that still wait are noted.
     note_at: Option<Duration>,
     max_runs: u32,
-    /// How many tasks there are for a run: one, or two while a command to go on meets one to watch.
+    /// The number of tasks for a run: one, or two while a command to go on meets one to watch.
     executing: BTreeMap<RunId, usize>,
     /// Runs that a person decided about while they were executed: they are looked at once more
     /// afterwards.

@@ -61,7 +61,7 @@ impl Children {
     }
 }
 
-/// What a run belongs to, if people did not start it themselves.
+/// Finds the run that a run belongs to, if people did not start it themselves.
 pub(super) async fn belongs(store: &dyn Store, run: &RunId) -> Result<Option<Belongs>, StoreError> {
     let Some(mut found) = parent(store, run).await? else {
         return Ok(None);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How many records are looked at in one go.
+/// The number of records that are looked at in one go.
 const PAGE: usize = 200;
 /// With so many waiting, the feed is read no further: the journal keeps the rest.
 const MAX_WAITING: u64 = 10_000;
@@ -27,21 +27,49 @@ const TAKEN_FOR: Duration = Duration::from_secs(30);
 const SLOW_LOOK: Duration = Duration::from_secs(60);
 /// A store that failed is asked again after this long.
 const AFTER_TROUBLE: Duration = Duration::from_secs(5);
-/// How long an endpoint that fails again and again is left alone at most before anything new is
+/// The time an endpoint that fails again and again is left alone at most before anything new is
 /// sent to it.
 const LONGEST_REST: Duration = Duration::from_secs(60);
-/// What is kept of an error.
+/// The most characters of an error that are kept.
 const MAX_ERROR_CHARS: usize = 300;
+
+/// The outcome of an attempt to deliver a notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryOutcome {
+    /// The endpoint took it.
+    Delivered,
+    /// The endpoint did not take it, and is asked again.
+    Failed,
+    /// The endpoint wants fewer notices.
+    Throttled,
+    /// The endpoint is not there any more.
+    Gone,
+    /// The notice is given up.
+    Dead,
+}
+
+impl DeliveryOutcome {
+    /// Returns the word that figures are labelled with.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+            Self::Throttled => "throttled",
+            Self::Gone => "gone",
+            Self::Dead => "dead",
+        }
+    }
+}
 
 /// Told what came of each attempt, for figures.
 pub trait CourierWatch: Send + Sync + fmt::Debug {
-    /// `outcome` is one of `delivered`, `failed`, `throttled`, `gone` and `dead`.
-    fn count_attempt(&self, endpoint: &str, outcome: &'static str);
+    /// Counts one attempt to deliver to this endpoint.
+    fn count_attempt(&self, endpoint: &str, outcome: DeliveryOutcome);
 }
 
 /// A watch that ignores every attempt.
 impl CourierWatch for () {
-    fn count_attempt(&self, _endpoint: &str, _outcome: &'static str) {}
+    fn count_attempt(&self, _endpoint: &str, _outcome: DeliveryOutcome) {}
 }
 
 /// Carries the notices of one endpoint. Several processes may have one each: nothing is lost, and
@@ -270,11 +298,11 @@ impl Courier {
         let (error, retry_after, throttled) = match answer {
             Ok(()) => {
                 self.failures = 0;
-                self.watch.count_attempt(&name, "delivered");
+                self.watch.count_attempt(&name, DeliveryOutcome::Delivered);
                 return self.outbox.settle(&name, &delivery, Settled::Done).await;
             }
             Err(error @ SendNoticeError::Gone) => {
-                self.watch.count_attempt(&name, "gone");
+                self.watch.count_attempt(&name, DeliveryOutcome::Gone);
                 tracing::warn!(webhook = name, %error, "the webhook is disabled");
                 // Disabled first: it is due at once when the operator enables the endpoint again.
                 self.outbox.disable(&name, &error.to_string()).await?;
@@ -293,8 +321,11 @@ impl Courier {
                 retry_after,
             }) => (reason, retry_after, false),
         };
-        self.watch
-            .count_attempt(&name, if throttled { "throttled" } else { "failed" });
+        let outcome = match throttled {
+            true => DeliveryOutcome::Throttled,
+            false => DeliveryOutcome::Failed,
+        };
+        self.watch.count_attempt(&name, outcome);
         self.failures = self.failures.saturating_add(1);
         let error: String = error.chars().take(MAX_ERROR_CHARS).collect();
         let entropy = self.engine.context.ports.ids.entropy();
@@ -313,7 +344,7 @@ impl Courier {
                 Settled::Again { at, error }
             }
             None => {
-                self.watch.count_attempt(&name, "dead");
+                self.watch.count_attempt(&name, DeliveryOutcome::Dead);
                 tracing::warn!(
                     webhook = name,
                     error,

@@ -10,7 +10,7 @@ mod notice;
 mod schedule;
 
 pub use belonging::Belongs;
-pub use courier::{Courier, CourierWatch};
+pub use courier::{Courier, CourierWatch, DeliveryOutcome};
 pub use endpoint::{SendNoticeError, Webhook};
 pub use notice::{About, KINDS, Notice, notices_of};
 pub use schedule::{MAX_ATTEMPTS, delay};

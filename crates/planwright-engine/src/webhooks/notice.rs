@@ -77,7 +77,7 @@ pub struct About {
     pub parent: Option<Belongs>,
 }
 
-/// What happened to what a notice is about. The words are promised to other programs.
+/// The events that notices tell about. The words are promised to other programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeStatus {

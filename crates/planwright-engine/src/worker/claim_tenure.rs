@@ -1,4 +1,4 @@
-//! How long a worker may act on the last word that it had from the store about a claim.
+//! The time a worker may act on the last word that it had from the store about a claim.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! The workers, what waits for them, and the queues of the broker, for those who look after them.
 
+use super::take::{Worker, WorkerError, WorkerOptions};
 use crate::context::Context;
 use crate::port::{
     Broker, BrokerError, DeadNotice, ListedWorker, Offers, QueueState, StoreError, WaitingOffers,
@@ -11,7 +12,7 @@ use std::sync::Arc;
 /// context.
 #[derive(Debug, Clone)]
 pub struct Workers {
-    context: Arc<Context>,
+    pub(super) context: Arc<Context>,
 }
 
 impl Workers {
@@ -40,6 +41,11 @@ impl Workers {
             true => Ok(broker),
             false => Err(WorkersError::UnknownCapability(capability.to_owned())),
         }
+    }
+
+    /// Makes this process a worker and begins to take offers in the background.
+    pub async fn start_worker(&self, options: WorkerOptions) -> Result<Worker, WorkerError> {
+        Worker::start(Arc::clone(&self.context), options).await
     }
 
     /// Returns whether this store can have workers.

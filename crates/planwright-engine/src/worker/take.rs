@@ -2,7 +2,6 @@
 
 use super::carry_out::{CarriedOut, carry_out};
 use crate::context::{Context, Demand};
-use crate::engine::Engine;
 use crate::port::{
     Broker, BrokerError, ClaimedOffer, NoticeEnd, Notices, OfferKey, Offers, OwnerId,
     PublishedTool, ReceivedNotice, StoreError, WantedOffers, WorkerRecord,
@@ -24,7 +23,7 @@ const BROKER_PAUSE: Duration = Duration::from_secs(3);
 /// How often it is looked whether the tools have changed.
 const TOOLS_PAUSE: Duration = Duration::from_secs(10);
 
-/// What a worker is told.
+/// The options of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
     /// Its capabilities.
@@ -62,8 +61,10 @@ pub struct Worker {
 
 impl Worker {
     /// Makes the worker known and begins to take offers.
-    pub async fn start(engine: &Engine, options: WorkerOptions) -> Result<Self, WorkerError> {
-        let context = Arc::clone(&engine.context);
+    pub(super) async fn start(
+        context: Arc<Context>,
+        options: WorkerOptions,
+    ) -> Result<Self, WorkerError> {
         let offers = context.ports.offers.clone().ok_or(WorkerError::NoOffers)?;
         let record = record(&context, &options);
         offers.register_worker(record.clone()).await?;

@@ -1,6 +1,6 @@
 //! The tools that workers have, learnt from the store.
 
-use crate::engine::Engine;
+use super::overseer::Workers;
 use crate::port::{PublishedTool, StoreError};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,11 +13,11 @@ const PAUSE: Duration = Duration::from_secs(5);
 const LOOKS: u32 = 12;
 
 /// Keeps the tools of workers up to date for as long as runs are executed in the background.
-pub(crate) async fn follow_worker_tools(engine: Engine, stopping: CancellationToken) {
-    if engine.context.settings.dispatch.capabilities.is_empty() {
+pub(crate) async fn follow_worker_tools(workers: Workers, stopping: CancellationToken) {
+    if workers.context.settings.dispatch.capabilities.is_empty() {
         return;
     }
-    let Some(offers) = engine.context.ports.offers.clone() else {
+    let Some(offers) = workers.context.ports.offers.clone() else {
         return;
     };
     let mut looks: u32 = 0;
@@ -27,7 +27,7 @@ pub(crate) async fn follow_worker_tools(engine: Engine, stopping: CancellationTo
         let is_same = matches!((&version, &learned), (Ok(now), Some(before)) if now == before);
         if !is_same || looks >= LOOKS {
             looks = 0;
-            learned = match engine.learn_worker_tools().await {
+            learned = match workers.learn_tools().await {
                 // Read before the tools were: what changed in between is read again.
                 Ok(()) => version.ok(),
                 Err(error) => {
@@ -44,10 +44,10 @@ pub(crate) async fn follow_worker_tools(engine: Engine, stopping: CancellationTo
     }
 }
 
-impl Engine {
+impl Workers {
     /// Learns which tools the workers have whose capabilities this engine lets them carry out. Plans can name them from
     /// then on.
-    pub async fn learn_worker_tools(&self) -> Result<(), StoreError> {
+    pub async fn learn_tools(&self) -> Result<(), StoreError> {
         let context = &self.context;
         let capabilities = &context.settings.dispatch.capabilities;
         let Some(offers) = context
@@ -69,7 +69,7 @@ impl Engine {
                 tools.extend(published.map(|tool| (tool.definition.tool_name().to_string(), tool)));
             }
         }
-        let tools = tools.into_values().map(PublishedTool::known);
+        let tools = tools.into_values().map(PublishedTool::into_known_tool);
         context.worker_tools.learn(tools.collect());
         Ok(())
     }

@@ -287,7 +287,8 @@ async fn an_earlier_version_comes_back_as_the_next_one() {
 #[tokio::test(start_paused = true)]
 async fn a_plan_that_another_process_changed_is_read_as_it_is_now() {
     let world = World::new();
-    let (one, two) = (world.engine("one"), world.engine("two"));
+    let one = world.engine("one");
+    let two = world.engine("two");
     let id = approved(&one, chain(2, "w.write", 1)).await;
     let (before, _) = one.plans().load_review(&id).await.unwrap();
     assert_eq!(before.current().number, 1);

@@ -273,7 +273,8 @@ async fn as_before(world: &World, engine: &Engine, plan: &PlanId) {
 async fn the_words_of_an_earlier_release_are_made_right_and_hide_nothing_before() {
     let world = World::new();
     let one = world.engine("one");
-    let (old, other) = (over(&one, "old").await, over(&one, "other").await);
+    let old = over(&one, "old").await;
+    let other = over(&one, "other").await;
     let fresh = proposed(&one, "fresh").await;
     after(DAY).await;
     as_before(&world, &one, &old).await;

@@ -283,11 +283,9 @@ async fn of_a_child_run_only_what_people_decide_is_told_with_the_run_they_starte
             &json!([{ "id": "sub", "plan": { "id": "middle" } }]),
         )
         .await;
-    let (engine, ada, outer) = (
-        &world.engine,
-        Principal::person("ada"),
-        "outer".parse().unwrap(),
-    );
+    let engine = &world.engine;
+    let ada = Principal::person("ada");
+    let outer = "outer".parse().unwrap();
     let (review, _) = engine.plans().load_review(&outer).await.unwrap();
     engine
         .plans()

@@ -419,7 +419,8 @@ async fn a_late_yes_to_a_step_is_refused_even_if_nobody_noticed_the_time() {
 #[tokio::test(start_paused = true)]
 async fn of_two_who_decide_at_once_one_wins() {
     let world = World::new();
-    let (one, other) = (world.engine("one"), world.engine("other"));
+    let one = world.engine("one");
+    let other = world.engine("other");
     for round in 0..20 {
         let mut plan = chain(1, "w.write", 1);
         plan["id"] = json!(format!("p{round}"));

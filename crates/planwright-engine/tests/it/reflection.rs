@@ -1161,10 +1161,8 @@ async fn the_remaining_work_is_planned_anew_once_and_what_was_done_stays_done() 
         json!({"title": "Other", "steps": [{"id": "n", "tool": tool, "args": args, "dependsOn": []}]})
             .to_string()
     };
-    let (world, model) = (
-        World::new(),
-        ScriptedModel::default().says(revised("r.read", json!({"value": "other"}))),
-    );
+    let world = World::new();
+    let model = ScriptedModel::default().says(revised("r.read", json!({"value": "other"})));
     let engine = engine(&world, "one", &model);
     let runs = cycle(&world, &engine, failing("w.write"), replanning(2)).await;
     assert_eq!(

@@ -102,7 +102,8 @@ async fn what_only_reads_is_called_and_journaled_as_a_run_of_its_own() {
     let journal = entries(&*world.store, call.run());
     let succeeded = |event: &RunEvent| matches!(event, RunEvent::AttemptSucceeded { .. });
     assert!(journal.iter().any(|entry| succeeded(&entry.event)));
-    let (plan, run) = (session.plan().clone(), session.run().clone());
+    let plan = session.plan().clone();
+    let run = session.run().clone();
     drop(call);
     session.close().await;
     let (review, _) = engine.plans().load_review(&plan).await.unwrap();

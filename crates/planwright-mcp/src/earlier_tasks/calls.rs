@@ -39,7 +39,7 @@ impl CallTask {
     }
 
     /// Waits until the call has a run or is over.
-    pub(super) async fn settled(&self) -> CallState {
+    pub(super) async fn wait_until_settled(&self) -> CallState {
         let mut state = self.state.clone();
         let settled = state.wait_for(|state| !matches!(state, CallState::Calling));
         match settled.await {

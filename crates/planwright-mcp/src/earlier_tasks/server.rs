@@ -145,7 +145,7 @@ impl PlanServer {
             biased;
             // The client gave up before it knew of a task.
             () = context.ct.cancelled() => task.cancelled.cancel(),
-            _ = task.settled() => {}
+            _ = task.wait_until_settled() => {}
             () = tokio::time::sleep(SHORT) => {}
         }
         let view = match task.now() {
@@ -278,7 +278,7 @@ impl PlanServer {
     ) -> Result<CallToolResult, ErrorData> {
         let run = match self.find_task(id, caller)? {
             Target::Run(run) => run,
-            Target::Call(call) => match call.settled().await {
+            Target::Call(call) => match call.wait_until_settled().await {
                 CallState::Running(run) => run,
                 CallState::Ended(result, _) => return Ok(*result),
                 CallState::Calling => return Err(broken()),
@@ -365,7 +365,7 @@ impl PlanServer {
         tokio::spawn(async move {
             let _room = room;
             if let Ok(Target::Call(call)) = server.find_task(&id, &caller) {
-                call.settled().await;
+                call.wait_until_settled().await;
             }
             let mut changes = server.host().engine.journals().changes();
             while !told.is_terminal() && !peer.is_transport_closed() {

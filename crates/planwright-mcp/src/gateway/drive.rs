@@ -10,7 +10,7 @@ use crate::caller::Caller;
 use crate::question::{Channel, PATIENCE};
 use crate::run_question::{RunQuestion, find_questions};
 use planwright_core::principal::Principal;
-use planwright_core::run::{Run, StepError, StepState};
+use planwright_core::run::{Run, StepError, StepErrorCode, StepState};
 use planwright_core::tool::ToolName;
 use planwright_engine::port::{ClientInput, ProgressSink};
 use planwright_engine::{CallEvent, ClientAnswer, OpenCall, RunCommand};
@@ -171,12 +171,20 @@ impl ClientRequest {
 
 fn broken(error: &JoinError) -> Box<CallToolResult> {
     let next = "ask the user what happened before you make the call again";
-    Box::new(problem("outcome_unknown", &error.to_string(), next))
+    Box::new(problem(
+        StepErrorCode::OutcomeUnknown.as_str(),
+        &error.to_string(),
+        next,
+    ))
 }
 
 fn cancelled() -> Box<CallToolResult> {
     let why = "the client cancelled the call";
-    Box::new(problem("cancelled", why, "nothing was left running"))
+    Box::new(problem(
+        StepErrorCode::Cancelled.as_str(),
+        why,
+        "nothing was left running",
+    ))
 }
 
 /// What a server wants of the client before it does anything: not what a person answers, but what
@@ -371,7 +379,12 @@ impl GatewayServer {
         let question = find_questions(&self.host.engine, &run, agent).await;
         let Some(question) = question else {
             self.stop(&call.call, &request.caller.principal).await;
-            return Ok(problem("denied", "the question is not open any more", NEXT_PLAN).into());
+            return Ok(problem(
+                StepErrorCode::Denied.as_str(),
+                "the question is not open any more",
+                NEXT_PLAN,
+            )
+            .into());
         };
         let Some(answers) = request.answers(&question) else {
             // A server gets its answer or waits; what we ask is a no without one.
@@ -381,7 +394,12 @@ impl GatewayServer {
                 return Ok(self.ask_as_result(waiting, forms, request));
             }
             self.stop(&call.call, &request.caller.principal).await;
-            return Ok(problem("denied", "the question was not answered", NEXT_PLAN).into());
+            return Ok(problem(
+                StepErrorCode::Denied.as_str(),
+                "the question was not answered",
+                NEXT_PLAN,
+            )
+            .into());
         };
         if let Err(refused) = self.decide(&question, &answers, request).await {
             self.stop(&call.call, &request.caller.principal).await;
@@ -422,7 +440,13 @@ impl GatewayServer {
         let command = question.command_of(answers, person);
         let runs = self.host.engine.runs();
         let decided = runs.command(&question.run, command).await;
-        decided.map_err(|error| Box::new(problem("denied", &error.to_string(), NEXT_PLAN)))
+        decided.map_err(|error| {
+            Box::new(problem(
+                StepErrorCode::Denied.as_str(),
+                &error.to_string(),
+                NEXT_PLAN,
+            ))
+        })
     }
 
     /// Ends a call that is not wanted any more.
@@ -491,12 +515,16 @@ fn result_of(value: Value) -> CallToolResult {
 
 /// What a client is told that may not call, or whose call failed.
 pub(super) fn refused(error: &StepError) -> CallToolResult {
-    let next = match error.code.as_str() {
-        "guarded_tool" | "needs_person" | "denied" => NEXT_PLAN,
-        "policy_denied" => "do without the call, or ask the user to change the policy",
-        "guard_blocked" | "too_many_calls" => "the session has spent its budget: tell the user",
-        "outcome_unknown" => "do not make the call again: ask the user what happened",
-        "stopped" => "a person ended the session: tell the user",
+    let next = match error.code {
+        StepErrorCode::GuardedTool | StepErrorCode::NeedsPerson | StepErrorCode::Denied => {
+            NEXT_PLAN
+        }
+        StepErrorCode::PolicyDenied => "do without the call, or ask the user to change the policy",
+        StepErrorCode::GuardBlocked | StepErrorCode::TooManyCalls => {
+            "the session has spent its budget: tell the user"
+        }
+        StepErrorCode::OutcomeUnknown => "do not make the call again: ask the user what happened",
+        StepErrorCode::Stopped => "a person ended the session: tell the user",
         _ => "read the error, and make another call if that helps",
     };
     problem(error.code.as_str(), &error.message, next)
@@ -516,7 +544,7 @@ fn unknown_outcome(run: &Run) -> Option<CallToolResult> {
             run.id()
         );
         problem(
-            "outcome_unknown",
+            StepErrorCode::OutcomeUnknown.as_str(),
             &message,
             "do not make the call again: ask the user what happened",
         )

@@ -6,6 +6,7 @@ use super::server::GatewayServer;
 use crate::question::{Channel, PATIENCE};
 use crate::run_question::{RunQuestion, find_questions};
 use planwright_core::id::PlanId;
+use planwright_core::run::StepErrorCode;
 use planwright_engine::port::ProgressSink;
 use planwright_engine::{FollowedRun, StepAnswer};
 use rmcp::ErrorData;
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most plans that one client carries out at once.
 const MAX_FOLLOWED: usize = 8;
-/// How often one call asks a person.
+/// The number of times one call asks a person.
 const MAX_QUESTIONS: usize = 3;
 
 /// The runs that clients make the calls of.
@@ -206,13 +207,18 @@ impl GatewayServer {
             Some(answer) => self.describe_step(run, answer, request, progress).await,
             None => {
                 let next = "plan_status says how the plan stands";
-                Ok(problem("denied", "the step is not waiting any more", next).into())
+                Ok(problem(
+                    StepErrorCode::Denied.as_str(),
+                    "the step is not waiting any more",
+                    next,
+                )
+                .into())
             }
         }
     }
 }
 
-/// What came of asking about a step.
+/// The outcome of asking about a step.
 enum Asked {
     Decided,
     /// The question is the result of the request.

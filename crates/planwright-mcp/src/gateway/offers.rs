@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How often a server may ask the client before it answers.
+/// The number of times a server may ask the client before it answers.
 const MAX_ROUNDS: usize = 10;
 
 /// What the offered servers have besides tools.
@@ -30,7 +30,7 @@ pub(super) struct Offers {
     pub(super) servers: Arc<dyn Servers>,
     pub(super) names: BTreeSet<String>,
     pub(super) style: NameStyle,
-    /// Whether addresses made from templates are read.
+    /// True if addresses made from templates are read.
     pub(super) templates: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::answer::Problem;
 use crate::gateway::with_prefix;
-use planwright_core::run::StepError;
+use planwright_core::run::{StepError, StepErrorCode};
 use planwright_engine::port::{BoxFuture, GatewayTool};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
@@ -100,7 +100,7 @@ impl ServerHandler for StepServer {
             // The call itself goes on: it may have had its effect already.
             () = context.ct.cancelled() => {
                 let why = "the client gave the call up; it may still be made";
-                return Ok(Problem::new(why).code("cancelled").into_result().into());
+                return Ok(Problem::new(why).code(StepErrorCode::Cancelled.as_str()).into_result().into());
             }
             made = self.tools.call(name, args) => made,
         };

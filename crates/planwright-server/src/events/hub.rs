@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long to wait before the journal is read again after it could not be.
+/// The time to wait before the journal is read again after it could not be.
 const FAILED_PAUSE: Duration = Duration::from_millis(500);
 
 /// Runs whose plan is remembered.

@@ -124,11 +124,37 @@ fn forget_oldest(jobs: &mut BTreeMap<String, Job>) {
     }
 }
 
+/// The life of an order for a plan.
+#[derive(Debug, Clone, Copy)]
+enum PlanningStatus {
+    Running,
+    Done,
+    Failed,
+    Cancelled,
+}
+
+impl PlanningStatus {
+    /// Returns the word in documents.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Returns whether the plan of this order is still being written.
+pub(super) fn is_running(job: &PlanningJob) -> bool {
+    job.status == PlanningStatus::Running.as_str()
+}
+
 impl Told {
     fn new(id: &str, goal: &str, at: Timestamp) -> Self {
         let job = PlanningJob {
             id: id.to_owned(),
-            status: "running".into(),
+            status: PlanningStatus::Running.as_str().into(),
             goal: goal.to_owned(),
             created_at: at.to_string(),
             progress: Vec::new(),
@@ -168,7 +194,7 @@ impl Told {
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        self.job().status == "running"
+        is_running(&self.job())
     }
 
     /// Takes what the planner tells.
@@ -182,11 +208,15 @@ impl Told {
         let mut job = self.job();
         match ended {
             Ok(plan) => {
-                job.status = "done".into();
+                job.status = PlanningStatus::Done.as_str().into();
                 job.plan_id = Some(plan);
             }
             Err(problem) => {
-                job.status = if cancelled { "cancelled" } else { "failed" }.into();
+                let status = match cancelled {
+                    true => PlanningStatus::Cancelled,
+                    false => PlanningStatus::Failed,
+                };
+                job.status = status.as_str().into();
                 job.problem = serde_json::to_value(problem).ok();
             }
         }

@@ -1,7 +1,7 @@
 //! Plans that are written in the background, as the other services of the store see them: how far they are, and the wish that
 //! one is not written any more.
 
-use super::planning_jobs::{TakenJob, Told, unknown};
+use super::planning_jobs::{TakenJob, Told, is_running, unknown};
 use super::problem::HttpResult;
 use super::state::Http;
 use planwright_api::PlanningJob;
@@ -16,7 +16,7 @@ use std::time::Duration;
 const RUNNING_LIFE: Duration = Duration::from_secs(30);
 const REFRESH: Duration = Duration::from_secs(10);
 
-/// How long one that is over can still be looked at.
+/// The time one that is over can still be looked at.
 const ENDED_LIFE: Duration = Duration::from_hours(1);
 
 /// Others are told at most this often, and look at most this often.
@@ -48,8 +48,10 @@ impl Http {
         }
         self.write_job(&taken.id, by, &taken.told).await;
         let http = self.clone();
-        let (id, by) = (taken.id.clone(), by.clone());
-        let (told, cancel) = (Arc::clone(&taken.told), taken.cancel.clone());
+        let id = taken.id.clone();
+        let by = by.clone();
+        let told = Arc::clone(&taken.told);
+        let cancel = taken.cancel.clone();
         tokio::spawn(async move {
             let mut changes = told.changes();
             let cancelled = http.wait_until_cancelled(&id);
@@ -73,7 +75,7 @@ impl Http {
 
     async fn write_job(&self, id: &str, by: &Principal, told: &Told) {
         let job = told.document();
-        let life = match job.status == "running" {
+        let life = match is_running(&job) {
             true => RUNNING_LIFE,
             false => ENDED_LIFE,
         };
@@ -135,7 +137,8 @@ impl Http {
     pub(super) fn follow_job_elsewhere(&self, id: &str, found: JobNote) -> Arc<Told> {
         let told = Arc::new(Told::of(found.job));
         let follower = self.clone();
-        let (id, followed) = (id.to_owned(), Arc::downgrade(&told));
+        let id = id.to_owned();
+        let followed = Arc::downgrade(&told);
         tokio::spawn(async move { follower.copy_job(&id, followed).await });
         told
     }

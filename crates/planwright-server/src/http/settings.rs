@@ -50,9 +50,9 @@ pub struct Settings {
     pub max_body_bytes: usize,
     /// A client that sends or reads nothing for this long is cut off.
     pub stall_timeout: Duration,
-    /// How long the service goes on answering once it said that it is not ready any more.
+    /// The time the service goes on answering once it said that it is not ready any more.
     pub drain: Duration,
-    /// How long requests and calls in flight may take once the service is told to stop.
+    /// The time requests and calls in flight may take once the service is told to stop.
     pub grace: Duration,
     pub events: EventsOptions,
     /// Answers clients of the Model Context Protocol.

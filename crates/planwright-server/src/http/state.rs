@@ -24,7 +24,7 @@ pub struct Parts {
     pub settings: Settings,
     pub sign_in: SignIn,
     pub events: Events,
-    /// How much waits for people.
+    /// The amount of work that waits for people.
     pub(crate) inbox_watch: InboxWatch,
     /// Plans that are being written in the background.
     pub(super) planning_jobs: PlanningJobs,

@@ -3,7 +3,7 @@
 use super::run_metrics::RunMetrics;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use planwright_engine::Engine;
-use planwright_engine::webhooks::CourierWatch;
+use planwright_engine::webhooks::{CourierWatch, DeliveryOutcome};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -262,7 +262,8 @@ pub(super) fn tool_label(tool: &str) -> String {
 pub struct WebhookMetrics;
 
 impl CourierWatch for WebhookMetrics {
-    fn count_attempt(&self, endpoint: &str, outcome: &'static str) {
+    fn count_attempt(&self, endpoint: &str, outcome: DeliveryOutcome) {
+        let outcome = outcome.as_str();
         metrics::counter!(name::NOTICES, "endpoint" => endpoint.to_owned(), "outcome" => outcome)
             .increment(1);
     }

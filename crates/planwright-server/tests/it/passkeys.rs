@@ -244,7 +244,8 @@ fn what_is_taken_back_with_such_a_tool_is_not_approved_without_either() {
 
 #[test]
 fn a_device_is_asked_by_one_service_and_answers_another() {
-    let (passes, notes) = (Arc::default(), Arc::default());
+    let passes = Arc::default();
+    let notes = Arc::default();
     let start = || {
         Service::start(Setup {
             passes: Arc::clone(&passes),
@@ -252,7 +253,8 @@ fn a_device_is_asked_by_one_service_and_answers_another() {
             ..Setup::default()
         })
     };
-    let (first, second) = (start(), start());
+    let first = start();
+    let second = start();
     let browser = signed_in_with_code(&first);
     let at_second = browser.moved_to(&second);
     let asked = browser

@@ -154,7 +154,8 @@ fn unknown_tokens_are_refused_and_known_ones_pass_by() {
     let unknown = format!("pwt_{}", "x".repeat(43));
     let flood: Vec<_> = (0..8)
         .map(|_| {
-            let (host, unknown) = (host.clone(), unknown.clone());
+            let host = host.clone();
+            let unknown = unknown.clone();
             std::thread::spawn(move || {
                 let asks = || {
                     planwright_testing::http::HttpRequest::new(&host, "GET", "/plan")

@@ -31,7 +31,7 @@ use crate::workspace::servers::Servers;
 pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
     let dir = cli.global.dir.as_deref();
     // These need no workspace, so a broken one does not stand in their way.
-    let command = match cli.command.ungrouped() {
+    let command = match cli.command.without_group() {
         Command::Version => return version::run(printer),
         Command::Explain(args) => return explain::run(printer, &args),
         Command::Schema => return schema::run(printer),
@@ -155,7 +155,8 @@ fn depends_on_trust(command: &Command) -> bool {
 fn asks_for_trust(context: &CommandContext) -> Result<bool, Failure> {
     let printer = context.printer;
     let folder = &context.folder;
-    let can_be_trusted = folder.untrusted().next().is_some() && folder.trust().problem().is_none();
+    let can_be_trusted =
+        folder.untrusted_loosenings().next().is_some() && folder.trust().problem().is_none();
     if !can_be_trusted || !printer.can_ask() || printer.json || is_agent() {
         return Ok(false);
     }

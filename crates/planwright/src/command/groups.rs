@@ -123,7 +123,7 @@ pub(crate) enum ConfigGroup {
 
 impl Command {
     /// The command that is meant, also where it was named under a noun.
-    pub(crate) fn ungrouped(self) -> Self {
+    pub(crate) fn without_group(self) -> Self {
         match self {
             Self::Plan(PlanGroup::Import(args)) => Self::Import(args),
             Self::Plan(PlanGroup::Export(args)) => Self::Export(args),

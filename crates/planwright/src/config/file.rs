@@ -75,7 +75,7 @@ pub(crate) struct Config {
     roles: Option<RolesTable>,
     /// Minutes without an entry after which an executing plan counts as stalled.
     stalled_after_minutes: Option<u64>,
-    /// How long plans are waited for and kept.
+    /// The times for which plans are waited for and kept.
     plans: PlansTable,
     /// What leaves the database, and what is removed.
     retention: RetentionTable,

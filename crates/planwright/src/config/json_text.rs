@@ -265,7 +265,8 @@ fn unit(text: &str) -> String {
 /// The value as it stands behind a key with this indentation.
 fn write(text: &str, value: &Value, indent: &str) -> String {
     let pretty = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
-    let (unit, end) = (unit(text), line_end(text));
+    let unit = unit(text);
+    let end = line_end(text);
     let mut lines = pretty.lines().map(|line| {
         let plain = line.trim_start_matches(' ');
         let depth = (line.len() - plain.len()) / 2;

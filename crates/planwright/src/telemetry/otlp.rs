@@ -27,7 +27,7 @@ use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{FilterFn, Filtered};
 use tracing_subscriber::registry::LookupSpan;
 
-/// How long the end of the program waits for a collector.
+/// The time the end of the program waits for a collector.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// The export, until it is finished.

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Bytes that wait to be written. A reader that is slow for a while loses nothing.
 const MAX_WAITING: usize = 4 << 20;
 
-/// How long the end of the program waits for a reader.
+/// The time the end of the program waits for a reader.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The queue of this process, once it has one.

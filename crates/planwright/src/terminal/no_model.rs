@@ -15,6 +15,6 @@ pub(crate) fn model_hint(error: &ModelError) -> Option<String> {
 
 impl From<&ModelError> for Failure {
     fn from(error: &ModelError) -> Self {
-        Self::classified(error)
+        Self::from_classified(error)
     }
 }

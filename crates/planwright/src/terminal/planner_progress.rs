@@ -307,7 +307,7 @@ pub(crate) fn format_usage(usage: TokenUsage, cost: Option<Cost>) -> String {
 
 impl From<CreateError> for Failure {
     fn from(error: CreateError) -> Self {
-        let failure = Self::classified(&error);
+        let failure = Self::from_classified(&error);
         match &error {
             CreateError::Cancelled(planning) => Self {
                 message: describe_interruption(planning),

@@ -214,7 +214,7 @@ pub(crate) fn duration(took: std::time::Duration) -> String {
     }
 }
 
-/// How long ago something was, roughly.
+/// Says roughly how long ago something was.
 pub(crate) fn ago(since: std::time::Duration) -> String {
     let minutes = since.as_secs() / 60;
     match minutes {

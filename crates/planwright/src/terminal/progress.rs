@@ -402,7 +402,7 @@ pub(crate) struct LiveProgress {
 /// Returns how far a loop is.
 fn loop_message(run: &Run, step: &StepId) -> String {
     let opened = run.find(step.as_str()).and_then(|ix| run.open_loop(ix));
-    let (done, count) = opened.map_or((0, 0), |opened| (opened.done(), opened.count));
+    let (done, count) = opened.map_or((0, 0), |opened| (opened.done_count(), opened.count));
     format!("{}  {done} of {count}", step_name(run, step))
 }
 

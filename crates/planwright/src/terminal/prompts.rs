@@ -13,7 +13,7 @@ use std::io::{self, BufRead as _, Read as _, Write as _};
 
 /// The longest line that is read: longer answers are given with `--value`.
 const MAX_LINE: u64 = 64 << 10;
-/// How often one value is asked for again before the question is left for later.
+/// The number of times one value is asked for again before the question is left for later.
 const MAX_TRIES: usize = 3;
 
 /// What a step waits for, if it waits for values.

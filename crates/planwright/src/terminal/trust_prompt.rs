@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Longer texts are cut where they are not asked for in full.
 const SHOWN_CHARACTERS: usize = 300;
-/// How often an unclear answer is asked again.
+/// The number of times an unclear answer is asked again.
 const MAX_TRIES: usize = 5;
 
 /// Asks the user to confirm trust in what was just shown, unless `--yes` was given. An agent cannot
@@ -74,7 +74,7 @@ pub(crate) fn show_untrusted(printer: Printer, folder: &FolderTrust, root: &Path
     let heading = format!("{}", root.display());
     printer.talk(&printer.err(BOLD, &line(&heading)));
     let mut place = "";
-    for judged in folder.untrusted() {
+    for judged in folder.untrusted_loosenings() {
         let loosening = &judged.loosening;
         if loosening.place != place {
             place = &loosening.place;

@@ -52,7 +52,7 @@ impl FolderTrust {
         loosenings.extend(prompts.iter().map(ReplacedPrompt::loosening));
         let mut folder = Self::judge(trust, loosenings, trust_project);
         folder.problems = problems;
-        let ignored = folder.ignored();
+        let ignored = folder.ignored_subjects();
         let counts =
             |prompt: &ReplacedPrompt| !ignored.contains(&Subject::Prompt(prompt.name.clone()));
         folder.prompts = prompts.into_iter().filter(counts).collect();
@@ -83,15 +83,15 @@ impl FolderTrust {
     }
 
     /// What the user has not agreed to.
-    pub(crate) fn untrusted(&self) -> impl Iterator<Item = &JudgedLoosening> {
+    pub(crate) fn untrusted_loosenings(&self) -> impl Iterator<Item = &JudgedLoosening> {
         self.judged
             .iter()
             .filter(|judged| judged.state != TrustState::Trusted)
     }
 
     /// The subjects that the user has not agreed to.
-    pub(crate) fn ignored(&self) -> BTreeSet<Subject> {
-        self.untrusted()
+    pub(crate) fn ignored_subjects(&self) -> BTreeSet<Subject> {
+        self.untrusted_loosenings()
             .map(|judged| judged.loosening.subject.clone())
             .collect()
     }
@@ -108,23 +108,24 @@ impl FolderTrust {
 
     /// Records the user's word about all that is not trusted yet. Exactly what was shown.
     pub(crate) fn grant(&self) -> Result<(), Failure> {
-        self.trust.grant_all(self.untrusted().map(|judged| {
-            let Loosening {
-                subject,
-                key,
-                value,
-                digest,
-                ..
-            } = &judged.loosening;
-            (subject.trust_name(), *digest, format!("{key}: {value}"))
-        }))
+        self.trust
+            .grant_all(self.untrusted_loosenings().map(|judged| {
+                let Loosening {
+                    subject,
+                    key,
+                    value,
+                    digest,
+                    ..
+                } = &judged.loosening;
+                (subject.trust_name(), *digest, format!("{key}: {value}"))
+            }))
     }
 
     /// What is not trusted, as one line: how many of what, and where. Nothing if all is trusted.
     pub(crate) fn summary(&self) -> Option<String> {
         let mut places: BTreeMap<&str, BTreeMap<(&str, &str), Vec<&str>>> = BTreeMap::new();
         let mut seen = BTreeSet::new();
-        for judged in self.untrusted() {
+        for judged in self.untrusted_loosenings() {
             let Loosening {
                 subject,
                 place,

@@ -94,7 +94,8 @@ pub(crate) fn foreign_owner(folder: &Path, plans: &Path) -> Option<ForeignFile> 
 }
 
 fn judge(found: &Metadata, accepted: &dyn Fn(u32) -> bool) -> Option<Problem> {
-    let (uid, mode) = (found.uid(), found.mode());
+    let uid = found.uid();
+    let mode = found.mode();
     if accepted(uid) {
         return None;
     }

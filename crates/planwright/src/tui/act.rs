@@ -60,17 +60,34 @@ pub(super) async fn send_back(
     Ok(format!("{}", rejected.state().status()))
 }
 
+/// The decision of a person about one call.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CallDecision {
+    Approved,
+    Denied,
+}
+
+impl CallDecision {
+    /// Returns the word that the page shows.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+        }
+    }
+}
+
 /// Decides on one call that waits.
 pub(super) async fn decide_step(
     app: &App,
     (run, step): (&RunId, &str),
     shown: Shown,
     refusal: Option<String>,
-) -> Result<String, Failure> {
+) -> Result<CallDecision, Failure> {
     let by = user();
     let shown = shown.into();
     let step = step.to_owned();
-    let (command, words) = match refusal {
+    let (command, decision) = match refusal {
         None => {
             let assurance = Assurance::Terminal;
             let command = RunCommand::Approve {
@@ -79,7 +96,7 @@ pub(super) async fn decide_step(
                 assurance,
                 shown,
             };
-            (command, "approved")
+            (command, CallDecision::Approved)
         }
         Some(reason) => {
             let command = RunCommand::Deny {
@@ -88,11 +105,11 @@ pub(super) async fn decide_step(
                 shown,
                 reason,
             };
-            (command, "denied")
+            (command, CallDecision::Denied)
         }
     };
     app.engine.runs().command(run, command).await?;
-    Ok(words.to_owned())
+    Ok(decision)
 }
 
 /// Says what became of a call.

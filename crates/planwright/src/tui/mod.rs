@@ -237,9 +237,9 @@ impl Session<'_> {
             return Ok(String::new());
         };
         if let (Some((run, step)), Some(shown)) = (&page.step, self.call.take()) {
-            let words = act::decide_step(self.app, (run, step), shown, None).await?;
+            let decision = act::decide_step(self.app, (run, step), shown, None).await?;
             self.model.close();
-            return Ok(words);
+            return Ok(decision.as_str().to_owned());
         }
         let Some(loaded) = self.plan.take() else {
             return Err(Failure::refused("it was not shown"));
@@ -253,7 +253,9 @@ impl Session<'_> {
         };
         let words = match (&page.step, &self.plan, self.call.take()) {
             (Some((run, step)), _, Some(shown)) => {
-                act::decide_step(self.app, (run, step), shown, Some(reason)).await?
+                let refusal = Some(reason);
+                let decision = act::decide_step(self.app, (run, step), shown, refusal).await?;
+                decision.as_str().to_owned()
             }
             (None, Some(loaded), _) => act::send_back(self.app, loaded, &reason).await?,
             (Some(_), _, None) | (None, None, _) => {
@@ -302,7 +304,7 @@ impl Session<'_> {
         let all = std::iter::once("planwright").chain(words.iter().map(String::as_str));
         let done = match Cli::try_parse_from(all) {
             Ok(cli) => {
-                let command = cli.command.ungrouped();
+                let command = cli.command.without_group();
                 Box::pin(run_in_workspace(command, self.inner.clone())).await
             }
             Err(error) => Err(Failure::usage(error.to_string())),

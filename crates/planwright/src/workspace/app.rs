@@ -220,7 +220,7 @@ impl CommandContext {
         let is_foreign = || !Trust::read(&workspace.root).foreign().is_empty();
         servers.trust_project = servers.trust_project && !is_agent() && !is_foreign();
         let folder = FolderTrust::read(&workspace, &config, servers.trust_project)?;
-        let config = config.without(&folder.ignored());
+        let config = config.without(&folder.ignored_subjects());
         let mut records = workspace.database.clone().into_os_string();
         records.push("-children");
         Ok(Self {

@@ -43,7 +43,7 @@ pub(crate) fn find_broker(
 
 impl From<BrokerError> for Failure {
     fn from(error: BrokerError) -> Self {
-        let failure = Self::classified(&error);
+        let failure = Self::from_classified(&error);
         match error {
             BrokerError::Unreachable(_) => failure
                 .hint("Runs go on without it. To see whether it answers again: planwright doctor"),

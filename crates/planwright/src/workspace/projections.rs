@@ -84,7 +84,7 @@ impl WorkspaceFiles {
             return Ok(());
         }
         let kept = Projection::of(&self.plans, review.id());
-        let Some((kept, archived)) = kept.zip(Projection::archived(&self.plans, review.id()))
+        let Some((kept, archived)) = kept.zip(Projection::of_archived(&self.plans, review.id()))
         else {
             return Err("its id is the name of something else there".to_owned());
         };

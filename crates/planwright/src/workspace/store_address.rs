@@ -99,7 +99,7 @@ impl From<LocationError> for Failure {
 
 impl From<OpenPostgresError> for Failure {
     fn from(error: OpenPostgresError) -> Self {
-        let failure = Self::classified(&error);
+        let failure = Self::from_classified(&error);
         match error {
             OpenPostgresError::Unreachable(_) => failure.hint(
                 "The server has to run, have this database, and let this user in (the password can be in PGPASSWORD). To try it: psql with the same address",

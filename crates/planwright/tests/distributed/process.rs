@@ -131,7 +131,8 @@ impl Process {
     pub(crate) fn kill(&self) {
         let mut running = lock(&self.running);
         let killed = running.take().unwrap();
-        let (id, at) = (killed.id(), SystemTime::now());
+        let id = killed.id();
+        let at = SystemTime::now();
         killed.kill();
         self.note_blow(id, at);
         self.start_within(&mut running);

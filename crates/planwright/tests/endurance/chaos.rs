@@ -42,7 +42,9 @@ fn whatever_is_killed_or_stopped_nothing_is_lost_doubled_or_stuck() {
     let blows = std::thread::scope(|scope| {
         let over_at_end = OverAtEnd(&over);
         for number in 0..2 {
-            let (world, over, plans) = (&world, &over, &plans);
+            let world = &world;
+            let over = &over;
+            let plans = &plans;
             scope.spawn(move || give_orders(world, number, Dice::new(seed + number), over, plans));
         }
         let blows = strike(&world, &mut Dice::new(!seed), length, &plans);

@@ -27,7 +27,8 @@ fn whichever_operation_fails_the_run_ends_well_on_a_disk_that_works() {
     let folder = tempfile::tempdir().unwrap();
     let library = build(folder.path());
     let tries = tries();
-    let (mut failed, mut cycles) = (0, 0);
+    let mut failed = 0;
+    let mut cycles = 0;
     for kind in KINDS {
         for number in 1..=tries {
             // All of them if there are as many tries, else any.

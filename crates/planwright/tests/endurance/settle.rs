@@ -95,7 +95,8 @@ fn resolve_unknown(world: &World) -> usize {
     let mut resolved = 0;
     for item in unknown {
         let text = |name: &str| item[name].as_str().unwrap();
-        let (plan, step) = (text("planId"), text("step"));
+        let plan = text("planId");
+        let step = text("step");
         // Read now: what was in flight has ended before the outcome was called unknown.
         let happened = count_effects(&world.bench).contains_key(step);
         let outcome = if happened { "happened" } else { "run_again" };

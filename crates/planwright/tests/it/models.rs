@@ -96,10 +96,8 @@ fn a_check_asks_and_says_what_a_model_can_do() {
 fn a_model_that_fails_the_check_fails_the_command_and_no_key_is_shown() {
     let body =
         format!(r#"{{"error": {{"message": "Incorrect API key provided: Bearer {CANARY}"}}}}"#);
-    let (bench, provider) = (
-        Bench::new(),
-        Provider::answering(move |_| ScriptedReply::status(401, body.clone())),
-    );
+    let bench = Bench::new();
+    let provider = Provider::answering(move |_| ScriptedReply::status(401, body.clone()));
     bench.configure(&format!("{}key_env = \"A_KEY\"\n", provider.config()));
     for args in [
         ["models", "check"].as_slice(),

@@ -162,7 +162,8 @@ fn changes_are_asked_for_by_what_was_shown_and_count_for_no_round() {
     for version in 1..=4 {
         let plan = bench.plan("p", json!([effect(&format!("s{version}"), &[])]));
         bench.run(&["import", &plan]).ends(0);
-        let (version, stale) = (version.to_string(), (version + 7).to_string());
+        let stale = (version + 7).to_string();
+        let version = version.to_string();
         bench
             .run(&["request-changes", "p", "--reason", "x"])
             .complains(2, "name what you reviewed");

@@ -125,7 +125,8 @@ fn goose_has_the_tools_of_its_step_and_nothing_else() {
 }
 
 fn check_what_was_seen(desk: &Desk, era: &str) {
-    let (kind, seen) = (desk.kind, desk.seen());
+    let kind = desk.kind;
+    let seen = desk.seen();
     let tools = seen["tools"].as_array().unwrap();
     let names: Vec<&str> = tools
         .iter()

@@ -208,7 +208,8 @@ fn tools_and_answers_are_the_same_with_and_without_the_gateway() {
                     result["isError"]
                 ])
             };
-            let (one, other) = (part(&behind), part(&direct));
+            let one = part(&behind);
+            let other = part(&direct);
             assert_eq!(without_times(one), without_times(other), "{era} {name}");
         }
     }

@@ -307,7 +307,9 @@ fn table(attempts: &[Attempt]) -> String {
             tokens,
             said: _,
         } = attempt;
-        let (valid, ran, met) = (word(*valid), word(*ran), word(*met));
+        let valid = word(*valid);
+        let ran = word(*ran);
+        let met = word(*met);
         writeln!(
             text,
             "{name:20}  {valid:13}  {ran:3}  {met:13}  {tokens:>6}"

@@ -63,7 +63,8 @@ impl Target {
         lines.push(format!("Authorization: Bearer {}", self.token));
         let mut service = TcpStream::connect(("127.0.0.1", self.served))?;
         service.write_all(format!("{}\r\n\r\n", lines.join("\r\n")).as_bytes())?;
-        let (mut from, mut to) = (client.try_clone()?, service.try_clone()?);
+        let mut from = client.try_clone()?;
+        let mut to = service.try_clone()?;
         std::thread::spawn(move || {
             drop(std::io::copy(&mut from, &mut to));
             // The client has gone, and closing its stream may be its way to cancel.

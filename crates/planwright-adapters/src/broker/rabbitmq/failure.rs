@@ -24,7 +24,7 @@ pub(super) fn classify(error: &Error) -> BrokerError {
 }
 
 /// Of a connection that worked: it may work again.
-pub(super) fn lost(error: &Error) -> BrokerError {
+pub(super) fn connection_lost(error: &Error) -> BrokerError {
     BrokerError::Unreachable(describe(error))
 }
 

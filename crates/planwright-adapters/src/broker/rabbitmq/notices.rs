@@ -2,7 +2,7 @@
 
 use super::super::backoff::Backoff;
 use super::super::notice::{decode, encode};
-use super::failure::{lost, within};
+use super::failure::{connection_lost, within};
 use super::link::{Link, Opener};
 use super::publisher::{DELIVERIES_HEADER, Publisher};
 use super::topology::{dead_queue, resting_queue, steps_queue};
@@ -270,7 +270,7 @@ impl Receiver {
             };
             let taken = match arrival.flatten() {
                 None => Err(BrokerError::Unreachable("a queue was removed".to_owned())),
-                Some((_, Err(error))) => Err(lost(&error)),
+                Some((_, Err(error))) => Err(connection_lost(&error)),
                 Some((capability, Ok(delivery))) => self.take(&capability, delivery, slot).await,
             };
             if let Err(error) = taken {

@@ -2,7 +2,7 @@
 
 use super::super::kept_link::KeptLink;
 use super::super::limits::BrokerLimits;
-use super::failure::{lost, within};
+use super::failure::{connection_lost, within};
 use super::link::{Link, Opener, close};
 use super::topology;
 use lapin::options::BasicPublishOptions;
@@ -139,7 +139,7 @@ async fn send_on(
         Confirmation::Ack(None) => Ok(()),
         Confirmation::Ack(Some(_)) | Confirmation::Nack(Some(_)) => Err(Unsent::NoQueue),
         Confirmation::Nack(None) => Err(Unsent::Full),
-        Confirmation::NotRequested => Err(Unsent::Lost(lost(
+        Confirmation::NotRequested => Err(Unsent::Lost(connection_lost(
             &lapin::ErrorKind::FutureCompleted.into(),
         ))),
     }

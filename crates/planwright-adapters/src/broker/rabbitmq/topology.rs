@@ -39,11 +39,9 @@ pub(super) async fn declare(
     capability: &str,
     limits: &BrokerLimits,
 ) -> Result<Ready, BrokerError> {
-    let (steps, resting, dead) = (
-        steps_queue(capability),
-        resting_queue(capability),
-        dead_queue(capability),
-    );
+    let steps = steps_queue(capability);
+    let resting = resting_queue(capability);
+    let dead = dead_queue(capability);
     let dead_count = declare_queue(channel, &dead, dead_arguments(limits), limits).await?;
     let to_dead = full_arguments(limits, &dead, "x-delivery-limit", limits.deliveries);
     let waiting = declare_queue(channel, &steps, to_dead, limits).await?;

@@ -126,7 +126,8 @@ impl AgentOptions {
             Some(text) => Ok(text.to_owned()),
             None => Err(format!("{} is not UTF-8", path.display())),
         };
-        let (bridge, folder) = (text(&self.bridge)?, text(place.path())?);
+        let bridge = text(&self.bridge)?;
+        let folder = text(place.path())?;
         let order = LaunchOrder {
             options: self,
             bridge: &bridge,

@@ -59,7 +59,8 @@ impl SqliteStore {
         stream: &StreamName,
         to: &Path,
     ) -> Result<(Head, u64), ImportError> {
-        let (stream, to) = (stream.clone(), to.to_owned());
+        let stream = stream.clone();
+        let to = to.to_owned();
         let artifacts = FileArtifacts::with_cipher(
             self.options().beside("-artifacts"),
             Arc::clone(self.cipher()),
@@ -75,7 +76,8 @@ impl SqliteStore {
             file: file.to_owned(),
             source,
         };
-        let (path, cipher) = (file.to_owned(), Arc::clone(self.cipher()));
+        let path = file.to_owned();
+        let cipher = Arc::clone(self.cipher());
         let checked = tokio::task::spawn_blocking(move || check_file(&path, &cipher)).await;
         let checked = checked.map_err(|error| named(io::Error::other(error).into()))?;
         let checked = checked.map_err(named)?;
@@ -175,8 +177,9 @@ impl SqliteStore {
         }
         self.append(appends).await?;
         let header = &checked.header;
-        let (stream, created_at, updated_at) =
-            (checked.stream.clone(), header.created_at, header.updated_at);
+        let stream = checked.stream.clone();
+        let created_at = header.created_at;
+        let updated_at = header.updated_at;
         let cipher = Arc::clone(self.cipher());
         self.write_indexed(move |writer| {
             settle_row(
@@ -228,7 +231,8 @@ fn settle_row(
 /// What lists show of the journal in a file.
 fn read_status(file: &SealedFile, cipher: &Cipher) -> Option<StreamStatus> {
     let header = &file.header;
-    let (plan, status) = (header.plan.as_deref()?, header.status.as_deref()?);
+    let plan = header.plan.as_deref()?;
+    let status = header.status.as_deref()?;
     let row = LabelRow {
         stream: &header.stream,
         plan,

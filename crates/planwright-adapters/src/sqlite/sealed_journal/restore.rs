@@ -42,14 +42,16 @@ impl SqliteStore {
             file: row.file.clone(),
             reason,
         };
-        let (checked_path, cipher) = (path.clone(), std::sync::Arc::clone(self.cipher()));
+        let checked_path = path.clone();
+        let cipher = std::sync::Arc::clone(self.cipher());
         let checked = tokio::task::spawn_blocking(move || check_file(&checked_path, &cipher)).await;
         let checked = checked.map_err(|error| bad(error.to_string()))?;
         let checked = checked.map_err(|error| bad(error.to_string()))?;
         if checked.head != row.head || checked.digest != row.digest {
             return Err(bad(ReadSealedError::Changed.to_string()));
         }
-        let (back, named) = (row.clone(), path.clone());
+        let back = row.clone();
+        let named = path.clone();
         let restored = self
             .write_indexed(move |writer| put_back(writer, &back, &named))
             .await?;

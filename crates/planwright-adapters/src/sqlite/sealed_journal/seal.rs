@@ -118,7 +118,9 @@ fn write_file(reader: &Reader, stream: &StreamName, expected: Head) -> Result<Se
         let mark = entry_mark(snapshot, id, head.seq).map_err(lost)?;
         let header = read_header(snapshot, stream, id, reader.cipher()).map_err(lost)?;
         let mut draft = Draft::begin(directory, &header).map_err(|error| of_io(&error))?;
-        let (mut first_ordinal, mut last_ordinal, mut after) = (0, 0, 0);
+        let mut first_ordinal = 0;
+        let mut last_ordinal = 0;
+        let mut after = 0;
         loop {
             let page = kept_entries(snapshot, id, after).map_err(lost)?;
             let Some(last) = page.last() else { break };

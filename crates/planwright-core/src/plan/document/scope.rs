@@ -36,12 +36,12 @@ impl Document {
         move |name| self.tools_required.is_empty() || listed.holds(name)
     }
 
-    /// What the plan lists.
+    /// The tools that the plan lists.
     pub(crate) fn required_scope(&self) -> ToolScope {
         ToolScope::new(self.tools_required.iter().map(String::as_str))
     }
 
-    /// What the executors of `agent` steps may call.
+    /// The tools that the executors of `agent` steps may call.
     pub(crate) fn agent_scope(&self) -> ToolScope {
         ToolScope::new(self.agent_tools())
     }

@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock};
 
 /// Bytes of text and values together that one expression may look at.
 const MAX_SIZE: usize = 64 << 20;
-/// What any value is reckoned at, besides its text.
+/// The bytes that any value is reckoned at, besides its text.
 pub(super) const VALUE_SIZE: u64 = 16;
 /// The function that reads a text as JSON.
 pub(super) const READ_JSON: &str = "json";
@@ -100,7 +100,7 @@ impl Expression {
         Ok(())
     }
 
-    /// How large values can become on the way.
+    /// The size that values can reach on the way.
     fn largest_values(&self, scope: &Scope<'_>) -> Bound {
         let mut growth = Growth::default();
         let mut elements = 0;
@@ -265,7 +265,7 @@ struct Shape {
     /// The longest list or object that is written in it.
     longest: usize,
     additions: u64,
-    /// How often a text is read as JSON.
+    /// The number of times a text is read as JSON.
     reads: u64,
 }
 

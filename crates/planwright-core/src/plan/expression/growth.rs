@@ -1,4 +1,4 @@
-//! How large the values can become that an expression makes.
+//! The size that the values of an expression can reach.
 //!
 //! `x + x` in a loop over the result of such a loop doubles a value with every loop, so that a short
 //! expression could ask for more memory than there is. The bound follows from the syntax tree and

@@ -18,7 +18,7 @@ use crate::secret::SecretName;
 use crate::text::{did_you_mean, nearest_names};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a reference is written.
+/// The notation of a reference.
 const FORMS: &str =
     "a reference is `${step}`, `${step.field}`, `${step.list[0]}` or `${step[\"odd key\"]}`";
 /// The names that a suggestion offers.

@@ -203,7 +203,8 @@ impl<'a> StepLosses<'a> {
             (_, _) => {}
         }
         if before.is_critical() && !after.is_critical() {
-            let (was, is) = (as_json(&before.critical), as_json(&after.critical));
+            let was = as_json(&before.critical);
+            let is = as_json(&after.critical);
             self.lose("critical", LossKind::Weakened, was, is);
         }
         if !before.optional && after.optional {

@@ -121,7 +121,7 @@ impl Checker<'_> {
     }
 }
 
-/// What other programs call the value of a step.
+/// The name that other programs have for the value of a step.
 const OF_OTHERS: [&str; 4] = ["output", "result", "outputs", "value"];
 
 fn is_of_path(c: char) -> bool {

@@ -6,23 +6,24 @@ use super::{conditions, loops, references};
 use crate::plan::compile::Compiled;
 use crate::plan::finding::Findings;
 use crate::plan::{Code, Finding, KnownPlans, Step, StepIx};
+use crate::status::StepErrorCode;
 use crate::text::{did_you_mean, nearest_names};
 use crate::tool::{Catalog, EffectClass, KnownTool, ResolveToolError, is_pattern};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Codes of calls that were made, or may have been: an unsafe one is never made again for them.
-const AFTER_CALL: [&str; 10] = [
-    "command_failed",
-    "expect_failed",
-    "interrupted",
-    "invalid_output",
-    "outcome_lost",
-    "outcome_unknown",
-    "output_too_large",
-    "timeout",
-    "value_not_stored",
-    "value_too_deep",
+const AFTER_CALL: [StepErrorCode; 10] = [
+    StepErrorCode::CommandFailed,
+    StepErrorCode::ExpectFailed,
+    StepErrorCode::Interrupted,
+    StepErrorCode::InvalidOutput,
+    StepErrorCode::OutcomeLost,
+    StepErrorCode::OutcomeUnknown,
+    StepErrorCode::OutputTooLarge,
+    StepErrorCode::Timeout,
+    StepErrorCode::ValueNotStored,
+    StepErrorCode::ValueTooDeep,
 ];
 
 /// Resolves each name once: the steps of a large plan use few tools, and looking for near names is
@@ -114,7 +115,8 @@ pub(super) fn check(
 fn check_retry(step: &Step, index: usize, tool: &KnownTool, findings: &mut Findings) {
     let named = step.retry.iter().flat_map(|retry| retry.on.iter());
     for (position, word) in named.enumerate() {
-        if tool.class != EffectClass::Unsafe || !AFTER_CALL.contains(&word.as_str()) {
+        let comes_after_call = AFTER_CALL.iter().any(|code| code.as_str() == word);
+        if tool.class != EffectClass::Unsafe || !comes_after_call {
             continue;
         }
         let message = format!(

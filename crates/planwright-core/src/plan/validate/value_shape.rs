@@ -34,7 +34,7 @@ pub(super) enum ValueShape<'a> {
 /// The reason a value has no such part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MissingPart {
-    /// How many segments of the path have a value.
+    /// The number of segments of the path that have a value.
     pub(super) depth: usize,
     pub(super) why: Why,
 }
@@ -169,7 +169,7 @@ fn shape_of_step<'a>(step: &'a Step, tools: &mut Tools<'a>, plans: &KnownPlans) 
     let once = if let Some(name) = &step.tool {
         let known = tools.resolve(name).as_ref().ok().copied();
         let declared = known.and_then(|tool| tool.definition.output_schema.as_ref());
-        let seen = || known.and_then(|tool| tool.seen());
+        let seen = || known.and_then(|tool| tool.seen_shape());
         match declared {
             Some(schema) => of_schema(schema),
             None => seen().map_or(ValueShape::Unknown, |seen| {

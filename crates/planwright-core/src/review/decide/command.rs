@@ -68,7 +68,7 @@ pub enum ReviewCommand {
     OpenRun {
         /// The id of the run.
         run: RunId,
-        /// What it will execute.
+        /// The content that it will execute.
         digest: Digest,
     },
     /// Want a run as soon as the plan is approved.

@@ -1,4 +1,4 @@
-//! What may happen to a plan: one command a file.
+//! The commands of a plan's life, one a file.
 
 mod approve;
 mod archive;

@@ -1,7 +1,7 @@
 //! What the executor of an agent step wants: bounds, scope, guards and consent decide about every
 //! call, in the decision whose entry records it.
 
-use super::consent::{listed, refused_by_consent};
+use super::consent::{list_names, refused_by_consent};
 use crate::id::AttemptNo;
 use crate::model::ModelUse;
 use crate::plan::{Agent, StepIx};
@@ -14,20 +14,20 @@ use crate::run::{
 use crate::time::Timestamp;
 use crate::tool::ToolScope;
 
-/// What an executor said and wants, as the engine hands it in.
+/// The words and wishes of an executor, as the engine hands them in.
 pub(super) struct Turn<'a> {
     pub(super) attempt: AttemptNo,
     pub(super) text: Option<&'a StoredValue>,
     pub(super) calls: &'a [Wanted],
-    /// What asking took; absent for an executor that is no model of ours.
+    /// The use of the model; absent for an executor that is no model of ours.
     pub(super) used: Option<&'a ModelUse>,
     /// Calls outside the scope are noted and go the way of every other call.
     pub(super) observe: bool,
-    /// What holds for the calls of a client of the gateway.
+    /// The terms of the calls of a client of the gateway.
     pub(super) client: Option<ClientTerms>,
 }
 
-/// What the calls of one turn are held against, while they are decided on.
+/// The limits that the calls of one turn are held against, while they are decided on.
 struct Weighing<'a> {
     agent: &'a Agent,
     scope: ToolScope,
@@ -126,7 +126,7 @@ impl Run {
                 .and_then(|()| self.check_seconds(now))
                 .err(),
         };
-        block.map(|block| blocked(&block))
+        block.map(|block| guard_error(&block))
     }
 
     fn weigh(
@@ -209,7 +209,7 @@ impl Run {
                 .map(str::to_owned)
                 .collect();
             let name = &wanted.tool;
-            let only = listed(&names);
+            let only = list_names(&names);
             let message =
                 format!("Tool {name} not available in plan scope. Only [{only}] are available.");
             return Err(StepError::new(StepErrorCode::OutOfScope, message));
@@ -226,7 +226,7 @@ impl Run {
             .flatten();
         let caps = &known.facts.caps;
         let guards = self.check_guards_after(&weighing.usage, &known.tool, &known.call, caps, now);
-        guards.map_err(|block| blocked(&block))?;
+        guards.map_err(|block| guard_error(&block))?;
         weighing.usage.note(
             &known.tool,
             &known.call,
@@ -277,8 +277,8 @@ fn check_client_call(
     }
 }
 
-/// What a step says that a guard stopped.
-pub(super) fn blocked(block: &GuardBlock) -> StepError {
+/// Makes the error of a step that a guard stopped.
+pub(super) fn guard_error(block: &GuardBlock) -> StepError {
     StepError::new(
         StepErrorCode::GuardBlocked,
         format!("Guard blocked: {block}"),

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 impl Run {
     pub(super) fn decide_ask_approvals(&self, now: Timestamp) -> Vec<RunEvent> {
         self.schedule()
-            .unasked()
+            .unasked_steps()
             .map(|ix| self.approval_requested(ix, None, now))
             .collect()
     }

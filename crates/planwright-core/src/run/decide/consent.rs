@@ -8,7 +8,7 @@ use crate::run::{AskedCall, CallFacts, Consent, Run, StepError, StepErrorCode, S
 use crate::tool::ToolName;
 use std::sync::Arc;
 
-/// What consent says about a call.
+/// The verdict of consent on a call.
 pub(super) enum Covered {
     Yes,
     No(StepError),
@@ -186,7 +186,7 @@ impl Run {
         let name = self.definition(ix).action_label();
         let message = format!(
             "Tool {name} not available in plan scope. Only [{}] are available.",
-            listed(scope)
+            list_names(scope)
         );
         Some(StepError::new(StepErrorCode::OutOfScope, message))
     }
@@ -235,7 +235,7 @@ fn denied(facts: &CallFacts) -> Option<StepError> {
 }
 
 /// The names of a scope; of a long one, the first.
-pub(super) fn listed(scope: &[String]) -> String {
+pub(super) fn list_names(scope: &[String]) -> String {
     const SHOWN: usize = 50;
     let mut names = scope.iter().take(SHOWN).cloned().collect::<Vec<_>>();
     if scope.len() > SHOWN {

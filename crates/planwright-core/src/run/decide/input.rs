@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// The most questions one call may ask at once.
 const MAX_QUESTIONS: usize = 20;
-/// How often one step may ask before it is taken for one that never stops.
+/// The number of times one step may ask before it is taken for one that never stops.
 const MAX_ROUNDS: usize = 10;
 /// The longest text of a question that is shown.
 const MAX_BYTES: usize = StoredValue::MAX_INLINE_BYTES;

@@ -4,7 +4,7 @@
 use crate::plan::StepIx;
 use crate::run::{Refusal, Run, RunEvent};
 
-/// How often the process died while a call of the step was in flight.
+/// Counts the deaths of the process while a call of the step was in flight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Crashes {
     /// Over all attempts.
@@ -38,6 +38,10 @@ impl Run {
         let ended = |ix| RunEvent::IsolationEnded {
             step: self.step_id(ix).clone(),
         };
-        self.schedule().isolated().map(ended).into_iter().collect()
+        self.schedule()
+            .isolated_step()
+            .map(ended)
+            .into_iter()
+            .collect()
     }
 }

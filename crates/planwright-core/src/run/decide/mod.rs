@@ -1,4 +1,4 @@
-//! What may happen: one command per file. Deciding changes nothing.
+//! The commands of a run's life, one per file. Deciding changes nothing.
 
 mod agent;
 mod approve;
@@ -126,11 +126,11 @@ pub enum Command {
         text: Option<StoredValue>,
         /// The calls it wants made.
         calls: Vec<Wanted>,
-        /// What asking took; absent for an executor that is no model of ours.
+        /// The use of the model; absent for an executor that is no model of ours.
         used: Option<ModelUse>,
         /// Calls outside the scope are noted and go the way of every other call.
         observe: bool,
-        /// What holds for the calls of a client of the gateway.
+        /// The terms of the calls of a client of the gateway.
         client: Option<ClientTerms>,
     },
     /// A model was asked for this step.
@@ -277,7 +277,7 @@ pub enum Command {
     },
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallReport {
     /// It came back with a value.

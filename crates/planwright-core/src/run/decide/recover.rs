@@ -23,7 +23,7 @@ impl Run {
         let reason = "the process that made the call ended, or could not record the answer";
         let crashes = self.crashes.get(&ix).copied().unwrap_or_default();
         let alone =
-            self.schedule().isolated() == Some(ix) && crashes.alone >= Self::MAX_INTERRUPTIONS;
+            self.schedule().isolated_step() == Some(ix) && crashes.alone >= Self::MAX_INTERRUPTIONS;
         let repeatable = class != EffectClass::Unsafe && self.state != RunState::Cancelling;
         if repeatable && alone {
             let times = format!(

@@ -60,7 +60,7 @@ impl Run {
                     "the call was made, and its answer cannot be used: {} ({})",
                     error.message, error.code
                 );
-                self.interrupted(ix, tally, class, &reason)
+                self.report_interruption(ix, tally, class, &reason)
             }
             CallReport::Failed(error) => self.failed(ix, tally, error.clone(), now),
             // A child that waits is cancelled with its parent.
@@ -76,16 +76,16 @@ impl Run {
             CallReport::Holds(asked) => return self.decide_hold(ix, tally, asked),
             // Asking again would do again what was done before the question.
             CallReport::AskedMidway(asked) if class == EffectClass::Unsafe => {
-                self.interrupted(ix, tally, class, &asked_in_vain(asked))
+                self.report_interruption(ix, tally, class, &asked_in_vain(asked))
             }
             CallReport::AskedMidway(asked) => self.decide_asked(ix, tally, asked, now),
             CallReport::NotMade if self.state == RunState::Cancelling => {
                 RunEvent::AttemptCancelled { step, attempt }
             }
             CallReport::NotMade => {
-                self.interrupted(ix, tally, EffectClass::Safe, "the call was not made")
+                self.report_interruption(ix, tally, EffectClass::Safe, "the call was not made")
             }
-            CallReport::Lost { reason } => self.interrupted(ix, tally, class, reason),
+            CallReport::Lost { reason } => self.report_interruption(ix, tally, class, reason),
         };
         Ok(vec![event])
     }
@@ -180,7 +180,7 @@ impl Run {
 
     /// A lost outcome: what may be repeated is repeated, within limits; for the rest a person is
     /// asked. What the end of a process interrupted is counted apart.
-    pub(super) fn interrupted(
+    pub(super) fn report_interruption(
         &self,
         ix: StepIx,
         tally: Tally,

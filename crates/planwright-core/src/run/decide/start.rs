@@ -1,6 +1,6 @@
 //! Starting a step: consent must cover the call, and the guards have the last word.
 
-use super::agent::blocked;
+use super::agent::guard_error;
 use super::consent::Covered;
 use crate::digest::Digest;
 use crate::plan::StepIx;
@@ -35,7 +35,7 @@ impl Run {
         if let Err(block) = guards {
             return Ok(vec![RunEvent::StepFailed {
                 step,
-                error: blocked(&block),
+                error: guard_error(&block),
             }]);
         }
         if let Covered::Ask(asked) = covered {

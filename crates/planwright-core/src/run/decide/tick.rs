@@ -41,7 +41,7 @@ impl Run {
                     StepError::new(StepErrorCode::Timeout, message).retryable(true),
                     now,
                 ),
-                EffectClass::Unsafe => self.interrupted(ix, *tally, *class, &message),
+                EffectClass::Unsafe => self.report_interruption(ix, *tally, *class, &message),
             })
         })
         .chain(expired)

@@ -106,7 +106,8 @@ impl Life<'_> {
         };
         let asked = call.clone();
         let step = live.run.plan().step_id(ix).to_string();
-        let (version, plan_digest) = (live.run.start().version, live.run.start().digest);
+        let version = live.run.start().version;
+        let plan_digest = live.run.start().digest;
         let late = expires_at.is_some_and(|until| until <= at(self.now));
         let right = match &asked {
             Some(asked) => Shown::Digest(asked.digest),

@@ -24,7 +24,7 @@ pub struct Lease {
     pub expires_at: Timestamp,
 }
 
-/// What an append asks of the run's lease, checked in the same transaction.
+/// The condition of an append on the run's lease, checked in the same transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseRule {
     /// Plan streams have no owner: the expected head alone decides.

@@ -26,7 +26,7 @@ pub struct StreamStatus {
 pub struct StreamInfo {
     /// The journal of the plan or run.
     pub stream: StreamName,
-    /// What is cached about it.
+    /// The status that is cached of it.
     pub status: StreamStatus,
     /// Time of its first record.
     pub created_at: Timestamp,
@@ -99,7 +99,7 @@ pub trait StreamIndex: Send + Sync + fmt::Debug {
     /// good. Costs the same however many there are.
     fn brought_bytes<'a>(&'a self, by: &'a Principal) -> BoxFuture<'a, Result<u64, StoreError>>;
 
-    /// What is cached about one stream.
+    /// Reads what is cached about one stream.
     fn info<'a>(
         &'a self,
         stream: &'a StreamName,

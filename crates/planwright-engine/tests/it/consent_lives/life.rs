@@ -466,11 +466,9 @@ impl Life {
     }
 
     fn answer(&self, run: &Run, state: &StepState, step: &str) -> Option<RunCommand> {
-        let (step, by, throw) = (
-            step.to_owned(),
-            self.any_principal(),
-            self.stage.dice(|dice| dice.below(12)),
-        );
+        let step = step.to_owned();
+        let by = self.any_principal();
+        let throw = self.stage.dice(|dice| dice.below(12));
         match state {
             StepState::AwaitingApproval { call, .. } => {
                 let right = match call {

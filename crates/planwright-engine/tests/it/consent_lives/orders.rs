@@ -37,7 +37,8 @@ impl Oracle<'_> {
     /// person's word was written down or not.
     fn check_pauses(&self, run: &str, orders: &mut Orders) -> Result<(), String> {
         let mut said = self.stage.pauses(run).into_iter().peekable();
-        let (mut by_person, mut by_program) = (false, false);
+        let mut by_person = false;
+        let mut by_program = false;
         for noted in self.past.of_run(run) {
             while said
                 .next_if(|&position| position < noted.position)

@@ -7,7 +7,7 @@ use planwright_engine::passkeys::CONFIRMED_FOR;
 use planwright_engine::port::{NoteKind, ServiceNote, ServiceNotes, StoreError};
 use std::time::Duration;
 
-/// How long a person may take in front of their device.
+/// The time a person may take in front of their device.
 const CHALLENGE_LIFE: Duration = Duration::from_mins(5);
 
 /// More sessions than do this at the same time.

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a code can be used.
+/// The time a code can be used.
 const CODE_LIFE: Duration = Duration::from_mins(5);
 
 /// Codes that were shown and not used, as hashes. They are in memory only: a code of a service that is

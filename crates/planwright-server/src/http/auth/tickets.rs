@@ -10,7 +10,7 @@ use planwright_engine::port::{NoteKind, ServiceNote, ServiceNotes, StoreError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How long a ticket can be used.
+/// The time a ticket can be used.
 const LIFE: Duration = Duration::from_secs(30);
 
 /// More tickets than are ever needed within their life.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// How long a person may take there.
+/// The time a person may take there.
 pub(crate) const VISIT_LIFE: Duration = Duration::from_mins(10);
 
 /// The provider that people may sign in with, and what the operator makes of what it says.

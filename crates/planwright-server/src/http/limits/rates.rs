@@ -20,13 +20,13 @@ const MAX_PRINCIPALS: usize = 10_000;
 /// A service takes this part of what a burst may have, divided by the number of services.
 const PART: u32 = 4;
 
-/// How long the store is waited for when a service has nothing left.
+/// The time the store is waited for when a service has nothing left.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// How long a store is left alone that gave no answer.
+/// The time a store is left alone that gave no answer.
 const LEFT_ALONE: Duration = Duration::from_secs(1);
 
-/// How long a principal whose bucket was empty is refused before the bucket is looked at again.
+/// The time a principal whose bucket was empty is refused before the bucket is looked at again.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 

@@ -20,7 +20,7 @@ const MAX_BODIES_PER_ADDRESS: usize = 8;
 /// Texts that may be tokens and are looked up at once.
 const MAX_LOOKUPS: usize = 4;
 
-/// How long such a text waits for its turn.
+/// The time such a text waits for its turn.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Tokens that are remembered as valid ones.

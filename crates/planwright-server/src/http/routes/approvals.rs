@@ -318,7 +318,9 @@ async fn of_step(
                 }
                 None => None,
             };
-            let (mut written_call, mut briefing, mut large_briefing) = (None, None, None);
+            let mut written_call = None;
+            let mut briefing = None;
+            let mut large_briefing = None;
             if call.is_none() {
                 written_call = Some(written(run, ix));
                 let covered =

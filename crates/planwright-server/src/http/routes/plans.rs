@@ -76,7 +76,7 @@ async fn create_plan(
         .take_if(|_| only_a_goal && engine.planner().has_planner())
     {
         let planned = super::planner::create(&http, goal, caller.principal, &trace).await?;
-        return created(&http, &planned.review, planned.findings, trace).await;
+        return answer_created(&http, &planned.review, planned.findings, trace).await;
     }
     let (review, findings) = engine
         .plans()
@@ -84,11 +84,11 @@ async fn create_plan(
         .await?;
     // That a goal has no steps yet is what a draft is for.
     let findings = if only_a_goal { Vec::new() } else { findings };
-    created(&http, &review, findings, trace).await
+    answer_created(&http, &review, findings, trace).await
 }
 
 /// The answer to the caller who brought the plan.
-pub(super) async fn created(
+pub(super) async fn answer_created(
     http: &Http,
     review: &Review,
     findings: Vec<Finding>,
@@ -272,7 +272,8 @@ async fn put_lines(
 /// A plan that cannot be read is listed all the same, unless others are asked for.
 fn unreadable(info: &StreamInfo, error: &LoadError, wanted: &ListParams) -> Option<PlanLine> {
     let times = (info.created_at, info.updated_at);
-    let (plan, label) = (&info.status.plan, &info.status.label);
+    let plan = &info.status.plan;
+    let label = &info.status.label;
     let line = PlanLine::unreadable(plan.as_str(), label, times, with_causes(error));
     let is_wanted = wanted
         .status

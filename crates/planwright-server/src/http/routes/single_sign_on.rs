@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{LOCATION, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use planwright_core::policy::SignInRefusal;
 use planwright_core::principal::Assurance;
 use planwright_engine::passes::{SignedIn, hand_over};
 use planwright_engine::port::IdentityError;
@@ -116,7 +117,7 @@ async fn come_back(
             let code = hand_over(&*http.service.passes, who, now).await?;
             format!("sign-in={}", code.expose())
         }
-        Err(word) => format!("not-signed-in={word}"),
+        Err(why) => format!("not-signed-in={}", why.as_str()),
     };
     let mut response = see_other(&format!("/#{fragment}"))?;
     if let Some(cookie) = set_visit(&http.settings, place, "", Duration::ZERO) {
@@ -125,33 +126,58 @@ async fn come_back(
     Ok(response)
 }
 
-/// Who came back, or a word that says why they are not let in.
+/// The reason a person who came back is not signed in.
+#[derive(Debug, Clone, Copy)]
+enum NotSignedIn {
+    /// The way there and back took too long, or began in another browser.
+    Expired,
+    /// The provider refused.
+    Refused,
+    /// The provider does not answer.
+    Unavailable,
+    /// The operator's rules let this person not in.
+    ByRules(SignInRefusal),
+}
+
+impl NotSignedIn {
+    /// Returns its word in addresses.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Refused => "refused",
+            Self::Unavailable => "unavailable",
+            Self::ByRules(refusal) => refusal.as_str(),
+        }
+    }
+}
+
+/// Recognises the person who came back, or says why they are not let in.
 async fn recognise(
     http: &Http,
     way: &SingleSignOn,
     place: (&Uri, &HeaderMap),
     returned: Returned,
-) -> HttpResult<Result<SignedIn, &'static str>> {
+) -> HttpResult<Result<SignedIn, NotSignedIn>> {
     let now = http.service.engine.now();
     let browser = visit_of(&http.settings, place);
     let (Some(state), Some(browser)) = (returned.state, browser) else {
-        return Ok(Err("expired"));
+        return Ok(Err(NotSignedIn::Expired));
     };
     let redirect = callback_url(http, place)?;
     let visits = http.visits().await?;
     let Some(visit) = visits.end(redirect, (&state, &browser), now) else {
-        return Ok(Err("expired"));
+        return Ok(Err(NotSignedIn::Expired));
     };
     let Some(code) = returned.code else {
-        return Ok(Err("refused"));
+        return Ok(Err(NotSignedIn::Refused));
     };
     let claims = match way.provider.finish(&visit, &code).await {
         Ok(claims) => claims,
         Err(error) => {
             tracing::warn!(%error, "a person was not recognised");
             return Ok(Err(match error {
-                IdentityError::Unavailable(_) => "unavailable",
-                IdentityError::Refused(_) => "refused",
+                IdentityError::Unavailable(_) => NotSignedIn::Unavailable,
+                IdentityError::Refused(_) => NotSignedIn::Refused,
             }));
         }
     };
@@ -165,7 +191,7 @@ async fn recognise(
         })
         .map_err(|refusal| {
             tracing::info!(%refusal, "a recognised person is not let in");
-            refusal.as_str()
+            NotSignedIn::ByRules(refusal)
         }))
 }
 

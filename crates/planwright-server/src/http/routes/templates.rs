@@ -148,5 +148,5 @@ async fn use_template(
     let (review, findings) = plans
         .create_plan(document, &caller.principal, false, trace.parse().ok())
         .await?;
-    super::plans::created(&http, &review, findings, trace).await
+    super::plans::answer_created(&http, &review, findings, trace).await
 }

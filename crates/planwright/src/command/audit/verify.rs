@@ -201,7 +201,8 @@ fn verify_file(context: &CommandContext, file: &Path) -> Result<Exit, Failure> {
     let name = line(&file.display().to_string());
     match checked {
         Ok(sealed) => {
-            let (stream, entries) = (sealed.stream().to_string(), sealed.entries());
+            let stream = sealed.stream().to_string();
+            let entries = sealed.entries();
             if context.printer.json {
                 context.printer.document(&json!({
                     "ok": true, "file": file, "stream": stream, "entries": entries,
@@ -446,7 +447,7 @@ impl Verification {
         let plans = &app.context.workspace.plans;
         let places = [
             Projection::of(plans, plan),
-            Projection::archived(plans, plan),
+            Projection::of_archived(plans, plan),
         ];
         let paths = places
             .into_iter()

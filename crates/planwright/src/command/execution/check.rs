@@ -53,7 +53,7 @@ pub(crate) async fn check_criteria(
             // The run has ended and the criteria were judged: an outcome that could not be
             // recorded is a failure of the store to scripts.
             CheckCriteriaError::Append(error) => Failure::from_error(Exit::Store, &error),
-            error => Failure::classified(&error),
+            error => Failure::from_classified(&error),
         })
 }
 

@@ -145,7 +145,7 @@ async fn load_element(app: &App, run: &Run, ix: StepIx) -> Result<Option<Value>,
     Ok(items.get(instance.index as usize).cloned())
 }
 
-/// How often an answer that does not match the schema is asked for.
+/// The number of times an answer that does not match the schema is asked for.
 const MAX_ANSWERS: usize = 3;
 
 /// Asks the open questions of a step. Returns whether they were answered.

@@ -39,7 +39,8 @@ impl RemoteStep {
         &self,
         call: Option<(String, Value)>,
     ) -> impl Future<Output = Result<Value, StepError>> + Send + 'static {
-        let (address, token) = (Arc::clone(&self.address), Arc::clone(&self.token));
+        let address = Arc::clone(&self.address);
+        let token = Arc::clone(&self.token);
         async move {
             let call = call
                 .as_ref()

@@ -7,7 +7,7 @@ use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::principal::refuse_agents;
 use crate::workspace::projections::WorkspaceFiles;
 use planwright_engine::port::PlanFiles;
-use planwright_engine::{Supervisor, SupervisorOptions, Worker, WorkerError, WorkerOptions};
+use planwright_engine::{Supervisor, SupervisorOptions, WorkerError, WorkerOptions};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         host: host_name(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let worker = Worker::start(&app.engine, options).await?;
+    let worker = app.engine.workers().start_worker(options).await?;
     announce(&app, args, executes_runs)?;
     signals.first().await;
     app.printer()

@@ -9,6 +9,7 @@ use crate::terminal::trust_prompt::{self, Detail};
 use crate::trust::{Trust, executor_loosening};
 use crate::workspace::app::CommandContext;
 use crate::workspace::principal::refuse_agents;
+use anstyle::Style;
 use planwright_adapters::executor::AgentKind;
 use planwright_core::text::nearest_names;
 use serde_json::{Value, json};
@@ -52,6 +53,29 @@ pub(crate) fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure
     }
 }
 
+/// Says whether agent steps can be given to an executor.
+#[derive(Debug, Clone, Copy)]
+enum ExecutorReadiness {
+    Ready,
+    Untrusted,
+}
+
+impl ExecutorReadiness {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Untrusted => "untrusted",
+        }
+    }
+
+    fn style(self) -> Style {
+        match self {
+            Self::Ready => GREEN,
+            Self::Untrusted => YELLOW,
+        }
+    }
+}
+
 fn list_executors(context: &CommandContext) -> Result<Exit, Failure> {
     let executors = context.executors();
     let printer = context.printer;
@@ -66,13 +90,12 @@ fn list_executors(context: &CommandContext) -> Result<Exit, Failure> {
     }
     for executor in &executors {
         let obstacle = executor.obstacle();
-        let (style, word) = if obstacle.is_none() {
-            (GREEN, "ready")
-        } else {
-            (YELLOW, "untrusted")
+        let readiness = match obstacle {
+            None => ExecutorReadiness::Ready,
+            Some(_) => ExecutorReadiness::Untrusted,
         };
         let name = printer.out(BOLD, &format!("{:16}", line(&executor.name)));
-        let word = printer.out(style, &format!("{word:9}"));
+        let word = printer.out(readiness.style(), &format!("{:9}", readiness.word()));
         printer.data(&format!(
             "{name}  {word}  {:18}  {}",
             executor.source(),

@@ -28,7 +28,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let app = context.open(Access::Read)?;
     find_tools(&app, args).await?;
     let catalog = app.tools.catalog();
-    let seen = app.tools.remote().recalled();
+    let seen = app.tools.remote().recalled_servers();
     match &args.name {
         Some(name) => print_tool(&app, &catalog, name, &seen),
         None => print_tools(&app, &catalog, &seen),
@@ -106,7 +106,7 @@ fn print_tool(
     name: &str,
     seen: &BTreeMap<String, Timestamp>,
 ) -> Result<(), Failure> {
-    let disabled = app.tools.local().disabled();
+    let disabled = app.tools.local().disabled_tools();
     let is_off = disabled
         .iter()
         .find(|(tool, _)| tool == name || tool.ends_with(&format!(".{name}")));
@@ -134,7 +134,7 @@ fn print_tools(
     catalog: &Catalog,
     seen: &BTreeMap<String, Timestamp>,
 ) -> Result<(), Failure> {
-    let disabled = app.tools.local().disabled();
+    let disabled = app.tools.local().disabled_tools();
     let refused = app.tools.remote().refused_tools();
     let printer = app.printer();
     if printer.json {
@@ -251,7 +251,7 @@ fn tool_document(tool: &Arc<KnownTool>) -> Value {
         "digest": tool.digest(),
         "inputSchema": definition.input_schema,
         "outputSchema": definition.output_schema,
-        "returnsAsSeen": tool.seen().and_then(|seen| seen.write(MAX_SEEN)),
+        "returnsAsSeen": tool.seen_shape().and_then(|seen| seen.write(MAX_SEEN)),
         "annotations": definition.annotations,
     })
 }

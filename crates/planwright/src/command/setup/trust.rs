@@ -50,7 +50,7 @@ fn trust(context: &CommandContext, yes: bool) -> Result<Exit, Failure> {
         workspace,
         ..
     } = context;
-    if folder.untrusted().next().is_none() {
+    if folder.untrusted_loosenings().next().is_none() {
         let words = if folder.judged.is_empty() {
             "nothing in this folder's files needs trust"
         } else {
@@ -148,10 +148,10 @@ fn list(context: &CommandContext) -> Result<Exit, Failure> {
             printer.data(&format!("  {:24}  {words}", line(&entry.name)))?;
         }
     }
-    if context.folder.untrusted().next().is_some() {
+    if context.folder.untrusted_loosenings().next().is_some() {
         printer.data("not trusted in this folder:")?;
     }
-    for judged in context.folder.untrusted() {
+    for judged in context.folder.untrusted_loosenings() {
         print_judged(printer, judged)?;
     }
     if let Some(ignored) = context.folder.summary() {

@@ -38,7 +38,7 @@ pub(crate) fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure
         Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
         Err(error) => return Err(Failure::usage(format!("cannot write {FILE}: {error}"))),
     };
-    let untrusted = context.folder.untrusted().next().is_some();
+    let untrusted = context.folder.untrusted_loosenings().next().is_some();
     let next = next_command(!models.is_empty(), untrusted);
     if printer.json {
         let servers: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();

@@ -247,7 +247,7 @@ fn whatever_the_author_of_a_file_writes_only_what_was_trusted_loosens() {
             let trust = Trust::read_file(Ok(path.clone()), folder.path());
             let judged = FolderTrust::judge(trust, config.loosenings(), false);
             let expected = counting(&written, &books);
-            check(&config.without(&judged.ignored()), &expected);
+            check(&config.without(&judged.ignored_subjects()), &expected);
             for (name, _) in SUBJECTS.iter().filter(|(name, _)| loosens(name, &written)) {
                 let same = loosens(name, &expected);
                 counted.entry(name).or_default()[usize::from(same)] += 1;

@@ -92,7 +92,7 @@ impl GatewayTable {
     }
 }
 
-/// How long plans are waited for and kept. 0 days mean: for ever.
+/// The times for which plans are waited for and kept. 0 days mean: for ever.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct PlansTable {
@@ -201,7 +201,7 @@ pub(crate) struct ServeTable {
     /// Streams of everything that happens, and of one principal.
     pub(crate) max_global_streams: Option<usize>,
     pub(crate) max_global_streams_per_principal: Option<usize>,
-    /// How long the service goes on answering once it said that it is not ready any more.
+    /// The time the service goes on answering once it said that it is not ready any more.
     pub(crate) drain_seconds: Option<u64>,
     /// The path under which a proxy shows the service.
     pub(crate) base_path: Option<String>,

@@ -166,7 +166,7 @@ impl App {
     /// Starts what this plan needs and whose tools are only remembered so far: what was decided is
     /// about to be executed. Returns whether there were remembered tools at all.
     pub(crate) async fn start_remembered(&self, document: &Document) -> Result<bool, Failure> {
-        if self.tools.remote().recalled().is_empty() {
+        if self.tools.remote().recalled_servers().is_empty() {
             return Ok(false);
         }
         let named = self.name_servers(document).await?;
@@ -204,7 +204,7 @@ impl App {
         wanted: &BTreeSet<String>,
     ) -> Result<Vec<ServerStatus>, Failure> {
         let mut started = self.look_up(wanted).await?;
-        let recalled = self.tools.remote().recalled();
+        let recalled = self.tools.remote().recalled_servers();
         let recalled: BTreeSet<String> = recalled
             .into_keys()
             .filter(|name| wanted.contains(name))
@@ -294,7 +294,7 @@ impl App {
 
     /// Makes the tools of workers known, if steps are carried out by them.
     async fn learn_worker_tools(&self) {
-        if let Err(error) = self.engine.learn_worker_tools().await {
+        if let Err(error) = self.engine.workers().learn_tools().await {
             let problem = format!("the tools of workers are not known: {error}");
             self.printer().warn(&problem);
         }

@@ -300,7 +300,8 @@ impl Stage {
         if QUESTIONS.iter().any(|question| shown.ends_with(question)) {
             shown.push_str("…\n…");
         }
-        let (shown, said) = (mask(&shown), mask(&said));
+        let shown = mask(&shown);
+        let said = mask(&said);
         let shown: Vec<&str> = shown.lines().map(str::trim_end).collect();
         let said: Vec<&str> = said.trim_end().lines().map(str::trim_end).collect();
         if fits(&shown, &said) {

@@ -209,7 +209,8 @@ fn plan_gateway(
         let real = files::resolve(path, &root_of(path, places))?;
         Ok(files::read(&real)?.map_or_else(String::new, |found| found.text))
     };
-    let (theirs, ours) = (read(&servers.path)?, read(&target)?);
+    let theirs = read(&servers.path)?;
+    let ours = read(&target)?;
     let moved = gateway::plan_move(&servers, &theirs, &ours).map_err(|why| {
         Failure::usage(format!(
             "{} cannot be changed: {why}",

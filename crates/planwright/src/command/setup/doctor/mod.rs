@@ -229,7 +229,7 @@ fn check_trust(diagnosis: &mut Diagnosis, context: &CommandContext) {
     for file in folder.trust().foreign() {
         warn(file.to_string(), Some(file.remedy()));
     }
-    for judged in folder.untrusted() {
+    for judged in folder.untrusted_loosenings() {
         let loosening = &judged.loosening;
         let what = match judged.state {
             TrustState::Changed => "ignored because changed since you trusted it",
@@ -244,7 +244,7 @@ fn check_trust(diagnosis: &mut Diagnosis, context: &CommandContext) {
             Some("to review and trust it: planwright trust".to_owned()),
         );
     }
-    if folder.untrusted().next().is_none() {
+    if folder.untrusted_loosenings().next().is_none() {
         let message = match folder.judged.len() {
             0 => "nothing in this folder's files needs trust".to_owned(),
             count => format!("{count} settings of this folder's files are trusted"),

@@ -66,7 +66,7 @@ pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
 /// What a server that may be started answered to an earlier command.
 fn find_seen(server: &ListedServer, memory: Option<&ToolMemory>) -> Option<SeenTools> {
     match server.readiness() {
-        ServerReadiness::Ready(spec) => memory?.seen(spec),
+        ServerReadiness::Ready(spec) => memory?.last_seen(spec),
         ServerReadiness::Untrusted
         | ServerReadiness::Changed
         | ServerReadiness::Disabled
