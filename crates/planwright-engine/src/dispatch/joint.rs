@@ -21,7 +21,8 @@ pub(super) struct JointParts {
 impl JointParts {
     /// Returns whether these entries say only that runs which read are opened.
     fn are_all_late(&self, entries: &[Entry<RunEvent>]) -> bool {
-        self.reads == self.written.len()
+        self.reads > 0
+            && self.reads == self.written.len()
             && self.reads == entries.len()
             && entries.iter().all(is_free_turn)
     }
