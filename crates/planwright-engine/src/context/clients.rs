@@ -118,7 +118,9 @@ impl Clients {
 
     /// Remembers that no plan had a call left to make when the store had counted so many changes to plans.
     pub(crate) fn note_nothing_left(&self, changes: Option<u64>) {
-        self.registry().nothing_left_at = changes;
+        if changes.is_some() {
+            self.registry().nothing_left_at = changes;
+        }
     }
 
     /// Returns whether no plan has a call left to make, as far as the store can tell at once.

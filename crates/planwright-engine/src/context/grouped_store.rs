@@ -45,6 +45,24 @@ pub(crate) trait LateRecord: Send + fmt::Debug {
 enum Late {
     Made(Append),
     Unmade(Box<dyn LateRecord>),
+    /// It could not be made.
+    Nothing,
+}
+
+impl Late {
+    /// Makes it, if it is not made. What was made just now has to be told.
+    fn make(&mut self, made: &mut Vec<Box<dyn LateRecord>>) -> bool {
+        if !matches!(self, Self::Unmade(_)) {
+            return false;
+        }
+        if let Self::Unmade(mut record) = std::mem::replace(self, Self::Nothing) {
+            if let Some(append) = record.make() {
+                *self = Self::Made(append);
+            }
+            made.push(record);
+        }
+        true
+    }
 }
 
 /// The store, and what has not been written to it yet.
@@ -60,6 +78,8 @@ pub(crate) struct GroupedStore {
 #[derive(Debug, Default)]
 struct Held {
     appends: Vec<Late>,
+    /// So many of them are not made.
+    unmade: usize,
     /// A task will make the records that are not made.
     is_making: bool,
     /// A group is being written.
@@ -107,6 +127,7 @@ impl GroupedStore {
     /// soon, and before anything else is written or read.
     pub(crate) fn hold_unmade(&self, record: Box<dyn LateRecord>) {
         let mut held = self.held();
+        held.unmade += 1;
         self.add(&mut held, [Late::Unmade(record)]);
         if !std::mem::replace(&mut held.is_making, true)
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
@@ -130,11 +151,18 @@ impl GroupedStore {
         let mut made = Vec::new();
         let mut held = self.held();
         held.is_making = false;
-        let late = std::mem::take(&mut held.appends);
-        held.appends = late
-            .into_iter()
-            .filter_map(|late| made_of(late, &mut made).map(Late::Made))
-            .collect();
+        let Held {
+            appends, unmade, ..
+        } = &mut *held;
+        // They came last, and most of what is held was made before.
+        for late in appends.iter_mut().rev() {
+            if *unmade == 0 {
+                break;
+            }
+            *unmade -= usize::from(late.make(&mut made));
+        }
+        // In the order in which they ended.
+        made.reverse();
         drop(held);
         made.into_iter().for_each(LateRecord::tell);
     }
@@ -210,13 +238,18 @@ impl GroupedStore {
         let mut held = self.held();
         held.is_writing = !held.appends.is_empty();
         let late = std::mem::take(&mut held.appends);
+        held.unmade = 0;
         drop(held);
         let mut group = Group {
             store: self,
             late: Vec::with_capacity(late.len()),
         };
-        for late in late {
-            group.late.extend(made_of(late, &mut made));
+        for mut late in late {
+            late.make(&mut made);
+            match late {
+                Late::Made(append) => group.late.push(append),
+                Late::Unmade(_) | Late::Nothing => {}
+            }
         }
         made.into_iter().for_each(LateRecord::tell);
         group
@@ -262,18 +295,6 @@ impl Drop for Group<'_> {
             let late = self.late.drain(..).map(Late::Made);
             held.appends.splice(0..0, late);
             self.store.schedule(&mut held);
-        }
-    }
-}
-
-/// The append of what is held, made if it was not. What was made just now has to be told.
-fn made_of(late: Late, made: &mut Vec<Box<dyn LateRecord>>) -> Option<Append> {
-    match late {
-        Late::Made(append) => Some(append),
-        Late::Unmade(mut record) => {
-            let append = record.make();
-            made.push(record);
-            append
         }
     }
 }
