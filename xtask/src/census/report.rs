@@ -218,12 +218,13 @@ impl Census {
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value.into()))
             .collect();
+        let tuples = [&self.tuples_in_src[..], &self.tuples_in_tests].concat();
         let document = json!({
             "crates": crates.collect::<Vec<_>>(),
             "workspace": figures,
             "shared_public_names": self.public_shared_names,
             "status_words": self.status_literals,
-            "tuples": [&self.tuples_in_src[..], &self.tuples_in_tests].concat(),
+            "tuples": tuples,
             "public_functions": self.functions.len(),
             "unusual_words": self.places_of_functions(PublicFunction::is_unusual_word),
             "participles": self.places_of_functions(PublicFunction::is_bare_participle),
