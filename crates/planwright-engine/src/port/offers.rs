@@ -159,6 +159,8 @@ pub struct ListedWorker {
     pub record: WorkerRecord,
     /// When it began.
     pub started_at: Timestamp,
+    /// When the store last heard of it.
+    pub seen_at: Timestamp,
     /// False if it is gone.
     pub is_alive: bool,
     /// True if it takes nothing any more.
