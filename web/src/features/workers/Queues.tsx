@@ -36,10 +36,10 @@ export function Queues({ who, now }: { who: Whoami | undefined; now: number }): 
                 <tr>
                   <th>capability</th>
                   <th>waiting</th>
+                  <th>given up</th>
                   <th>oldest</th>
                   <th>held</th>
                   <th>delivered again</th>
-                  <th>given up</th>
                 </tr>
               </thead>
               <tbody>
@@ -51,9 +51,6 @@ export function Queues({ who, now }: { who: Whoami | undefined; now: number }): 
                       </b>
                     </td>
                     <td>{queue.waiting}</td>
-                    <td>{queue.oldest ? ago(queue.oldest, now) : "–"}</td>
-                    <td>{queue.held ?? "–"}</td>
-                    <td>{queue.redelivered ?? "–"}</td>
                     <td>
                       <Button
                         tone="quiet"
@@ -64,6 +61,9 @@ export function Queues({ who, now }: { who: Whoami | undefined; now: number }): 
                         <span className={queue.dead > 0 ? "bad" : ""}>{queue.dead}</span>
                       </Button>
                     </td>
+                    <td>{queue.oldest ? ago(queue.oldest, now) : "–"}</td>
+                    <td>{queue.held ?? "–"}</td>
+                    <td>{queue.redelivered ?? "–"}</td>
                   </tr>
                 ))}
               </tbody>
