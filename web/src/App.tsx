@@ -1,5 +1,5 @@
 import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from "react";
-import { queryClient, useInbox, useWhoami } from "./api/queries";
+import { queryClient, useHasWorkers, useInbox, useWhoami } from "./api/queries";
 import { renewSession, signOut } from "./api/client";
 import { onSessionChange, readProof } from "./api/session";
 import { InboxPage } from "./features/inbox/InboxPage";
@@ -20,6 +20,7 @@ const PlansPage = lazy(() => import("./features/plans/PlansPage"));
 const NewPlanPage = lazy(() => import("./features/plans/NewPlanPage"));
 const ToolsPage = lazy(() => import("./features/tools/ToolsPage"));
 const StatsPage = lazy(() => import("./features/stats/StatsPage"));
+const WorkersPage = lazy(() => import("./features/workers/WorkersPage"));
 const ChatPage = lazy(() => import("./features/chat/ChatPage"));
 const SettingsPage = lazy(() => import("./features/settings/SettingsPage"));
 
@@ -40,6 +41,7 @@ const PAGES: { route: Route; word: string; key: string }[] = [
   { route: { page: "plans" }, word: "Plans", key: "2" },
   { route: { page: "tools" }, word: "Tools", key: "3" },
   { route: { page: "stats" }, word: "Stats", key: "4" },
+  { route: { page: "workers" }, word: "Workers", key: "7" },
   { route: { page: "chat" }, word: "Chat", key: "5" },
   { route: { page: "settings" }, word: "Settings", key: "6" },
 ];
@@ -51,6 +53,8 @@ function SignedIn(): ReactNode {
   const inbox = useInbox(notices === "on");
   const rows = useMemo(() => inbox.data?.map(inboxRow), [inbox.data]);
   useNotices(rows);
+  const hasWorkers = useHasWorkers();
+  const pages = PAGES.filter(({ route: { page } }) => page !== "workers" || hasWorkers || route.page === "workers");
   const [help, setHelp] = useState(false);
   const expiresAt = who.data?.session?.expiresAt;
   useEffect(() => {
@@ -69,7 +73,7 @@ function SignedIn(): ReactNode {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${titleOf(route)} · Planwright`;
   }, [route, waiting]);
   useKeys([
-    ...PAGES.map(({ route: to, word, key }) => ({ key, words: `open ${word}`, run: () => navigate(to) })),
+    ...pages.map(({ route: to, word, key }) => ({ key, words: `open ${word}`, run: () => navigate(to) })),
     { key: "?", words: "show the keys", run: () => setHelp(true) },
   ]);
   return (
@@ -82,7 +86,7 @@ function SignedIn(): ReactNode {
           Planwright
         </Link>
         <nav aria-label="Pages">
-          {PAGES.map(({ route: to, word }) => (
+          {pages.map(({ route: to, word }) => (
             <Link key={word} to={to} current={isWithin(route, to)}>
               {word}
               {to.page === "inbox" && waiting > 0 ? (
@@ -148,6 +152,8 @@ function PageOf({ route }: { route: Route }): ReactNode {
       return <ToolsPage />;
     case "stats":
       return <StatsPage />;
+    case "workers":
+      return <WorkersPage />;
     case "chat":
       return <ChatPage />;
     case "settings":

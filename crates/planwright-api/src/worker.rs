@@ -2,6 +2,7 @@
 
 use planwright_core::time::Timestamp;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// A worker.
@@ -20,6 +21,9 @@ pub struct WorkerLine {
     pub state: &'static str,
     #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
+    /// When the store last heard of it: some seconds ago at most, while it is there.
+    #[schema(value_type = String, format = DateTime)]
+    pub seen_at: Timestamp,
     /// Steps that it carries out.
     pub steps: Vec<WorkerStepLine>,
     /// Runs that it executes.
@@ -54,6 +58,8 @@ pub struct WorkerList {
     pub workers: Vec<WorkerLine>,
     /// What waits for a worker, by capability.
     pub waiting: Vec<WaitingStepsLine>,
+    /// The plans of the runs that are named above, as far as they are known.
+    pub plans: BTreeMap<String, String>,
 }
 
 /// The queue of one capability at the broker.
@@ -90,6 +96,9 @@ pub struct DeadNoticeLine {
     pub id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// The plan of the run, if the store has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

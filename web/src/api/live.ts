@@ -123,6 +123,7 @@ export function useAllEvents(): StreamState {
         due.current = null;
         void queryClient.invalidateQueries({ queryKey: ["inbox"] });
         void queryClient.invalidateQueries({ queryKey: ["plans"] });
+        void queryClient.invalidateQueries({ queryKey: ["workers"] });
       }, 300);
     },
   });

@@ -75,6 +75,7 @@ export type PlanStep = {
   input?: { message?: string | null; schema: Json } | null;
   plan?: { id: string } | null;
   dependsOn?: string[];
+  capability?: string | null;
   when?: string | null;
   skip?: boolean;
   approvalRequired?: boolean;
@@ -104,6 +105,10 @@ export type Stats = With<Schemas["StatsResult"], { plans: Record<string, number>
 export type OperatorSettings = Schemas["OperatorSettings"];
 export type ServerSignIn = Schemas["ServerSignIn"];
 export type SignInAddress = Schemas["SignInAddress"];
+export type WorkerList = Schemas["WorkerList"];
+export type WorkerLine = Schemas["WorkerLine"];
+export type QueueLine = Schemas["QueueLine"];
+export type DeadNoticeList = Schemas["DeadNoticeList"];
 export type DayLine = Schemas["DayLine"];
 export type PlanDecided = Schemas["PlanDecided"];
 export type RunAccepted = Schemas["RunAccepted"];

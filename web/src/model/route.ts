@@ -8,6 +8,7 @@ export type Route =
   | { page: "run"; plan: string; run: string; step?: string }
   | { page: "tools" }
   | { page: "stats" }
+  | { page: "workers" }
   | { page: "chat" }
   | { page: "settings" }
   | { page: "missing"; path: string };
@@ -27,6 +28,7 @@ export function parseRoute(path: string, hash = ""): Route {
       case "new":
       case "tools":
       case "stats":
+      case "workers":
       case "chat":
       case "settings":
         return { page };

@@ -23,9 +23,9 @@ describe("a run", () => {
   });
 
   it("shows progress while a step runs, and forgets it then", () => {
-    const progress: PlanEvent = { ...event(2, "running"), event: "plan.progress", done: 3, total: 9 };
+    const progress: PlanEvent = { ...event(2, "running"), event: "plan.progress", done: 3, total: 9, message: "half of it" };
     const running = foldRun(emptyRun("run_1"), [event(1, "running"), progress]);
-    expect(running.steps.get("a")?.progress).toEqual({ done: 3, total: 9 });
+    expect(running.steps.get("a")?.progress).toEqual({ done: 3, total: 9, message: "half of it" });
     expect(foldRun(running, [event(3, "completed")]).steps.get("a")?.progress).toBeNull();
   });
 

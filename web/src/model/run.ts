@@ -9,7 +9,7 @@ export type StepLife = {
   endedAt: string | null;
   attempt: number;
   note: string | null;
-  progress: { done: number; total: number | null } | null;
+  progress: { done: number; total: number | null; message: string | null } | null;
   /** What its server logged while this page watched, the oldest first. */
   lines: readonly LogLine[];
 };
@@ -43,7 +43,7 @@ export function foldRun(life: RunLife, events: PlanEvent[]): RunLife {
   for (const event of ours) {
     if (event.event === "plan.progress") {
       const step = event.step && steps.get(event.step.id);
-      if (step) steps.set(step.id, { ...step, progress: { done: event.done ?? 0, total: event.total ?? null } });
+      if (step) steps.set(step.id, { ...step, progress: { done: event.done ?? 0, total: event.total ?? null, message: event.message ?? null } });
       continue;
     }
     if (event.event === "plan.log") {

@@ -10,8 +10,8 @@ const BROWSERS = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromi
 
 type Answer = { status: number; body: any; etag: string | null };
 
-/** What a suite adds to the workspace: lines of its configuration, and files. */
-export type Settings = { config?: string; files?: Record<string, string> };
+/** What a suite adds to the workspace: lines of its configuration, files, and variables such as the address of a store. */
+export type Settings = { config?: string; files?: Record<string, string>; env?: Record<string, string> };
 
 /** A service with two people and an agent. */
 export class Bench {
@@ -22,8 +22,11 @@ export class Bench {
   readonly agent: string;
   url = "";
   private service: ChildProcess | null = null;
+  private readonly workers: ChildProcess[] = [];
+  private readonly env: Record<string, string>;
 
-  private constructor({ config = "", files = {} }: Settings) {
+  private constructor({ config = "", files = {}, env = {} }: Settings) {
+    this.env = env;
     mkdirSync(this.workspace);
     // Plans may run programs here: that is what an interrupted call is shown with.
     mkdirSync(join(this.folder, "home"));
@@ -49,7 +52,7 @@ export class Bench {
 
   /** Nothing of the environment that could make the program another one's. */
   environment(): NodeJS.ProcessEnv {
-    return { HOME: join(this.folder, "home"), PATH: process.env["PATH"], USER: "ada", LANG: "C.UTF-8" } as unknown as NodeJS.ProcessEnv;
+    return { HOME: join(this.folder, "home"), PATH: process.env["PATH"], USER: "ada", LANG: "C.UTF-8", ...this.env } as unknown as NodeJS.ProcessEnv;
   }
 
   /** Starts the service; a second time at the same address. */
@@ -66,6 +69,18 @@ export class Bench {
       });
       service.on("exit", (code) => reject(new Error(`the service ended with ${code}: ${text}`)));
     });
+  }
+
+  /** Starts a worker in a workspace of its own. It ends with the suite at the latest. */
+  startWorker(name: string, ...args: string[]): ChildProcess {
+    const workspace = join(this.folder, name);
+    mkdirSync(workspace, { recursive: true });
+    writeFileSync(join(workspace, "planwright.toml"), '[dispatch]\nclaim = "3s"\n');
+    const options = { cwd: workspace, env: this.environment(), stdio: "ignore" } as const;
+    execFileSync(PROGRAM, ["trust", "--yes"], options);
+    const worker = spawn(PROGRAM, ["worker", ...args], options);
+    this.workers.push(worker);
+    return worker;
   }
 
   /** The memory of the service, in megabytes. */
@@ -88,6 +103,12 @@ export class Bench {
 
   async stop(): Promise<void> {
     await this.kill();
+    for (const worker of this.workers) {
+      if (worker.exitCode !== null || worker.signalCode !== null) continue;
+      const gone = new Promise((resolve) => worker.once("close", resolve));
+      worker.kill("SIGKILL");
+      await gone;
+    }
     rmSync(this.folder, { recursive: true, force: true });
   }
 

@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { findings, inspect, SCHEMES, shots } from "./appearance";
 import { Bench, PROGRAM, readAll, until } from "./bench";
 import { Provider } from "./provider";
 import { setStage } from "./stage";
@@ -10,24 +9,6 @@ import { setStage } from "./stage";
 const provider = new Provider();
 const stage = setStage(async () => ({ config: await provider.start() }));
 afterAll(() => provider.stop());
-const shots = process.env["PLANWRIGHT_SHOTS"] ?? new URL("shots", import.meta.url).pathname;
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-mkdirSync(shots, { recursive: true });
-
-type Finding = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] };
-
-const SCHEMES = ["light", "dark"] as const;
-
-/** What is wrong with the page as it is shown. */
-async function findings(page: Page): Promise<string[]> {
-  // Once per document: it is large.
-  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
-  const found = await page.evaluate(async () => {
-    const { axe: checker } = window as unknown as { axe: { run: (where: Document, options: object) => Promise<{ violations: Finding[] }> } };
-    return (await checker.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"], resultTypes: ["violations"] })).violations;
-  });
-  return found.filter(({ impact }) => impact === "serious" || impact === "critical").map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).slice(0, 3).join(" | ")} ${nodes[0]?.failureSummary}`);
-}
 
 async function prepare(): Promise<string> {
   stage.bench.write("release/notes.md", "# Release 1.4\n\n- old entry\n- faster start\n");
@@ -125,23 +106,7 @@ it.each(PAGES)("the page $name is accessible in both themes, and is photographed
   await page.goto(stage.bench.url + path.replace("RUN", run));
   await page.locator(ready).first().waitFor();
   await then?.(page);
-  const tooWide = () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  const wrong: string[] = [];
-  for (const scheme of SCHEMES) {
-    await page.emulateMedia({ colorScheme: scheme });
-    for (const [width, size] of [[1280, "desktop"], [390, "phone"]] as const) {
-      await page.setViewportSize({ width, height: width === 390 ? 780 : 860 });
-      await page.waitForTimeout(50);
-      await page.screenshot({ path: `${shots}/${name}-${size}-${scheme}.png` });
-      const wide = await tooWide();
-      if (wide > 0) wrong.push(`${size}: ${wide} pixels too wide`);
-      wrong.push(...(await findings(page)).map((finding) => `${scheme} ${size}: ${finding}`));
-    }
-  }
-  await page.setViewportSize({ width: 320, height: 640 });
-  const narrow = await tooWide();
-  if (narrow > 0) wrong.push(`at 320: ${narrow} pixels too wide`);
-  expect(wrong).toEqual([]);
+  expect(await inspect(page, name)).toEqual([]);
 });
 
 it("people sign in with a token, and a wrong one is refused in words", async () => {

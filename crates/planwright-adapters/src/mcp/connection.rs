@@ -240,7 +240,8 @@ async fn negotiate(
                 let more = credentials::headers_of_helper(name, url, helper, &server.options);
                 headers.extend(more.await?);
             }
-            let bearer = credentials::sign_in(server.account(), url, &headers, &server.options)?;
+            let bearer = credentials::sign_in(server.account(), url, &headers, &server.options);
+            let bearer = bearer.await?;
             if server.spec.streams_events {
                 let lines = sse::open(url, (&headers, bearer), wire).await?;
                 let transport = FilteredTransport::new(lines, Arc::clone(wire), true, true);

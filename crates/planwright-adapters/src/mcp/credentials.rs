@@ -75,7 +75,7 @@ pub(super) async fn headers(
 }
 
 /// The person's sign-in, unless the operator gives a token.
-pub(super) fn sign_in(
+pub(super) async fn sign_in(
     account: ServerAccount,
     url: &str,
     headers: &BTreeMap<String, String>,
@@ -87,7 +87,7 @@ pub(super) fn sign_in(
     let Some(tokens) = options.tokens.as_ref().filter(|_| !has_own) else {
         return Ok(None);
     };
-    if !tokens.has(&account, url)? {
+    if !tokens.has(&account, url).await? {
         return Ok(None);
     }
     let name = account.server().to_owned();

@@ -45,8 +45,8 @@ mod wire;
 pub use all_tools::AllTools;
 pub use hint_memory::hint_file;
 pub use oauth::{
-    FileTokens, KnownAs, OAuthSignIn, OAuthSignInError, OAuthTokens, ServerAccount, ServiceServer,
-    ServiceSignIns,
+    KnownAs, OAuthSignIn, OAuthSignInError, OAuthTokens, ServerAccount, ServiceServer,
+    ServiceSignIns, SignInTokens,
 };
 pub use options::{McpOptions, PassedRequests};
 pub use report::{Connected, Era, RefusedTool, ServerState, ServerStatus};

@@ -1,6 +1,6 @@
 //! What the operator decided about all servers.
 
-use super::{FileTokens, SeenShapes, ToolMemory};
+use super::{SeenShapes, SignInTokens, ToolMemory};
 use crate::process::Children;
 use crate::toolbox::ToolboxOptions;
 use planwright_core::principal::Principal;
@@ -38,7 +38,7 @@ pub struct McpOptions {
     /// The values of secrets that specifications name.
     pub secrets: Option<Arc<dyn Secrets>>,
     /// The tokens of the servers that a person signed in to.
-    pub tokens: Option<FileTokens>,
+    pub tokens: Option<SignInTokens>,
     /// The person whose program this is. A service has none: it acts for those who ask it.
     pub person: Option<Principal>,
     /// `true` once this process is a service with a page on which people sign in to servers.

@@ -16,9 +16,9 @@ use planwright_core::digest::Digest;
 use planwright_core::id::{RunId, StepId};
 use planwright_core::tool::{EffectClass, ToolName};
 use planwright_engine::port::{
-    BoxFuture, ClaimError, ClaimStanding, ClaimedOffer, ListedWorker, OfferChange, OfferClaim,
-    OfferKey, OfferState, Offers, OwnerId, StepOffer, StoreError, WaitingOffers, WantedOffers,
-    WorkerRecord,
+    BoxFuture, CallNews, ClaimError, ClaimStanding, ClaimedOffer, ListedWorker, OfferChange,
+    OfferClaim, OfferKey, OfferLook, OfferQuestion, OfferReport, OfferState, Offers, OwnerId,
+    StepOffer, StoreError, WaitingOffers, WantedOffers, WorkerRecord,
 };
 use std::borrow::Cow;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use tokio_postgres::{Client, Error, Row};
 pub(super) const OFFER: &str = "o.run, o.step, o.attempt, o.capability, o.idempotency_key, o.tool, o.definition, o.class, o.call";
 
 /// The columns of its state, in the order in which [`read_state`] expects them.
-fn state_columns() -> String {
+pub(super) fn state_columns() -> String {
     format!(
         "o.state, o.claimed_by, coalesce(o.claimed_until <= {NOW}, true), o.answer, o.run, o.step, o.attempt"
     )
@@ -87,7 +87,11 @@ pub(super) fn read_offer(cipher: &Cipher, row: &Row) -> Result<StepOffer, StoreE
     })
 }
 
-fn read_state(cipher: &Cipher, row: &Row, first: usize) -> Result<OfferState, StoreError> {
+pub(super) fn read_state(
+    cipher: &Cipher,
+    row: &Row,
+    first: usize,
+) -> Result<OfferState, StoreError> {
     Ok(match row.get::<_, &str>(first) {
         "offered" => OfferState::Offered,
         "claimed" => OfferState::Claimed {
@@ -247,19 +251,19 @@ pub(super) async fn end_offers(
 }
 
 /// The step of a key as the table has it.
-fn step_column(cipher: &Cipher, key: &OfferKey) -> String {
+pub(super) fn step_column(cipher: &Cipher, key: &OfferKey) -> String {
     kept_step(cipher, key.run.as_str(), &key.step.to_string()).into_owned()
 }
 
 /// Keys as columns.
-struct KeyColumns {
+pub(super) struct KeyColumns {
     runs: Vec<String>,
     steps: Vec<String>,
     attempts: Vec<i64>,
 }
 
 impl KeyColumns {
-    fn of<'a>(cipher: &Cipher, keys: impl Iterator<Item = &'a OfferKey>) -> Self {
+    pub(super) fn of<'a>(cipher: &Cipher, keys: impl Iterator<Item = &'a OfferKey>) -> Self {
         let mut columns = Self {
             runs: Vec::new(),
             steps: Vec::new(),
@@ -273,7 +277,7 @@ impl KeyColumns {
         columns
     }
 
-    fn values(&self) -> [(Value<'_>, Type); 3] {
+    pub(super) fn values(&self) -> [(Value<'_>, Type); 3] {
         [
             (&self.runs, Type::TEXT_ARRAY),
             (&self.steps, Type::TEXT_ARRAY),
@@ -285,7 +289,7 @@ impl KeyColumns {
 /// Finds the row of one offer; parameters that follow begin with `$4`.
 const IS_OFFER: &str = "o.run = $1 AND o.step = $2 AND o.attempt = $3";
 /// As [`IS_OFFER`], for a claim that is not over; parameters that follow begin with `$6`.
-const IS_CLAIM: &str = "o.run = $1 AND o.step = $2 AND o.attempt = $3 AND o.state = 'claimed' AND o.claimed_by = $4 AND o.claim = $5";
+pub(super) const IS_CLAIM: &str = "o.run = $1 AND o.step = $2 AND o.attempt = $3 AND o.state = 'claimed' AND o.claimed_by = $4 AND o.claim = $5";
 
 impl Shared {
     async fn offers_of(&self, run: &RunId) -> Result<Vec<(StepOffer, OfferState)>, StoreError> {
@@ -560,6 +564,50 @@ impl Offers for PostgresStore {
             let what = "state = CASE WHEN o.state = 'claimed' AND o.claimed_by = $4 THEN 'lost' ELSE o.state END";
             shared.change_state(&key, what, Some((&by.0, Type::TEXT))).await
         })
+    }
+
+    fn look_at_offers(
+        &self,
+        looks: Vec<OfferLook>,
+    ) -> BoxFuture<'_, Result<Vec<OfferReport>, StoreError>> {
+        self.on(move |shared| async move { shared.look_at_offers(&looks).await })
+    }
+
+    fn tell_news<'a>(
+        &'a self,
+        claim: &'a OfferClaim,
+        news: CallNews,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let claim = claim.clone();
+        self.on(move |shared| async move { shared.tell_news(&claim, &news).await })
+    }
+
+    fn ask_owner<'a>(
+        &'a self,
+        claim: &'a OfferClaim,
+        question: OfferQuestion,
+    ) -> BoxFuture<'a, Result<(), ClaimError>> {
+        let claim = claim.clone();
+        self.on(move |shared| async move { shared.ask_owner(&claim, &question).await })
+    }
+
+    fn reply_to_offer<'a>(
+        &'a self,
+        key: &'a OfferKey,
+        number: u32,
+        replies: Vec<u8>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let key = key.clone();
+        self.on(move |shared| async move { shared.reply_to_offer(&key, number, &replies).await })
+    }
+
+    fn find_replies<'a>(
+        &'a self,
+        claim: &'a OfferClaim,
+        number: u32,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, ClaimError>> {
+        let claim = claim.clone();
+        self.on(move |shared| async move { shared.find_replies(&claim, number).await })
     }
 
     fn offer_news(&self) -> watch::Receiver<u64> {

@@ -199,6 +199,8 @@ async fn sweep(shared: &Shared) -> Result<(), StoreError> {
         // A worker that is alive is in `owners`.
         "DELETE FROM planwright.workers AS w WHERE w.seen_at < now() - interval '1 day' \
          AND NOT EXISTS (SELECT 1 FROM planwright.owners AS o WHERE o.owner = w.id)",
+        "DELETE FROM planwright.call_news AS n WHERE n.at < now() - interval '1 minute' AND NOT EXISTS \
+         (SELECT 1 FROM planwright.offers AS o WHERE (o.run, o.step, o.attempt) = (n.run, n.step, n.attempt))",
         "DELETE FROM planwright.service_notes \
          WHERE expires_at < extract(epoch FROM now() - interval '10 minutes') * 1000",
         "DELETE FROM planwright.request_rates WHERE at < now() - interval '1 day'",

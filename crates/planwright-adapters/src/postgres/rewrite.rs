@@ -319,7 +319,8 @@ impl Rewriting {
             // No service is there, and what people had begun with one they begin once more.
             client
                 .batch_execute(
-                    "DELETE FROM planwright.service_notes; DELETE FROM planwright.shared_keys",
+                    "DELETE FROM planwright.service_notes; DELETE FROM planwright.call_news; \
+                     DELETE FROM planwright.shared_keys",
                 )
                 .await
                 .map_err(failed)?;

@@ -2,6 +2,7 @@
 
 use super::appending::read_status;
 use super::fault::store_error;
+use super::offer_talk::{open_talk, seal_talk};
 use super::offers::{read_kept_answer, read_offer, seal_kept_answer, seal_offer};
 use super::passes::pass;
 use super::passkeys::passkey;
@@ -9,14 +10,14 @@ use super::rows::digest;
 use super::sealed_group::seal_label;
 use super::tokens::token;
 use crate::sealing::{
-    mask_request, message_hash, open_answer, open_delivery_error, open_message, open_reason,
-    open_refusal_bytes, open_worker_column, pass_mark, passkey_mark, seal_answer,
-    seal_delivery_error, seal_message, seal_reason, seal_refusal_bytes, seal_worker_column,
-    token_mark,
+    CallTalk, mask_request, message_hash, open_answer, open_delivery_error, open_message,
+    open_reason, open_refusal_bytes, open_sign_in, open_worker_column, pass_mark, passkey_mark,
+    seal_answer, seal_delivery_error, seal_message, seal_reason, seal_refusal_bytes, seal_sign_in,
+    seal_worker_column, token_mark,
 };
 use crate::vault::{Cipher, OpenSealedError};
 use planwright_core::time::Timestamp;
-use planwright_engine::port::StoreError;
+use planwright_engine::port::{OfferKey, StoreError};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
 
@@ -195,9 +196,9 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         name: "offers",
         select: "SELECT o.run, o.step, o.attempt, o.capability, o.idempotency_key, o.tool, o.definition, o.class, \
-                 o.call, o.answer, o.id FROM planwright.offers AS o ORDER BY o.id",
+                 o.call, o.answer, o.id, o.question, o.asked, o.replies FROM planwright.offers AS o ORDER BY o.id",
         update: "UPDATE planwright.offers SET step = $2, idempotency_key = $3, tool = $4, definition = $5, call = $6, \
-                 answer = $7 WHERE id = $1",
+                 answer = $7, asked = $8, replies = $9 WHERE id = $1",
         recode: |from, to, row| {
             let offer = read_offer(from, row)?;
             let answer = read_kept_answer(from, row, 9)?;
@@ -205,6 +206,20 @@ pub(super) const TABLES: &[Table] = &[
                 .map(|answer| seal_kept_answer(to, &offer.key, &answer))
                 .transpose()?;
             let columns = seal_offer(to, &offer)?;
+            let asked = recode_talk(
+                CallTalk::Asked,
+                (from, to),
+                &offer.key,
+                row.get(11),
+                row.get(12),
+            )?;
+            let replies = recode_talk(
+                CallTalk::Replies,
+                (from, to),
+                &offer.key,
+                row.get(11),
+                row.get(13),
+            )?;
             Ok(vec![
                 numbered(row.get(10)),
                 text(&columns.step),
@@ -213,7 +228,20 @@ pub(super) const TABLES: &[Table] = &[
                 bytes(columns.definition.as_bytes().to_vec()),
                 bytes(columns.call),
                 optional(answer),
+                optional(asked),
+                optional(replies),
             ])
+        },
+    },
+    Table {
+        name: "sign_ins",
+        select: "SELECT name, kept FROM planwright.sign_ins ORDER BY name",
+        update: "UPDATE planwright.sign_ins SET kept = $2 WHERE name = $1",
+        recode: |from, to, row| {
+            let name: &str = row.get(0);
+            let opened = open_sign_in(from, name, row.get(1))?;
+            let sealed = seal_sign_in(to, name, &opened)?.into_owned();
+            Ok(vec![text(name), bytes(sealed)])
         },
     },
     Table {
@@ -233,6 +261,21 @@ pub(super) const TABLES: &[Table] = &[
         },
     },
 ];
+
+/// Seals what was asked in the middle of a call, or replied to it, with another key.
+fn recode_talk(
+    talk: CallTalk,
+    (from, to): (&Cipher, &Cipher),
+    key: &OfferKey,
+    number: Option<i64>,
+    kept: Option<Vec<u8>>,
+) -> Result<Option<Vec<u8>>, RowError> {
+    let (Some(number), Some(kept)) = (number, kept) else {
+        return Ok(None);
+    };
+    let opened = open_talk(from, (talk, key, number), kept)?;
+    Ok(Some(seal_talk(to, (talk, key, number), &opened)?))
+}
 
 pub(super) fn numbered(number: i64) -> Owned {
     (Box::new(number), Type::INT8)

@@ -51,8 +51,11 @@ impl Shared {
     }
 
     pub(super) async fn workers(&self) -> Result<Vec<ListedWorker>, StoreError> {
-        let sql = "SELECT id, host, pid, version, capabilities, concurrency, tools, draining, started_at \
-                   FROM planwright.workers ORDER BY started_at, id";
+        // While it is there, its process writes its beats into `owners`.
+        let sql = "SELECT w.id, w.host, w.pid, w.version, w.capabilities, w.concurrency, w.tools, w.draining, w.started_at, \
+                   floor(extract(epoch FROM greatest(w.seen_at, o.seen_at)) * 1000)::bigint \
+                   FROM planwright.workers AS w LEFT JOIN planwright.owners AS o ON o.owner = w.id \
+                   ORDER BY w.started_at, w.id";
         let rows = self.rows(sql, &[]).await?;
         let mut claims = self.claims_by_worker().await?;
         let mut runs = self.runs_by_owner().await?;
@@ -78,6 +81,7 @@ impl Shared {
                 is_alive: life != Life::Dead,
                 is_draining: row.get(7),
                 started_at: Timestamp::from_millis(row.get(8)),
+                seen_at: Timestamp::from_millis(row.get(9)),
                 claims: claims.remove(&id).unwrap_or_default(),
                 runs: runs.remove(&id).unwrap_or_default(),
             });

@@ -28,10 +28,12 @@ pub(crate) use message::{
     message_hash, open_message, open_refusal, open_refusal_bytes, seal_message, seal_refusal,
     seal_refusal_bytes,
 };
-pub(crate) use note::{open_note, open_shared_key, seal_note, seal_shared_key};
+pub(crate) use note::{
+    open_note, open_shared_key, open_sign_in, seal_note, seal_shared_key, seal_sign_in,
+};
 pub(crate) use offer::{
-    AnsweredAttempt, KeptOffer, OfferRow, kept_definition, kept_step, open_offer_answer,
-    seal_offer_answer,
+    AnsweredAttempt, CallTalk, KeptOffer, OfferRow, kept_definition, kept_step, open_call_talk,
+    open_offer_answer, seal_call_talk, seal_offer_answer,
 };
 pub(crate) use outbox::{open_delivery_error, open_reason, seal_delivery_error, seal_reason};
 pub(crate) use worker::{open_worker_column, seal_worker_column};

@@ -38,6 +38,31 @@ pub(crate) fn open_shared_key(
     cipher.open_text(key_place(&[name.as_bytes()]), kept)
 }
 
+/// Seals what a sign-in to a server came to, for its name.
+pub(crate) fn seal_sign_in<'a>(
+    cipher: &Cipher,
+    name: &str,
+    kept: &'a [u8],
+) -> Result<Cow<'a, [u8]>, SealError> {
+    cipher.seal(sign_in_place(&[name.as_bytes()]), kept)
+}
+
+pub(crate) fn open_sign_in(
+    cipher: &Cipher,
+    name: &str,
+    kept: Vec<u8>,
+) -> Result<Vec<u8>, OpenSealedError> {
+    cipher.open(sign_in_place(&[name.as_bytes()]), kept)
+}
+
+fn sign_in_place<'a>(row: &'a [&'a [u8]]) -> SealedPlace<'a> {
+    SealedPlace {
+        table: "sign_ins",
+        column: "kept",
+        row,
+    }
+}
+
 fn note_place<'a>(row: &'a [&'a [u8]]) -> SealedPlace<'a> {
     SealedPlace {
         table: "service_notes",

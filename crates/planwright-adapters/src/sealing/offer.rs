@@ -108,6 +108,63 @@ impl OfferRow<'_> {
     }
 }
 
+/// What is said of a call while it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallTalk {
+    /// What its tool asks a person.
+    Asked,
+    /// The replies to that.
+    Replies,
+    /// How far it is.
+    News,
+}
+
+impl CallTalk {
+    fn place(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Asked => ("offers", "asked"),
+            Self::Replies => ("offers", "replies"),
+            Self::News => ("call_news", "told"),
+        }
+    }
+}
+
+/// Seals what is said of an attempt under a number.
+pub(crate) fn seal_call_talk<'a>(
+    cipher: &Cipher,
+    (talk, attempt, number): (CallTalk, AnsweredAttempt<'_>, i64),
+    text: &'a [u8],
+) -> Result<Cow<'a, [u8]>, SealError> {
+    with_talk(talk, attempt, number, |place| cipher.seal(place, text))
+}
+
+pub(crate) fn open_call_talk(
+    cipher: &Cipher,
+    (talk, attempt, number): (CallTalk, AnsweredAttempt<'_>, i64),
+    kept: Vec<u8>,
+) -> Result<Vec<u8>, OpenSealedError> {
+    with_talk(talk, attempt, number, |place| cipher.open(place, kept))
+}
+
+fn with_talk<T>(
+    talk: CallTalk,
+    (run, step, attempt): AnsweredAttempt<'_>,
+    number: i64,
+    work: impl FnOnce(SealedPlace<'_>) -> T,
+) -> T {
+    let (table, column) = talk.place();
+    work(SealedPlace {
+        table,
+        column,
+        row: &[
+            run.as_bytes(),
+            step.as_bytes(),
+            &attempt.to_le_bytes(),
+            &number.to_le_bytes(),
+        ],
+    })
+}
+
 /// Names the attempt that was answered: the run, the step as the table has it, and its number.
 pub(crate) type AnsweredAttempt<'a> = (&'a str, &'a str, i64);
 

@@ -11,10 +11,10 @@ use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
 use planwright_engine::access::{Grant, create};
 use planwright_engine::port::{
-    Answers as _, Append, ArtifactRef, Artifacts as _, Asking, Claim, Journal as _, LeaseRule,
-    Mailbox as _, OfferChange, OfferKey, OfferState, Offers as _, Outbox, OwnerId, Pass, PassKind,
-    Passes, Passkey, Passkeys, Position, Settled, StepOffer, StreamIndex as _, StreamStatus,
-    WantedOffers, WorkerRecord,
+    Answers as _, Append, ArtifactRef, Artifacts as _, Asking, CallNews, Claim, Journal as _,
+    LeaseRule, Mailbox as _, OfferChange, OfferKey, OfferQuestion, OfferState, Offers as _, Outbox,
+    OwnerId, Pass, PassKind, Passes, Passkey, Passkeys, Position, Settled, SignInStore as _,
+    StepOffer, StreamIndex as _, StreamStatus, WantedOffers, WorkerRecord,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,8 +104,11 @@ impl Chain {
     }
 }
 
+/// The name under which a sign-in is kept.
+const SIGN_IN: &str = "5f0c2a9be1d34c77";
+
 /// Texts that a reader of the database must not find.
-pub(crate) const CANARIES: [&str; 19] = [
+pub(crate) const CANARIES: [&str; 23] = [
     "canary-body",
     "canary-keyed",
     "canary-key",
@@ -125,6 +128,10 @@ pub(crate) const CANARIES: [&str; 19] = [
     "canary-outcome",
     "canary-host",
     "canary_tool",
+    "canary-news",
+    "canary-question",
+    "canary-replies",
+    "canary-sign-in",
 ];
 
 /// What was planted, to be found again.
@@ -270,8 +277,25 @@ async fn plant_offers(store: &Arc<PostgresStore>, run: &mut Chain) {
     };
     let claimed = store.claim_offer(wanted).await.unwrap().unwrap();
     assert_eq!(claimed.offer, offer(run.run(), CANARIES[14]));
-    let answered = store.answer_offer(&claimed.claim, CANARIES[16].into());
+    let claim = &claimed.claim;
+    let news = CallNews {
+        number: 1,
+        told: CANARIES[19].into(),
+    };
+    store.tell_news(claim, news).await.unwrap();
+    let question = OfferQuestion {
+        number: 1,
+        asked: CANARIES[20].into(),
+    };
+    store.ask_owner(claim, question).await.unwrap();
+    let replied = store.reply_to_offer(&claim.key, 1, CANARIES[21].into());
+    replied.await.unwrap();
+    let heard = store.find_replies(claim, 1).await.unwrap();
+    assert_eq!(heard, Some(CANARIES[21].into()));
+    let answered = store.answer_offer(claim, CANARIES[16].into());
     answered.await.unwrap();
+    let kept = store.save_sign_in(SIGN_IN, CANARIES[22].as_bytes());
+    kept.await.unwrap();
 }
 
 async fn plant_deliveries(store: &Arc<PostgresStore>) {
@@ -319,6 +343,8 @@ pub(crate) async fn check(store: &Arc<PostgresStore>, planted: &Planted) {
     let states = store.offer_states(keys.clone()).await.unwrap();
     assert_eq!(states, [(keys[0].clone(), OfferState::Offered)]);
     assert_eq!(store.workers().await.unwrap()[0].record.host, CANARIES[17]);
+    let sign_in = store.load_sign_in(SIGN_IN).await.unwrap();
+    assert_eq!(sign_in, Some(CANARIES[22].into()));
     let standing = store.standing("hook").await.unwrap().unwrap();
     assert_eq!(standing.disabled.as_deref(), Some(CANARIES[13]));
     let state = planwright_engine::port::DeliveryState::Waiting;

@@ -30,3 +30,5 @@ mod rewriting;
 mod sealed;
 #[cfg(test)]
 mod sealed_attacks;
+#[cfg(test)]
+mod sign_ins;

@@ -73,5 +73,5 @@ fn nothing_of_it_is_written_to_the_log_of_the_database() {
         "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class \
          WHERE relpersistence = 'u' AND relkind = 'r' AND relnamespace = 'planwright'::regnamespace",
     );
-    assert_eq!(unlogged, "request_rates service_notes services");
+    assert_eq!(unlogged, "call_news request_rates service_notes services");
 }

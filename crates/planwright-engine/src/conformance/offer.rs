@@ -2,8 +2,9 @@
 
 use super::fixture::{Chain, LONG, owner};
 use crate::port::{
-    Append, ClaimError, ClaimStanding, ClaimedOffer, LeaseRule, OfferChange, OfferClaim, OfferKey,
-    OfferState, Offers, OwnerId, StepOffer, Store, WantedOffers, WorkerRecord,
+    Append, CallNews, ClaimError, ClaimStanding, ClaimedOffer, LeaseRule, OfferChange, OfferClaim,
+    OfferKey, OfferLook, OfferQuestion, OfferReport, OfferState, Offers, OwnerId, StepOffer, Store,
+    WantedOffers, WorkerRecord,
 };
 use planwright_core::digest::Digest;
 use planwright_core::tool::{EffectClass, ToolName};
@@ -215,6 +216,98 @@ pub async fn an_answer_is_kept_until_the_attempt_ends(subject: OfferingStore) {
     assert_eq!(lose(&subject, &offers[0].key, "worker").await, kept);
 }
 
+async fn look(subject: &OfferingStore, key: &OfferKey, heard: u64) -> Option<OfferReport> {
+    let look = OfferLook {
+        key: key.clone(),
+        heard,
+    };
+    let reports = subject.offers.look_at_offers(vec![look]).await;
+    reports.unwrap().pop()
+}
+
+fn news(number: u64, told: &str) -> CallNews {
+    CallNews {
+        number,
+        told: told.into(),
+    }
+}
+
+pub async fn the_newest_news_of_a_call_win_and_are_heard_once(subject: OfferingStore) {
+    let (_, offers) = offered(&subject, &["a"]).await;
+    let key = &offers[0].key;
+    assert_eq!(look(&subject, key, 0).await.unwrap().news, None);
+    let claimed = claim(&subject, "worker", LONG).await.unwrap();
+    let tell = async |claim: &OfferClaim, news| subject.offers.tell_news(claim, news).await;
+    for (number, told) in [(1, "one"), (3, "three"), (2, "two")] {
+        tell(&claimed.claim, news(number, told)).await.unwrap();
+    }
+    let report = look(&subject, key, 1).await.unwrap();
+    assert!(matches!(report.state, OfferState::Claimed { .. }));
+    assert_eq!(report.news, Some(news(3, "three")));
+    assert_eq!(look(&subject, key, 3).await.unwrap().news, None);
+    // Only the worker that has the claim is heard.
+    let other = OfferClaim {
+        worker: owner("other"),
+        ..claimed.claim.clone()
+    };
+    tell(&other, news(9, "forged")).await.unwrap();
+    lose(&subject, key, "worker").await;
+    tell(&claimed.claim, news(10, "late")).await.unwrap();
+    assert_eq!(look(&subject, key, 3).await.unwrap().news, None);
+}
+
+pub async fn a_question_is_asked_until_it_is_replied_to_and_each_reply_is_for_its_question(
+    subject: OfferingStore,
+) {
+    let (_, offers) = offered(&subject, &["a"]).await;
+    let key = &offers[0].key;
+    let claimed = claim(&subject, "worker", LONG).await.unwrap();
+    let claim = &claimed.claim;
+    let question = |number, asked: &str| OfferQuestion {
+        number,
+        asked: asked.into(),
+    };
+    let asked = async || look(&subject, key, 0).await.unwrap().question;
+    let replies = async |number| subject.offers.find_replies(claim, number).await.unwrap();
+    let reply = async |number, text: &str| {
+        let replied = subject.offers.reply_to_offer(key, number, text.into());
+        replied.await.unwrap();
+    };
+    assert_eq!(asked().await, None);
+    let first = question(1, "Who?");
+    subject
+        .offers
+        .ask_owner(claim, first.clone())
+        .await
+        .unwrap();
+    assert_eq!(asked().await, Some(first.clone()));
+    assert_eq!(replies(1).await, None);
+    // Replies to a question that was not asked are none.
+    reply(2, "early").await;
+    assert_eq!((replies(1).await, replies(2).await), (None, None));
+    reply(1, "Ada").await;
+    reply(1, "Eve").await;
+    assert_eq!(replies(1).await, Some(b"Ada".to_vec()));
+    assert_eq!(asked().await, None);
+    // Asked once more because the worker did not hear that it was asked.
+    subject.offers.ask_owner(claim, first).await.unwrap();
+    assert_eq!(replies(1).await, Some(b"Ada".to_vec()));
+    // The next question has no replies yet, though it says the same.
+    let second = question(2, "Who?");
+    subject
+        .offers
+        .ask_owner(claim, second.clone())
+        .await
+        .unwrap();
+    assert_eq!(replies(2).await, None);
+    assert_eq!(asked().await, Some(second.clone()));
+    // A worker whose claim is over asks and hears nothing.
+    lose(&subject, key, "worker").await;
+    assert!(is_over(subject.offers.ask_owner(claim, second).await));
+    let heard = subject.offers.find_replies(claim, 2).await;
+    assert!(matches!(heard, Err(ClaimError::Over(_))), "{heard:?}");
+}
+
 pub async fn a_claim_that_ran_out_cannot_be_renewed_or_answered(subject: OfferingStore) {
     let (_, offers) = offered(&subject, &["a"]).await;
     let claimed = claim(&subject, "worker", SHORT).await.unwrap();
@@ -384,6 +477,8 @@ macro_rules! offer_laws {
     ($make:ident) => {
         $crate::offer_laws! { @tests $make;
             an_offer_is_made_with_its_entry_and_ends_with_another,
+            the_newest_news_of_a_call_win_and_are_heard_once,
+            a_question_is_asked_until_it_is_replied_to_and_each_reply_is_for_its_question,
             a_fenced_owner_offers_nothing,
             of_eight_workers_each_offer_goes_to_one,
             only_a_worker_that_can_carry_it_out_gets_it,

@@ -42,7 +42,7 @@ pub(crate) use limiter::{Demand, Limiter, Permit};
 pub(crate) use observer::{LogKeeper, Observers};
 pub use observer::{Observer, on_step_complete, on_step_start};
 pub use offer_desk::DispatchSettings;
-pub(crate) use offer_desk::{OfferDesk, WatchedOffer};
+pub(crate) use offer_desk::{OfferDesk, OfferSight, WatchedOffer};
 pub use pauses::Pauses;
 pub(crate) use ports::{Ports, RetentionPorts};
 pub(crate) use recent_reviews::RecentReviews;

@@ -1,8 +1,10 @@
 //! The offers of this process that wait for workers, looked at together however many there are.
 
 use super::Context;
+use crate::dispatch::offered_talk::ToldOfCall;
 use crate::port::{
-    Broker, OfferKey, OfferState, Offers, OwnerId, Progress, ProgressSink, StepNotice, StoreError,
+    Broker, OfferKey, OfferLook, OfferQuestion, OfferReport, OfferState, Offers, OwnerId, Progress,
+    ProgressSink, StepNotice, StoreError,
 };
 use planwright_core::digest::Digest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,20 +39,32 @@ struct DeskState {
 
 #[derive(Debug)]
 struct Waiting {
-    state: watch::Sender<OfferState>,
+    sight: watch::Sender<OfferSight>,
     notice: StepNotice,
     definition: Digest,
     progress: ProgressSink,
     since: Instant,
     noticed_at: Instant,
     said: bool,
+    /// The news of its call that were passed on.
+    heard: u64,
+    /// The lines of its server's log that were passed on.
+    lines: u64,
+}
+
+/// How an offer stands, as it was last seen.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OfferSight {
+    pub(crate) state: OfferState,
+    /// What its tool asks a person.
+    pub(crate) question: Option<OfferQuestion>,
 }
 
 /// An offer that is watched, for as long as this is held.
 pub(crate) struct WatchedOffer {
     context: Arc<Context>,
     pub(crate) key: OfferKey,
-    pub(crate) state: watch::Receiver<OfferState>,
+    pub(crate) sight: watch::Receiver<OfferSight>,
 }
 
 impl Drop for WatchedOffer {
@@ -80,16 +94,21 @@ impl Context {
             attempt: notice.attempt,
         };
         self.publish(notice.clone());
-        let (sender, state) = watch::channel(OfferState::Offered);
+        let (sender, sight) = watch::channel(OfferSight {
+            state: OfferState::Offered,
+            question: None,
+        });
         let now = Instant::now();
         let waiting = Waiting {
-            state: sender,
+            sight: sender,
             notice,
             definition,
             progress,
             since: now,
             noticed_at: now,
             said: false,
+            heard: 0,
+            lines: 0,
         };
         let mut desk = self.desk.state();
         desk.waiting.insert(key.clone(), waiting);
@@ -102,7 +121,7 @@ impl Context {
         WatchedOffer {
             context: Arc::clone(self),
             key,
-            state,
+            sight,
         }
     }
 
@@ -133,15 +152,21 @@ async fn look(context: Weak<Context>, offers: Arc<dyn Offers>) {
         };
         let added = context.desk.added.notified();
         news.borrow_and_update();
-        let keys: Vec<OfferKey> = {
+        let looks: Vec<OfferLook> = {
             let mut desk = context.desk.state();
             desk.looking = !desk.waiting.is_empty();
-            desk.waiting.keys().cloned().collect()
+            let waiting = desk.waiting.iter();
+            waiting
+                .map(|(key, waiting)| OfferLook {
+                    key: key.clone(),
+                    heard: waiting.heard,
+                })
+                .collect()
         };
-        if keys.is_empty() {
+        if looks.is_empty() {
             return;
         }
-        if let Err(error) = look_once(&context, &*offers, keys, &mut checked).await {
+        if let Err(error) = look_once(&context, &*offers, looks, &mut checked).await {
             tracing::debug!(%error, "offers cannot be looked at");
         }
         tokio::select! {
@@ -156,17 +181,19 @@ async fn look(context: Weak<Context>, offers: Arc<dyn Offers>) {
 async fn look_once(
     context: &Context,
     offers: &dyn Offers,
-    keys: Vec<OfferKey>,
+    looks: Vec<OfferLook>,
     checked: &mut BTreeMap<OwnerId, Instant>,
 ) -> Result<(), StoreError> {
-    let found: BTreeMap<OfferKey, OfferState> = offers
-        .offer_states(keys.clone())
+    let keys: Vec<OfferKey> = looks.iter().map(|look| look.key.clone()).collect();
+    let mut found: BTreeMap<OfferKey, OfferReport> = offers
+        .look_at_offers(looks)
         .await?
         .into_iter()
+        .map(|report| (report.key.clone(), report))
         .collect();
     let mut dead = BTreeSet::new();
-    for state in found.values() {
-        if let OfferState::Claimed { by, is_over: false } = state
+    for report in found.values() {
+        if let OfferState::Claimed { by, is_over: false } = &report.state
             && checked.get(by).is_none_or(|at| at.elapsed() >= SLOW_LOOK)
         {
             if context.ports.store.is_dead(by).await? {
@@ -179,34 +206,63 @@ async fn look_once(
     checked.retain(|_, at| at.elapsed() < SLOW_LOOK * 10);
     for key in keys {
         // Removed with the end of its attempt: what waits for it is not wanted any more.
-        let state = found.get(&key).cloned().unwrap_or(OfferState::Lost);
-        let state = match state {
+        let report = found.remove(&key).unwrap_or_else(|| OfferReport {
+            key: key.clone(),
+            state: OfferState::Lost,
+            question: None,
+            news: None,
+        });
+        let state = match report.state {
             OfferState::Claimed { by, is_over } if is_over || dead.contains(&by) => {
                 let after = offers.lose_offer(&key, &by).await?;
                 after.unwrap_or(OfferState::Lost)
             }
             state => state,
         };
-        tell(context, offers, &key, state).await;
+        tell(context, offers, OfferReport { state, ..report }).await;
     }
     Ok(())
 }
 
 /// Tells the call that waits, and people if no worker takes the offer.
-async fn tell(context: &Context, offers: &dyn Offers, key: &OfferKey, state: OfferState) {
+async fn tell(context: &Context, offers: &dyn Offers, report: OfferReport) {
+    let OfferReport {
+        key,
+        state,
+        question,
+        news,
+    } = report;
     let is_untaken = state == OfferState::Offered;
+    let is_taken = matches!(state, OfferState::Claimed { .. });
+    let sight = OfferSight { state, question };
     let mut say = None;
+    let mut pass_on = None;
     {
         let mut desk = context.desk.state();
-        let Some(waiting) = desk.waiting.get_mut(key) else {
+        let Some(waiting) = desk.waiting.get_mut(&key) else {
             return;
         };
-        waiting.state.send_if_modified(|told| {
-            *told != state && {
-                *told = state;
+        waiting.sight.send_if_modified(|told| {
+            *told != sight && {
+                *told = sight;
                 true
             }
         });
+        if let Some(news) = news.filter(|news| news.number > waiting.heard) {
+            waiting.heard = news.number;
+            let told = ToldOfCall::from_json(&news.told);
+            let (lines, count) = told.lines_after(waiting.lines);
+            waiting.lines = count;
+            pass_on = Some((waiting.progress.clone(), told.progress(), lines));
+        } else if is_taken && waiting.said {
+            waiting.said = false;
+            let taken = Progress {
+                done: 0.0,
+                total: None,
+                message: Some("a worker has taken it".to_owned()),
+            };
+            pass_on = Some((waiting.progress.clone(), Some(taken), Vec::new()));
+        }
         if is_untaken && waiting.noticed_at.elapsed() >= NOTICE_AGAIN {
             waiting.noticed_at = Instant::now();
             context.publish(waiting.notice.clone());
@@ -219,6 +275,10 @@ async fn tell(context: &Context, offers: &dyn Offers, key: &OfferKey, state: Off
                 waiting.progress.clone(),
             ));
         }
+    }
+    if let Some((sink, progress, lines)) = pass_on {
+        progress.into_iter().for_each(|it| sink.report(it));
+        lines.into_iter().for_each(|it| sink.report_log(it));
     }
     let Some((notice, definition, progress)) = say else {
         return;

@@ -8,7 +8,7 @@ use crate::redaction::call_results::mask_questions;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::StepIx;
-use planwright_core::run::{Asked, CallReport, Command, Reply, RunEvent};
+use planwright_core::run::{Asked, CallReport, Command, Reply, RunEvent, StepState};
 use std::collections::BTreeMap;
 use tokio::sync::{mpsc, oneshot};
 
@@ -20,14 +20,49 @@ pub(super) struct Held {
     step: StepIx,
     attempt: AttemptNo,
     asked: Asked,
-    replies: oneshot::Sender<Vec<Reply>>,
+    /// Told `None` if there will be no replies. Dropped if this process does not wait for them any more.
+    replies: oneshot::Sender<Option<Vec<Reply>>>,
+}
+
+/// The line on which one call asks.
+#[derive(Clone)]
+pub(super) struct QuestionLine {
+    step: StepIx,
+    attempt: AttemptNo,
+    asking: mpsc::Sender<Held>,
+}
+
+/// This process does not wait for the replies any more. Another one may.
+pub(super) struct LetGo;
+
+impl QuestionLine {
+    /// Asks, and waits for the replies; `None` if there will be none.
+    pub(super) async fn ask(&self, asked: Asked) -> Result<Option<Vec<Reply>>, LetGo> {
+        let (replies, replied) = oneshot::channel();
+        let held = Held {
+            step: self.step,
+            attempt: self.attempt,
+            asked,
+            replies,
+        };
+        self.asking.send(held).await.map_err(|_| LetGo)?;
+        replied.await.map_err(|_| LetGo)
+    }
+
+    /// The same for a call of this process, which ends with it.
+    pub(super) fn of_own_call(self) -> PersonLine {
+        PersonLine::new(move |asked| {
+            let line = self.clone();
+            Box::pin(async move { line.ask(asked).await.ok().flatten() })
+        })
+    }
 }
 
 /// The calls of one run that wait for a person.
 pub(super) struct HeldQuestions {
     asking: mpsc::Sender<Held>,
     asked: mpsc::Receiver<Held>,
-    open: BTreeMap<StepIx, oneshot::Sender<Vec<Reply>>>,
+    open: BTreeMap<StepIx, oneshot::Sender<Option<Vec<Reply>>>>,
 }
 
 impl Default for HeldQuestions {
@@ -43,22 +78,12 @@ impl Default for HeldQuestions {
 
 impl HeldQuestions {
     /// The line on which one call asks.
-    pub(super) fn line(&self, step: StepIx, attempt: AttemptNo) -> PersonLine {
-        let asking = self.asking.clone();
-        PersonLine::new(move |asked| {
-            let asking = asking.clone();
-            Box::pin(async move {
-                let (replies, replied) = oneshot::channel();
-                let held = Held {
-                    step,
-                    attempt,
-                    asked,
-                    replies,
-                };
-                asking.send(held).await.ok()?;
-                replied.await.ok()
-            })
-        })
+    pub(super) fn line(&self, step: StepIx, attempt: AttemptNo) -> QuestionLine {
+        QuestionLine {
+            step,
+            attempt,
+            asking: self.asking.clone(),
+        }
     }
 
     /// The next question.
@@ -75,7 +100,7 @@ impl HeldQuestions {
         self.open.remove(&step);
     }
 
-    /// Tells all calls that wait that there will be no answer.
+    /// Waits for no answer any more: calls of this process get none, and those of workers wait for the next owner.
     pub(super) fn let_go(&mut self) {
         self.open.clear();
     }
@@ -90,6 +115,10 @@ impl RunLoop {
             asked,
             replies,
         } = held;
+        if self.is_asked_already(step, attempt) {
+            self.questions.open.insert(step, replies);
+            return Ok(());
+        }
         let asked = mask_questions(&self.context.redaction.redactor(), asked);
         let report = Command::Report {
             step,
@@ -98,8 +127,19 @@ impl RunLoop {
         };
         if self.execute(&report, Cause::Report)?.is_some() {
             self.questions.open.insert(step, replies);
+        } else {
+            // A call that is over by now needs no word.
+            drop(replies.send(None));
         }
         Ok(())
+    }
+
+    /// Returns whether an earlier owner journaled the question of a call that a worker makes. One attempt asks one
+    /// question at a time.
+    fn is_asked_already(&self, step: StepIx, attempt: AttemptNo) -> bool {
+        let state = self.run.step(step);
+        let is_open = matches!(state, StepState::Running { question: Some(_), tally, .. } if tally.attempts == attempt);
+        is_open && self.offered.contains_key(&step) && !self.questions.open.contains_key(&step)
     }
 
     /// Passes on the answers that are durable now.
@@ -115,7 +155,7 @@ impl RunLoop {
                 && let Some(waiting) = self.questions.open.remove(&ix)
             {
                 // A call that is over by now needs no answer.
-                drop(waiting.send(replies.clone()));
+                drop(waiting.send(Some(replies.clone())));
             }
         }
     }

@@ -1,19 +1,22 @@
 //! Calls that workers make: what is offered to them, and waiting for what comes of it.
 
 use super::call;
+use super::held::{LetGo, QuestionLine};
 use super::offered_call::{OfferedCall, decode_answer};
+use super::offered_talk::{decode_question, encode_replies};
 use super::run_loop::{RunError, RunLoop};
 use super::schedule::Prepared;
 use crate::context::telemetry;
-use crate::context::{Context, WatchedOffer};
+use crate::context::{Context, OfferSight, WatchedOffer};
 use crate::journal::secret_values::SecretValues;
 use crate::port::{
-    AppendError, Call, CallError, OfferChange, OfferKey, OfferState, Offers, Outcome, StepNotice,
-    StepOffer,
+    AppendError, BoxFuture, Call, CallError, OfferChange, OfferKey, OfferQuestion, OfferState,
+    Offers, Outcome, StepNotice, StepOffer,
 };
+use crate::redaction::call_results::mask_progress;
 use planwright_core::digest::Digest;
 use planwright_core::plan::StepIx;
-use planwright_core::run::{Command, StepError, StepErrorCode, StepState};
+use planwright_core::run::{Command, Reply, StepError, StepErrorCode, StepState};
 use planwright_core::tool::{EffectClass, KnownTool};
 use planwright_core::trace::TraceParent;
 use serde_json::Value;
@@ -27,6 +30,9 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_mins(1);
 /// An offer is taken back at most this long before the time of its attempt is over.
 const EXPIRY_MARGIN: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// Replies that could not be written for their worker are written again after this time.
+const REPLY_PAUSE: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// A call that a worker makes.
 pub(super) struct WorkerCall {
     context: Arc<Context>,
@@ -36,14 +42,24 @@ pub(super) struct WorkerCall {
     left: CancellationToken,
     /// When an offer that no worker has taken is taken back, shortly before the time of the attempt is over.
     expires_at: Option<Instant>,
+    /// Where its questions are journaled, if a person may be there who replies.
+    questions: Option<QuestionLine>,
+    /// The replies that this attempt has got so far, in the order of its questions.
+    replied: Vec<Vec<Reply>>,
 }
 
 impl WorkerCall {
     /// Waits for what comes of it.
     pub(super) async fn outcome(mut self, cancelled: CancellationToken) -> Outcome {
         let mut is_withdrawn = false;
+        let mut asked = 0;
+        let mut replying: BoxFuture<'static, ()> = Box::pin(std::future::pending());
         loop {
-            let state = self.offer.state.borrow_and_update().clone();
+            let OfferSight { state, question } = self.offer.sight.borrow_and_update().clone();
+            if let Some(question) = question.filter(|question| question.number > asked) {
+                asked = question.number;
+                replying = self.reply(question);
+            }
             match state {
                 OfferState::Answered(answer) => {
                     let artifacts = &*self.context.ports.artifacts;
@@ -59,7 +75,8 @@ impl WorkerCall {
                 OfferState::Offered | OfferState::Claimed { .. } => {}
             }
             tokio::select! {
-                changed = self.offer.state.changed() => if changed.is_err() {
+                () = &mut replying => replying = Box::pin(std::future::pending()),
+                changed = self.offer.sight.changed() => if changed.is_err() {
                     return Err(CallError::Lost("the offer is not watched any more".to_owned()));
                 },
                 () = self.left.cancelled() => {
@@ -81,9 +98,34 @@ impl WorkerCall {
         }
     }
 
+    /// Has a question journaled, and writes the replies for the worker once they are durable. What an earlier owner journaled is
+    /// not asked again: attempts ask one question after the other.
+    fn reply(&self, question: OfferQuestion) -> BoxFuture<'static, ()> {
+        let OfferQuestion { number, asked } = question;
+        let place = usize::try_from(number).unwrap_or(usize::MAX);
+        let known = self.replied.get(place.saturating_sub(1)).cloned();
+        let line = self.questions.clone();
+        let (offers, key) = (Arc::clone(&self.offers), self.offer.key.clone());
+        Box::pin(async move {
+            let replies = match (known, line, decode_question(&asked)) {
+                (Some(known), _, _) => Some(known),
+                (None, Some(line), Some(asked)) => match line.ask(asked).await {
+                    Ok(replies) => replies,
+                    Err(LetGo) => return,
+                },
+                (None, _, _) => None,
+            };
+            let replies = encode_replies(replies.as_deref());
+            while let Err(error) = offers.reply_to_offer(&key, number, replies.clone()).await {
+                tracing::warn!(offer = %key, %error, "the replies to a question cannot be written; the store is asked again");
+                tokio::time::sleep(REPLY_PAUSE).await;
+            }
+        })
+    }
+
     /// Takes back an offer that no worker has taken: nothing was called, and that is known only now.
     async fn expire(&self) -> Option<Outcome> {
-        if *self.offer.state.borrow() != OfferState::Offered {
+        if self.offer.sight.borrow().state != OfferState::Offered {
             return None;
         }
         let withdrawn = self.withdraw().await?;
@@ -180,6 +222,8 @@ impl RunLoop {
             artifacts,
             answered,
             trace: self.run.start().trace.map(place),
+            // What can be called again waits for its answer without holding anything.
+            holds_questions: self.holds_questions && tool.class == EffectClass::Unsafe,
         };
         self.refuse_secrets(&call)?;
         Ok(call)
@@ -251,12 +295,23 @@ impl RunLoop {
             idempotency_key: offer.idempotency_key.clone(),
             trace: prepared.call.trace,
         };
-        let progress = prepared.call.progress.clone();
+        // A worker masks what it knows, and this process what it knows.
+        let redaction = &self.context.redaction;
+        let progress = mask_progress(redaction, prepared.call.progress.clone());
         let context = Arc::clone(&self.context);
         let watched = context.watch_offer(&offers, notice, offer.definition, progress);
         let left = CancellationToken::new();
         let expires_at = self.expiry_of(prepared.step);
+        // A person who was asked by an earlier owner may reply at any time.
+        let is_asked = self.run.step(prepared.step).question().is_some();
+        let may_ask = (self.holds_questions || is_asked) && offer.class == EffectClass::Unsafe;
+        let questions = may_ask.then(|| self.questions.line(prepared.step, offer.key.attempt));
+        // Those before were given to earlier attempts.
+        let replied = self.run.answered(prepared.step).iter();
+        let replied = replied.skip(prepared.call.answered.len());
         let by_worker = WorkerCall {
+            questions,
+            replied: replied.map(|answered| answered.replies.clone()).collect(),
             context,
             offers,
             offer: watched,
@@ -320,6 +375,10 @@ impl RunLoop {
             .map(OfferedCall::shown_args)
             .unwrap_or_default();
         let own = self.run.plan_step(step);
+        let answered = offered.map_or_else(
+            || self.run.answered(step).to_vec(),
+            |offered| offered.answered,
+        );
         // What cannot be loaded is not expected either: the value that comes is checked as far as it can be.
         if let Err(error) = self.load(step).await {
             tracing::warn!(run = %self.run.id(), step = %offer.key.step, message = error.message, "the values of a step cannot be read");
@@ -339,7 +398,7 @@ impl RunLoop {
             attempt: offer.key.attempt,
             idempotency_key: offer.idempotency_key.clone(),
             cancelled: CancellationToken::new(),
-            answered: Vec::new(),
+            answered,
             progress,
             trace: None,
             answer: crate::port::AnswerSink::default(),

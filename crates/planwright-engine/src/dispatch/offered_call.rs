@@ -38,6 +38,9 @@ pub(crate) struct OfferedCall {
     pub(crate) answered: Vec<Answered>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) trace: Option<String>,
+    /// The owner passes on what the tool asks in the middle of the call, and holds it meanwhile.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) holds_questions: bool,
 }
 
 impl OfferedCall {

@@ -397,7 +397,7 @@ impl RunLoop {
             client: ears.client,
             // What can be called again waits for its answer without holding anything.
             person: (offered.is_none() && self.holds_questions && class == EffectClass::Unsafe)
-                .then(|| self.questions.line(step, attempt)),
+                .then(|| self.questions.line(step, attempt).of_own_call()),
             files,
         };
         self.met.remove(&step);

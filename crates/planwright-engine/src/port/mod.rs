@@ -26,6 +26,7 @@ mod secrets;
 mod server_sign_ins;
 mod servers;
 mod service_notes;
+mod sign_in_store;
 mod step_logs;
 mod store;
 mod surroundings;
@@ -48,8 +49,9 @@ pub use leftovers::{Leftovers, StillRunning};
 pub(crate) use model::offer_tool;
 pub use model::{KeyState, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
 pub use offers::{
-    ClaimError, ClaimStanding, ClaimedOffer, ListedWorker, OfferChange, OfferClaim, OfferKey,
-    OfferState, Offers, StepOffer, WaitingOffers, WantedOffers, WorkerRecord,
+    CallNews, ClaimError, ClaimStanding, ClaimedOffer, ListedWorker, OfferChange, OfferClaim,
+    OfferKey, OfferLook, OfferQuestion, OfferReport, OfferState, Offers, StepOffer, WaitingOffers,
+    WantedOffers, WorkerRecord,
 };
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use passes::{Pass, PassKind, Passes};
@@ -69,6 +71,7 @@ pub use secrets::{SecretError, Secrets};
 pub use server_sign_ins::{ReturnedCode, ServerSignInError, ServerSignIns, SignInServer};
 pub use servers::{ClientInput, ServerError, ServerNews, ServerQuestion, Servers};
 pub use service_notes::{NoteKind, ServiceNote, ServiceNotes, random_key};
+pub use sign_in_store::SignInStore;
 pub use step_logs::{KeptLine, StepLogs};
 pub(crate) use store::failed_for_good;
 pub use store::{

@@ -133,6 +133,46 @@ pub enum ClaimError {
     Store(#[from] StoreError),
 }
 
+/// What is asked of an offer that is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferLook {
+    /// The attempt.
+    pub key: OfferKey,
+    /// The news of its call that were heard last.
+    pub heard: u64,
+}
+
+/// How an offer stands, and what its worker says meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferReport {
+    /// The attempt.
+    pub key: OfferKey,
+    /// How it stands.
+    pub state: OfferState,
+    /// What the tool asks a person, as long as nobody has replied.
+    pub question: Option<OfferQuestion>,
+    /// What came after the news that were heard last.
+    pub news: Option<CallNews>,
+}
+
+/// What the tool of a claimed call asks a person in the middle of it. The call is held meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferQuestion {
+    /// Counts the questions of the attempt from 1: a reply to one is never taken for a reply to the next one.
+    pub number: u32,
+    /// The question as JSON, masked.
+    pub asked: Vec<u8>,
+}
+
+/// How far a claimed call is, and what its server logged. Untrusted, and worth no sync of a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallNews {
+    /// Counts the news of the attempt from 1.
+    pub number: u64,
+    /// The news as JSON, masked.
+    pub told: Vec<u8>,
+}
+
 /// A worker, as it says itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerRecord {
@@ -159,6 +199,8 @@ pub struct ListedWorker {
     pub record: WorkerRecord,
     /// When it began.
     pub started_at: Timestamp,
+    /// When the store last heard of it.
+    pub seen_at: Timestamp,
     /// False if it is gone.
     pub is_alive: bool,
     /// True if it takes nothing any more.
@@ -230,6 +272,42 @@ pub trait Offers: Send + Sync + fmt::Debug {
         key: &'a OfferKey,
         by: &'a OwnerId,
     ) -> BoxFuture<'a, Result<Option<OfferState>, StoreError>>;
+
+    /// How these offers stand, and what their workers say. One that is over is left out.
+    fn look_at_offers(
+        &self,
+        looks: Vec<OfferLook>,
+    ) -> BoxFuture<'_, Result<Vec<OfferReport>, StoreError>>;
+
+    /// Replaces the news of a claimed call. They may get lost, and are dropped if the claim is over. Those who watch the offer
+    /// find them with their next look: nobody is woken.
+    fn tell_news<'a>(
+        &'a self,
+        claim: &'a OfferClaim,
+        news: CallNews,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Writes what the tool of a claimed call asks, durable on return. It may be repeated. Refused if the claim is over.
+    fn ask_owner<'a>(
+        &'a self,
+        claim: &'a OfferClaim,
+        question: OfferQuestion,
+    ) -> BoxFuture<'a, Result<(), ClaimError>>;
+
+    /// Writes the replies to the question with this number, durable on return. Of several, the first count.
+    fn reply_to_offer<'a>(
+        &'a self,
+        key: &'a OfferKey,
+        number: u32,
+        replies: Vec<u8>,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// The replies to the question with this number, if they are there. Refused if the claim is over.
+    fn find_replies<'a>(
+        &'a self,
+        claim: &'a OfferClaim,
+        number: u32,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, ClaimError>>;
 
     /// Changes its value whenever an offer may have changed, also by another process.
     fn offer_news(&self) -> watch::Receiver<u64>;

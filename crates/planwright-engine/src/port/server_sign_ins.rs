@@ -48,7 +48,7 @@ pub enum ServerSignInError {
 /// Signs people in to servers.
 pub trait ServerSignIns: Send + Sync + fmt::Debug {
     /// Lists the servers that people can sign in to, by name, as this person sees them.
-    fn servers(&self, person: &Principal) -> Vec<SignInServer>;
+    fn servers<'a>(&'a self, person: &'a Principal) -> BoxFuture<'a, Vec<SignInServer>>;
 
     /// Returns whether people sign in to this server by themselves. `None`: it is not one that people
     /// can sign in to.
@@ -70,5 +70,9 @@ pub trait ServerSignIns: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<(), ServerSignInError>>;
 
     /// Forgets the tokens: this person's, or those that all share. Returns whether there were any.
-    fn sign_out(&self, server: &str, person: &Principal) -> Result<bool, ServerSignInError>;
+    fn sign_out<'a>(
+        &'a self,
+        server: &'a str,
+        person: &'a Principal,
+    ) -> BoxFuture<'a, Result<bool, ServerSignInError>>;
 }

@@ -1,5 +1,6 @@
 //! One offer that was claimed: its call is made, and its answer written. A worker whose claim is over does neither.
 
+use super::call_talk::CallTalk;
 use super::claim_tenure::ClaimTenure;
 use crate::context::telemetry;
 use crate::context::{Context, Demand, Pauses, Permit, crash};
@@ -9,7 +10,7 @@ use crate::dispatch::placed::put_artifacts;
 use crate::dispatch::schedule::{ErrorDetail, check_args};
 use crate::port::{
     AnswerSink, Call, CallError, ClaimError, ClaimStanding, ClaimedOffer, OfferClaim, Offers,
-    Outcome, ProgressSink, StepOffer,
+    Outcome, StepOffer,
 };
 use crate::redaction::call_results::mask_outcome;
 use planwright_core::run::{CallEffect, StepError, StepErrorCode};
@@ -41,6 +42,8 @@ struct Held {
     context: Arc<Context>,
     offers: Arc<dyn Offers>,
     claim: OfferClaim,
+    /// What its call says while it goes on.
+    talk: CallTalk,
     tenure: ClaimTenure,
     /// The answer is not wanted any more.
     cancelled: CancellationToken,
@@ -55,16 +58,19 @@ pub(super) async fn carry_out(
     (ttl, asked_at): (Duration, Duration),
 ) -> CarriedOut {
     let ClaimedOffer { offer, claim } = claimed;
+    let talk = CallTalk::new(Arc::clone(&context), Arc::clone(&offers), claim.clone());
     let held = Held {
         context,
         offers,
         claim,
+        talk,
         tenure: ClaimTenure::new(ttl, asked_at),
         cancelled: CancellationToken::new(),
     };
     let done = tokio::select! {
         () = held.keep() => CarriedOut::Fenced,
         done = held.work(&offer, permit) => done,
+        never = held.talk.tell_owner() => match never {},
     };
     if done == CarriedOut::Fenced {
         // A call that is under way is told to stop, and its future dropped: nothing more is done for it.
@@ -178,11 +184,11 @@ impl Held {
             idempotency_key: offer.idempotency_key.clone(),
             cancelled: self.cancelled.clone(),
             answered: offered.answered,
-            progress: ProgressSink::default(),
+            progress: self.talk.sink(),
             trace: offered.trace.and_then(|trace| trace.parse().ok()),
             answer: AnswerSink::default(),
             client: None,
-            person: None,
+            person: offered.holds_questions.then(|| self.talk.person()),
             files,
         };
         let permit = match permit {

@@ -1,6 +1,7 @@
 //! A worker: a process that carries out single steps of runs which other processes own. It claims an offer in the store,
 //! makes the call with its own tools and secrets, and writes the answer there.
 
+mod call_talk;
 mod carry_out;
 mod claim_tenure;
 mod overseer;

@@ -2,10 +2,12 @@
 
 use super::take::{Worker, WorkerError, WorkerOptions};
 use crate::context::Context;
+use crate::journal::load::plan_of_run;
 use crate::port::{
     Broker, BrokerError, DeadNotice, ListedWorker, Offers, QueueState, StoreError, WaitingOffers,
 };
 use planwright_core::error::{ClassifiedError, ErrorClass, ErrorKind, Hint};
+use planwright_core::id::{PlanId, RunId};
 use std::sync::Arc;
 
 /// The workers of a store and the queues of its broker. Cheap to clone: it shares the engine's
@@ -75,6 +77,11 @@ impl Workers {
     /// Counts the steps that no worker has taken, by capability.
     pub async fn waiting(&self) -> Result<Vec<WaitingOffers>, WorkersError> {
         Ok(self.offers()?.waiting_offers().await?)
+    }
+
+    /// Returns the plan of a run, if the store has it: the run that a notice names may be none.
+    pub async fn plan_of_run(&self, run: &RunId) -> Option<PlanId> {
+        plan_of_run(&*self.context.ports.store, run).await.ok()
     }
 
     /// Returns how the queues of the broker stand.

@@ -14,4 +14,7 @@ pub use plan::{History, ListedRun, Reader, load_plan_details, load_plan_runs, lo
 pub use run::{StepPage, add_step_logs, read_asked_call, read_run_page, read_run_result};
 pub(crate) use threads::{newest_part, thread_within};
 pub use token::{new_token, token_line};
-pub use worker::{count_workers, dead_notice_line, load_dispatch_stats, load_workers, queue_line};
+pub use worker::{
+    count_workers, dead_notice_line, load_dead_notices, load_dispatch_stats, load_worker_states,
+    load_workers, queue_line,
+};

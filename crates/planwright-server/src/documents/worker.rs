@@ -1,24 +1,80 @@
 //! Workers and queues as documents.
 
 use planwright_api::{
-    DeadNoticeLine, DispatchStats, QueueLine, WaitingStepsLine, WorkerCounts, WorkerLine,
-    WorkerList, WorkerStepLine,
+    DeadNoticeLine, DeadNoticeList, DispatchStats, QueueLine, WaitingStepsLine, WorkerCounts,
+    WorkerLine, WorkerList, WorkerStepLine,
 };
+use planwright_core::id::RunId;
 use planwright_engine::port::{DeadNotice, ListedWorker, QueueState, WaitingOffers};
 use planwright_engine::{Workers, WorkersError};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The time that figures wait for a broker or a database which may be away.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Lists the workers and what waits for them.
+/// The plans of so many runs are looked up for one list.
+const MAX_PLANS: usize = 200;
+
+/// Lists the workers and what waits for them, with the plans of their runs.
 pub async fn load_workers(workers: &Workers) -> Result<WorkerList, WorkersError> {
     let listed = workers.list().await?;
+    let claimed = listed.iter().flat_map(|worker| &worker.claims);
+    let owned = listed.iter().flat_map(|worker| &worker.runs);
+    let runs: BTreeSet<RunId> = claimed
+        .map(|key| &key.run)
+        .chain(owned)
+        .take(MAX_PLANS)
+        .cloned()
+        .collect();
+    let mut plans = BTreeMap::new();
+    for run in runs {
+        if let Some(plan) = workers.plan_of_run(&run).await {
+            plans.insert(run.to_string(), plan.to_string());
+        }
+    }
+    let list = list_workers(workers, listed).await?;
+    Ok(WorkerList { plans, ..list })
+}
+
+/// Lists the workers and what waits for them, without the plans of their runs.
+pub async fn load_worker_states(workers: &Workers) -> Result<WorkerList, WorkersError> {
+    let listed = workers.list().await?;
+    list_workers(workers, listed).await
+}
+
+async fn list_workers(
+    workers: &Workers,
+    listed: Vec<ListedWorker>,
+) -> Result<WorkerList, WorkersError> {
     let waiting = workers.waiting().await?;
     Ok(WorkerList {
         workers: listed.into_iter().map(worker_line).collect(),
         waiting: waiting.into_iter().map(waiting_line).collect(),
+        plans: BTreeMap::new(),
     })
+}
+
+/// Lists the notices of a capability that were given up, with the plans of their runs.
+pub async fn load_dead_notices(
+    workers: &Workers,
+    capability: String,
+    limit: usize,
+) -> Result<DeadNoticeList, WorkersError> {
+    let listed = workers.dead(&capability, limit).await?;
+    let mut dead: Vec<DeadNoticeLine> = listed.iter().map(dead_notice_line).collect();
+    let mut plans: BTreeMap<RunId, Option<String>> = BTreeMap::new();
+    for (notice, line) in listed.iter().zip(&mut dead) {
+        let Some(run) = notice.notice.as_ref().map(|notice| &notice.run) else {
+            continue;
+        };
+        if !plans.contains_key(run) && plans.len() < MAX_PLANS {
+            let plan = workers.plan_of_run(run).await;
+            plans.insert(run.clone(), plan.map(|plan| plan.to_string()));
+        }
+        line.plan = plans.get(run).cloned().flatten();
+    }
+    Ok(DeadNoticeList { capability, dead })
 }
 
 /// Reads the figures of workers and queues; `None` where no step is offered to workers. What cannot
@@ -36,7 +92,7 @@ pub async fn load_dispatch_stats(workers: &Workers) -> Option<DispatchStats> {
         problem: None,
     };
     if workers.are_possible() {
-        match tokio::time::timeout(PATIENCE, load_workers(workers)).await {
+        match tokio::time::timeout(PATIENCE, load_worker_states(workers)).await {
             Ok(Ok(list)) => {
                 stats.workers = count_workers(&list.workers);
                 stats.waiting = list.waiting;
@@ -90,6 +146,7 @@ fn worker_line(worker: ListedWorker) -> WorkerLine {
     let ListedWorker {
         record,
         started_at,
+        seen_at,
         claims,
         runs,
         ..
@@ -109,6 +166,7 @@ fn worker_line(worker: ListedWorker) -> WorkerLine {
         concurrency: record.concurrency,
         state,
         started_at,
+        seen_at,
         steps: steps.collect(),
         runs: runs.iter().map(ToString::to_string).collect(),
         tools: tools
@@ -151,6 +209,7 @@ pub fn dead_notice_line(dead: &DeadNotice) -> DeadNoticeLine {
     DeadNoticeLine {
         id: dead.id.clone(),
         run: notice.map(|notice| notice.run.to_string()),
+        plan: None,
         step: notice.map(|notice| notice.step.to_string()),
         attempt: notice.map(|notice| notice.attempt),
         deliveries: dead.deliveries,

@@ -2,7 +2,7 @@
 //! bounded time, and not more often than needed.
 
 use super::prometheus::{as_float, name};
-use crate::documents::{count_workers, load_workers};
+use crate::documents::{count_workers, load_worker_states};
 use planwright_core::time::Timestamp;
 use planwright_engine::Engine;
 use planwright_engine::port::QueueState;
@@ -53,7 +53,7 @@ async fn note_workers(engine: &Engine, offered: &mut BTreeSet<String>) {
     if !workers.are_possible() {
         return;
     }
-    let Ok(Ok(list)) = tokio::time::timeout(PATIENCE, load_workers(&workers)).await else {
+    let Ok(Ok(list)) = tokio::time::timeout(PATIENCE, load_worker_states(&workers)).await else {
         return;
     };
     let counts = count_workers(&list.workers);

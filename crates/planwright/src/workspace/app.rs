@@ -26,7 +26,7 @@ use planwright_adapters::demo::Demo;
 use planwright_adapters::files::{FileArtifacts, FileStepLogs, WorkspaceSurroundings};
 use planwright_adapters::local::Local;
 use planwright_adapters::mcp::{
-    AllTools, FileTokens, McpOptions, McpServers, SeenShapes, ToolMemory,
+    AllTools, McpOptions, McpServers, SeenShapes, SignInTokens, ToolMemory,
 };
 use planwright_adapters::model::Models;
 use planwright_adapters::objects::ObjectArtifacts;
@@ -357,8 +357,9 @@ impl CommandContext {
         roster: &Roster,
         artifacts: &Arc<dyn Artifacts>,
         redaction: &Redaction,
-        cipher: &Arc<Cipher>,
+        opened: &OpenedStore,
     ) -> Result<AllTools, Failure> {
+        let cipher = opened.cipher();
         let keep_logs = !cipher.is_sealed();
         let masked = RedactedArtifacts::new(Arc::clone(artifacts), redaction.clone());
         let mut options = McpOptions::new(Arc::new(masked), self.workspace.plans.join("logs"));
@@ -369,10 +370,10 @@ impl CommandContext {
         options.workspace = Some(self.workspace.root.clone());
         options.hints = hint_directory();
         options.passed = self.config.gateway().passed_requests();
-        options.tokens = Some(self.sign_ins(cipher));
+        options.tokens = Some(self.sign_ins(opened.postgres(), &cipher));
         let shapes = self.beside_store(SHAPES);
-        options.shapes = Some(SeenShapes::new(shapes, Arc::clone(cipher)));
-        options.memory = self.tool_memory(cipher);
+        options.shapes = Some(SeenShapes::new(shapes, Arc::clone(&cipher)));
+        options.memory = self.tool_memory(&cipher);
         options.person = Some(account());
         options.secrets = Some(Arc::new(self.config.secrets(&self.workspace.root)?));
         let specs = roster.ready().cloned().collect();
@@ -388,9 +389,16 @@ impl CommandContext {
         Some(ToolMemory::new(directory, root, Arc::clone(cipher)))
     }
 
-    /// The tokens of the servers that people signed in to, beside the store and sealed like it.
-    pub(crate) fn sign_ins(&self, cipher: &Arc<Cipher>) -> FileTokens {
-        FileTokens::new(self.beside_store(SIGN_INS), Arc::clone(cipher))
+    /// The tokens of the servers that people signed in to: in the database of the store, or beside its file, and sealed like it.
+    pub(crate) fn sign_ins(
+        &self,
+        database: Option<&Arc<PostgresStore>>,
+        cipher: &Arc<Cipher>,
+    ) -> SignInTokens {
+        match database {
+            Some(store) => SignInTokens::in_store(Arc::<PostgresStore>::clone(store)),
+            None => SignInTokens::in_files(self.beside_store(SIGN_INS), Arc::clone(cipher)),
+        }
     }
 
     /// A folder beside the store, by the end of its name.
@@ -621,7 +629,7 @@ impl CommandContext {
             Some(objects) => Arc::<ObjectArtifacts>::clone(objects),
             None => own,
         };
-        let tools = Arc::new(self.tools(&roster, &artifacts, &redaction, &cipher)?);
+        let tools = Arc::new(self.tools(&roster, &artifacts, &redaction, &opened)?);
         let whole = opened.whole();
         let store: Arc<dyn Store> = match &whole {
             Some(whole) => Arc::<dyn WholeStore>::clone(whole),
@@ -754,13 +762,13 @@ impl App {
     }
 
     /// The tokens of the servers that people signed in to.
-    pub(crate) fn sign_ins(&self) -> FileTokens {
+    pub(crate) fn sign_ins(&self) -> SignInTokens {
         let cipher = match (&self.sqlite, &self.postgres) {
             (Some(store), _) => Arc::clone(store.cipher()),
             (None, Some(store)) => Arc::clone(store.cipher()),
             (None, None) => Arc::new(Cipher::Plain),
         };
-        self.context.sign_ins(&cipher)
+        self.context.sign_ins(self.postgres.as_ref(), &cipher)
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -1,4 +1,4 @@
-//! The judgement: what the bank and the files of the services say is compared with what the journals say.
+//! The judgement: what the bank and the files of those who own runs say is compared with what the journals say.
 
 use crate::cluster::Cluster;
 use crate::orders::{PROBE, get, statuses, try_post};
@@ -203,13 +203,13 @@ fn made<'a>(
 
 /// An outcome may be unknown only if something was done to the process that made the call, while it was in flight.
 fn doubt(cluster: &Cluster, call: Option<&Value>, step: &str, event: &Value) -> Option<String> {
-    let role = match step.rsplit('-').next() {
-        Some("pay") => Role::Worker,
-        Some("note") => Role::Service,
+    let calls_it: fn(Role) -> bool = match step.rsplit('-').next() {
+        Some("pay") => |role| role == Role::Worker,
+        Some("note") => Role::owns_runs,
         _ => return Some(format!("{step} may be repeated, and was not")),
     };
     let known = call.and_then(|call| Some((call["worker"].as_u64()?, call["at"].as_f64()?)));
-    let processes = cluster.processes.iter().filter(|it| it.role == role);
+    let processes = cluster.processes.iter().filter(|it| calls_it(it.role));
     let mut blows = processes.flat_map(|process| process.blows());
     let is_explained = match known {
         Some((worker, at)) => {

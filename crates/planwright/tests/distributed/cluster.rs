@@ -1,4 +1,4 @@
-//! Two services and three workers on a primary with a standby, and two brokers.
+//! Two services, three workers of steps and one of runs on a primary with a standby, and two brokers.
 
 use crate::process::{Process, Role};
 use planwright_testing::brokers::{BrokerKind, BrokerServer};
@@ -13,10 +13,13 @@ use std::time::Duration;
 /// How long a worker may be silent.
 pub(crate) const CLAIM: Duration = Duration::from_secs(8);
 const DATABASE: &str = "plans";
+/// What those who own runs are told.
+const OWNER_CONFIG: &str = "[dispatch]\ncapabilities = [\"bank\"]\n\
+     [serve]\nrequests_per_second = 100000\nburst = 100000\nmax_runs = 1000\n";
 
 /// All of it, until this is dropped.
 pub(crate) struct Cluster {
-    /// Services first.
+    /// Services first, then workers, then those that execute runs.
     pub(crate) processes: Vec<Process>,
     pub(crate) servers: Mutex<ServerPair>,
     pub(crate) brokers: Vec<BrokerServer>,
@@ -50,6 +53,8 @@ impl Cluster {
             let worker = cluster.worker(number % 2);
             cluster.processes.push(worker);
         }
+        let runner = cluster.runner();
+        cluster.processes.push(runner);
         std::thread::scope(|scope| {
             for process in &cluster.processes {
                 scope.spawn(|| process.start());
@@ -71,9 +76,7 @@ impl Cluster {
 
     fn service(&self, broker: usize) -> Process {
         let bench = Bench::new();
-        bench.configure(
-            "[dispatch]\ncapabilities = [\"bank\"]\n[serve]\nrequests_per_second = 100000\nburst = 100000\nmax_runs = 1000\n",
-        );
+        bench.configure(OWNER_CONFIG);
         let (environment, ways) = self.environment(broker);
         let args = ["serve", "--listen", "127.0.0.1:0", "--json"];
         Process::new(Role::Service, bench, &args, environment, ways)
@@ -97,6 +100,20 @@ impl Cluster {
         Process::new(Role::Worker, bench, &args, environment, ways)
     }
 
+    /// A worker without a capability: it takes over the runs of processes that are gone.
+    fn runner(&self) -> Process {
+        let bench = Bench::new();
+        bench.configure(OWNER_CONFIG);
+        let (environment, ways) = self.environment(1);
+        Process::new(
+            Role::Runner,
+            bench,
+            &["worker", "--json"],
+            environment,
+            ways,
+        )
+    }
+
     fn ledger_path(&self) -> PathBuf {
         self.folder.path().join("ledger")
     }
@@ -114,8 +131,14 @@ impl Cluster {
         &self.processes[..workers.unwrap()]
     }
 
+    /// All but the services.
     pub(crate) fn workers(&self) -> &[Process] {
         &self.processes[self.services().len()..]
+    }
+
+    pub(crate) fn runners(&self) -> impl Iterator<Item = &Process> {
+        let all = self.processes.iter();
+        all.filter(|process| process.role == Role::Runner)
     }
 
     /// The place of the server that can be written.

@@ -3,7 +3,7 @@
 use crate::audit::{judge, list_events, settle};
 use crate::cluster::{CLAIM, Cluster};
 use crate::orders::{approve, await_tools, run};
-use crate::process::Process;
+use crate::process::{Process, Role};
 use crate::stream::{Expected, follow};
 use planwright_testing::dice::Dice;
 use planwright_testing::proxy::CommitCut;
@@ -94,6 +94,10 @@ fn whatever_fails_nothing_is_lost_doubled_or_guessed() {
         events.len(),
         seen.moves
     );
+    let runners = cluster.runners();
+    let notes = runners.map(|runner| runner.bench.read("effects.txt").lines().count());
+    let notes: usize = notes.sum();
+    println!("{notes} steps by the worker that executes runs");
     assert!(outcome.wrong.is_empty(), "{:#?}", outcome.wrong);
     assert_eq!(outcome.runs, rounds * RUNS, "a run was lost or doubled");
     let read: Vec<_> = seen.events.iter().map(|(_, event)| event).collect();
@@ -113,6 +117,7 @@ fn whatever_fails_nothing_is_lost_doubled_or_guessed() {
     }
     let verify = cluster.services()[0].command(&["verify"]);
     planwright_testing::workbench::said({ verify }.output().unwrap()).ends(0);
+    assert!(notes > 0, "the worker that executes runs got none");
     assert!(thrown >= wanted, "{thrown} faults of {wanted}");
 }
 
@@ -244,22 +249,25 @@ impl Thrower<'_> {
         }
     }
 
-    /// Kills services and workers.
+    /// Kills services and workers, of steps and of runs.
     fn kill(&self, dice: &mut Dice) {
+        // The worker that executes runs gets its first ones from a service that is gone.
+        let mut is_service = true;
         while !self.is_over() {
             self.pause(dice, 800, 3_000);
-            match dice.chance(75) {
-                true => {
-                    let workers = self.cluster.workers();
-                    workers[dice.below(workers.len())].kill();
-                    self.note("workers killed", 1);
-                }
-                false => {
-                    let services = self.cluster.services();
-                    services[dice.below(services.len())].kill();
-                    self.note("services killed", 1);
-                }
-            }
+            let candidates = match is_service {
+                true => self.cluster.services(),
+                false => self.cluster.workers(),
+            };
+            let killed = &candidates[dice.below(candidates.len())];
+            killed.kill();
+            let kind = match killed.role {
+                Role::Service => "services killed",
+                Role::Worker => "workers killed",
+                Role::Runner => "workers that execute runs killed",
+            };
+            self.note(kind, 1);
+            is_service = dice.chance(25);
         }
     }
 

@@ -1,4 +1,4 @@
-//! A service or a worker that is killed, stopped, cut off and started again.
+//! A service or a worker, of steps or of runs, that is killed, stopped, cut off and started again.
 
 use planwright_testing::proxy::{CommitCut, Proxy};
 use planwright_testing::wait::wait_until;
@@ -25,8 +25,22 @@ pub(crate) struct Blow {
 /// What a process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
+    /// Answers people, and owns runs.
     Service,
+    /// Carries out single steps.
     Worker,
+    /// Owns runs, and answers nobody.
+    Runner,
+}
+
+impl Role {
+    /// Returns whether it makes the calls of steps without a capability.
+    pub(crate) fn owns_runs(self) -> bool {
+        match self {
+            Self::Service | Self::Runner => true,
+            Self::Worker => false,
+        }
+    }
 }
 
 /// A process, in a workspace of its own and with its own way to the database.

@@ -2,12 +2,13 @@
 import { lazy, Suspense, useCallback, useMemo, useState, type ReactNode } from "react";
 import { planPath, post } from "../../api/client";
 import { usePlanEvents } from "../../api/live";
-import { queryClient, refreshPlan, useBriefing, useInbox, usePlan, useRun, useWhoami } from "../../api/queries";
+import { queryClient, refreshPlan, useBriefing, useInbox, usePlan, useRun, useWhoami, useWorkers } from "../../api/queries";
 import type { PlanEvent, RunResult } from "../../api/types";
 import { may, whyNot } from "../../model/access";
 import type { GraphStep } from "../../model/graph";
 import { doneCount, emptyRun, foldRun, isOver, isPassing, mergeSteps, stateWord, type RunLife } from "../../model/run";
 import { count } from "../../model/text";
+import { stepsForWorkers, waitsForWorkers, type Wait } from "../../model/workers";
 import { duration } from "../../model/time";
 import { Button } from "../../ui/Button";
 import { useAction, useNow } from "../../ui/hooks";
@@ -97,6 +98,10 @@ function Run({ plan, result, life, chosen, live }: { plan: string; result: RunRe
     }));
   }, [steps, briefing]);
   const step = steps.find((other) => other.id === selected);
+  const capabilityOf = useMemo(() => new Map((loaded?.steps ?? []).flatMap((known) => (known.capability ? [[known.id, known.capability] as const] : []))), [loaded]);
+  const forWorkers = over ? [] : stepsForWorkers(steps, capabilityOf);
+  const workers = useWorkers(forWorkers.length > 0).data;
+  const waits = workers ? waitsForWorkers(run, forWorkers, workers) : [];
   const waiting = steps.filter((other) => stateWord(other.status).tone === "ask").length;
   const elapsed = over ? result.durationMs : life.startedAt ? now - Date.parse(life.startedAt) : result.durationMs;
   const undoable = over && may(who, "run") && may(who, "approve");
@@ -145,6 +150,7 @@ function Run({ plan, result, life, chosen, live }: { plan: string; result: RunRe
           <Text text={result.reason} />
         </p>
       ) : null}
+      <Stuck waits={waits.filter((wait) => wait.isStuck)} />
       <Reflection plan={plan} result={result} proposed={loaded?.status === "proposed" ? loaded.version : null} />
       {result.continues ? (
         <p>
@@ -183,6 +189,7 @@ function Run({ plan, result, life, chosen, live }: { plan: string; result: RunRe
               runStatus={result.status}
               step={step}
               waiting={inbox.find((item) => item.planId === plan && item.runId === run && item.step === step.id)}
+              worker={waits.find((wait) => wait.step === step.id)?.words ?? null}
               who={who}
               now={now}
             />
@@ -195,6 +202,22 @@ function Run({ plan, result, life, chosen, live }: { plan: string; result: RunRe
       </div>
       {sheet === "undo" ? <UndoSheet plan={plan} run={run} onClose={() => setSheet(null)} /> : null}
       {sheet === "fail" ? <FailSheet plan={plan} run={run} onClose={() => setSheet(null)} /> : null}
+    </div>
+  );
+}
+
+/** Steps that nobody can take: the run goes on when a worker comes that can. */
+function Stuck({ waits }: { waits: Wait[] }): ReactNode {
+  if (waits.length === 0) return null;
+  const reasons = [...new Set(waits.map((wait) => wait.words))];
+  return (
+    <div className="notice" role="status">
+      <p>
+        <b>No worker can take {waits.length === 1 ? "a step" : count(waits.length, "step")} of this run.</b> <Text text={reasons.join(" ")} />
+      </p>
+      <Link className="button" to={{ page: "workers" }}>
+        Look at the workers
+      </Link>
     </div>
   );
 }

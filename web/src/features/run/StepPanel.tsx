@@ -22,13 +22,15 @@ type Props = {
   runStatus: string;
   step: StepResult & { life: StepLife | null };
   waiting: Waiting | undefined;
+  /** Why no worker has it, if it waits for one. */
+  worker: string | null;
   who: Whoami | undefined;
   now: number;
 };
 
 const ACTS: Record<StepAction, Act> = { approve: "approve", deny: "approve", answer: "resolve", resolve: "resolve", skip: "resolve", retry: "run", fork: "run" };
 
-export function StepPanel({ plan, run, runStatus, step, waiting, who, now }: Props): ReactNode {
+export function StepPanel({ plan, run, runStatus, step, waiting, worker, who, now }: Props): ReactNode {
   const actions = actionsFor(step.status, runStatus);
   const again = useAction(async (action: "retry" | "fork") => {
     const begun =
@@ -81,6 +83,15 @@ export function StepPanel({ plan, run, runStatus, step, waiting, who, now }: Pro
         <p className={step.error ? "bad" : "quiet"}>
           {step.error ? <b>{step.error.code}: </b> : null}
           <Text text={note} />
+        </p>
+      ) : null}
+      {worker !== null ? (
+        <p className="asks">
+          <Text text={worker} />
+        </p>
+      ) : step.status === "running" && step.life?.progress?.message ? (
+        <p className="quiet" role="status">
+          <Text text={step.life.progress.message} />
         </p>
       ) : null}
       {actions.includes("approve") ? <ApproveCall plan={plan} run={run} step={step} waiting={waiting} who={who} /> : null}

@@ -4,7 +4,7 @@
 use super::super::http::{bounded_body, chain, client_for};
 use super::TIMEOUT;
 use reqwest::Url;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The scope with which a sign-in can be renewed.
@@ -40,7 +40,7 @@ struct Metadata {
 }
 
 /// Where to sign in, and for what.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Provider {
     pub(super) issuer: String,
     pub(super) authorization_endpoint: String,

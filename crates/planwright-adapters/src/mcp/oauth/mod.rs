@@ -9,7 +9,7 @@ mod tokens;
 pub use service::{ServiceServer, ServiceSignIns};
 pub use sign_in::{KnownAs, OAuthSignIn, OAuthSignInError};
 pub(super) use tokens::{Bearer, NoToken};
-pub use tokens::{FileTokens, OAuthTokens, ServerAccount};
+pub use tokens::{OAuthTokens, ServerAccount, SignInTokens};
 
 use super::http::{bounded_body, chain, client_for};
 use serde::de::DeserializeOwned;

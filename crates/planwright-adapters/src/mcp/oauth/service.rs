@@ -2,7 +2,7 @@
 //! this machine.
 
 use super::sign_in::{Introduction, KnownAs, OAuthSignInError};
-use super::tokens::{FileTokens, ServerAccount};
+use super::tokens::{ServerAccount, SignInTokens};
 use crate::mcp::McpServers;
 use planwright_core::principal::Principal;
 use planwright_engine::port::{
@@ -38,7 +38,7 @@ impl ServiceServer {
 /// The servers of a service, and where this service is known.
 pub struct ServiceSignIns {
     servers: BTreeMap<String, ServiceServer>,
-    tokens: FileTokens,
+    tokens: SignInTokens,
     remote: McpServers,
     /// By server and by where browsers come back to: making the service known again for every person
     /// would fill the lists of those who sign in.
@@ -57,7 +57,7 @@ impl ServiceSignIns {
     /// From here on calls of these servers that want a sign-in send people to the page.
     pub fn new(
         servers: impl IntoIterator<Item = ServiceServer>,
-        tokens: FileTokens,
+        tokens: SignInTokens,
         remote: McpServers,
     ) -> Self {
         remote.offer_sign_in_page();
@@ -86,9 +86,27 @@ impl ServiceSignIns {
             return Ok(introduction.clone());
         }
         let found = self.find(server)?;
+        let unavailable = ServerSignInError::Unavailable;
+        // What the operator was given is the same at every service.
+        let is_registered = found.known_as.is_none();
+        if is_registered {
+            let shared = self.tokens.introduction::<Introduction>((server, redirect));
+            let shared = shared.await.map_err(unavailable)?;
+            if let Some(shared) = shared.filter(|shared| shared.is_for(&found.url)) {
+                return Ok(shared);
+            }
+        }
         let named = (found.name.as_str(), found.url.as_str());
         let made = Introduction::make(named, found.known_as.clone(), redirect.to_owned()).await;
         let made = made.map_err(|error| explain(&error))?;
+        if is_registered {
+            let kept = self
+                .tokens
+                .keep_introduction((server, redirect), Some(&made));
+            if kept.await.map_err(unavailable)? {
+                return Ok(made);
+            }
+        }
         let mut known = self.known();
         if known.len() >= MAX_INTRODUCTIONS {
             known.clear();
@@ -111,12 +129,22 @@ impl ServiceSignIns {
             .map_err(|error| explain(&error))?;
         let redeemed =
             introduction.redeem(returned.code, &visit.verifier, (&self.tokens, &account));
-        redeemed.await.map_err(|error| {
+        if let Err(error) = redeemed.await {
             // What it was known by may be forgotten there: the next person begins anew.
             let place = (server.to_owned(), visit.redirect.clone());
             self.known().remove(&place);
-            explain(&error)
-        })?;
+            let forgotten = self
+                .tokens
+                .keep_introduction::<Introduction>((server, &visit.redirect), None);
+            if let Err(reason) = forgotten.await {
+                tracing::debug!(
+                    server,
+                    reason,
+                    "where this program is known cannot be forgotten"
+                );
+            }
+            return Err(explain(&error));
+        }
         // Its tools may not be known yet. If it cannot be reached even now, its state says why.
         match account.person() {
             Some(person) => self.remote.learn_tools_as(server, person.clone()).await,
@@ -144,26 +172,36 @@ fn explain(error: &OAuthSignInError) -> ServerSignInError {
 }
 
 impl ServerSignIns for ServiceSignIns {
-    fn servers(&self, person: &Principal) -> Vec<SignInServer> {
-        let listed = self.servers.values().map(|server| SignInServer {
-            name: server.name.clone(),
-            signed_in: self
-                .tokens
-                .is_signed_in(&server.account(person), &server.url)
-                .unwrap_or(false),
-            is_personal: server.is_personal,
-        });
-        listed.collect()
+    fn servers<'a>(&'a self, person: &'a Principal) -> BoxFuture<'a, Vec<SignInServer>> {
+        Box::pin(async move {
+            let mut listed = Vec::with_capacity(self.servers.len());
+            for server in self.servers.values() {
+                let account = server.account(person);
+                let signed_in = self.tokens.is_signed_in(&account, &server.url).await;
+                listed.push(SignInServer {
+                    name: server.name.clone(),
+                    signed_in: signed_in.unwrap_or(false),
+                    is_personal: server.is_personal,
+                });
+            }
+            listed
+        })
     }
 
     fn is_personal(&self, server: &str) -> Option<bool> {
         self.servers.get(server).map(|server| server.is_personal)
     }
 
-    fn sign_out(&self, server: &str, person: &Principal) -> Result<bool, ServerSignInError> {
-        let account = self.find(server)?.account(person);
-        let forgotten = self.tokens.forget(&account);
-        forgotten.map_err(ServerSignInError::Unavailable)
+    fn sign_out<'a>(
+        &'a self,
+        server: &'a str,
+        person: &'a Principal,
+    ) -> BoxFuture<'a, Result<bool, ServerSignInError>> {
+        Box::pin(async move {
+            let account = self.find(server)?.account(person);
+            let forgotten = self.tokens.forget(&account).await;
+            forgotten.map_err(ServerSignInError::Unavailable)
+        })
     }
 
     fn address<'a>(

@@ -2,12 +2,12 @@
 //! machine, and the tokens it is exchanged for.
 
 use super::discovery::{BASIC, Provider, discover};
-use super::tokens::{FileTokens, Granted, OAuthTokens, ServerAccount};
+use super::tokens::{Granted, OAuthTokens, ServerAccount, SignInTokens, seconds_now};
 use super::{Credentials, PostError, post_form, post_json};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::Url;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// The longest time a person may take.
 const PATIENCE: Duration = Duration::from_mins(10);
+/// Seconds for which this program counts as known where people sign in.
+const LONGEST_KNOWN: u64 = 24 * 60 * 60;
 /// The time a browser may take to send its request, and the most bytes of it that are read.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REQUEST: usize = 16 << 10;
@@ -49,10 +51,12 @@ pub struct OAuthSignIn {
 
 /// This program made known at the one who signs in for a server: where people are sent, and where
 /// they come back to.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Introduction {
     server: String,
     url: String,
+    /// When it was made: seconds since 1970.
+    made_at: u64,
     provider: Provider,
     client: Client,
     redirect: String,
@@ -75,7 +79,7 @@ impl fmt::Debug for KnownAs {
 }
 
 /// This program as the one who signs in knows it.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Client {
     client_id: String,
     client_secret: Option<String>,
@@ -114,10 +118,16 @@ impl Introduction {
         Ok(Self {
             server: server.to_owned(),
             url: url.to_owned(),
+            made_at: seconds_now(),
             provider,
             client,
             redirect,
         })
+    }
+
+    /// Returns whether people can be sent to sign in at this address with it. It may be forgotten there after a while.
+    pub(super) fn is_for(&self, url: &str) -> bool {
+        self.url == url && self.made_at.saturating_add(LONGEST_KNOWN) > seconds_now()
     }
 
     /// The address that the person opens. What comes back with them is `state`; the code they bring is
@@ -158,7 +168,7 @@ impl Introduction {
         &self,
         code: &str,
         verifier: &str,
-        (tokens, account): (&FileTokens, &ServerAccount),
+        (tokens, account): (&SignInTokens, &ServerAccount),
     ) -> Result<(), OAuthSignInError> {
         let form = [
             ("grant_type", "authorization_code"),
@@ -189,7 +199,8 @@ impl Introduction {
             secret_in_header: client.in_header,
             resource: self.provider.resource.clone(),
         };
-        tokens.save(account, &kept).map_err(OAuthSignInError::Keep)
+        let saved = tokens.save(account, &kept).await;
+        saved.map_err(OAuthSignInError::Keep)
     }
 }
 
@@ -225,7 +236,7 @@ impl OAuthSignIn {
     /// Waits for the person, and keeps what comes of it.
     pub async fn finish(
         self,
-        tokens: &FileTokens,
+        tokens: &SignInTokens,
         account: &ServerAccount,
     ) -> Result<(), OAuthSignInError> {
         let code = tokio::time::timeout(PATIENCE, self.wait_for_code())

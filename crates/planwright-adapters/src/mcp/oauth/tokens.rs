@@ -5,6 +5,8 @@ use crate::files::{SealedFolder, lock_beside};
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::principal::Principal;
+use planwright_engine::port::{SignInStore, StoreError};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -13,6 +15,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A token is renewed this long before it ends, or after half of its life if that is shorter.
 const EARLY: Duration = Duration::from_secs(60);
+/// A turn to renew a token lasts longer than the request may take.
+const RENEWAL: Duration = Duration::from_secs(60);
+/// How often a process that waits for its turn looks whether it has come.
+const RENEWAL_LOOK: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(90);
 
 /// What a person's sign-in came to.
 #[derive(Clone, Serialize, Deserialize)]
@@ -185,25 +192,53 @@ impl ServerAccount {
     }
 }
 
-/// Tokens in files, one for each account, sealed like everything else of the store.
+/// Where tokens are kept.
 #[derive(Clone)]
-pub struct FileTokens {
-    files: SealedFolder,
+enum Place {
+    /// In files beside a store in a file, sealed like it.
+    Files(SealedFolder),
+    /// In the database of the store, sealed like it, for all processes that have it.
+    Store(Arc<dyn SignInStore>),
+}
+
+/// The tokens of servers, one for each account.
+#[derive(Clone)]
+pub struct SignInTokens {
+    place: Place,
     /// Renewing spends the old token, so it is done once.
     renewing: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl fmt::Debug for FileTokens {
+impl fmt::Debug for SignInTokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("FileTokens").field(&self.files).finish()
+        let place: &dyn fmt::Debug = match &self.place {
+            Place::Files(files) => files,
+            Place::Store(store) => store,
+        };
+        f.debug_tuple("SignInTokens").field(place).finish()
     }
 }
 
-impl FileTokens {
+/// The turn to renew the tokens of an account, among all processes that have them.
+enum Turn {
+    File { _lock: std::fs::File },
+    Store { name: String, by: String },
+}
+
+impl SignInTokens {
     /// Keeps them in this directory, which is made when needed.
-    pub fn new(directory: impl Into<PathBuf>, cipher: Arc<Cipher>) -> Self {
+    pub fn in_files(directory: impl Into<PathBuf>, cipher: Arc<Cipher>) -> Self {
+        Self::at(Place::Files(SealedFolder::new(directory, cipher)))
+    }
+
+    /// Keeps them where all processes of a store find them.
+    pub fn in_store(store: Arc<dyn SignInStore>) -> Self {
+        Self::at(Place::Store(store))
+    }
+
+    fn at(place: Place) -> Self {
         Self {
-            files: SealedFolder::new(directory, cipher),
+            place,
             renewing: Arc::default(),
         }
     }
@@ -219,31 +254,35 @@ impl FileTokens {
         let is_good = |tokens: &OAuthTokens| {
             tokens.is_fresh() && refused.is_none_or(|refused| refused != tokens.access_token)
         };
-        match self.kept(account, url).map_err(NoToken::Failed)? {
+        match self.kept(account, url).await.map_err(NoToken::Failed)? {
             None => return Ok(None),
             Some(tokens) if is_good(&tokens) => return Ok(Some(tokens)),
             Some(_) => {}
         }
         let _renewing = self.renewing.lock().await;
-        let alone = self.keep_others_out(account).await;
-        let _alone = alone.map_err(NoToken::Failed)?;
+        let turn = self.take_turn(account).await.map_err(NoToken::Failed)?;
         // Another call or process may have renewed it meanwhile.
-        let Some(tokens) = self.kept(account, url).map_err(NoToken::Failed)? else {
-            return Ok(None);
+        let kept = self.kept(account, url).await.map_err(NoToken::Failed)?;
+        let Some(tokens) = kept.filter(|tokens| !is_good(tokens)) else {
+            self.end_turn(turn, account, None)
+                .await
+                .map_err(NoToken::Failed)?;
+            return self.kept(account, url).await.map_err(NoToken::Failed);
         };
-        if is_good(&tokens) {
-            return Ok(Some(tokens));
-        }
         let was_refused = refused == Some(tokens.access_token.as_str());
-        match tokens.renewed().await {
-            Ok(renewed) => {
-                self.save(account, &renewed).map_err(NoToken::Failed)?;
-                Ok(Some(renewed))
-            }
+        let renewed = tokens.renewed().await;
+        let kept = match &renewed {
+            Ok(renewed) => Some(renewed.clone()),
+            // It is asked once: what was refused stays refused.
+            Err(PostError::Refused(_)) => Some(tokens.ended()),
+            Err(PostError::Failed(_)) => None,
+        };
+        self.end_turn(turn, account, kept.as_ref())
+            .await
+            .map_err(NoToken::Failed)?;
+        match renewed {
+            Ok(renewed) => Ok(Some(renewed)),
             Err(PostError::Refused(reason)) => {
-                // It is asked once: what was refused stays refused.
-                self.save(account, &tokens.ended())
-                    .map_err(NoToken::Failed)?;
                 let again = format!("planwright servers sign-in {}", account.server);
                 let words = format!("the sign-in is over: {reason} ({again})");
                 Err(NoToken::SignIn(words))
@@ -258,45 +297,171 @@ impl FileTokens {
     }
 
     /// Returns whether a person signed in to this server at this address.
-    pub(crate) fn has(&self, account: &ServerAccount, url: &str) -> Result<bool, String> {
-        Ok(self.kept(account, url)?.is_some())
+    pub(crate) async fn has(&self, account: &ServerAccount, url: &str) -> Result<bool, String> {
+        Ok(self.kept(account, url).await?.is_some())
     }
 
     /// Returns whether a person signed in to this server at this address, and that is not over.
-    pub(super) fn is_signed_in(&self, account: &ServerAccount, url: &str) -> Result<bool, String> {
-        let kept = self.kept(account, url)?;
+    pub(super) async fn is_signed_in(
+        &self,
+        account: &ServerAccount,
+        url: &str,
+    ) -> Result<bool, String> {
+        let kept = self.kept(account, url).await?;
         let lasts = |tokens: &OAuthTokens| tokens.refresh_token.is_some() || !tokens.has_ended();
         Ok(kept.as_ref().is_some_and(lasts))
     }
 
     /// The tokens as they are kept, if they are for this address.
-    fn kept(&self, account: &ServerAccount, url: &str) -> Result<Option<OAuthTokens>, String> {
-        let kept = self.files.load(&account.file_name());
-        let kept = kept.map_err(|error| error.to_string())?;
-        let tokens = kept.and_then(|text| serde_json::from_slice::<OAuthTokens>(&text).ok());
+    async fn kept(
+        &self,
+        account: &ServerAccount,
+        url: &str,
+    ) -> Result<Option<OAuthTokens>, String> {
+        let name = account.file_name();
+        let kept = match &self.place {
+            Place::Files(files) => files.load(&name).map_err(|error| error.to_string()),
+            Place::Store(store) => store.load_sign_in(&name).await.map_err(failed),
+        };
+        let tokens = kept?.and_then(|text| serde_json::from_slice::<OAuthTokens>(&text).ok());
         Ok(tokens.filter(|tokens| tokens.url == url))
     }
 
-    /// Waits for the other processes of this workspace: a token that two of them renew is refused to
+    /// Waits for the other processes that have the tokens: one that two of them renew is refused to
     /// one of them, and a careful authorization server then ends the sign-in.
-    async fn keep_others_out(&self, account: &ServerAccount) -> Result<std::fs::File, String> {
-        let path = self.files.path(&account.file_name());
-        let locked = tokio::task::spawn_blocking(move || lock_beside(&path)).await;
-        let locked = locked.map_err(|error| error.to_string())?;
-        locked.map_err(|error| error.to_string())
+    async fn take_turn(&self, account: &ServerAccount) -> Result<Turn, String> {
+        let name = account.file_name();
+        match &self.place {
+            Place::Files(files) => {
+                let path = files.path(&name);
+                let locked = tokio::task::spawn_blocking(move || lock_beside(&path)).await;
+                let locked = locked.map_err(|error| error.to_string())?;
+                let lock = locked.map_err(|error| error.to_string())?;
+                Ok(Turn::File { _lock: lock })
+            }
+            Place::Store(store) => {
+                let by = random_name()?;
+                let until = tokio::time::Instant::now() + LONGEST_WAIT;
+                loop {
+                    let taken = store.take_renewal(&name, &by, RENEWAL).await;
+                    if taken.map_err(failed)? {
+                        return Ok(Turn::Store { name, by });
+                    }
+                    // What was forgotten meanwhile needs no turn.
+                    if store.load_sign_in(&name).await.map_err(failed)?.is_none() {
+                        return Ok(Turn::Store { name, by });
+                    }
+                    if tokio::time::Instant::now() >= until {
+                        return Err("another process renews it, and does not end".to_owned());
+                    }
+                    tokio::time::sleep(RENEWAL_LOOK).await;
+                }
+            }
+        }
     }
 
-    pub(super) fn save(&self, account: &ServerAccount, tokens: &OAuthTokens) -> Result<(), String> {
-        let text = serde_json::to_vec(tokens).map_err(|error| error.to_string())?;
-        let saved = self.files.save(&account.file_name(), &text);
-        saved.map_err(|error| error.to_string())
+    /// Ends a turn, and keeps what came of it.
+    async fn end_turn(
+        &self,
+        turn: Turn,
+        account: &ServerAccount,
+        renewed: Option<&OAuthTokens>,
+    ) -> Result<(), String> {
+        match (turn, &self.place) {
+            (Turn::Store { name, by }, Place::Store(store)) => {
+                let text = renewed.map(write).transpose()?;
+                let ended = store.end_renewal(&name, &by, text.as_deref()).await;
+                ended.map_err(failed)
+            }
+            (turn, _) => {
+                if let Some(renewed) = renewed {
+                    self.save(account, renewed).await?;
+                }
+                drop(turn);
+                Ok(())
+            }
+        }
+    }
+
+    /// Where this program was made known by any process of the store, so that a sign-in which begins at one service can end at
+    /// another. `None` where nothing is shared.
+    pub(super) async fn introduction<T: DeserializeOwned>(
+        &self,
+        (server, redirect): (&str, &str),
+    ) -> Result<Option<T>, String> {
+        let Place::Store(store) = &self.place else {
+            return Ok(None);
+        };
+        let name = introduction_name(server, redirect);
+        let kept = store.load_sign_in(&name).await.map_err(failed)?;
+        Ok(kept.and_then(|text| serde_json::from_slice(&text).ok()))
+    }
+
+    /// Keeps where this program was made known, or forgets it. Returns whether it is shared.
+    pub(super) async fn keep_introduction<T: Serialize + Sync>(
+        &self,
+        (server, redirect): (&str, &str),
+        made: Option<&T>,
+    ) -> Result<bool, String> {
+        let Place::Store(store) = &self.place else {
+            return Ok(false);
+        };
+        let name = introduction_name(server, redirect);
+        match made {
+            Some(made) => {
+                let text = serde_json::to_vec(made).map_err(|error| error.to_string())?;
+                store.save_sign_in(&name, &text).await.map_err(failed)?;
+            }
+            None => drop(store.forget_sign_in(&name).await.map_err(failed)?),
+        }
+        Ok(true)
+    }
+
+    pub(super) async fn save(
+        &self,
+        account: &ServerAccount,
+        tokens: &OAuthTokens,
+    ) -> Result<(), String> {
+        let (name, text) = (account.file_name(), write(tokens)?);
+        match &self.place {
+            Place::Files(files) => files.save(&name, &text).map_err(|error| error.to_string()),
+            Place::Store(store) => store.save_sign_in(&name, &text).await.map_err(failed),
+        }
     }
 
     /// Forgets them. Returns whether there were any.
-    pub fn forget(&self, account: &ServerAccount) -> Result<bool, String> {
-        let removed = self.files.remove(&account.file_name());
-        removed.map_err(|error| error.to_string())
+    pub async fn forget(&self, account: &ServerAccount) -> Result<bool, String> {
+        let name = account.file_name();
+        match &self.place {
+            Place::Files(files) => files.remove(&name).map_err(|error| error.to_string()),
+            Place::Store(store) => store.forget_sign_in(&name).await.map_err(failed),
+        }
     }
+}
+
+fn write(tokens: &OAuthTokens) -> Result<Vec<u8>, String> {
+    serde_json::to_vec(tokens).map_err(|error| error.to_string())
+}
+
+/// A name that no account has.
+fn introduction_name(server: &str, redirect: &str) -> String {
+    let parts = [
+        b"introduction".as_slice(),
+        server.as_bytes(),
+        redirect.as_bytes(),
+    ];
+    Digest::of_parts(&parts).hex()
+}
+
+fn failed(error: StoreError) -> String {
+    error.to_string()
+}
+
+/// Tells one turn from all others.
+fn random_name() -> Result<String, String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| format!("there is no randomness: {error}"))?;
+    Ok(Digest::of_bytes(&bytes).hex())
 }
 
 /// Has a text masked from now on.
@@ -305,7 +470,7 @@ type Mask = dyn Fn(&str) + Send + Sync;
 /// A person's sign-in at one server, as its requests use it.
 #[derive(Clone)]
 pub(crate) struct Bearer {
-    pub(crate) tokens: FileTokens,
+    pub(crate) tokens: SignInTokens,
     pub(crate) account: ServerAccount,
     pub(crate) url: String,
     /// Has a token masked before it is sent.

@@ -58,9 +58,11 @@ struct SignInAddress {
     responses((status = 200, description = "The servers.", body = Vec<ServerSignIn>)),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn list_server_sign_ins(State(http): State<Http>, caller: Caller) -> Json<Vec<ServerSignIn>> {
-    let servers = http.settings.server_sign_ins.as_ref();
-    let servers = servers.map(|sign_ins| sign_ins.servers(&caller.principal));
-    let lines = servers.into_iter().flatten().map(|server| ServerSignIn {
+    let servers = match &http.settings.server_sign_ins {
+        Some(sign_ins) => sign_ins.servers(&caller.principal).await,
+        None => Vec::new(),
+    };
+    let lines = servers.into_iter().map(|server| ServerSignIn {
         name: server.name,
         signed_in: server.signed_in,
         personal: server.is_personal,
@@ -117,7 +119,7 @@ async fn end_server_sign_in(
     Path(name): Path<String>,
 ) -> HttpResult<StatusCode> {
     let sign_ins = check_server(&http, &caller, &name)?;
-    let ended = sign_ins.sign_out(&name, &caller.principal);
+    let ended = sign_ins.sign_out(&name, &caller.principal).await;
     let had_one = ended.map_err(explain)?;
     tracing::info!(server = name, by = %caller.principal, had_one, "a person signed out of a server");
     Ok(StatusCode::NO_CONTENT)

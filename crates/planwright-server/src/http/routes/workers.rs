@@ -1,6 +1,6 @@
 //! Workers, what waits for them, and the queues of the broker.
 
-use crate::documents::{dead_notice_line, load_workers, queue_line};
+use crate::documents::{load_dead_notices, load_workers, queue_line};
 use crate::http::auth::Caller;
 use crate::http::body::Params;
 use crate::http::problem::{HttpResult, Problem};
@@ -73,11 +73,9 @@ async fn list_dead_notices(
 ) -> HttpResult<Json<DeadNoticeList>> {
     let limit = limit.unwrap_or(LISTED).clamp(1, MAX_LISTED);
     let workers = http.service.engine.workers();
-    let dead = workers.dead(&capability, limit.into()).await?;
-    Ok(Json(DeadNoticeList {
-        dead: dead.iter().map(dead_notice_line).collect(),
-        capability,
-    }))
+    Ok(Json(
+        load_dead_notices(&workers, capability, limit.into()).await?,
+    ))
 }
 
 /// Sends a notice again that was given up.

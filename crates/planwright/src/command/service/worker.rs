@@ -91,6 +91,8 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
 }
 
 fn start_supervisor(app: &App) -> Supervisor {
+    // A person answers at any service of the store while the calls wait.
+    app.engine.hold_questions();
     let files: Arc<dyn PlanFiles> = Arc::<WorkspaceFiles>::clone(&app.files);
     let mut options = SupervisorOptions {
         files: Some(files),

@@ -43,7 +43,7 @@ pub(crate) async fn run(
         ServersCommand::Trust(args) => trust::trust_server(context, args),
         ServersCommand::Untrust(args) => trust::untrust_server(context, args),
         ServersCommand::SignIn(args) => sign_in::sign_in(context, args).await,
-        ServersCommand::SignOut(args) => sign_in::sign_out(context, args),
+        ServersCommand::SignOut(args) => sign_in::sign_out(context, args).await,
         ServersCommand::Import(args) => import::run(context, args),
         ServersCommand::Check(args) => check::run(context, args).await,
     }

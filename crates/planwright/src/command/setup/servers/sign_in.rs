@@ -99,14 +99,17 @@ pub(crate) async fn find_known_client(
     Ok(Some(KnownAs { id, secret }))
 }
 
-pub(crate) fn sign_out(context: &CommandContext, args: &SignOutArgs) -> Result<Exit, Failure> {
+pub(crate) async fn sign_out(
+    context: &CommandContext,
+    args: &SignOutArgs,
+) -> Result<Exit, Failure> {
     refuse_agents("sign out of servers")?;
     let app = context.open(Access::Write)?;
     // Both, if there are both: the server may have been set up otherwise before.
     let own = ServerAccount::of_person(&args.name, account());
     let mut was_in = false;
     for account in [own, ServerAccount::shared(&args.name)] {
-        let forgotten = app.sign_ins().forget(&account);
+        let forgotten = app.sign_ins().forget(&account).await;
         was_in |= forgotten.map_err(|reason| Failure::new(Exit::Store, reason))?;
     }
     let words = if was_in {
