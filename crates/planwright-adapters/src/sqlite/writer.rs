@@ -6,6 +6,10 @@
 //! than a commit on a fast disk, and many times more on a machine whose processors are busy. The
 //! commit of a caller never waits for another process, and never makes a checkpoint.
 
+mod maintenance;
+
+pub(in crate::sqlite) use maintenance::note_losses;
+
 use super::anchor::Anchor;
 use super::answers;
 use super::changes::touch_mail;
@@ -17,7 +21,7 @@ use super::identity::Belonging;
 use super::known_streams::KnownStreams;
 use super::lease;
 use super::lock_holder::find_lock_holder;
-use super::open::{Options, checkpoint};
+use super::open::Options;
 use super::owner::Owners;
 use super::probe;
 use super::transaction::{self, Session};
@@ -40,12 +44,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 /// More than this many requests are not committed at once, so that the first does not wait for the
 /// last.
 const MAX_GROUP: usize = 512;
-/// The log is copied into the main file when it may have this many pages, as SQLite itself does it.
-const CHECKPOINT_PAGES: u64 = 1000;
 const PAGE_BYTES: u64 = 4096;
-/// A log larger than this is emptied before leaving, because the next one to open has to read all
-/// of it.
-const MAX_LOG_LEFT_BYTES: u64 = 1024 * 1024;
 /// The time the writer stays awake after a commit.
 const WAKEFUL: Duration = Duration::from_micros(50);
 /// A caller commits on its own thread only while the last commit took less than this: nothing else
@@ -55,8 +54,6 @@ const MAX_BLOCKED: Duration = Duration::from_millis(20);
 /// of them take long enough for other work to be done beside them.
 const MAX_INLINE_ENTRIES: usize = 8;
 const MAX_INLINE_BYTES: usize = 64 * 1024;
-/// The number of groups committed between two looks at the size of the heads file.
-const GROUPS_PER_LOOK: u32 = 64;
 
 type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
@@ -682,128 +679,4 @@ impl Writer {
             .raw_execute()
             .map(|_| ())
     }
-
-    fn is_maintenance_due(&mut self) -> bool {
-        self.logged_pages >= CHECKPOINT_PAGES || self.is_heads_file_long()
-    }
-
-    /// Looks at the size of the heads file after every so many groups.
-    fn is_heads_file_long(&mut self) -> bool {
-        if self.groups < GROUPS_PER_LOOK {
-            return false;
-        }
-        let bytes = self.heads.bytes();
-        let long = bytes.is_ok_and(|bytes| bytes >= self.cut_heads_at);
-        if !long {
-            self.groups = 0;
-        }
-        long
-    }
-
-    /// Keeps the log and the heads file short, after the answers were given.
-    fn maintain(&mut self) {
-        self.maintenance_asked = false;
-        if self.fence.is_down() || self.belonging.foreign().is_some() {
-            return;
-        }
-        if self.logged_pages >= CHECKPOINT_PAGES {
-            self.logged_pages = 0;
-            let result = checkpoint(&self.connection, "PASSIVE");
-            self.note_checkpoint(result);
-        }
-        if self.is_heads_file_long() {
-            self.groups = 0;
-            self.cut_heads();
-        }
-    }
-
-    fn note_checkpoint(&mut self, result: Result<bool, rusqlite::Error>) -> bool {
-        match result {
-            Ok(complete) => complete,
-            Err(error) if is_io_failure(&error) => {
-                self.fence.take_down(&describe(&error));
-                false
-            }
-            // Another connection reads or writes at this moment. The log grows until the next try.
-            Err(_) => false,
-        }
-    }
-
-    /// Empties the heads file once nothing depends on the log any more.
-    fn cut_heads(&mut self) {
-        let kept = self.note_losses().map_err(|error| describe(&error));
-        let cut = kept.and_then(|()| self.try_cut_heads());
-        if let Err(reason) = cut {
-            tracing::debug!(reason, "the heads file stays");
-        }
-        let bytes = self.heads.bytes().unwrap_or_default();
-        self.cut_heads_at = self
-            .options
-            .max_heads_bytes
-            .max(bytes + self.options.max_heads_bytes / 4);
-    }
-
-    /// Broken promises must outlive the file: they go to a table first.
-    fn note_losses(&self) -> Result<(), rusqlite::Error> {
-        let promises = self.anchor.lost_heads(&self.connection)?;
-        note_losses(&self.connection, &promises)
-    }
-
-    /// With the write lock held and the log empty, every promise made so far is kept by the main
-    /// file, which was synced. Another process may still add the record of a commit that it made
-    /// before: that promise is kept too.
-    fn try_cut_heads(&mut self) -> Result<(), String> {
-        let text = |error: rusqlite::Error| describe(&error);
-        self.connection
-            .busy_timeout(Duration::from_millis(100))
-            .map_err(text)?;
-        let result = checkpoint(&self.connection, "TRUNCATE");
-        let complete = self.note_checkpoint(result);
-        let begun = if complete {
-            self.statement("BEGIN IMMEDIATE").map_err(text)
-        } else {
-            Err("busy".to_owned())
-        };
-        self.connection
-            .busy_timeout(self.options.busy_timeout)
-            .map_err(text)?;
-        begun?;
-        let cut = if self.log_bytes() == 0 {
-            self.heads.clear().map_err(|error| error.to_string())
-        } else {
-            Err("another process wrote in between".to_owned())
-        };
-        self.statement("ROLLBACK").map_err(text)?;
-        cut
-    }
-
-    fn log_bytes(&self) -> u64 {
-        std::fs::metadata(self.options.beside("-wal")).map_or(0, |log| log.len())
-    }
-
-    /// Leaves a short log behind, if that needs no waiting.
-    fn leave(&mut self) {
-        if !self.fence.is_down()
-            && self.wrote
-            && self.log_bytes() > MAX_LOG_LEFT_BYTES
-            && self.connection.busy_timeout(Duration::ZERO).is_ok()
-            && let Err(error) = checkpoint(&self.connection, "TRUNCATE")
-        {
-            tracing::debug!(reason = describe(&error), "the log stays");
-        }
-    }
-}
-
-/// Notes promises that were broken, for as long as the database is there.
-pub(super) fn note_losses(
-    connection: &Connection,
-    promises: &[(String, Head)],
-) -> Result<(), rusqlite::Error> {
-    let sql = "INSERT INTO losses (stream, seq, hash) VALUES (?1, ?2, ?3)
-               ON CONFLICT (stream) DO UPDATE SET seq = ?2, hash = ?3 WHERE seq < ?2";
-    for (stream, head) in promises {
-        let row = rusqlite::params![stream, head.seq, head.hash.as_bytes()];
-        connection.execute(sql, row)?;
-    }
-    Ok(())
 }

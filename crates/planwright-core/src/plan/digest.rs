@@ -15,6 +15,34 @@ pub struct DigestFrame {
     after: Vec<u8>,
 }
 
+impl DigestFrame {
+    /// Takes what the digest of a plan covers besides the steps, for plans that differ from it only in
+    /// words and in the arguments of their steps.
+    pub fn of(plan: &Plan, catalog: &Catalog, policy_version: &str) -> Self {
+        let bytes = |steps: &str| {
+            let steps = json!(steps);
+            let covered = plan.digested(steps, catalog, policy_version, &mut BTreeMap::new());
+            canonical_json(&covered)
+        };
+        // They differ in one byte, and that is where the digest of the steps belongs.
+        let mut before = bytes("0");
+        let other = bytes("1");
+        let differ = before.iter().zip(&other).position(|(one, two)| one != two);
+        let after = before.split_off(differ.unwrap_or(before.len()));
+        Self {
+            before,
+            after: after.into_iter().skip(1).collect(),
+        }
+    }
+
+    /// The [digest](Plan::digest) of a plan of which everything but the steps was digested before.
+    pub fn digest(&self, plan: &Plan) -> Digest {
+        let steps = plan.digest_of_steps().to_string();
+        let parts = [&self.before, steps.as_bytes(), &self.after];
+        Digest::of_bytes(&parts.concat())
+    }
+}
+
 impl Plan {
     /// The digest of what this plan executes, with the tools as they are defined and under a
     /// policy.
@@ -36,31 +64,6 @@ impl Plan {
     ) -> Digest {
         let steps = json!(self.digest_of_steps());
         Digest::of_json(&self.digested(steps, catalog, policy_version, known))
-    }
-
-    /// What the digest covers besides the steps, for plans that differ from this one only in words and in
-    /// the arguments of their steps.
-    pub fn digest_frame(&self, catalog: &Catalog, policy_version: &str) -> DigestFrame {
-        let bytes = |steps: &str| {
-            let covered =
-                self.digested(json!(steps), catalog, policy_version, &mut BTreeMap::new());
-            canonical_json(&covered)
-        };
-        // They differ in one byte, and that is where the digest of the steps belongs.
-        let (mut before, other) = (bytes("0"), bytes("1"));
-        let differ = before.iter().zip(&other).position(|(one, two)| one != two);
-        let after = before.split_off(differ.unwrap_or(before.len()));
-        DigestFrame {
-            before,
-            after: after.into_iter().skip(1).collect(),
-        }
-    }
-
-    /// The [digest](Self::digest) of a plan of which everything but the steps was digested before.
-    pub fn digest_in(&self, frame: &DigestFrame) -> Digest {
-        let steps = self.digest_of_steps().to_string();
-        let parts = [&frame.before, steps.as_bytes(), &frame.after];
-        Digest::of_bytes(&parts.concat())
     }
 
     fn digest_of_steps(&self) -> Digest {

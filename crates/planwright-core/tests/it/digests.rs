@@ -2,6 +2,7 @@
 
 use crate::plans::{catalog, plan, tool};
 use planwright_core::digest::Digest;
+use planwright_core::plan::DigestFrame;
 use planwright_core::tool::Catalog;
 use serde_json::{Value, json};
 
@@ -63,11 +64,11 @@ fn a_digest_whose_frame_is_known_is_the_same() {
             vec![one_step("y"), one_step("0"), one_step("")],
         ),
     ] {
-        let frame = plan(framed).digest_frame(&catalog(), "1");
+        let frame = DigestFrame::of(&plan(framed), &catalog(), "1");
         for other in others {
             let other = plan(other);
-            assert_eq!(other.digest_in(&frame), other.digest(&catalog(), "1"));
-            assert_ne!(other.digest_in(&frame), other.digest(&catalog(), "2"));
+            assert_eq!(frame.digest(&other), other.digest(&catalog(), "1"));
+            assert_ne!(frame.digest(&other), other.digest(&catalog(), "2"));
         }
     }
 }

@@ -63,10 +63,10 @@ impl CallFrames {
         if let Some((defined, frame)) = frames.get(&tool.name)
             && *defined == tool.digest()
         {
-            return plan.digest_in(frame);
+            return frame.digest(plan);
         }
-        let frame = plan.digest_frame(&context.catalog(), &context.settings.policy_version);
-        let digest = plan.digest_in(&frame);
+        let frame = DigestFrame::of(plan, &context.catalog(), &context.settings.policy_version);
+        let digest = frame.digest(plan);
         if frames.len() >= MAX_FRAMES {
             frames.clear();
         }

@@ -15,6 +15,7 @@ mod kept_overview;
 mod limiter;
 mod observer;
 mod offer_desk;
+pub(crate) mod offered_talk;
 mod pauses;
 mod ports;
 mod recent_reviews;

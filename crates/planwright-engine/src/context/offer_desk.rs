@@ -1,7 +1,7 @@
 //! The offers of this process that wait for workers, looked at together however many there are.
 
 use super::Context;
-use crate::dispatch::offered_talk::ToldOfCall;
+use crate::context::offered_talk::ToldOfCall;
 use crate::port::{
     Broker, OfferKey, OfferLook, OfferQuestion, OfferReport, OfferState, Offers, OwnerId, Progress,
     ProgressSink, StepNotice, StoreError,

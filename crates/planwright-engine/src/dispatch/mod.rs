@@ -12,7 +12,6 @@ mod isolation;
 mod joint;
 mod offered;
 pub(crate) mod offered_call;
-pub(crate) mod offered_talk;
 pub(crate) mod placed;
 mod quick_read;
 mod run_loop;

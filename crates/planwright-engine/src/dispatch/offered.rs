@@ -3,9 +3,9 @@
 use super::call;
 use super::held::{LetGo, QuestionLine};
 use super::offered_call::{OfferedCall, decode_answer};
-use super::offered_talk::{decode_question, encode_replies};
 use super::run_loop::{RunError, RunLoop};
 use super::schedule::Prepared;
+use crate::context::offered_talk::{decode_question, encode_replies};
 use crate::context::telemetry;
 use crate::context::{Context, OfferSight, WatchedOffer};
 use crate::journal::secret_values::SecretValues;

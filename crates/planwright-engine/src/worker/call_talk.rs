@@ -2,7 +2,7 @@
 //! asks a person.
 
 use crate::context::Context;
-use crate::dispatch::offered_talk::{ToldOfCall, decode_replies, encode_question};
+use crate::context::offered_talk::{ToldOfCall, decode_replies, encode_question};
 use crate::port::{
     CallNews, ClaimError, OfferClaim, OfferQuestion, Offers, PersonLine, ProgressSink,
 };
