@@ -102,6 +102,22 @@ impl McpServers {
         own.close().await;
     }
 
+    /// Hears the tools of one server in the background, unless they are known: a person may have signed in to it at another
+    /// service of the store.
+    pub(super) fn learn_tools(&self, name: &str, person: Option<Principal>) {
+        let is_known = |server: &Arc<Server>| !server.table().tools.is_empty();
+        if self.server(name).is_none_or(is_known) {
+            return;
+        }
+        let (servers, name) = (self.clone(), name.to_owned());
+        tokio::spawn(async move {
+            match person {
+                Some(person) => servers.learn_tools_as(&name, person).await,
+                None => drop(servers.connect_one(&name).await),
+            }
+        });
+    }
+
     /// Takes the tools of one server as an earlier process heard them, without starting it, unless
     /// this one has listed them. Returns whether they are known then.
     pub fn recall_one(&self, name: &str) -> bool {

@@ -63,6 +63,8 @@ pub(super) struct HeldQuestions {
     asking: mpsc::Sender<Held>,
     asked: mpsc::Receiver<Held>,
     open: BTreeMap<StepIx, oneshot::Sender<Option<Vec<Reply>>>>,
+    /// Durable replies to questions of workers' calls that an earlier owner journaled, until the worker's question is seen here.
+    unheard: BTreeMap<StepIx, (AttemptNo, Vec<Reply>)>,
 }
 
 impl Default for HeldQuestions {
@@ -72,6 +74,7 @@ impl Default for HeldQuestions {
             asking,
             asked,
             open: BTreeMap::new(),
+            unheard: BTreeMap::new(),
         }
     }
 }
@@ -98,6 +101,7 @@ impl HeldQuestions {
     /// The call is over, and its question with it.
     pub(super) fn forget(&mut self, step: StepIx) {
         self.open.remove(&step);
+        self.unheard.remove(&step);
     }
 
     /// Waits for no answer any more: calls of this process get none, and those of workers wait for the next owner.
@@ -115,6 +119,13 @@ impl RunLoop {
             asked,
             replies,
         } = held;
+        // A person replied before this process saw that the worker waits for it: it is the same question.
+        if let Some((of, given)) = self.questions.unheard.remove(&step)
+            && of == attempt
+        {
+            drop(replies.send(Some(given)));
+            return Ok(());
+        }
         if self.is_asked_already(step, attempt) {
             self.questions.open.insert(step, replies);
             return Ok(());
@@ -145,17 +156,24 @@ impl RunLoop {
     /// Passes on the answers that are durable now.
     pub(super) fn answer_calls(&mut self, entries: &[Entry<RunEvent>]) {
         for entry in entries {
-            if let RunEvent::InputGiven {
+            let RunEvent::InputGiven {
                 step,
-                attempt: Some(_),
+                attempt: Some(attempt),
                 replies,
                 ..
             } = &entry.event
-                && let Some(ix) = self.run.find(step.as_str())
-                && let Some(waiting) = self.questions.open.remove(&ix)
-            {
+            else {
+                continue;
+            };
+            let Some(ix) = self.run.find(step.as_str()) else {
+                continue;
+            };
+            if let Some(waiting) = self.questions.open.remove(&ix) {
                 // A call that is over by now needs no answer.
                 drop(waiting.send(Some(replies.clone())));
+            } else if self.offered.get(&ix) == Some(attempt) {
+                let unheard = &mut self.questions.unheard;
+                unheard.insert(ix, (*attempt, replies.clone()));
             }
         }
     }

@@ -44,7 +44,8 @@ impl WaitKind {
     pub fn of_step(state: &StepState) -> Option<Self> {
         if let StepState::AwaitingApproval { .. } = state {
             Some(Self::Step)
-        } else if let StepState::AwaitingInput { .. } = state {
+        } else if state.question().is_some() {
+            // Also one that a call in flight asks.
             Some(Self::Input)
         } else if let StepState::OutcomeUnknown { .. } = state {
             Some(Self::Outcome)
@@ -139,9 +140,14 @@ impl Inbox {
         };
         for run in runs {
             let (run, _) = load_run(store, run, &waits.review, bounds).await?;
+            let held = run
+                .schedule()
+                .running()
+                .filter(|ix| run.step(*ix).question().is_some());
             let asking = run
                 .schedule()
                 .waiting()
+                .chain(held)
                 .filter(|&ix| all || !listens(&run, ix));
             let steps: Vec<_> = asking
                 .filter_map(|ix| Some((ix, WaitKind::of_step(run.step(ix))?)))

@@ -13,24 +13,24 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
-const TOKEN: &str = "t0ken-0f-the-bank";
+pub(crate) const TOKEN: &str = "t0ken-0f-the-bank";
 
 /// The place where plans run: it has the capabilities that workers carry out, and no server.
-struct Team {
-    owner: Bench,
-    database: String,
+pub(crate) struct Team {
+    pub(crate) owner: Bench,
+    pub(crate) database: String,
     url: String,
     /// The broker that tells workers where to look, if there is one.
     broker: Option<String>,
 }
 
 /// A worker in a workspace of its own.
-struct Hand {
-    bench: Bench,
+pub(crate) struct Hand {
+    pub(crate) bench: Bench,
     running: Option<Running>,
 }
 
-fn with_capability(mut step: Value, capability: &str) -> Value {
+pub(crate) fn with_capability(mut step: Value, capability: &str) -> Value {
     step["capability"] = capability.into();
     step
 }
@@ -42,7 +42,7 @@ fn charge(id: &str, seconds: f64) -> Value {
 }
 
 impl Team {
-    fn new(database: &str) -> Self {
+    pub(crate) fn new(database: &str) -> Self {
         server().create_database(database);
         let owner = Bench::new();
         owner.configure("[dispatch]\ncapabilities = [\"billing\", \"mail\"]\n");
@@ -58,7 +58,7 @@ impl Team {
         team
     }
 
-    fn command(&self, bench: &Bench, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, bench: &Bench, args: &[&str]) -> Command {
         let mut command = bench.command(args);
         command.env("PLANWRIGHT_STORE", &self.url);
         if let Some(broker) = &self.broker {
@@ -67,7 +67,7 @@ impl Team {
         command
     }
 
-    fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
         said(self.command(&self.owner, args).output().unwrap())
     }
 
@@ -78,7 +78,7 @@ impl Team {
     }
 
     /// Starts a worker, and waits until it takes steps.
-    fn hire(&self, bench: Bench, capability: &str, more: &[&str]) -> Hand {
+    pub(crate) fn hire(&self, bench: Bench, capability: &str, more: &[&str]) -> Hand {
         let mut hand = Hand {
             bench,
             running: None,
@@ -131,7 +131,7 @@ impl Team {
     }
 
     /// The kinds of the entries of a plan's run; none before there is one.
-    fn kinds(&self, id: &str) -> Vec<String> {
+    pub(crate) fn kinds(&self, id: &str) -> Vec<String> {
         let log = self.run(&["log", id, "--json"]).out;
         let entries = log
             .lines()
@@ -154,7 +154,7 @@ impl Hand {
         self.running.as_ref().unwrap().signal(signal);
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.running.take().unwrap().kill();
     }
 

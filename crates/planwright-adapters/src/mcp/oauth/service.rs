@@ -178,9 +178,14 @@ impl ServerSignIns for ServiceSignIns {
             for server in self.servers.values() {
                 let account = server.account(person);
                 let signed_in = self.tokens.is_signed_in(&account, &server.url).await;
+                let signed_in = signed_in.unwrap_or(false);
+                if signed_in {
+                    self.remote
+                        .learn_tools(&server.name, account.person().cloned());
+                }
                 listed.push(SignInServer {
                     name: server.name.clone(),
-                    signed_in: signed_in.unwrap_or(false),
+                    signed_in,
                     is_personal: server.is_personal,
                 });
             }
