@@ -59,11 +59,14 @@ pub(super) async fn place(shared: &Shared) -> Result<(), StoreError> {
         let placed: i64 = shared
             .transact(&(), |client, ()| {
                 Box::pin(async move {
-                    // Two statements: the second sees what was committed until the lock was had.
-                    client.query_typed(LOCK_END, &[]).await?;
+                    // Two statements, in one exchange: the second sees what was committed until the lock was had.
                     let values: [(Value<'_>, Type); 1] = [(&MAX_PLACED_AT_ONCE, Type::INT8)];
-                    let row = client.query_typed_one(PLACE, &values).await?;
-                    Ok::<_, Stop<StoreError>>(row.get(0))
+                    let (locked, placed) = futures::join!(
+                        client.query_typed(LOCK_END, &[]),
+                        client.query_typed_one(PLACE, &values),
+                    );
+                    locked?;
+                    Ok::<_, Stop<StoreError>>(placed?.get(0))
                 })
             })
             .await?;

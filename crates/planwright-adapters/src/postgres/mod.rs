@@ -40,6 +40,7 @@ mod sealed_tables;
 mod service_notes;
 mod settle;
 mod single_append;
+mod single_statements;
 mod store;
 mod tls;
 mod tokens;

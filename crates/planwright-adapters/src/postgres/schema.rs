@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0004_services.sql"),
     include_str!("../../migrations/postgres/0005_plans_by_age.sql"),
     include_str!("../../migrations/postgres/0006_no_figures_of_values.sql"),
+    include_str!("../../migrations/postgres/0007_cheap_entries.sql"),
 ];
 
 /// Of the advisory lock that one process holds while it changes tables. Any number does that nothing else uses.
