@@ -4,7 +4,7 @@
 //! its place. An append notes that its entries have no place. A reader that finds such notes gives places to all of them
 //! that are committed, in the order of the notes, and commits that before it reads: what becomes visible later gets a later
 //! place. One process does this at a time; the row of `feed_end` is its lock, and where the places end. The notes of one
-//! stream are in its order, because an append holds its stream until it is committed.
+//! stream are in its order, because an append begins where the one before it was seen.
 
 use super::commit::Value;
 use super::fault::Stop;
