@@ -8,7 +8,10 @@ use crate::inbox::{ROUNDS, WAITING, fill, get, repeat};
 use crate::measure::{Measured, engine_on_database};
 use crate::table::{Bar, Table};
 use anyhow::{Context as _, Result, ensure};
-use planwright_engine::port::{FeedOf, Position};
+use planwright_adapters::postgres::{Location, PostgresStore};
+use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::time::Timestamp;
+use planwright_engine::port::{Append, FeedOf, Journal as _, LeaseRule, OwnerId, Position};
 use planwright_testing::postgres::Server;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,6 +25,10 @@ const FEW: usize = 100;
 const CONNECTIONS: usize = 16;
 /// Commits on each of them.
 const COMMITS: usize = 500;
+/// Appends that are measured without a run.
+const APPENDS: u64 = 1_000;
+/// About what an entry of a step has.
+const ENTRY_BYTES: usize = 300;
 /// Measurements in turn with the limit, because what a disk gives changes from second to second.
 const PAIRS: usize = 5;
 /// Runs that fill the store at once: they share their commits.
@@ -106,13 +113,60 @@ async fn insert_rows(client: &Client) -> Result<()> {
     Ok(())
 }
 
+/// Appends per second of the journal of one run, of two entries each as a step of a chain has them: what the store takes
+/// without the engine.
+fn appends_per_second(url: &str) -> Result<f64> {
+    let store = PostgresStore::open(Location::parse(url, None)?, true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let stream = StreamName::Run("bench".parse()?);
+    let mut head = Head::EMPTY;
+    let mut entry = || {
+        let at = Timestamp::from_millis(1);
+        let record = Record::after(head, &stream, at, 1, None, vec![b' '; ENTRY_BYTES]);
+        head = record.head();
+        record
+    };
+    let open = LeaseRule::Open {
+        owner: OwnerId("bench".to_owned()),
+        ttl: Duration::from_secs(600),
+    };
+    let mut expected = Head::EMPTY;
+    let mut append = |lease: LeaseRule| {
+        let records = vec![entry(), entry()];
+        let last = records[1].head();
+        Append {
+            stream: stream.clone(),
+            expected: std::mem::replace(&mut expected, last),
+            records,
+            lease,
+            status: None,
+            answers: Vec::new(),
+            requests: Vec::new(),
+            brought: Vec::new(),
+            offers: Vec::new(),
+        }
+    };
+    runtime.block_on(async {
+        store.append(vec![append(open)]).await?;
+        let held = LeaseRule::Held { epoch: 1 };
+        let started = Instant::now();
+        for _ in 0..APPENDS {
+            store.append(vec![append(held.clone())]).await?;
+        }
+        Ok(APPENDS as f64 / started.elapsed().as_secs_f64())
+    })
+}
+
 fn shapes(table: &mut Table, databases: &mut Databases<'_>, dir: &Path) -> Result<()> {
-    let [mut one, mut many, mut rates, mut shares] = [const { Vec::new() }; 4];
+    let [mut one, mut many, mut rates, mut shares, mut appends] = [const { Vec::new() }; 5];
     let limits = databases.make();
     for _ in 0..PAIRS {
         let before = commits_per_second(&limits, 1)?;
         let chain = measure_in("chain", dir, Some(&databases.make()))?;
         let limit = f64::midpoint(before, commits_per_second(&limits, 1)?);
+        appends.push(appends_per_second(&databases.make())? / limit);
         one.push(limit);
         many.push(commits_per_second(&limits, CONNECTIONS)?);
         rates.push(chain.executing_rate());
@@ -125,6 +179,10 @@ fn shapes(table: &mut Table, databases: &mut Databases<'_>, dir: &Path) -> Resul
     table.note(
         &format!("Postgres: the same, {CONNECTIONS} connections"),
         format!("{:.0}/s", median(many)),
+    );
+    table.note(
+        "appends of two entries without a run / commits of one",
+        format!("{:.2}", median(appends)),
     );
     table.note("chain of 1,000", format!("{:.0} steps/s", median(rates)));
     table.bar(

@@ -4,7 +4,7 @@
 //! its place. An append notes that its entries have no place. A reader that finds such notes gives places to all of them
 //! that are committed, in the order of the notes, and commits that before it reads: what becomes visible later gets a later
 //! place. One process does this at a time; the row of `feed_end` is its lock, and where the places end. The notes of one
-//! stream are in its order, because an append holds its stream until it is committed.
+//! stream are in its order, because an append begins where the one before it was seen.
 
 use super::commit::Value;
 use super::fault::Stop;
@@ -59,11 +59,14 @@ pub(super) async fn place(shared: &Shared) -> Result<(), StoreError> {
         let placed: i64 = shared
             .transact(&(), |client, ()| {
                 Box::pin(async move {
-                    // Two statements: the second sees what was committed until the lock was had.
-                    client.query_typed(LOCK_END, &[]).await?;
+                    // Two statements, in one exchange: the second sees what was committed until the lock was had.
                     let values: [(Value<'_>, Type); 1] = [(&MAX_PLACED_AT_ONCE, Type::INT8)];
-                    let row = client.query_typed_one(PLACE, &values).await?;
-                    Ok::<_, Stop<StoreError>>(row.get(0))
+                    let (locked, placed) = futures::join!(
+                        client.query_typed(LOCK_END, &[]),
+                        client.query_typed_one(PLACE, &values),
+                    );
+                    locked?;
+                    Ok::<_, Stop<StoreError>>(placed?.get(0))
                 })
             })
             .await?;

@@ -42,6 +42,7 @@ mod service_notes;
 mod settle;
 mod sign_ins;
 mod single_append;
+mod single_statements;
 mod store;
 mod tls;
 mod tokens;

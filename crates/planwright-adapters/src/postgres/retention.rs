@@ -58,6 +58,7 @@ struct Locked {
     head: Head,
 }
 
+/// Locks a stream, and then reads where it ends. The lease of a run is locked too: an owner may append with that alone.
 async fn lock<E: From<StoreError>>(
     client: &Client,
     cipher: &Cipher,
@@ -70,6 +71,11 @@ async fn lock<E: From<StoreError>>(
         return Ok(None);
     };
     let id: i64 = row.get(0);
+    if let StreamName::Run(run) = stream {
+        let sql = "SELECT 1 FROM planwright.leases WHERE run = $1 FOR UPDATE";
+        let run: [(Value<'_>, Type); 1] = [(&run.as_str(), Type::TEXT)];
+        client.query_typed(sql, &run).await?;
+    }
     let sql =
         "SELECT seq, hash FROM planwright.entries WHERE stream = $1 ORDER BY seq DESC LIMIT 1";
     let head = client.query_typed_opt(sql, &[(&id, Type::INT8)]).await?;
@@ -113,6 +119,9 @@ async fn seal(client: &Client, sealing: &Sealing<'_>) -> Result<u64, Stop<Retain
         if waits.is_some() {
             return Err(changed());
         }
+        // An append of an owner that waits for its lease right now looks at the lease once more, and not at the stream.
+        let sql = "UPDATE planwright.leases SET owner = NULL WHERE run = $1 AND owner IS NOT NULL";
+        client.execute_typed(sql, &[(&run, Type::TEXT)]).await?;
     }
     let sql = "UPDATE planwright.streams SET sealed_at = $2 WHERE id = $1";
     let values: [(Value<'_>, Type); 2] = [

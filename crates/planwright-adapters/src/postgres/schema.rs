@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0006_no_figures_of_values.sql"),
     include_str!("../../migrations/postgres/0007_calls_of_workers.sql"),
     include_str!("../../migrations/postgres/0008_sign_ins.sql"),
+    include_str!("../../migrations/postgres/0009_cheap_entries.sql"),
 ];
 
 /// Of the advisory lock that one process holds while it changes tables. Any number does that nothing else uses.

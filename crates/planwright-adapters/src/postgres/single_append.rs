@@ -14,6 +14,7 @@ use super::fault::{describe, is_broken};
 use super::hosts::Wire;
 use super::pool::{Pool, share_open_lock};
 use super::rows::number;
+use super::single_statements::{FIRST, FIRST_TYPES, KnownJournals, MAX_NEXT, next, next_types};
 use super::store::Shared;
 use crate::sealing::{KeptEntry, mask_head, seal_entry};
 use crate::vault::Cipher;
@@ -29,7 +30,6 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 use tokio::time::Instant;
 use tokio_postgres::error::Severity;
-use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client, Error, Statement};
 
 /// Appends after which a connection for more of them is worth its while.
@@ -58,40 +58,6 @@ const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEV
 
 /// As [`SETTINGS`], where the server would answer before a commit is durable.
 const DURABLE: &str = "SET synchronous_commit = on";
-
-/// What was committed while this waited for a row is not in its snapshot: another append of the same journal is then met
-/// at the primary key of `entries`. What the locked rows say is looked at again after the wait. `sealed_at` is compared in
-/// this way because a partial index over open journals would answer `IS NULL` by being read to its end.
-const APPEND: &str = "WITH held AS MATERIALIZED (\
-      SELECT s.id FROM planwright.streams AS s, planwright.leases AS l \
-      WHERE s.name = $1 AND coalesce(s.sealed_at, -1) = -1 \
-      AND l.run = $2 AND l.epoch = $3 AND l.owner IS NOT NULL \
-      AND (SELECT key_id FROM planwright.vault) IS NOT DISTINCT FROM $4 \
-      FOR UPDATE OF s, l), \
-    ends AS MATERIALIZED (\
-      SELECT held.id FROM held CROSS JOIN LATERAL (\
-        SELECT e.seq, e.hash FROM planwright.entries AS e WHERE e.stream = held.id ORDER BY e.seq DESC LIMIT 1) AS head \
-      WHERE head.seq = $5 AND head.hash = $6), \
-    noted AS (\
-      INSERT INTO planwright.unplaced (stream, first_seq, last_seq) \
-      SELECT id, $5 + 1, $5 + cardinality($7) FROM ends) \
-    INSERT INTO planwright.entries (stream, seq, at, epoch, hash, key, body) \
-    SELECT ends.id, $5 + n.place, n.at, n.epoch, n.hash, n.key, n.body \
-    FROM ends, unnest($7, $8, $9, $10, $11) WITH ORDINALITY AS n (at, epoch, hash, key, body, place)";
-
-const TYPES: [Type; 11] = [
-    Type::TEXT,
-    Type::TEXT,
-    Type::INT8,
-    Type::TEXT,
-    Type::INT8,
-    Type::BYTEA,
-    Type::INT8_ARRAY,
-    Type::INT8_ARRAY,
-    Type::BYTEA_ARRAY,
-    Type::BYTEA_ARRAY,
-    Type::BYTEA_ARRAY,
-];
 
 /// How an append ended here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +94,11 @@ struct OpenConnection {
     /// The connections of the pool that were forgotten before it was made.
     age: u64,
     used_at: Instant,
-    append: Statement,
+    /// Appends to a journal that this connection does not know.
+    first: Statement,
+    /// Append to one that it knows, by the number of records less one.
+    next: Vec<Statement>,
+    known: KnownJournals,
     session: Session,
 }
 
@@ -146,9 +116,9 @@ impl std::fmt::Debug for Session {
 
 /// An append that can be one statement.
 pub(super) struct PlainAppend<'a> {
-    append: &'a Append,
-    run: &'a RunId,
-    epoch: u64,
+    pub(super) append: &'a Append,
+    pub(super) run: &'a RunId,
+    pub(super) epoch: u64,
 }
 
 impl<'a> PlainAppend<'a> {
@@ -323,19 +293,27 @@ impl OpenConnection {
             }
             // The end of the pool's other connections must not let a process in that rewrites the store.
             let is_shown = share_open_lock(&client).await?;
-            Ok((is_shown, client.prepare_typed(APPEND, &TYPES).await?))
+            let first = client.prepare_typed(FIRST, &FIRST_TYPES).await?;
+            let mut more = Vec::new();
+            for records in 1..=MAX_NEXT {
+                let types = next_types(records);
+                more.push(client.prepare_typed(&next(records), &types).await?);
+            }
+            Ok((is_shown, first, more))
         };
         let prepared = work_until(preparing, &mut wire, &mut false).await;
         let session = Session { client, wire };
         match prepared.map_err(|error: Error| describe(&error))? {
-            (true, append) => Ok(Self {
+            (true, first, next) => Ok(Self {
                 runtime,
                 age,
                 used_at: Instant::now(),
-                append,
+                first,
+                next,
+                known: KnownJournals::default(),
                 session,
             }),
-            (false, _) => Err("another process is rewriting the store".to_owned()),
+            (false, ..) => Err("another process is rewriting the store".to_owned()),
         }
     }
 
@@ -351,62 +329,136 @@ impl OpenConnection {
             end: SingleAppend::NotWritten,
             is_usable: true,
         };
-        let append = plain.append;
-        let name = append.stream.to_string();
-        let records = &append.records;
+        let name = plain.append.stream.to_string();
+        let records = &plain.append.records;
         let kept = records
             .iter()
             .map(|record| seal_entry(cipher, &name, record));
         let Ok(kept) = kept.collect::<Result<Vec<KeptEntry<'_>>, _>>() else {
             return not_written;
         };
-        let expected = mask_head(cipher, &name, append.expected);
-        let times: Vec<i64> = records.iter().map(|record| record.at.as_millis()).collect();
-        let epochs: Vec<i64> = records.iter().map(|record| number(record.epoch)).collect();
-        let hashes: Vec<&[u8]> = kept
-            .iter()
-            .map(|entry| &entry.hash.as_bytes()[..])
-            .collect();
-        let keys: Vec<Option<&[u8]>> = kept
-            .iter()
-            .map(|entry| entry.key.as_deref().map(str::as_bytes))
-            .collect();
-        let bodies: Vec<&[u8]> = kept.iter().map(|entry| &*entry.body).collect();
-        let values: [Value<'_>; 11] = [
-            &name,
-            &plain.run.as_str(),
-            &number(plain.epoch),
-            &cipher.key_id(),
-            &number(expected.seq),
-            &&expected.hash.as_bytes()[..],
-            &times,
-            &epochs,
-            &hashes,
-            &keys,
-            &bodies,
-        ];
-        let Session { client, wire } = &mut self.session;
+        let known = self.known.take(plain);
         let mut is_warned = false;
         crash::point("postgres: before commit");
-        let made = work_until(client.execute(&self.append, &values), wire, &mut is_warned);
-        let made = tokio::time::timeout(COMMIT_TIMEOUT, made).await;
+        let writing = async {
+            match known.zip(self.next.get(records.len() - 1)) {
+                Some((stream, statement)) => {
+                    let session = &mut self.session;
+                    write_next(session, statement, (plain, &kept), stream, &mut is_warned).await
+                }
+                None => {
+                    let session = &mut self.session;
+                    write_first(session, &self.first, cipher, (plain, &kept), &mut is_warned).await
+                }
+            }
+        };
+        let made = tokio::time::timeout(COMMIT_TIMEOUT, writing).await;
         crash::point("postgres: after commit");
         let unknown = |doubt| Made {
             end: SingleAppend::Unknown(doubt),
             is_usable: false,
         };
         match made {
-            Ok(Ok(0)) => not_written,
-            Ok(Ok(_)) if !is_warned => Made {
-                end: SingleAppend::Committed,
-                is_usable: true,
-            },
+            Ok(Ok(None)) => not_written,
+            Ok(Ok(Some(stream))) if !is_warned => {
+                self.known.note(plain, stream);
+                Made {
+                    end: SingleAppend::Committed,
+                    is_usable: true,
+                }
+            }
             // The server committed, and warned: a standby may not have it.
-            Ok(Ok(_)) | Err(_) => unknown(Doubt::Unconfirmed),
+            Ok(Ok(Some(_))) | Err(_) => unknown(Doubt::Unconfirmed),
             Ok(Err(error)) if was_refused(&error) => not_written,
             Ok(Err(_)) => unknown(Doubt::Broken),
         }
     }
+}
+
+/// An append, and its records as the table has them.
+type KeptAppend<'a> = (&'a PlainAppend<'a>, &'a [KeptEntry<'a>]);
+
+/// Appends to a journal of which nothing is known. Returns its number; `None` if nothing was written.
+async fn write_first(
+    session: &mut Session,
+    statement: &Statement,
+    cipher: &Cipher,
+    (plain, kept): KeptAppend<'_>,
+    is_warned: &mut bool,
+) -> Result<Option<i64>, Error> {
+    let append = plain.append;
+    let name = append.stream.to_string();
+    let expected = mask_head(cipher, &name, append.expected);
+    let records = &append.records;
+    let times: Vec<i64> = records.iter().map(|record| record.at.as_millis()).collect();
+    let epochs: Vec<i64> = records.iter().map(|record| number(record.epoch)).collect();
+    let hashes: Vec<&[u8]> = kept
+        .iter()
+        .map(|entry| &entry.hash.as_bytes()[..])
+        .collect();
+    let keys: Vec<Option<&[u8]>> = kept
+        .iter()
+        .map(|entry| entry.key.as_deref().map(str::as_bytes))
+        .collect();
+    let bodies: Vec<&[u8]> = kept.iter().map(|entry| &*entry.body).collect();
+    let values: [Value<'_>; 11] = [
+        &name,
+        &plain.run.as_str(),
+        &number(plain.epoch),
+        &cipher.key_id(),
+        &number(expected.seq),
+        &&expected.hash.as_bytes()[..],
+        &times,
+        &epochs,
+        &hashes,
+        &keys,
+        &bodies,
+    ];
+    let Session { client, wire } = session;
+    let written = work_until(client.query(statement, &values), wire, is_warned).await?;
+    Ok(written.first().map(|row| row.get(0)))
+}
+
+/// Appends to the journal with this number, which ends where the append expects it.
+async fn write_next(
+    session: &mut Session,
+    statement: &Statement,
+    (plain, kept): KeptAppend<'_>,
+    stream: i64,
+    is_warned: &mut bool,
+) -> Result<Option<i64>, Error> {
+    struct Row<'a> {
+        at: i64,
+        epoch: i64,
+        hash: &'a [u8],
+        key: Option<&'a [u8]>,
+        body: &'a [u8],
+    }
+    let rows = plain.append.records.iter().zip(kept);
+    let rows = rows.map(|(record, entry)| Row {
+        at: record.at.as_millis(),
+        epoch: number(record.epoch),
+        hash: &entry.hash.as_bytes()[..],
+        key: entry.key.as_deref().map(str::as_bytes),
+        body: &entry.body,
+    });
+    let rows: Vec<Row<'_>> = rows.collect();
+    let run = plain.run.as_str();
+    let epoch = number(plain.epoch);
+    let expected = number(plain.append.expected.seq);
+    let mut values: Vec<Value<'_>> = vec![&run, &epoch, &stream, &expected];
+    for row in &rows {
+        values.extend([
+            &row.at as Value<'_>,
+            &row.epoch,
+            &row.hash,
+            &row.key,
+            &row.body,
+        ]);
+    }
+    let Session { client, wire } = session;
+    let written = work_until(client.execute(statement, &values), wire, is_warned).await?;
+    Ok((written > 0).then_some(stream))
 }
 
 /// Returns whether the server says that the statement failed, and goes on: then it was not committed.

@@ -4,8 +4,10 @@ use crate::chains::Chain;
 use crate::databases::Database;
 use planwright_adapters::postgres::{Location, PostgresStore};
 use planwright_core::journal::{Head, check_chain};
+use planwright_core::time::Timestamp;
 use planwright_engine::port::{
-    Append, AppendError, FeedOf, Journal as _, LeaseRule, Position, StoreError,
+    Append, AppendError, FeedOf, Journal as _, LeaseRule, Position, RetainError,
+    RetentionStore as _, StoreError,
 };
 use planwright_testing::postgres::server;
 use planwright_testing::proxy::{CommitCut, Proxy};
@@ -197,6 +199,88 @@ async fn nothing_is_written_after_another_process_took_the_run() {
         );
         assert_eq!(records[..], chain.records[..seen]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_written_to_a_journal_that_another_process_closed() {
+    let database = Database::new();
+    let store = Arc::new(database.open());
+    let other = database.open();
+    for turn in 0..5 {
+        let run = format!("run/r{turn}");
+        let mut chain = warm_up_run(&store, &run, || marks(&database)).await;
+        let stream = chain.stream.clone();
+        let writing = {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                loop {
+                    for _ in 0..5 {
+                        if let Err(error) = store.append(vec![held(chain.grow("body"))]).await {
+                            return (chain, error);
+                        }
+                    }
+                    // A run that never rests is never closed.
+                    tokio::time::sleep(Duration::from_millis(3)).await;
+                }
+            })
+        };
+        // It closes nothing that has grown meanwhile.
+        let sealed = loop {
+            let head = other.head(&stream).await.unwrap();
+            match other.seal(&stream, head, Timestamp::from_millis(1)).await {
+                Ok(sealed) => break sealed,
+                Err(RetainError::Changed(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let (chain, error) = writing.await.unwrap();
+        assert!(
+            matches!(
+                error,
+                AppendError::Fenced { .. } | AppendError::Store(StoreError::Sealed { .. })
+            ),
+            "{error}"
+        );
+        assert_eq!(store.head(&stream).await.unwrap(), sealed.head);
+        let records = store.read(&stream, 0, 100_000).await.unwrap();
+        assert_eq!(records[..], chain.records[..records.len()]);
+        assert_eq!(records.len() + 1, chain.records.len(), "one was refused");
+    }
+}
+
+/// What a connection knows about a journal is what it left there itself.
+#[tokio::test]
+async fn a_journal_that_others_appended_to_is_looked_at_again() {
+    let database = Database::new();
+    let store = database.open();
+    let other = database.open();
+    let mut chain = warm_up(&store, &database).await;
+    for turn in 0..20 {
+        let body = turn.to_string();
+        other.append(vec![held(chain.grow(&body))]).await.unwrap();
+        let before = marks(&database);
+        for _ in 0..3 {
+            store.append(vec![held(chain.grow(&body))]).await.unwrap();
+        }
+        assert_eq!(marks(&database), before, "a writer was needed");
+    }
+    // A server that has lost entries is not appended to behind the gap.
+    let lost = chain.clone();
+    store.append(vec![held(chain.grow("lost"))]).await.unwrap();
+    let sql = format!(
+        "DELETE FROM planwright.entries WHERE seq = {}",
+        chain.head.seq
+    );
+    database.sql(&sql);
+    drop((store, other));
+    let fresh = database.open();
+    let found = warm_up_run(&fresh, "run/r2", || marks(&database)).await;
+    assert_eq!(fresh.head(&found.stream).await.unwrap(), found.head);
+    let refused = fresh.append(vec![held(chain.grow("behind"))]).await;
+    assert!(
+        matches!(&refused, Err(AppendError::Conflict { found, .. }) if *found == lost.head),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
