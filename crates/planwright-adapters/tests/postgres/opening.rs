@@ -33,7 +33,10 @@ fn ten_that_start_at_once_make_one_store() {
     });
     let versions =
         database.sql("SELECT string_agg(version::text, ' ') FROM planwright.schema_version");
-    assert_eq!(versions, "1 2 3 4 5 6 7 8 9", "each migration was made once");
+    assert_eq!(
+        versions, "1 2 3 4 5 6 7 8 9",
+        "each migration was made once"
+    );
 }
 
 #[test]
