@@ -43,10 +43,16 @@ pub(crate) trait LateRecord: Send + fmt::Debug {
 /// One of the things that are held.
 #[derive(Debug)]
 enum Late {
-    Made(Append),
+    Made(Box<Append>),
     Unmade(Box<dyn LateRecord>),
     /// It could not be made.
     Nothing,
+}
+
+impl From<Append> for Late {
+    fn from(append: Append) -> Self {
+        Self::Made(Box::new(append))
+    }
 }
 
 impl Late {
@@ -57,7 +63,7 @@ impl Late {
         }
         if let Self::Unmade(mut record) = std::mem::replace(self, Self::Nothing) {
             if let Some(append) = record.make() {
-                *self = Self::Made(append);
+                *self = append.into();
             }
             made.push(record);
         }
@@ -113,7 +119,7 @@ impl GroupedStore {
         if held.trouble.is_some() || held.appends.len() + appends.len() > MAX_HELD {
             return Some(appends);
         }
-        self.add(&mut held, appends.into_iter().map(Late::Made));
+        self.add(&mut held, appends.into_iter().map(Late::from));
         None
     }
 
@@ -247,7 +253,7 @@ impl GroupedStore {
         for mut late in late {
             late.make(&mut made);
             match late {
-                Late::Made(append) => group.late.push(append),
+                Late::Made(append) => group.late.push(*append),
                 Late::Unmade(_) | Late::Nothing => {}
             }
         }
@@ -292,7 +298,7 @@ impl Drop for Group<'_> {
         let mut held = self.store.held();
         held.is_writing = false;
         if !self.late.is_empty() {
-            let late = self.late.drain(..).map(Late::Made);
+            let late = self.late.drain(..).map(Late::from);
             held.appends.splice(0..0, late);
             self.store.schedule(&mut held);
         }
