@@ -78,10 +78,8 @@ impl Office {
 /// What is asked of a person now.
 fn wait_for_question(client: &ServiceClient, id: &str) -> Value {
     let find = || {
-        let inbox = client.inbox().into_iter();
-        inbox
-            .filter(|item| item["planId"] == id && item["kind"] == "input")
-            .next_back()
+        let mut inbox = client.inbox().into_iter();
+        inbox.rfind(|item| item["planId"] == id && item["kind"] == "input")
     };
     wait_until("the question", || find().is_some());
     find().unwrap()
