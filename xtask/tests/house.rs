@@ -1,6 +1,6 @@
 //! The house kept in order by a machine: bars for what `cargo xtask census` counts over the
 //! workspace. A bar is where the codebase stood when it was last tidied, with some room; a change
-//! that misses one is put right in the same change, because counts that nobody keeps creep.
+//! that misses one is put right in the same change, because counts without a keeper creep.
 
 #![expect(
     clippy::unwrap_used,

@@ -37,7 +37,7 @@ export function stepsForWorkers(steps: RunResult["steps"], capabilityOf: Readonl
 
 export type Wait = { step: string; capability: string; words: string; isStuck: boolean };
 
-/** The steps of a run that no worker has taken, and why: nobody can, or those who can are busy. */
+/** The steps of a run that no worker has taken, and why: none can, or those that can are busy. */
 export function waitsForWorkers(run: string, steps: RunningStep[], list: WorkerList): Wait[] {
   const taken = new Set(list.workers.flatMap((worker) => worker.steps.filter((step) => step.run === run).map((step) => step.step)));
   const waiting = new Set(list.waiting.map((line) => line.capability));

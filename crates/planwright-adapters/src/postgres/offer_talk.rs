@@ -1,6 +1,6 @@
 //! What workers and the owners of runs say to each other while a call goes on: how far it is, and what its tool asks a person.
 //!
-//! News are in a table without a log: their commits wait for no disk, and nobody is woken for them. A question and its replies
+//! News are in a table without a log: their commits wait for no disk, and no process is woken for them. A question and its replies
 //! are columns of the offer, and durable.
 
 use super::commit::Value;

@@ -27,7 +27,7 @@ async fn what_one_process_keeps_every_other_finds_until_it_is_forgotten() {
 async fn one_process_at_a_time_renews_and_one_that_is_late_changes_nothing() {
     let database = Database::new();
     let (one, other) = (database.open(), database.open());
-    // What nobody signed in to is not renewed.
+    // A server without a sign-in is not renewed.
     assert!(!one.take_renewal("a", "one", LONG).await.unwrap());
     one.save_sign_in("a", b"old").await.unwrap();
     let turns = (0..8).map(|number| {

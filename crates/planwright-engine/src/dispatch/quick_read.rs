@@ -43,7 +43,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
-/// For so long a call is waited for before its run gets a loop. Until then nobody can tell it anything.
+/// For so long a call is waited for before its run gets a loop. Until then no command can reach it.
 const PATIENCE: Duration = Duration::from_millis(25);
 
 /// The epoch of the first lease of a run.
@@ -149,7 +149,7 @@ impl Runs {
     /// reason not to make it at once and without a loop.
     fn begin_read(&self, order: &ChildOrder, ears: ClientEars) -> Option<Reading> {
         let context = &self.context;
-        // The entries are nobody's order, and nothing begins in a process that is about to end.
+        // The entries carry out no request of a caller, and nothing begins in a process that is about to end.
         if current_claim().is_some() || *context.active.draining().borrow() {
             return None;
         }

@@ -149,7 +149,7 @@ pub struct OfferReport {
     pub key: OfferKey,
     /// How it stands.
     pub state: OfferState,
-    /// What the tool asks a person, as long as nobody has replied.
+    /// What the tool asks a person, until that person replies.
     pub question: Option<OfferQuestion>,
     /// What came after the news that were heard last.
     pub news: Option<CallNews>,
@@ -280,7 +280,7 @@ pub trait Offers: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'_, Result<Vec<OfferReport>, StoreError>>;
 
     /// Replaces the news of a claimed call. They may get lost, and are dropped if the claim is over. Those who watch the offer
-    /// find them with their next look: nobody is woken.
+    /// find them with their next look: no process is woken.
     fn tell_news<'a>(
         &'a self,
         claim: &'a OfferClaim,

@@ -29,7 +29,7 @@ pub(crate) enum Role {
     Service,
     /// Carries out single steps.
     Worker,
-    /// Owns runs, and answers nobody.
+    /// Owns runs, and serves no client.
     Runner,
 }
 

@@ -206,7 +206,7 @@ function Run({ plan, result, life, chosen, live }: { plan: string; result: RunRe
   );
 }
 
-/** Steps that nobody can take: the run goes on when a worker comes that can. */
+/** Steps that no worker can take: the run goes on when a worker comes that can. */
 function Stuck({ waits }: { waits: Wait[] }): ReactNode {
   if (waits.length === 0) return null;
   const reasons = [...new Set(waits.map((wait) => wait.words))];
