@@ -1,5 +1,5 @@
 import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from "react";
-import { queryClient, useHasWorkers, useInbox, useWhoami } from "./api/queries";
+import { queryClient, useInbox, useSettings, useWhoami } from "./api/queries";
 import { renewSession, signOut } from "./api/client";
 import { onSessionChange, readProof } from "./api/session";
 import { InboxPage } from "./features/inbox/InboxPage";
@@ -53,7 +53,7 @@ function SignedIn(): ReactNode {
   const inbox = useInbox(notices === "on");
   const rows = useMemo(() => inbox.data?.map(inboxRow), [inbox.data]);
   useNotices(rows);
-  const hasWorkers = useHasWorkers();
+  const hasWorkers = useSettings().data?.dispatch.workers === true;
   const pages = PAGES.filter(({ route: { page } }) => page !== "workers" || hasWorkers || route.page === "workers");
   const [help, setHelp] = useState(false);
   const expiresAt = who.data?.session?.expiresAt;

@@ -1,7 +1,7 @@
 // What the pages read, by name, so that an event knows what to read again.
 import { QueryClient, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { get, getPages, planPath, Refusal, request } from "./client";
-import type { Briefing, DeadNoticeList, Diff, Page, Plan, PlanLine, QueueLine, RunResult, Stats, Thread, ToolLine, VersionLine, Waiting, Whoami, WorkerList } from "./types";
+import type { Briefing, DeadNoticeList, Diff, Page, Plan, PlanLine, QueueLine, RunResult, ServiceSettings, Stats, Thread, ToolLine, VersionLine, Waiting, Whoami, WorkerList } from "./types";
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -127,36 +127,22 @@ export function useStats(days: number | null): UseQueryResult<Stats> {
   return useQuery({ queryKey: ["stats", days], queryFn: ({ signal }) => read(signal), staleTime: 30_000, placeholderData: (before) => before });
 }
 
+/** How the service is set up, which stays so while it runs. */
+export function useSettings(): UseQueryResult<ServiceSettings> {
+  return useQuery({ queryKey: ["settings"], queryFn: ({ signal }) => get<ServiceSettings>("/settings", signal), staleTime: Infinity });
+}
+
 /** Workers take steps and leave without an event of a plan; the events of plans have them read again at once. */
-export function useWorkers(enabled = true): UseQueryResult<WorkerList> {
+export function useWorkers(wanted = true): UseQueryResult<WorkerList> {
+  const enabled = useSettings().data?.dispatch.workers === true && wanted;
   return useQuery({ queryKey: ["workers"], queryFn: ({ signal }) => get<WorkerList>("/workers", signal), refetchInterval: POLL_MS, enabled });
 }
 
-/** Says whether this service can have workers: a store in a file has none. */
-export function useHasWorkers(): boolean {
-  const read = async (signal: AbortSignal) => {
-    try {
-      await get("/workers", signal);
-      return true;
-    } catch (error) {
-      if (error instanceof Refusal && error.status === 409) return false;
-      throw error;
-    }
-  };
-  return useQuery({ queryKey: ["has-workers"], queryFn: ({ signal }) => read(signal), staleTime: Infinity }).data ?? false;
-}
-
-/** The queues of the broker, and `null` where there is none. */
-export function useQueues(): UseQueryResult<QueueLine[] | null> {
-  const read = async (signal: AbortSignal) => {
-    try {
-      return (await get<{ queues: QueueLine[] }>("/queues", signal)).queues;
-    } catch (error) {
-      if (error instanceof Refusal && error.problem.code === "no_broker") return null;
-      throw error;
-    }
-  };
-  return useQuery({ queryKey: ["queues"], queryFn: ({ signal }) => read(signal), refetchInterval: (query) => (query.state.data === null ? false : POLL_MS) });
+/** The queues of the broker, if there is one. */
+export function useQueues(): UseQueryResult<QueueLine[]> {
+  const enabled = useSettings().data?.dispatch.broker === true;
+  const read = async (signal: AbortSignal) => (await get<{ queues: QueueLine[] }>("/queues", signal)).queues;
+  return useQuery({ queryKey: ["queues"], queryFn: ({ signal }) => read(signal), refetchInterval: POLL_MS, enabled });
 }
 
 /** The oldest notices of a queue that were given up. */

@@ -103,6 +103,7 @@ export type RunResult = With<Schemas["RunResult_StepResult"], { steps: StepResul
 export type ToolLine = With<Schemas["ToolLine"], { inputSchema: JsonObject; outputSchema?: JsonObject | null }>;
 export type Stats = With<Schemas["StatsResult"], { plans: Record<string, number>; runs: Record<string, number> }>;
 export type OperatorSettings = Schemas["OperatorSettings"];
+export type ServiceSettings = Schemas["ServiceSettings"];
 export type ServerSignIn = Schemas["ServerSignIn"];
 export type SignInAddress = Schemas["SignInAddress"];
 export type WorkerList = Schemas["WorkerList"];

@@ -16,16 +16,16 @@ import { RunLink } from "./WorkersPage";
 const readAgain = () => queryClient.invalidateQueries({ queryKey: ["queues"] });
 const deadPath = (capability: string) => `/queues/${encodeURIComponent(capability)}/dead`;
 
-export function Queues({ who, now }: { who: Whoami | undefined; now: number }): ReactNode {
+export function Queues({ hasBroker, who, now }: { hasBroker: boolean; who: Whoami | undefined; now: number }): ReactNode {
   const queues = useQueues();
   const [shown, setShown] = useState<string | null>(null);
   const [purged, setPurged] = useState<QueueLine | null>(null);
-  if (queues.isPending) return <Loading what="the queues" lines={2} />;
+  if (hasBroker && queues.isPending) return <Loading what="the queues" lines={2} />;
   return (
     <section className="panel stack" aria-labelledby="queues">
       <h2 id="queues">Queues of the broker</h2>
       {queues.error ? <ProblemNote error={queues.error} onRetry={() => void queues.refetch()} /> : null}
-      {queues.data === null ? <p className="quiet">No broker is configured: workers are told by the store.</p> : null}
+      {hasBroker ? null : <p className="quiet">No broker is configured: workers are told by the store.</p>}
       {queues.data?.length === 0 ? <p className="quiet">No capability is listed whose steps workers carry out.</p> : null}
       {queues.data && queues.data.length > 0 ? (
         <>

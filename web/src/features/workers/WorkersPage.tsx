@@ -1,8 +1,7 @@
 // Who carries out runs and steps, what waits for them, and the queues that tell them where to look.
 import type { ReactNode } from "react";
 import { useAllEvents } from "../../api/live";
-import { useWhoami, useWorkers } from "../../api/queries";
-import { Refusal } from "../../api/client";
+import { useSettings, useWhoami, useWorkers } from "../../api/queries";
 import type { WorkerLine, WorkerList } from "../../api/types";
 import { count } from "../../model/text";
 import { ago, duration } from "../../model/time";
@@ -20,7 +19,10 @@ export default function WorkersPage(): ReactNode {
   const who = useWhoami().data;
   const now = useNow(1_000);
   const list = workers.data;
-  const hasNone = workers.error instanceof Refusal && workers.error.problem.code === "no_workers";
+  const settings = useSettings();
+  const dispatch = settings.data?.dispatch;
+  const failed = [settings, workers].find((query) => query.error);
+  const hasNone = dispatch?.workers === false;
   return (
     <div className="page narrow">
       <header className="page-head">
@@ -31,13 +33,13 @@ export default function WorkersPage(): ReactNode {
           <LiveMark state={live} />
         </p>
       </header>
-      {workers.isPending ? <Loading what="the workers" /> : null}
+      {workers.isPending && !hasNone && !failed ? <Loading what="the workers" /> : null}
       {hasNone ? (
         <Empty title="This service carries out everything itself">
           <p>Workers share a store in a database: docs/scale.md says how.</p>
         </Empty>
-      ) : workers.error ? (
-        <ProblemNote error={workers.error} onRetry={() => void workers.refetch()} />
+      ) : failed ? (
+        <ProblemNote error={failed.error} onRetry={() => void failed.refetch()} />
       ) : null}
       {list ? (
         <>
@@ -53,7 +55,7 @@ export default function WorkersPage(): ReactNode {
           )}
         </>
       ) : null}
-      {hasNone ? null : <Queues who={who} now={now} />}
+      {dispatch?.workers === true ? <Queues hasBroker={dispatch.broker} who={who} now={now} /> : null}
     </div>
   );
 }

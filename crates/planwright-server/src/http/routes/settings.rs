@@ -37,6 +37,16 @@ struct ServiceSettings {
     servers: Vec<ServerLine>,
     /// Runs that are executed at once.
     max_runs: usize,
+    dispatch: DispatchSettings,
+}
+
+/// What may carry out steps besides the service itself.
+#[derive(Debug, Serialize, ToSchema)]
+struct DispatchSettings {
+    /// Whether there can be workers: they share a store in a database.
+    workers: bool,
+    /// Whether a broker tells them where to look, with a queue for each capability.
+    broker: bool,
 }
 
 /// What an approval takes.
@@ -81,6 +91,7 @@ async fn get_settings(State(http): State<Http>) -> Json<ServiceSettings> {
             model: model.name,
         })
     });
+    let workers = engine.workers();
     let mut servers: BTreeMap<String, ServerLine> = BTreeMap::new();
     for tool in engine.catalog().iter() {
         let name = tool.name.server.to_string();
@@ -99,6 +110,10 @@ async fn get_settings(State(http): State<Http>) -> Json<ServiceSettings> {
         models: resolved.collect(),
         servers: servers.into_values().collect(),
         max_runs: http.settings.max_runs,
+        dispatch: DispatchSettings {
+            workers: workers.are_possible(),
+            broker: workers.have_broker(),
+        },
     })
 }
 
