@@ -10,7 +10,7 @@ use super::open::{self, OpenStoreError, Options};
 use super::probe;
 use super::reader::Reader;
 use super::transaction;
-use super::writer::{Request, Writer};
+use super::writer::{CertainCount, Request, Writer};
 use crate::vault::Cipher;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
@@ -26,7 +26,7 @@ use rusqlite::Connection;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{fmt, io};
@@ -53,6 +53,7 @@ pub struct SqliteStore {
     queue: Option<mpsc::Sender<Request>>,
     waiting: AtomicUsize,
     writer: Arc<Mutex<Writer>>,
+    certain_count: Arc<CertainCount>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -96,6 +97,7 @@ impl SqliteStore {
             (Arc::clone(&anchor), Arc::clone(&belonging)),
             count,
         );
+        let certain_count = writer.certain_count();
         let writer = Arc::new(Mutex::new(writer));
         let thread = std::thread::Builder::new().name("planwright-writer".to_owned());
         let served = Arc::clone(&writer);
@@ -122,6 +124,7 @@ impl SqliteStore {
             queue: Some(queue),
             waiting: AtomicUsize::new(0),
             writer,
+            certain_count,
             thread: Some(thread),
         })
     }
@@ -544,7 +547,10 @@ impl Changes for SqliteStore {
     }
 
     fn plan_changes(&self) -> Option<u64> {
-        // While the writer works it is not known what it has committed.
-        self.writer.try_lock().ok()?.plan_changes()
+        match self.writer.try_lock() {
+            Ok(mut writer) => writer.plan_changes(),
+            Err(TryLockError::WouldBlock) => self.certain_count.get(),
+            Err(TryLockError::Poisoned(_)) => None,
+        }
     }
 }

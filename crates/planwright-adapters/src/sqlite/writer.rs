@@ -37,6 +37,7 @@ use planwright_engine::port::{
 };
 use rusqlite::Connection;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -206,6 +207,8 @@ pub(super) struct Writer {
     touched: Vec<(String, Head)>,
     /// Counts the groups that may have written the journals of plans, and what others committed.
     plan_changes: u64,
+    /// The same for readers, while it is certain without a look at the database.
+    certain: Arc<CertainCount>,
     /// SQLite's number of what others have committed, as it was last asked for.
     others: Option<i64>,
     /// The group at hand holds a message.
@@ -220,6 +223,26 @@ pub(super) struct Writer {
     cut_heads_at: u64,
     /// A caller has asked the writer's thread for maintenance, and it has not come to it yet.
     maintenance_asked: bool,
+}
+
+/// The count of changes to plans while a group is written that changes none. Until its commit begins no
+/// other process can write.
+#[derive(Debug, Default)]
+pub(super) struct CertainCount(AtomicU64);
+
+impl CertainCount {
+    fn show(&self, count: u64) {
+        self.0.store(count + 1, Ordering::SeqCst);
+    }
+
+    fn hide(&self) {
+        self.0.store(0, Ordering::SeqCst);
+    }
+
+    /// The count, if it is certain now.
+    pub(super) fn get(&self) -> Option<u64> {
+        self.0.load(Ordering::SeqCst).checked_sub(1)
+    }
 }
 
 /// Waits for a request, at first without going to sleep: in a chain the next one comes a few
@@ -260,6 +283,7 @@ impl Writer {
             known: KnownStreams::default(),
             touched: Vec::new(),
             plan_changes: 0,
+            certain: Arc::default(),
             others: None,
             mailed: false,
             rolled_back: None,
@@ -337,16 +361,22 @@ impl Writer {
     /// Carries out and commits a group whose transaction has begun, or says why it has not.
     fn commit_begun(&mut self, group: &mut Vec<Request>, begun: Result<(), StoreError>) {
         let alone = group.len() == 1;
-        self.plan_changes += u64::from(group.iter().any(Request::may_touch_plans));
+        let touches_plans = group.iter().any(Request::may_touch_plans);
+        self.plan_changes += u64::from(touches_plans);
         let mut finishes = Vec::with_capacity(group.len());
         let changed_before = self.connection.total_changes();
         self.touched.clear();
         self.mailed = false;
         self.rolled_back = None;
         let begun = begun.and_then(|()| self.load_index());
+        if begun.is_ok() && !touches_plans {
+            self.certain.show(self.plan_changes);
+        }
         for request in group.drain(..) {
             finishes.push(self.execute(request, alone, begun.is_ok()));
         }
+        // The commit lets other processes in before it returns.
+        self.certain.hide();
         let committed = begun
             .and_then(|()| self.end(alone))
             .and_then(|()| self.check_files());
@@ -403,6 +433,7 @@ impl Writer {
             Ok(true) => Ok(()),
             Ok(false) => {
                 self.known.forget();
+                self.plan_changes += 1;
                 Ok(())
             }
             Err(error) => {
@@ -606,6 +637,11 @@ impl Writer {
 
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// The count of [`Self::plan_changes`], as far as it can be known while this writes.
+    pub(super) fn certain_count(&self) -> Arc<CertainCount> {
+        Arc::clone(&self.certain)
     }
 
     /// Counts what may have been written to the journals of plans. Commits of this writer are known to

@@ -67,6 +67,37 @@ async fn what_any_store_writes_about_a_plan_is_counted_and_own_runs_are_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_store_acknowledged_about_a_plan_is_counted_while_this_one_writes() {
+    let scene = Scene::new();
+    let one = Arc::new(scene.open());
+    let two = scene.open();
+    let writing = tokio::spawn({
+        let one = Arc::clone(&one);
+        async move {
+            let mut own = Chain::of("run/own");
+            loop {
+                own.put(&one, "a call").await;
+            }
+        }
+    });
+    let count = async || {
+        loop {
+            if let Some(count) = one.plan_changes() {
+                return count;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let mut plan = Chain::of("plan/p");
+    for _ in 0..300 {
+        let before = count().await;
+        plan.put(&two, "by two").await;
+        assert_ne!(count().await, before);
+    }
+    writing.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stores_that_fight_for_one_stream_lose_nothing_and_never_fail() {
     let scene = Scene::new();
     let tasks: Vec<_> = (0..4)

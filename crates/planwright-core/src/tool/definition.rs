@@ -17,7 +17,9 @@ pub struct ToolName {
 
 impl fmt::Display for ToolName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.server, self.tool)
+        f.write_str(&self.server)?;
+        f.write_str(".")?;
+        f.write_str(&self.tool)
     }
 }
 

@@ -60,6 +60,25 @@ pub(crate) fn fold_name(name: &str) -> String {
 }
 
 fn fold_once(name: &str) -> String {
+    let letters: String = match name.is_ascii() {
+        true => plain_letters(name).collect(),
+        false => letters_like(name),
+    };
+    match letters.contains("rn") || letters.contains("vv") {
+        true => letters.replace("rn", "m").replace("vv", "w"),
+        false => letters,
+    }
+}
+
+/// The letters of a name that is ASCII, which decomposes into itself and looks like itself.
+fn plain_letters(name: &str) -> impl Iterator<Item = char> {
+    name.chars()
+        .filter(|c| !(c.is_ascii_control() || matches!(c, ' ' | '-' | '_')))
+        .map(|c| same_shape(c.to_ascii_lowercase()))
+}
+
+/// The letters that those of any name look like.
+fn letters_like(name: &str) -> String {
     let seen = name.nfkd().filter(|&c| !is_dropped(c));
     let mut like = String::with_capacity(name.len());
     seen.for_each(|c| push_like(c, &mut like));
@@ -67,8 +86,7 @@ fn fold_once(name: &str) -> String {
         .nfkd()
         .flat_map(char::to_lowercase)
         .filter(|&c| !is_dropped(c));
-    let letters: String = small.map(same_shape).collect();
-    letters.replace("rn", "m").replace("vv", "w")
+    small.map(same_shape).collect()
 }
 
 /// Pushes what a character looks like. Some look like a plain letter only as a capital, or only as
@@ -169,6 +187,17 @@ mod tests {
             "\u{202e}delete_file\u{202c}",
         ] {
             assert_eq!(fold_name(name), plain, "{name}");
+        }
+    }
+
+    #[test]
+    fn plain_names_fold_like_any_other() {
+        for one in '\0'..='\x7f' {
+            for other in '\0'..='\x7f' {
+                let name = format!("{one}{other}");
+                let plain: String = plain_letters(&name).collect();
+                assert_eq!(plain, letters_like(&name), "{name:?}");
+            }
         }
     }
 
