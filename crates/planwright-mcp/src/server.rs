@@ -86,7 +86,8 @@ pub async fn serve_stdio(server: impl ServerHandler) -> Result<(), ServeMcpError
     // On pipes, nothing is handed to another thread to be read or written.
     let (input, output) = rmcp::transport::stdio_pipes();
     let lines = AsyncRwTransport::new_server(RenamedLines::new(input), output);
-    let opened = server.serve(TaskTransport::new(lines)).await;
+    // Its futures are boxed at once: the library moves them about before it polls them.
+    let opened = server.into_dyn().serve(TaskTransport::new(lines)).await;
     let running = opened.map_err(|error| ServeMcpError::Opening(Box::new(error)))?;
     running.waiting().await?;
     Ok(())
@@ -244,6 +245,8 @@ impl PlanServer {
     }
 }
 
+/// What a request waits for is boxed, unless it is small: the library moves the future of a request about
+/// before it polls it, with room for that of every kind of request.
 impl ServerHandler for PlanServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -308,7 +311,7 @@ impl ServerHandler for PlanServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.reader(&context)?;
-        let listed = self.host.list_plans_as_resources().await;
+        let listed = Box::pin(self.host.list_plans_as_resources()).await;
         let mut listed =
             listed.map_err(|problem| ErrorData::internal_error(problem.error, None))?;
         if self.has_page(&Caller::of(&self.host, &context), &context) {
@@ -335,8 +338,8 @@ impl ServerHandler for PlanServer {
         if let Some(page) = self.shown.as_ref().and_then(|_| read_page(&request.uri)) {
             return Ok(page.into());
         }
-        let read = self.host.read_resource_at(&request.uri, &viewer).await;
-        match read {
+        let read = Box::pin(self.host.read_resource_at(&request.uri, &viewer));
+        match read.await {
             Ok(Some(result)) => Ok(result.into()),
             Ok(None) => Err(missing(format!("there is no resource {}", request.uri))),
             Err(Problem { error, .. }) => Err(missing(error)),
@@ -433,8 +436,8 @@ impl ServerHandler for PlanServer {
         };
         tokio::select! {
             () = context.cancelled() => {}
-            () = self.host.tell_changes(watched, tell) => {}
-            () = self.tell_tasks(&context) => {}
+            () = Box::pin(self.host.tell_changes(watched, tell)) => {}
+            () = Box::pin(self.tell_tasks(&context)) => {}
         }
         Ok(())
     }
@@ -445,8 +448,8 @@ impl ServerHandler for PlanServer {
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         let caller = Caller::of(&self.host, &context);
-        let task = self.host.read_task(&request.task_id, &caller).await?;
-        Ok(GetTaskResult::new(task))
+        let task = Box::pin(self.host.read_task(&request.task_id, &caller));
+        Ok(GetTaskResult::new(task.await?))
     }
 
     async fn update_task(
@@ -456,9 +459,7 @@ impl ServerHandler for PlanServer {
     ) -> Result<(), ErrorData> {
         let caller = Caller::of(&self.host, &context);
         let answers = &request.input_responses;
-        self.host
-            .answer_task(&request.task_id, answers, &caller)
-            .await
+        Box::pin(self.host.answer_task(&request.task_id, answers, &caller)).await
     }
 
     async fn cancel_task(
@@ -467,7 +468,7 @@ impl ServerHandler for PlanServer {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let caller = Caller::of(&self.host, &context);
-        self.host.cancel_task(&request.task_id, &caller).await
+        Box::pin(self.host.cancel_task(&request.task_id, &caller)).await
     }
 }
 

@@ -211,19 +211,21 @@ async fn exchange(
         () = ticket.too_large() => Waited::TooLarge,
         // An answer that is there counts, also if the connection ends or the call is cancelled meanwhile.
         answer = &mut handle.rx => Waited::answered(answer),
-        () = connection.wire.wait_until_ended() => after_the_end(&mut handle).await,
-        () = call.cancelled.cancelled() => after_cancel(connection, &mut handle).await,
-        () = ticket.has_asked() => after_question(connection, &mut handle, call).await,
+        () = connection.wire.wait_until_ended() => Box::pin(after_the_end(&mut handle)).await,
+        () = call.cancelled.cancelled() => Box::pin(after_cancel(connection, &mut handle)).await,
+        () = ticket.has_asked() => Box::pin(after_question(connection, &mut handle, call)).await,
     };
     let waited = match task_of(connection, &waited) {
         Some(task) => {
             ticket.was_answered();
-            Waited::Task(tasks::finish(connection, &ticket, call, &task).await)
+            Waited::Task(Box::pin(tasks::finish(connection, &ticket, call, &task)).await)
         }
         None => waited,
     };
     match waited {
-        Waited::Task(end) => settle_task(server, connection, tool, &ticket, call, end).await,
+        Waited::Task(end) => {
+            Box::pin(settle_task(server, connection, tool, &ticket, call, end)).await
+        }
         Waited::Answered(answer) => {
             let asked = ticket.asked();
             // The questions were refused for now, and the answer was given without what a person says.
@@ -243,7 +245,7 @@ async fn exchange(
             settle_exchange(server, connection, tool, &ticket, call, *answer).await
         }
         Waited::TooLarge => Exchange::Done(Err(too_large("the answer is too large"))),
-        Waited::Broken => broken(connection, &ticket).await,
+        Waited::Broken => Box::pin(broken(connection, &ticket)).await,
         Waited::Unstoppable => unstoppable(connection),
     }
 }

@@ -66,18 +66,20 @@ pub(super) async fn settle_exchange(
             };
         }
         Ok(Err(error)) => error,
-        Err(_) => return broken(connection, ticket).await,
+        Err(_) => return Box::pin(broken(connection, ticket)).await,
     };
     match error {
         ServiceError::McpError(error) => {
             ticket.was_answered();
             answered_error(&error, call)
         }
-        ServiceError::TransportSend(error) => unsent(server, connection, ticket, &error).await,
+        ServiceError::TransportSend(error) => {
+            Box::pin(unsent(server, connection, ticket, &error)).await
+        }
         ServiceError::TransportClosed
             if connection.is_child || connection.wire.how_it_ended().is_some() =>
         {
-            broken(connection, ticket).await
+            Box::pin(broken(connection, ticket)).await
         }
         other => Exchange::Done(Err(CallError::Lost(shorten(&other.to_string())))),
     }

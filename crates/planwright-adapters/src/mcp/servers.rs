@@ -277,7 +277,7 @@ impl Tools for McpServers {
             }
             check_args(&tool, &mut call)?;
             if tool.made_here {
-                return resources::call(&server, call).await;
+                return Box::pin(resources::call(&server, call)).await;
             }
             call::make(server, tool, call).await
         })

@@ -619,6 +619,8 @@ impl Writer {
             if let Stop::Sqlite(error) = stop
                 && self.connection.is_autocommit()
             {
+                // Others can write from now on.
+                self.certain.hide();
                 self.rolled_back.get_or_insert_with(|| failed(error));
             }
         }

@@ -112,6 +112,25 @@ impl Consent {
         }
     }
 
+    /// What this consent means for one call of a step that decides while it runs: the same people, the
+    /// one tool, and what was said about such calls.
+    #[must_use]
+    pub fn for_call(
+        &self,
+        late: BTreeMap<String, Vec<LateChoice>>,
+        pins: BTreeMap<String, Pin>,
+    ) -> Self {
+        Self {
+            approved_by: self.approved_by.clone(),
+            pins,
+            late,
+            proposed_by: self.proposed_by.clone(),
+            step_expires_after: self.step_expires_after,
+            same_call: self.same_call,
+            agreed: self.agreed.clone(),
+        }
+    }
+
     /// Returns whether a person agreed, and not only policy.
     pub fn is_a_persons(&self) -> bool {
         self.approved_by

@@ -143,7 +143,7 @@ impl SessionCalls {
                     let read = Box::pin(calls.runs.read(order, ears, joint));
                     read.await.map_err(over)
                 } else {
-                    let opened = calls.runs.open_joint_child(&order, joint).await;
+                    let opened = Box::pin(calls.runs.open_joint_child(&order, joint)).await;
                     opened.map(ReadRun::Executing).map_err(over)
                 }
             }

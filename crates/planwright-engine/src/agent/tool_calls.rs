@@ -363,7 +363,7 @@ impl ToolCalls {
                     format!("the call cannot be made: {why}"),
                 )
             })?;
-        let pin = self.new_pin(tool);
+        let pin = self.pin(tool);
         let context = &self.runs.context;
         let catalog = context.catalog();
         let digest = match catalog.resolve(&tool.to_string()) {
@@ -391,23 +391,18 @@ impl ToolCalls {
         })
     }
 
-    /// The tool as it is now, if it was not pinned with the plan.
-    fn new_pin(&self, tool: &ToolName) -> Option<(String, Pin)> {
+    /// The tool as it was pinned with the plan, or as it is now.
+    fn pin(&self, tool: &ToolName) -> Option<(String, Pin)> {
         let name = tool.to_string();
-        let catalog = self.runs.context.catalog();
-        let pinned = self
-            .order
-            .consent
-            .as_deref()
-            .is_none_or(|consent| consent.pins.contains_key(&name));
-        let found = catalog.resolve(&name).ok().filter(|_| !pinned)?;
-        Some((
-            name,
-            Pin {
-                digest: found.digest(),
+        let pins = self.order.consent.as_deref().map(|consent| &consent.pins)?;
+        let pin = match pins.get(&name) {
+            Some(pin) => pin.clone(),
+            None => Pin {
+                digest: self.runs.context.catalog().resolve(&name).ok()?.digest(),
                 definition: None,
             },
-        ))
+        };
+        Some((name, pin))
     }
 
     /// The one step of the run that makes the call. What a model wrote is literal: nothing in it is

@@ -25,19 +25,17 @@ use tokio::sync::watch;
 const LATENESS: Duration = Duration::from_millis(100);
 /// The time until a store that could not be written is tried again.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
-/// A group is written at once when it has so many appends: those of 64 reads, with what their sessions
-/// decided, how they began and how they ended.
-const GROUP: usize = 3 * 64;
+/// A group is written at once when it has so much: 64 reads, with what their sessions decided.
+const GROUP: usize = 2 * 64;
 /// What is held at most, also while the store cannot be written. Nothing is read then.
 const MAX_HELD: usize = 8 * GROUP;
+/// So many records are not made on the thread that serves clients, unless it waits for them.
+const MANY: usize = 8;
 
 /// The record of a read that has ended, as long as there was no time to make it.
 pub(crate) trait LateRecord: Send + fmt::Debug {
-    /// Makes it. Nothing if that cannot be done, which the log says.
-    fn make(&mut self) -> Option<Append>;
-
-    /// Tells those who watch what was made.
-    fn tell(self: Box<Self>);
+    /// Makes it, and tells those who watch what was made.
+    fn make(self: Box<Self>) -> Vec<Append>;
 }
 
 /// One of the things that are held.
@@ -45,29 +43,20 @@ pub(crate) trait LateRecord: Send + fmt::Debug {
 enum Late {
     Made(Box<Append>),
     Unmade(Box<dyn LateRecord>),
-    /// It could not be made.
-    Nothing,
+}
+
+impl Late {
+    fn make(self) -> Vec<Append> {
+        match self {
+            Self::Made(append) => vec![*append],
+            Self::Unmade(record) => record.make(),
+        }
+    }
 }
 
 impl From<Append> for Late {
     fn from(append: Append) -> Self {
         Self::Made(Box::new(append))
-    }
-}
-
-impl Late {
-    /// Makes it, if it is not made. What was made just now has to be told.
-    fn make(&mut self, made: &mut Vec<Box<dyn LateRecord>>) -> bool {
-        if !matches!(self, Self::Unmade(_)) {
-            return false;
-        }
-        if let Self::Unmade(mut record) = std::mem::replace(self, Self::Nothing) {
-            if let Some(append) = record.make() {
-                *self = append.into();
-            }
-            made.push(record);
-        }
-        true
     }
 }
 
@@ -83,12 +72,10 @@ pub(crate) struct GroupedStore {
 
 #[derive(Debug, Default)]
 struct Held {
-    appends: Vec<Late>,
+    late: Vec<Late>,
     /// So many of them are not made.
     unmade: usize,
-    /// A task will make the records that are not made.
-    is_making: bool,
-    /// A group is being written.
+    /// A group is being made or written.
     is_writing: bool,
     /// A task will write the group.
     is_scheduled: bool,
@@ -98,7 +85,19 @@ struct Held {
 
 impl Held {
     fn is_empty(&self) -> bool {
-        self.appends.is_empty() && !self.is_writing
+        self.late.is_empty() && !self.is_writing
+    }
+
+    fn take(&mut self) -> Vec<Late> {
+        self.is_writing = !self.late.is_empty();
+        self.unmade = 0;
+        std::mem::take(&mut self.late)
+    }
+
+    /// Takes back what comes before what is held.
+    fn put_back(&mut self, late: impl IntoIterator<Item = Append>) {
+        self.is_writing = false;
+        self.late.splice(0..0, late.into_iter().map(Late::from));
     }
 }
 
@@ -112,65 +111,61 @@ impl GroupedStore {
         })
     }
 
-    /// Takes appends that say only that something was read, and has them written soon. Gives them back where
-    /// there is no room for them, or while the store cannot be written.
-    pub(crate) fn hold(&self, appends: Vec<Append>) -> Option<Vec<Append>> {
+    /// Takes an append that says only that something was read, and has it written soon. Gives it back where
+    /// there is no room for it, or while the store cannot be written.
+    pub(crate) fn hold(&self, append: Append) -> Option<Append> {
         let mut held = self.held();
-        if held.trouble.is_some() || held.appends.len() + appends.len() > MAX_HELD {
-            return Some(appends);
+        if held.trouble.is_some() || held.late.len() >= MAX_HELD {
+            return Some(append);
         }
-        self.add(&mut held, appends.into_iter().map(Late::from));
+        self.add(&mut held, append.into());
         None
     }
 
     /// Returns whether what a read adds is taken now.
     pub(crate) fn has_room(&self) -> bool {
         let held = self.held();
-        held.trouble.is_none() && held.appends.len() < MAX_HELD
+        held.trouble.is_none() && held.late.len() < MAX_HELD
     }
 
-    /// Takes the record of a read that was begun while there was room, to be made when there is time:
-    /// soon, and before anything else is written or read.
+    /// Takes the first entries of a read that was begun while there was room.
+    pub(crate) fn hold_begun(&self, append: Append) {
+        self.add(&mut self.held(), append.into());
+    }
+
+    /// Takes the record of such a read once it has ended, to be made when there is time: soon, and before
+    /// anything else is written or read.
     pub(crate) fn hold_unmade(&self, record: Box<dyn LateRecord>) {
         let mut held = self.held();
         held.unmade += 1;
-        self.add(&mut held, [Late::Unmade(record)]);
-        if !std::mem::replace(&mut held.is_making, true)
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn(make_later(Weak::clone(&self.me)));
-        }
+        self.add(&mut held, Late::Unmade(record));
     }
 
-    fn add(&self, held: &mut Held, appends: impl IntoIterator<Item = Late>) {
-        let was_full = held.appends.len() >= GROUP;
-        held.appends.extend(appends);
-        if !was_full && held.appends.len() >= GROUP {
+    fn add(&self, held: &mut Held, late: Late) {
+        held.late.push(late);
+        if held.late.len() == GROUP {
             self.spawn_writer(Duration::ZERO);
         } else {
             self.schedule(held);
         }
     }
 
-    /// Makes the records that are not made.
-    fn make_records(&self) {
-        let mut made = Vec::new();
-        let mut held = self.held();
-        held.is_making = false;
-        let Held {
-            appends, unmade, ..
-        } = &mut *held;
-        // They came last, and most of what is held was made before.
-        for late in appends.iter_mut().rev() {
-            if *unmade == 0 {
-                break;
+    /// Makes the records that are not made on another thread, if they are many: clients wait for this one.
+    async fn make_apart(&self) {
+        let _one_at_a_time = self.writing.lock().await;
+        let late = {
+            let mut held = self.held();
+            if held.unmade < MANY {
+                return;
             }
-            *unmade -= usize::from(late.make(&mut made));
-        }
-        // In the order in which they ended.
-        made.reverse();
-        drop(held);
-        made.into_iter().for_each(LateRecord::tell);
+            held.take()
+        };
+        let making = tokio::task::spawn_blocking(|| {
+            late.into_iter().flat_map(Late::make).collect::<Vec<_>>()
+        });
+        let made = making.await;
+        let made = made.inspect_err(|error| tracing::error!(%error, "records of reads were lost"));
+        self.held().put_back(made.unwrap_or_default());
     }
 
     fn schedule(&self, held: &mut Held) {
@@ -240,24 +235,14 @@ impl GroupedStore {
     }
 
     fn take(&self) -> Group<'_> {
-        let mut made = Vec::new();
-        let mut held = self.held();
-        held.is_writing = !held.appends.is_empty();
-        let late = std::mem::take(&mut held.appends);
-        held.unmade = 0;
-        drop(held);
+        let late = self.held().take();
         let mut group = Group {
             store: self,
             late: Vec::with_capacity(late.len()),
         };
-        for mut late in late {
-            late.make(&mut made);
-            match late {
-                Late::Made(append) => group.late.push(*append),
-                Late::Unmade(_) | Late::Nothing => {}
-            }
+        for late in late {
+            group.late.extend(late.make());
         }
-        made.into_iter().for_each(LateRecord::tell);
         group
     }
 
@@ -296,20 +281,10 @@ impl Group<'_> {
 impl Drop for Group<'_> {
     fn drop(&mut self) {
         let mut held = self.store.held();
-        held.is_writing = false;
-        if !self.late.is_empty() {
-            let late = self.late.drain(..).map(Late::from);
-            held.appends.splice(0..0, late);
+        held.put_back(self.late.drain(..));
+        if !held.late.is_empty() {
             self.store.schedule(&mut held);
         }
-    }
-}
-
-/// Makes records when nothing else is waiting to be done.
-async fn make_later(store: Weak<GroupedStore>) {
-    tokio::task::yield_now().await;
-    if let Some(store) = store.upgrade() {
-        store.make_records();
     }
 }
 
@@ -328,6 +303,7 @@ async fn write_later(store: Weak<GroupedStore>, pause: Duration) {
         return;
     };
     store.held().is_scheduled = false;
+    store.make_apart().await;
     if let Err(error) = store.flush().await {
         tracing::warn!(%error, "records of reads wait for the store");
     }

@@ -1,10 +1,9 @@
 //! A call of a client that only reads, made where it is wanted.
 //!
 //! Its run is decided on by the same rules as any other and has the same entries, and as long as nothing
-//! happens to it but its answer, it has no loop. The call leaves first, what is written about its start is
-//! made while the server works, and what is written about its end after the answer is on its way. A run
-//! that takes longer, or to which anything else happens, gets a loop with the call in flight: it can be
-//! told to stop, asks people, and is tried again there.
+//! happens to it but its answer, it has no loop. The call leaves first, and what is written about it is made
+//! after the answer is on its way. A run that takes longer, or to which anything else happens, gets a loop
+//! with the call in flight: it can be told to stop, asks people, and is tried again there.
 
 use super::call::{self, Finished};
 use super::run_loop::{First, RunLoop};
@@ -24,7 +23,7 @@ use crate::run::options::RunOptions;
 use crate::run::runs::Runs;
 use planwright_core::digest::Digest;
 use planwright_core::id::AttemptNo;
-use planwright_core::journal::{Cause, Entry};
+use planwright_core::journal::Cause;
 use planwright_core::plan::StepIx;
 use planwright_core::policy::{CallToJudge, late_arguments};
 use planwright_core::run::{
@@ -69,8 +68,10 @@ struct Reading {
     run_span: Span,
     family: RunFamily,
     flight: ReadInFlight,
-    /// What the run comes after, until its first entries are written.
-    opening: Option<JointOpening>,
+    /// What the run comes after, until that is written.
+    decided: Option<JointOpening>,
+    /// It is, and there was room for the records of the run.
+    is_followed: bool,
 }
 
 struct ReadInFlight {
@@ -125,10 +126,10 @@ impl Runs {
     ) -> Result<ReadRun, CallReport> {
         let Some(mut reading) = self.begin_read(&order, ears) else {
             decided.follow().await.map_err(|error| unwritten(&error))?;
-            let opened = self.open_reading_child(&order).await;
+            let opened = Box::pin(self.open_reading_child(&order)).await;
             return opened.map(ReadRun::Executing);
         };
-        reading.opening = Some(decided);
+        reading.decided = Some(decided);
         let mut guarded = Guarded(Some(reading));
         let answered = match guarded.0.as_mut() {
             Some(reading) => reading.answered().await,
@@ -139,7 +140,7 @@ impl Runs {
         };
         let ended = match answered {
             Ok(Some(finished)) => reading.end(finished).await,
-            Ok(None) => reading.hand_over().await.map(ReadRun::Executing),
+            Ok(None) => Box::pin(reading.hand_over()).await.map(ReadRun::Executing),
             Err(error) => Err(error),
         };
         ended.map_err(|error| unwritten(&error))
@@ -257,7 +258,8 @@ impl Runs {
             },
             run,
             journal,
-            opening: None,
+            decided: None,
+            is_followed: false,
         })
     }
 
@@ -307,7 +309,7 @@ impl Reading {
                 None
             }
         };
-        self.open()
+        self.follow()
             .await
             .inspect_err(|_| self.flight.cancelled.cancel())?;
         if finished.is_some() {
@@ -317,32 +319,36 @@ impl Reading {
         Ok(answer.ok())
     }
 
-    /// Hands in the first entries of the run, once those are that it comes after.
-    async fn open(&mut self) -> Result<(), AppendError> {
-        let Some(decided) = &mut self.opening else {
+    /// Returns once the decision that the run comes after is written, and there is room for its records.
+    async fn follow(&mut self) -> Result<(), AppendError> {
+        if let Some(decided) = &mut self.decided {
+            let followed = decided.follow().await;
+            self.decided = None;
+            followed?;
+        }
+        if self.is_followed {
             return Ok(());
-        };
-        decided.follow().await?;
+        }
         let store = &self.runs.context.ports.grouped;
         if !store.has_room() {
             store.flush().await?;
         }
-        self.opening = None;
-        let rule = LeaseRule::Open {
-            owner: self.tenure.lease().owner.clone(),
-            ttl: self.tenure.ttl(),
-        };
-        let (append, entries) = self.journal.take_append(&self.run, rule);
-        if store.hold(vec![append]).is_some() {
-            let reason = store
-                .trouble()
-                .unwrap_or_else(|| "too much is held".to_owned());
+        if let Some(reason) = store.trouble() {
             return Err(StoreError::Failed(reason).into());
         }
+        self.is_followed = true;
         self.observers.executing(&self.run);
         // Of the first entry they heard just now.
         self.observers
-            .tell(&self.run, &entries[1..], Duration::ZERO);
+            .tell(&self.run, &self.journal.entries()[1..], Duration::ZERO);
+        Ok(())
+    }
+
+    /// Hands in the first entries of the run.
+    async fn open(&mut self) -> Result<(), AppendError> {
+        self.follow().await?;
+        let (append, _) = self.journal.take_append(&self.run, opening(&self.tenure));
+        self.runs.context.ports.grouped.hold_begun(append);
         Ok(())
     }
 
@@ -355,12 +361,13 @@ impl Reading {
         };
         let store = Arc::clone(&self.runs.context.ports.grouped);
         let Some(value) = value.filter(|_| store.has_room()) else {
-            return self.hand_over_with(finished).await;
+            return Box::pin(self.hand_over_with(finished)).await;
         };
         let Self {
             runs,
             run,
             journal,
+            tenure,
             observers,
             run_span,
             family,
@@ -370,6 +377,7 @@ impl Reading {
         store.hold_unmade(Box::new(ReadRecord {
             run,
             journal,
+            first: opening(&tenure),
             observers,
             run_span,
             report: Command::Report {
@@ -378,7 +386,6 @@ impl Reading {
                 answer: finished.answer,
             },
             at: runs.context.ports.clock.now(),
-            entries: Vec::new(),
             _family: family,
         }));
         Ok(ReadRun::Ended(Ok(value)))
@@ -433,16 +440,24 @@ impl Drop for Guarded {
     }
 }
 
-/// The end of a read, as it is written when there is time for it.
+/// The lease that the first entries of a run take.
+fn opening(tenure: &Tenure) -> LeaseRule {
+    LeaseRule::Open {
+        owner: tenure.lease().owner.clone(),
+        ttl: tenure.ttl(),
+    }
+}
+
+/// A read that has ended, as it is written when there is time for it.
 struct ReadRecord {
     run: Run,
+    /// It has the first entries, which nobody has taken.
     journal: JournalWriter<RunEvent>,
+    first: LeaseRule,
     observers: Observers,
     run_span: Span,
     report: Command,
     at: Timestamp,
-    /// What was written.
-    entries: Vec<Entry<RunEvent>>,
     _family: RunFamily,
 }
 
@@ -455,35 +470,33 @@ impl fmt::Debug for ReadRecord {
 }
 
 impl LateRecord for ReadRecord {
-    fn make(&mut self) -> Option<Append> {
+    fn make(self: Box<Self>) -> Vec<Append> {
         let Self {
-            run,
-            journal,
+            mut run,
+            mut journal,
+            first,
+            observers,
+            run_span,
             report,
             at,
-            ..
-        } = self;
-        let commands = [
-            (&*report, Cause::Report),
-            (&Command::Settle, Cause::Schedule),
-        ];
-        for (command, cause) in commands {
-            if let Err(error) = journal.write(run, command, cause, *at) {
+            _family,
+        } = *self;
+        let (began, _) = journal.take_apart(&run, first);
+        let mut made = vec![began];
+        let commands = [(report, Cause::Report), (Command::Settle, Cause::Schedule)];
+        for (command, cause) in &commands {
+            if let Err(error) = journal.write(&mut run, command, *cause, at) {
                 let run = run.id();
                 tracing::error!(%run, %error, "the end of a read cannot be written");
-                return None;
+                return made;
             }
         }
-        let (append, entries) = journal.take_apart(run, LeaseRule::Release { epoch: FIRST });
-        self.entries = entries;
-        Some(append)
-    }
-
-    fn tell(self: Box<Self>) {
-        self.observers
-            .tell(&self.run, &self.entries, Duration::ZERO);
-        telemetry::run_left(&self.run_span, &self.run);
-        self.observers.left(self.run.id());
+        let (ended, entries) = journal.take_apart(&run, LeaseRule::Release { epoch: FIRST });
+        made.push(ended);
+        observers.tell(&run, &entries, Duration::ZERO);
+        telemetry::run_left(&run_span, &run);
+        observers.left(run.id());
+        made
     }
 }
 

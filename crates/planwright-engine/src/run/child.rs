@@ -60,7 +60,7 @@ pub(crate) struct ChildOrder {
 pub(crate) struct WantedTerms {
     /// What the approvers said about the calls of its step.
     pub(crate) late: Vec<LateChoice>,
-    /// The tool as it is now, if it is outside the scope and so was not pinned with the plan.
+    /// The tool as it was pinned with the plan; as it is now, if it was not.
     pub(crate) pin: Option<(String, Pin)>,
     /// The digest of its plan, with the tools as they are now.
     pub(crate) digest: Digest,
@@ -523,20 +523,11 @@ impl Runs {
 }
 
 impl WantedTerms {
-    /// The consent of the plan's approvers, as it is about this one call.
+    /// The consent of the plan's approvers, as it is about this one call: a plan may have been approved with
+    /// hundreds of tools, which every call would write down again.
     fn consent(&self, given: &Consent) -> Consent {
         let late = BTreeMap::from_iter([(WANTED_STEP.to_owned(), self.late.clone())]);
-        let pins = given
-            .pins
-            .clone()
-            .into_iter()
-            .chain(self.pin.clone())
-            .collect();
-        Consent {
-            late,
-            pins,
-            ..given.clone()
-        }
+        given.for_call(late, BTreeMap::from_iter(self.pin.clone()))
     }
 }
 

@@ -67,7 +67,7 @@ impl Sessions {
         if clients.is_nothing_left(changes) {
             return None;
         }
-        let found = inbox.plans_with_calls_left(|plan| clients.is_session(plan));
+        let found = Box::pin(inbox.plans_with_calls_left(|plan| clients.is_session(plan)));
         // A store that cannot be read makes no call.
         let found = found.await.ok()?;
         if found.is_empty() {
@@ -76,14 +76,14 @@ impl Sessions {
         }
         let catalog = self.context.catalog();
         for plan in found.iter().take(MAX_LOOKED_AT) {
-            let Ok((review, _)) = self.plans().load_review(plan).await else {
+            let Ok((review, _)) = Box::pin(self.plans().load_review(plan)).await else {
                 continue;
             };
             if is_session(&review.current().document) {
                 clients.note_session(plan);
                 continue;
             }
-            if self.can_follow(&review, &catalog, tool, args).await {
+            if Box::pin(self.can_follow(&review, &catalog, tool, args)).await {
                 return Some(plan.clone());
             }
         }

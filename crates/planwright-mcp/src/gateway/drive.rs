@@ -264,7 +264,7 @@ impl GatewayServer {
                         responses: answers,
                         state: wanted.state,
                     };
-                    call = match self.begin(request, input).await {
+                    call = match Box::pin(self.begin(request, input)).await {
                         Ok(call) => call,
                         Err(refused) => return Ok((*refused).into()),
                     };
@@ -275,7 +275,7 @@ impl GatewayServer {
                     return Ok(self.ask_as_result(waiting, forms, request));
                 }
                 Err(refused) => {
-                    self.stop(&call.call, &request.caller.principal).await;
+                    Box::pin(self.stop(&call.call, &request.caller.principal)).await;
                     return Ok((*refused).into());
                 }
             }
@@ -296,7 +296,7 @@ impl GatewayServer {
                 return Ok(Advanced::Asks(OpenQuestion::Client(asks), forms));
             }
             Event::AsksClient(asks) => {
-                let asking = ask_by_requests(&request.peer, asks.requests);
+                let asking = Box::pin(ask_by_requests(&request.peer, asks.requests));
                 // Without an answer the server is told that there is none.
                 if let Some(answers) = request.unless_cancelled(asking).await? {
                     drop(asks.answers.send(answers));
@@ -310,14 +310,15 @@ impl GatewayServer {
         }
         let needs_person = |why: &str| Box::new(problem("needs_person", why, NEXT_PLAN));
         let agent = &request.caller.principal;
-        let question = find_questions(&self.host.engine, &run, agent).await;
+        let question = Box::pin(find_questions(&self.host.engine, &run, agent)).await;
         let question =
             question.ok_or_else(|| needs_person("the call asks what no client can ask"))?;
         match &request.channel {
             Channel::Request(peer) => {
                 let mut answers = Vec::new();
                 for (_, form) in question.forms() {
-                    let asking = peer.create_elicitation_with_timeout(form, Some(PATIENCE));
+                    let asking =
+                        Box::pin(peer.create_elicitation_with_timeout(form, Some(PATIENCE)));
                     // A yes that comes after the client gave up is for nothing.
                     let answer = request.unless_cancelled(asking).await?;
                     answers.push(answer.map_err(|error| {
@@ -325,7 +326,7 @@ impl GatewayServer {
                         needs_person("the client did not ask")
                     })?);
                 }
-                self.decide(&question, &answers, request).await?;
+                Box::pin(self.decide(&question, &answers, request)).await?;
                 Ok(Advanced::Answered)
             }
             Channel::Result { .. } => {

@@ -77,14 +77,15 @@ impl GatewayServer {
                 .call(&request.tool, &request.args, progress.clone())
                 .await
             {
-                return Some(self.describe_step(run, answer, request, progress).await);
+                let described = self.describe_step(run, answer, request, progress);
+                return Some(Box::pin(described).await);
             }
         }
         let run = self.begin_plan_of(request, followed.len()).await?;
         let answer = run
             .call(&request.tool, &request.args, progress.clone())
             .await?;
-        Some(self.describe_step(&run, answer, request, progress).await)
+        Some(Box::pin(self.describe_step(&run, answer, request, progress)).await)
     }
 
     /// Begins the plan that this call is the first step of.
@@ -101,7 +102,7 @@ impl GatewayServer {
         let plan = sessions
             .find_plan_of_call(&request.tool, &request.args)
             .await?;
-        let run = sessions.follow(&plan, &request.caller.principal).await;
+        let run = Box::pin(sessions.follow(&plan, &request.caller.principal)).await;
         let run = run
             .inspect_err(
                 |error| tracing::warn!(%plan, %error, "a plan could not be begun by a call"),

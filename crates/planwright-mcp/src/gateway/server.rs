@@ -236,7 +236,7 @@ impl GatewayServer {
                 ErrorData::invalid_params(words, None)
             };
             let pending = self.pending.take(state, &request).ok_or_else(unknown)?;
-            return self.take_up(pending, &request, &progress).await;
+            return Box::pin(self.take_up(pending, &request, &progress)).await;
         }
         // What a server is told again is no step of a plan.
         if request.state.is_none()
@@ -334,6 +334,7 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
         .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
+/// What a request waits for is boxed, as in the server of the plans.
 impl ServerHandler for GatewayServer {
     fn get_info(&self) -> ServerConfig {
         let mut info = self.plans.get_info().with_instructions(INSTRUCTIONS);
@@ -369,7 +370,7 @@ impl ServerHandler for GatewayServer {
     ) -> Result<CallToolResponse, ErrorData> {
         if let Some(tool) = PlanCall::from_name(&request.name) {
             self.release_plan(tool, &request, &context).await;
-            return self.plans.call_tool(request, context).await;
+            return Box::pin(self.plans.call_tool(request, context)).await;
         }
         let unknown = || ErrorData::invalid_params(format!("unknown tool: {}", request.name), None);
         let tool = self.offered().find(&request.name).ok_or_else(unknown)?;
@@ -390,7 +391,7 @@ impl ServerHandler for GatewayServer {
                 Box::pin(self.plans.answer_about_task(request, context)).await
             }
             None if knows_tasks(&context) => Err(no_task(&call.name)),
-            None => plain(self.call_tool(call, context).await?),
+            None => plain(Box::pin(self.call_tool(call, context)).await?),
         }
     }
 
@@ -429,7 +430,8 @@ impl ServerHandler for GatewayServer {
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.plans.reader(&context)?;
         let asking = self.asking(&Caller::of(&self.host, &context), &context);
-        match self.offers.read(request.clone(), &asking).await? {
+        let read = Box::pin(self.offers.read(request.clone(), &asking));
+        match read.await? {
             Some(read) => Ok(read),
             None => self.plans.read_resource(request, context).await,
         }
@@ -452,7 +454,8 @@ impl ServerHandler for GatewayServer {
     ) -> Result<GetPromptResponse, ErrorData> {
         self.plans.reader(&context)?;
         let asking = self.asking(&Caller::of(&self.host, &context), &context);
-        match self.offers.prompt(request.clone(), &asking).await? {
+        let given = Box::pin(self.offers.prompt(request.clone(), &asking));
+        match given.await? {
             Some(given) => Ok(given),
             None => self.plans.get_prompt(request, context).await,
         }
@@ -543,7 +546,7 @@ impl ServerHandler for GatewayServer {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         self.plans.reader(context.request_context())?;
-        self.tell_subscriber(&context).await
+        Box::pin(self.tell_subscriber(&context)).await
     }
 
     async fn get_task(

@@ -36,7 +36,8 @@ impl Sessions {
             return Ok(Arc::clone(&held.session));
         }
         end_idle(&mut sessions);
-        let session = Arc::new(engine.sessions().open(terms()).await?);
+        let opened = Box::pin(engine.sessions().open(terms())).await?;
+        let session = Arc::new(opened);
         let held = Held {
             session: Arc::clone(&session),
             used: Instant::now(),
