@@ -109,6 +109,35 @@ async fn the_journal_of_a_read_is_the_same_with_and_without_a_loop() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_writes_down_the_definition_of_its_own_tool_only() {
+    let world = World::new();
+    let engine = allowing(&world);
+    let session = open(&engine, Mode::Enforce).await;
+    let of_session = entries(&*world.store, session.run());
+    let RunEvent::RunStarted { consent, .. } = &of_session[0].event else {
+        panic!("a journal begins with the start of its run");
+    };
+    let agreed = consent.clone().unwrap();
+    assert!(agreed.pins.len() > 1);
+    for tool in ["r.read", "w.write"] {
+        let call = begin(&session, tool, json!({"value": 1})).await;
+        if !is_quick(&call) {
+            ended(&call).await.unwrap();
+        }
+        after(200).await;
+        let of_call = entries(&*world.store, call.run());
+        let RunEvent::RunStarted { consent, .. } = &of_call[0].event else {
+            panic!("a journal begins with the start of its run");
+        };
+        let consent = consent.as_ref().unwrap();
+        let pinned: Vec<_> = consent.pins.iter().collect();
+        assert_eq!(pinned, [(&tool.to_owned(), &agreed.pins[tool])]);
+        assert_eq!(consent.approved_by, agreed.approved_by);
+    }
+    session.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_what_reads_and_is_let_by_policy_is_quick() {
     let world = World::new();
     let engine = allowing(&world);
