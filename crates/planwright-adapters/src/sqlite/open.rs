@@ -218,13 +218,16 @@ pub(super) fn reader(options: &Options) -> Result<Connection, rusqlite::Error> {
     Ok(connection)
 }
 
-fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
+pub(super) fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.pragma_update(None, "foreign_keys", "on")?;
     connection.pragma_update(None, "trusted_schema", "off")?;
     connection.pragma_update(None, "cell_size_check", "on")?;
     // The last one to leave would copy the log and remove it, with several fsyncs: too slow for a
     // short command.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // SQLite would otherwise compile a statement anew whenever a value is bound that its plan could depend on, such as a
+    // limit: with each use of most of them.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(())
 }

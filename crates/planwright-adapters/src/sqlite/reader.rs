@@ -585,6 +585,7 @@ fn info(row: &Row<'_>, cipher: &Cipher) -> Result<StreamInfo, rusqlite::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rusqlite::StatementStatus;
 
     /// Returns the way SQLite means to find the rows of a statement.
     fn way(connection: &Connection, sql: &str) -> String {
@@ -595,10 +596,28 @@ mod tests {
         steps.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
     }
 
+    fn migrated() -> Connection {
+        let mut connection = Connection::open_in_memory().unwrap();
+        open::configure(&connection).unwrap();
+        super::super::schema::migrate(&mut connection).unwrap();
+        connection
+    }
+
+    #[test]
+    fn a_statement_is_compiled_once_whatever_values_it_gets() {
+        let connection = migrated();
+        let sql = by_age();
+        let mut statement = connection.prepare(&sql).unwrap();
+        for limit in 1..=5 {
+            let mut rows = statement.query(params![i64::MAX, "", limit]).unwrap();
+            assert!(rows.next().unwrap().is_none());
+        }
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
+    }
+
     #[test]
     fn looking_for_a_few_streams_does_not_look_at_all_of_them() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        super::super::schema::migrate(&mut connection).unwrap();
+        let connection = migrated();
         for (sql, index) in [
             (
                 plans_in(2),
