@@ -89,6 +89,11 @@ impl Server {
         self.directory.join("data")
     }
 
+    /// What it has written to its log.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.join("log")).unwrap()
+    }
+
     /// Starts it again after [`Server::stop`].
     pub fn resume(&self) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);

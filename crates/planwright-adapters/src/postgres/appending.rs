@@ -8,6 +8,7 @@ use super::commit::{ANSWER_TIMEOUT, COMMIT_TIMEOUT, MAX_CROSSED, PATIENCE, SILEN
 use super::commit::{Ended, Mark, Patience, Value, after_commit, new_mark, unconfirmed, undo};
 use super::decision::Known;
 use super::fault::store_error;
+use super::kept_statements::WriterClient;
 use super::offers::{end_offers, make_offers};
 use super::pool::{CommitError, Lent};
 use super::rows::{NOW, digest, number, unsigned};
@@ -25,7 +26,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Error, Row};
 
 /// Requests that share a commit.
 const MAX_GROUP: usize = 128;
@@ -156,7 +157,7 @@ async fn attempt(
     crash::point("postgres: before begin");
     let appends = requests.iter().flat_map(|appends| appends.iter());
     let mut known = Known::of(appends);
-    let reading = begin_and_read(shared, &connection, &mark, requests, &mut known);
+    let reading = begin_and_read(shared, connection.as_writer(), &mark, requests, &mut known);
     match tokio::time::timeout(ANSWER_TIMEOUT, reading).await {
         Ok(Ok(())) => {}
         Ok(Err(ReadError::Database(error))) => return Ok(undo(connection, error).await),
@@ -191,9 +192,8 @@ async fn attempt(
     // The commit is sent with the writes: if one of them fails, the database rolls everything back instead.
     crash::point("postgres: before commit");
     let ended = async {
-        let client: &Client = &connection;
         futures::join!(
-            write(client, &shared.cipher, &known, &sealed),
+            write(connection.as_writer(), &shared.cipher, &known, &sealed),
             connection.commit()
         )
     };
@@ -234,7 +234,7 @@ impl From<StoreError> for ReadError {
 /// statement: what it sees is from after the lock was had.
 async fn begin_and_read<'a>(
     shared: &Shared,
-    client: &Client,
+    client: WriterClient<'_>,
     mark: &Mark,
     requests: &[&'a [Append]],
     known: &mut Known<'a>,
@@ -258,11 +258,12 @@ async fn begin_and_read<'a>(
     ];
     let ask = |needed: bool, sql: &'static str, values| {
         let asked: BoxFuture<'_, Result<Vec<Row>, Error>> = match needed {
-            true => Box::pin(client.query_typed(sql, values)),
+            true => Box::pin(client.query(sql, values)),
             false => Box::pin(async { Ok(Vec::new()) }),
         };
         asked
     };
+    client.prepare_due().await;
     // The futures are polled in this order, and that is the order in which the statements are sent.
     let asked: Vec<BoxFuture<'_, Result<Vec<Row>, Error>>> = vec![
         ask(true, LOCK_STREAMS, &lock_streams),
@@ -272,8 +273,10 @@ async fn begin_and_read<'a>(
         ask(true, READ_STREAMS, &lock_streams),
         ask(!wanted.kept.is_empty(), READ_KEYS, &of_keys),
     ];
-    let (begun, answered) =
-        futures::join!(shared.transactions.begin(client, mark), join_all(asked));
+    let (begun, answered) = futures::join!(
+        shared.transactions.begin_writing(client, mark),
+        join_all(asked)
+    );
     begun?;
     let answered: Vec<Vec<Row>> = answered.into_iter().collect::<Result<_, _>>()?;
     let [_, leases, messages, claims, streams, keys] = &answered[..] else {
@@ -415,7 +418,7 @@ pub(super) fn read_status(
 
 /// Writes what was decided. Every statement is sent at once.
 async fn write(
-    client: &Client,
+    client: WriterClient<'_>,
     cipher: &Cipher,
     known: &Known<'_>,
     sealed: &SealedGroup<'_>,
@@ -440,7 +443,7 @@ async fn write(
 }
 
 async fn insert_streams(
-    client: &Client,
+    client: WriterClient<'_>,
     known: &Known<'_>,
     sealed: &SealedGroup<'_>,
 ) -> Result<(), Error> {
@@ -482,11 +485,11 @@ async fn insert_streams(
         (&created, Type::INT8_ARRAY),
         (&updated, Type::INT8_ARRAY),
     ];
-    client.execute_typed(sql, &values).await.map(drop)
+    client.execute(sql, &values).await.map(drop)
 }
 
 async fn update_streams(
-    client: &Client,
+    client: WriterClient<'_>,
     known: &Known<'_>,
     sealed: &SealedGroup<'_>,
 ) -> Result<(), Error> {
@@ -519,11 +522,11 @@ async fn update_streams(
         (&labels, Type::BYTEA_ARRAY),
         (&updated, Type::INT8_ARRAY),
     ];
-    client.execute_typed(sql, &values).await.map(drop)
+    client.execute(sql, &values).await.map(drop)
 }
 
 async fn insert_entries(
-    client: &Client,
+    client: WriterClient<'_>,
     known: &Known<'_>,
     sealed: &SealedGroup<'_>,
 ) -> Result<(), Error> {
@@ -555,11 +558,11 @@ async fn insert_entries(
         (&keys, Type::BYTEA_ARRAY),
         (&bodies, Type::BYTEA_ARRAY),
     ];
-    client.execute_typed(sql, &values).await.map(drop)
+    client.execute(sql, &values).await.map(drop)
 }
 
 /// Notes that entries have no place in the feed yet, in the order in which they were decided.
-async fn insert_ranges(client: &Client, known: &Known<'_>) -> Result<(), Error> {
+async fn insert_ranges(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let ranges = &known.ranges;
     if ranges.is_empty() {
         return Ok(());
@@ -576,10 +579,10 @@ async fn insert_ranges(client: &Client, known: &Known<'_>) -> Result<(), Error> 
         (&first, Type::INT8_ARRAY),
         (&last, Type::INT8_ARRAY),
     ];
-    client.execute_typed(sql, &values).await.map(drop)
+    client.execute(sql, &values).await.map(drop)
 }
 
-async fn open_leases(client: &Client, known: &Known<'_>) -> Result<(), Error> {
+async fn open_leases(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let opened = known.leases.iter().filter_map(|(run, lease)| {
         let (epoch, owner) = lease.row.as_ref()?;
         Some((run, *epoch, owner.as_ref(), lease.opened?))
@@ -606,7 +609,7 @@ async fn open_leases(client: &Client, known: &Known<'_>) -> Result<(), Error> {
         (&owners, Type::TEXT_ARRAY),
         (&lives, Type::INT8_ARRAY),
     ];
-    client.execute_typed(&sql, &values).await.map(drop)
+    client.execute(&sql, &values).await.map(drop)
 }
 
 /// A time to live in milliseconds; a century is for ever.
@@ -617,7 +620,7 @@ pub(super) fn millis(time: std::time::Duration) -> i64 {
         .min(CENTURY)
 }
 
-async fn release_leases(client: &Client, known: &Known<'_>) -> Result<(), Error> {
+async fn release_leases(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let released = known
         .leases
         .iter()
@@ -628,11 +631,11 @@ async fn release_leases(client: &Client, known: &Known<'_>) -> Result<(), Error>
     }
     let sql = "UPDATE planwright.leases SET owner = NULL WHERE run = ANY($1)";
     let values: [(Value<'_>, Type); 1] = [(&runs, Type::TEXT_ARRAY)];
-    client.execute_typed(sql, &values).await.map(drop)
+    client.execute(sql, &values).await.map(drop)
 }
 
 async fn answer_messages(
-    client: &Client,
+    client: WriterClient<'_>,
     known: &Known<'_>,
     sealed: &SealedGroup<'_>,
 ) -> Result<(), Error> {
@@ -651,10 +654,10 @@ async fn answer_messages(
         (&messages, Type::INT8_ARRAY),
         (&refusals, Type::BYTEA_ARRAY),
     ];
-    client.execute_typed(sql, &values).await.map(drop)
+    client.execute(sql, &values).await.map(drop)
 }
 
-async fn note_requests(client: &Client, known: &Known<'_>) -> Result<(), Error> {
+async fn note_requests(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let noted = known.requests.iter().filter(|(_, state)| state.is_noted);
     let noted: Vec<_> = noted.collect();
     if noted.is_empty() {
@@ -668,10 +671,10 @@ async fn note_requests(client: &Client, known: &Known<'_>) -> Result<(), Error> 
     let sql = "UPDATE planwright.answers AS a SET changed = n.changed \
                FROM unnest($1::bytea[], $2::text[]) AS n (key, changed) WHERE a.key = n.key";
     let values: [(Value<'_>, Type); 2] = [(&keys, Type::BYTEA_ARRAY), (&changed, Type::TEXT_ARRAY)];
-    client.execute_typed(sql, &values).await.map(drop)
+    client.execute(sql, &values).await.map(drop)
 }
 
-async fn count_brought(client: &Client, known: &Known<'_>) -> Result<(), Error> {
+async fn count_brought(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let brought = &known.brought;
     if brought.is_empty() {
         return Ok(());
@@ -687,10 +690,10 @@ async fn count_brought(client: &Client, known: &Known<'_>) -> Result<(), Error> 
         (&plans, Type::TEXT_ARRAY),
         (&bytes, Type::INT8_ARRAY),
     ];
-    client.execute_typed(sql, &values).await.map(drop)
+    client.execute(sql, &values).await.map(drop)
 }
 
-async fn count_brought_in_all(client: &Client, known: &Known<'_>) -> Result<(), Error> {
+async fn count_brought_in_all(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let brought = &known.brought;
     if brought.is_empty() {
         return Ok(());
@@ -703,5 +706,5 @@ async fn count_brought_in_all(client: &Client, known: &Known<'_>) -> Result<(), 
                ON CONFLICT (principal) DO UPDATE SET bytes = b.bytes + excluded.bytes";
     let values: [(Value<'_>, Type); 2] =
         [(&principals, Type::TEXT_ARRAY), (&bytes, Type::INT8_ARRAY)];
-    client.execute_typed(sql, &values).await.map(drop)
+    client.execute(sql, &values).await.map(drop)
 }

@@ -2,6 +2,7 @@
 //! before the answer to a commit came.
 
 use super::fault::{Stop, describe, is_broken, is_crossed, store_error};
+use super::kept_statements::WriterClient;
 use super::pool::{CommitError, Lent, Pool};
 use crate::vault::Cipher;
 use planwright_engine::crash;
@@ -30,12 +31,17 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
      SET LOCAL statement_timeout = '60s'; \
      SET LOCAL idle_in_transaction_session_timeout = '20s'";
 
-/// As [`BEGIN`], where the server would answer before a commit is durable.
-const BEGIN_DURABLE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
-     SET LOCAL synchronous_commit = on; \
-     SET LOCAL lock_timeout = '10s'; \
-     SET LOCAL statement_timeout = '60s'; \
-     SET LOCAL idle_in_transaction_session_timeout = '20s'";
+/// For a server that would answer before a commit is durable.
+const DURABLY: &str = "; SET LOCAL synchronous_commit = on";
+
+/// For statements that are kept. Their plans are made once, perhaps while the tables are empty: they must be those for full
+/// tables, which are by the indexes. Compiling them costs more than it saves.
+const BY_INDEXES: &str = "; SET LOCAL plan_cache_mode = force_generic_plan; \
+     SET LOCAL enable_seqscan = off; \
+     SET LOCAL enable_bitmapscan = off; \
+     SET LOCAL enable_hashjoin = off; \
+     SET LOCAL enable_mergejoin = off; \
+     SET LOCAL jit = off";
 
 /// A server that is there, and says nothing.
 pub(super) const SILENT: &str = "the server does not answer";
@@ -55,7 +61,8 @@ pub(super) struct Mark(pub(super) Vec<u8>);
 /// Makes transactions.
 #[derive(Debug)]
 pub(super) struct Transactions {
-    begin: &'static str,
+    begin: String,
+    begin_writing: String,
     /// True if the server answers only when a commit is durable, without being asked for it.
     is_durable: bool,
     /// The key that everything is sealed with.
@@ -131,9 +138,11 @@ pub(super) fn new_mark() -> Result<Mark, StoreError> {
 impl Transactions {
     /// `durable` says whether the server answers only when a commit is durable.
     pub(super) fn new(durable: bool, cipher: &Cipher) -> Self {
+        let begin = format!("{BEGIN}{}", if durable { "" } else { DURABLY });
         Self {
             key_id: cipher.key_id().map(str::to_owned),
-            begin: if durable { BEGIN } else { BEGIN_DURABLE },
+            begin_writing: format!("{begin}{BY_INDEXES}"),
+            begin,
             is_durable: durable,
         }
     }
@@ -230,8 +239,23 @@ impl Transactions {
     pub(super) async fn begin(&self, client: &Client, mark: &Mark) -> Result<(), Error> {
         let values: [(Value<'_>, Type); 2] = [(&mark.0, Type::BYTEA), (&self.key_id, Type::TEXT)];
         let (begun, marked) = futures::join!(
-            client.batch_execute(self.begin),
+            client.batch_execute(&self.begin),
             client.execute_typed(MARK, &values),
+        );
+        begun?;
+        marked.map(drop)
+    }
+
+    /// Begins the transaction of a writer, in the same way.
+    pub(super) async fn begin_writing(
+        &self,
+        client: WriterClient<'_>,
+        mark: &Mark,
+    ) -> Result<(), Error> {
+        let values: [(Value<'_>, Type); 2] = [(&mark.0, Type::BYTEA), (&self.key_id, Type::TEXT)];
+        let (begun, marked) = futures::join!(
+            client.execute_all(&self.begin_writing),
+            client.execute(MARK, &values),
         );
         begun?;
         marked.map(drop)
@@ -334,7 +358,7 @@ impl Transactions {
         mark: &Mark,
     ) -> Result<bool, (String, Option<Doubt>)> {
         let looked = async {
-            let found = look_for(self.begin, &connection, mark).await;
+            let found = look_for(&self.begin, &connection, mark).await;
             let found = found.map_err(CommitError::Database)?;
             connection.commit().await.map(|()| found)
         };

@@ -18,6 +18,7 @@ mod feed;
 mod hosts;
 mod index;
 mod journal;
+mod kept_statements;
 mod leases;
 mod listener;
 mod location;

@@ -4,6 +4,7 @@
 use super::appending::millis;
 use super::commit::Value;
 use super::decision::Known;
+use super::kept_statements::WriterClient;
 use super::rows::{NOW, digest};
 use super::store::{PostgresStore, Shared};
 use super::wakeups::News;
@@ -24,7 +25,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Error, Row};
 
 /// The columns of an offer, in the order in which [`read_offer`] expects them.
 pub(super) const OFFER: &str = "o.run, o.step, o.attempt, o.capability, o.idempotency_key, o.tool, o.definition, o.class, o.call";
@@ -188,7 +189,7 @@ pub(super) fn seal_offer(cipher: &Cipher, offer: &StepOffer) -> Result<OfferColu
 
 /// Writes the offers that appends make.
 pub(super) async fn make_offers(
-    client: &Client,
+    client: WriterClient<'_>,
     known: &Known<'_>,
     sealed: &[OfferColumns],
 ) -> Result<(), Error> {
@@ -228,12 +229,12 @@ pub(super) async fn make_offers(
         (&classes, Type::TEXT_ARRAY),
         (&calls, Type::BYTEA_ARRAY),
     ];
-    client.execute_typed(&sql, &values).await.map(drop)
+    client.execute(&sql, &values).await.map(drop)
 }
 
 /// Removes the offers whose attempts are over.
 pub(super) async fn end_offers(
-    client: &Client,
+    client: WriterClient<'_>,
     cipher: &Cipher,
     known: &Known<'_>,
 ) -> Result<(), Error> {
@@ -247,7 +248,7 @@ pub(super) async fn end_offers(
     }
     let sql = "DELETE FROM planwright.offers AS o USING unnest($1::text[], $2::text[], $3::bigint[]) AS n (run, step, attempt) \
                WHERE o.run = n.run AND o.step = n.step AND o.attempt = n.attempt";
-    client.execute_typed(sql, &columns.values()).await.map(drop)
+    client.execute(sql, &columns.values()).await.map(drop)
 }
 
 /// The step of a key as the table has it.

@@ -4,6 +4,7 @@
 
 use super::fault::{describe, is_broken};
 use super::hosts::{ConnectError, Hosts, Wire};
+use super::kept_statements::{KeptStatements, WriterClient};
 use planwright_engine::port::StoreError;
 use std::future::poll_fn;
 use std::ops::Deref;
@@ -40,6 +41,8 @@ struct Opened {
     client: Client,
     /// The server has sent a warning since this was last cleared.
     is_warned: Arc<AtomicBool>,
+    /// What writers keep prepared, where no pooler stands in between.
+    statements: Option<KeptStatements>,
 }
 
 /// The reason a commit was not answered with a plain yes.
@@ -115,10 +118,15 @@ impl Pool {
         let (client, wire) = connected.map_err(|error| self.unreachable(&error.describe()))?;
         let is_warned = Arc::default();
         tokio::spawn(work(wire, Arc::clone(&is_warned)));
-        if self.presence == Presence::Shown {
+        let is_own = self.presence == Presence::Shown;
+        if is_own {
             self.show_presence(&client).await?;
         }
-        Ok(Opened { client, is_warned })
+        Ok(Opened {
+            client,
+            is_warned,
+            statements: is_own.then(KeptStatements::default),
+        })
     }
 
     /// Takes a share in the lock of those who have the store open. It ends with the connection.
@@ -220,9 +228,17 @@ impl Lent {
             .expect("only taken when it is discarded or dropped")
     }
 
+    /// The connection for the transaction of a writer.
+    pub(super) fn as_writer(&self) -> WriterClient<'_> {
+        let opened = self.opened();
+        WriterClient::new(&opened.client, opened.statements.as_ref())
+    }
+
     /// Commits the transaction. The caller limits the time.
     pub(super) async fn commit(&self) -> Result<(), CommitError> {
-        let Opened { client, is_warned } = self.opened();
+        let Opened {
+            client, is_warned, ..
+        } = self.opened();
         is_warned.store(false, Ordering::Release);
         let committed = client.batch_execute(COMMIT).await;
         committed.map_err(CommitError::Database)?;

@@ -13,6 +13,8 @@ mod failover;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod kept_statements;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod lookups;
