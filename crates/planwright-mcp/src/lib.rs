@@ -12,6 +12,7 @@ mod caller;
 mod earlier_tasks;
 mod gateway;
 mod http;
+mod pipe;
 mod progress;
 mod prompt;
 mod question;
@@ -22,6 +23,7 @@ mod step;
 mod subscription;
 mod task;
 mod tool;
+mod unknown_request;
 
 pub use gateway::{GatewayServer, GatewaySettings, NameStyle};
 pub use http::{HttpAnswer, HttpCaller, HttpRefusal, HttpServer, MAX_BODY};

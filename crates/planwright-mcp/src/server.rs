@@ -5,7 +5,8 @@ use crate::app::{page_resource, read_page, shows_pages, tools_with_page};
 use crate::awaited::AwaitedPlans;
 use crate::call::ToolCall;
 use crate::caller::Caller;
-use crate::earlier_tasks::{CallTasks, RenamedLines, TaskTransport, task_of};
+use crate::earlier_tasks::{CallTasks, TaskTransport, task_of};
+use crate::pipe::ClientPipes;
 use crate::progress::{StepCount, progress_sink};
 use crate::prompt;
 use crate::question::{AskedPerson, Channel, OpenQuestions, ReviewAddress};
@@ -25,7 +26,6 @@ use rmcp::model::{
     SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, ServiceExt as _};
 use std::fmt;
 use std::sync::Arc;
@@ -85,9 +85,9 @@ pub enum ServeMcpError {
 pub async fn serve_stdio(server: impl ServerHandler) -> Result<(), ServeMcpError> {
     // On pipes, nothing is handed to another thread to be read or written.
     let (input, output) = rmcp::transport::stdio_pipes();
-    let lines = AsyncRwTransport::new_server(RenamedLines::new(input), output);
+    let pipes = ClientPipes::new(input, output);
     // Its futures are boxed at once: the library moves them about before it polls them.
-    let opened = server.into_dyn().serve(TaskTransport::new(lines)).await;
+    let opened = server.into_dyn().serve(TaskTransport::new(pipes)).await;
     let running = opened.map_err(|error| ServeMcpError::Opening(Box::new(error)))?;
     running.waiting().await?;
     Ok(())

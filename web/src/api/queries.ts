@@ -139,10 +139,9 @@ export function useWorkers(wanted = true): UseQueryResult<WorkerList> {
 }
 
 /** The queues of the broker, if there is one. */
-export function useQueues(): UseQueryResult<QueueLine[]> {
-  const enabled = useSettings().data?.dispatch.broker === true;
+export function useQueues(hasBroker: boolean): UseQueryResult<QueueLine[]> {
   const read = async (signal: AbortSignal) => (await get<{ queues: QueueLine[] }>("/queues", signal)).queues;
-  return useQuery({ queryKey: ["queues"], queryFn: ({ signal }) => read(signal), refetchInterval: POLL_MS, enabled });
+  return useQuery({ queryKey: ["queues"], queryFn: ({ signal }) => read(signal), refetchInterval: POLL_MS, enabled: hasBroker });
 }
 
 /** The oldest notices of a queue that were given up. */

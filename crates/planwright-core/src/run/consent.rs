@@ -113,7 +113,7 @@ impl Consent {
     }
 
     /// What this consent means for one call of a step that decides while it runs: the same people, the
-    /// one tool, and what was said about such calls.
+    /// one tool, and what was said about such calls. What was agreed to before is said of that step.
     #[must_use]
     pub fn for_call(
         &self,

@@ -451,7 +451,7 @@ fn opening(tenure: &Tenure) -> LeaseRule {
 /// A read that has ended, as it is written when there is time for it.
 struct ReadRecord {
     run: Run,
-    /// It has the first entries, which nobody has taken.
+    /// It has the first entries, which are not taken yet.
     journal: JournalWriter<RunEvent>,
     first: LeaseRule,
     observers: Observers,

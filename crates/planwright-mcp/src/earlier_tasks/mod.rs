@@ -6,14 +6,12 @@
 //! and adds to its answers what it has no fields for.
 
 mod calls;
-mod lines;
 mod names;
 mod server;
 mod status;
 mod transport;
 
 pub(crate) use calls::CallTasks;
-pub(crate) use lines::RenamedLines;
 pub(crate) use names::{rename, restore_task_ids, task_of};
 pub(crate) use server::{knows_tasks, no_task, plain, wanted_call};
 pub(crate) use transport::{TaskSessions, TaskTransport};

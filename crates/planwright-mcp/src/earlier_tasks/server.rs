@@ -9,6 +9,7 @@ use crate::question::{Channel, ask_client};
 use crate::server::{Host, PlanServer};
 use crate::task::{BETWEEN_LOOKS, SHORT, check, watch_begin};
 use crate::tool::PlanCall;
+use crate::unknown_request::{no_method, refuse_unknown};
 use planwright_core::id::RunId;
 use planwright_core::journal::StreamName;
 use planwright_core::policy::Permission;
@@ -97,10 +98,8 @@ impl PlanServer {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let unknown =
-            |method: &str| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None);
         let method = TaskMethod::from_renamed(&request.method);
-        let method = method.ok_or_else(|| unknown(&request.method))?;
+        let method = method.ok_or_else(|| refuse_unknown(&request))?;
         let is_known = knows_tasks(&context);
         let caller = Caller::of(self.host(), &context);
         let params = request.params.clone().unwrap_or_default();
@@ -116,7 +115,7 @@ impl PlanServer {
                 let task = self.call_wanted_as_task(call, &context).await?;
                 json!({ "task": task.to_value() })
             }
-            _ if !is_known => return Err(unknown(method.as_str())),
+            _ if !is_known => return Err(no_method(method.as_str())),
             TaskMethod::Get => self.view(id()?, &caller).await?.to_value(),
             TaskMethod::Result => self.task_result(id()?, &caller, &context).await?,
             TaskMethod::Cancel => self.cancel_wanted_task(id()?, &caller).await?.to_value(),

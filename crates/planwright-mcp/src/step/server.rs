@@ -2,14 +2,15 @@
 
 use crate::answer::Problem;
 use crate::gateway::with_prefix;
+use crate::unknown_request::refuse_unknown;
 use planwright_core::run::{StepError, StepErrorCode};
 use planwright_engine::port::{BoxFuture, GatewayTool};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-    ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -80,6 +81,14 @@ impl ServerHandler for StepServer {
         let offered = self.offered().await?.into_iter();
         let tools = offered.map(|(name, tool)| define(name, tool));
         Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(refuse_unknown(&request))
     }
 
     async fn call_tool(

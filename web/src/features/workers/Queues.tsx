@@ -17,7 +17,7 @@ const readAgain = () => queryClient.invalidateQueries({ queryKey: ["queues"] });
 const deadPath = (capability: string) => `/queues/${encodeURIComponent(capability)}/dead`;
 
 export function Queues({ hasBroker, who, now }: { hasBroker: boolean; who: Whoami | undefined; now: number }): ReactNode {
-  const queues = useQueues();
+  const queues = useQueues(hasBroker);
   const [shown, setShown] = useState<string | null>(null);
   const [purged, setPurged] = useState<QueueLine | null>(null);
   if (hasBroker && queues.isPending) return <Loading what="the queues" lines={2} />;
