@@ -518,6 +518,7 @@ impl EngineBuilder {
                 families: RunFamilies::default(),
                 reviews: RecentReviews::default(),
                 overview: tokio::sync::Mutex::default(),
+                times: tokio::sync::Mutex::default(),
             }),
         }
     }

@@ -9,7 +9,9 @@ use planwright_core::digest::Digest;
 use planwright_engine::port::{
     ArtifactError, ArtifactFile, ArtifactRef, Artifacts, BoxFuture, StoreError,
 };
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio_postgres::types::Type;
 
 /// Large values in Postgres. Files for other programs are made in a folder of this machine.
@@ -33,6 +35,43 @@ fn failed(error: &StoreError) -> ArtifactError {
     }
 }
 
+/// For so long a value that was put is not put again. A value may be removed that was not asked for in hours.
+const RECENT: Duration = Duration::from_secs(1);
+/// After so many, those that are not recent are forgotten.
+const MANY: usize = 1_024;
+
+/// The values that this process put a moment ago, and the database confirmed: plans that are approved at once use the same tools,
+/// whose definitions are values.
+#[derive(Debug, Default)]
+pub(super) struct RecentArtifacts(Mutex<HashMap<Digest, Instant>>);
+
+impl RecentArtifacts {
+    fn has(&self, digest: &Digest) -> bool {
+        self.put().get(digest).is_some_and(is_recent)
+    }
+
+    fn note(&self, digest: Digest, begun: Instant) {
+        let mut put = self.put();
+        if put.len() >= MANY {
+            put.retain(|_, begun| is_recent(begun));
+        }
+        put.insert(digest, begun);
+    }
+
+    /// Forgets them, because values are being removed.
+    pub(super) fn clear(&self) {
+        self.put().clear();
+    }
+
+    fn put(&self) -> MutexGuard<'_, HashMap<Digest, Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_recent(begun: &Instant) -> bool {
+    begun.elapsed() < RECENT
+}
+
 /// Binds a value to its name, as in a folder of files.
 pub(super) fn place<'a>(row: &'a [&'a [u8]]) -> SealedPlace<'a> {
     SealedPlace {
@@ -54,6 +93,14 @@ impl Shared {
 
     async fn put_artifact(&self, bytes: &[u8]) -> Result<ArtifactRef, StoreError> {
         let digest = Digest::of_bytes(bytes);
+        let artifact = ArtifactRef {
+            digest,
+            bytes: bytes.len() as u64,
+        };
+        if self.recent_artifacts.has(&digest) {
+            return Ok(artifact);
+        }
+        let begun = Instant::now();
         let name = self.artifact_name(&digest);
         let sealed = self.cipher.seal(place(&[name.hex().as_bytes()]), bytes)?;
         let sealed = &*sealed;
@@ -71,10 +118,8 @@ impl Shared {
                        ON CONFLICT (digest) DO UPDATE SET asked_at = greatest(a.asked_at, $2)";
             self.change(sql, &values).await?;
         }
-        Ok(ArtifactRef {
-            digest,
-            bytes: bytes.len() as u64,
-        })
+        self.recent_artifacts.note(digest, begun);
+        Ok(artifact)
     }
 
     async fn get_artifact(&self, digest: Digest, most: u64) -> Result<Vec<u8>, ArtifactError> {

@@ -345,6 +345,7 @@ impl Shared {
             "DELETE FROM planwright.artifacts WHERE digest = ANY($1) AND asked_at < $2 RETURNING octet_length(bytes)::bigint"
         };
         let values: [(Value<'_>, Type); 2] = [(&unused, Type::BYTEA_ARRAY), (&before, Type::INT8)];
+        self.recent_artifacts.clear();
         let mut removed = Removed::default();
         for row in self.rows(sql, &values).await? {
             removed.files += 1;

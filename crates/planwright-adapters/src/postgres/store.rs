@@ -2,6 +2,7 @@
 //! store is the same under any runtime and can be closed properly.
 
 use super::appending::{self, Queued};
+use super::artifacts::RecentArtifacts;
 use super::commit::{ANSWER_TIMEOUT, Patience, SILENT, Transactions, Value};
 use super::fault::{Stop, store_error};
 use super::hosts::Hosts;
@@ -53,6 +54,7 @@ pub(super) struct Shared {
     /// Whether this process has the turn at retention.
     pub(super) turn: Arc<AtomicBool>,
     pub(super) single_appends: SingleAppends,
+    pub(super) recent_artifacts: RecentArtifacts,
     /// Requests that wait for a writer, or for its answer.
     pub(super) queued: AtomicUsize,
 }
@@ -309,6 +311,7 @@ impl PostgresStore {
             instance,
             turn: Arc::default(),
             single_appends: SingleAppends::new(presence == Presence::Shown),
+            recent_artifacts: RecentArtifacts::default(),
             queued: AtomicUsize::new(0),
         });
         let (queue, requests) = mpsc::channel(MAX_QUEUED);

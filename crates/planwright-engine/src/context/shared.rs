@@ -2,8 +2,8 @@
 
 use super::WorkerTools;
 use super::{
-    ActiveRuns, Clients, KeptOverview, Limiter, OfferDesk, Ports, RecentReviews, RunFamilies,
-    Settings,
+    ActiveRuns, Clients, KeptOverview, KeptTimes, Limiter, OfferDesk, Ports, RecentReviews,
+    RunFamilies, Settings,
 };
 use crate::redaction::known_secrets::Redaction;
 use planwright_core::tool::Catalog;
@@ -31,6 +31,8 @@ pub(crate) struct Context {
     pub(crate) reviews: RecentReviews,
     /// All plans at a glance.
     pub(crate) overview: tokio::sync::Mutex<KeptOverview>,
+    /// How long tools took in other plans.
+    pub(crate) times: tokio::sync::Mutex<KeptTimes>,
 }
 
 impl Context {

@@ -1,5 +1,6 @@
 //! The time tools took before: the estimate behind the order in which ready steps start.
 
+use crate::context::Context;
 use crate::journal::load::read_entries;
 use crate::port::{Journal, Store};
 use planwright_core::id::{PlanId, RunId};
@@ -16,8 +17,28 @@ const MAX_ENTRIES: u64 = 10_000;
 const MAX_PLANS: usize = 20;
 
 /// The times of these tools in the latest runs of other plans. An estimate only, as
-/// [`tool_times`] is.
+/// [`tool_times`] is. Runs that start at once wait for one look.
 pub(crate) async fn times_in_other_plans(
+    context: &Context,
+    plan: &PlanId,
+    mut unknown: BTreeSet<String>,
+) -> BTreeMap<String, Duration> {
+    if unknown.is_empty() {
+        return BTreeMap::new();
+    }
+    let mut kept = context.times.lock().await;
+    let now = context.ports.clock.uptime();
+    let mut times = kept.take_known(&mut unknown, now);
+    let wanted = unknown.clone();
+    let found = look_at_other_plans(&*context.ports.store, plan, unknown).await;
+    for tool in &wanted {
+        kept.note(tool, found.get(tool).copied(), now);
+    }
+    times.extend(found);
+    times
+}
+
+async fn look_at_other_plans(
     store: &dyn Store,
     plan: &PlanId,
     mut unknown: BTreeSet<String>,

@@ -629,7 +629,8 @@ impl Runs {
                 .filter(|tool| !times.contains_key(*tool))
                 .cloned()
                 .collect();
-            times.extend(durations::times_in_other_plans(store, plan.id(), unknown).await);
+            let others = durations::times_in_other_plans(&self.context, plan.id(), unknown);
+            times.extend(others.await);
         }
         // Journals have the full names of tools, plans may have written others.
         for (written, full) in tools {
