@@ -12,6 +12,7 @@ use planwright_engine::port::{
 use planwright_testing::postgres::server;
 use planwright_testing::proxy::{CommitCut, Proxy};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 const HELD: LeaseRule = LeaseRule::Held { epoch: 1 };
@@ -347,12 +348,19 @@ async fn an_append_whose_caller_goes_away_is_written_or_not() {
     let database = Database::new();
     let store = database.open();
     let mut chain = warm_up(&store, &database).await;
+    let mut left = 0;
     for _ in 0..20 {
         let mut gone = chain.clone();
         let append = held(gone.grow("gone"));
         let mut appending = store.append(vec![append]);
-        assert!(futures::poll!(&mut appending).is_pending());
+        // On a busy machine the server may have answered by the time that it is looked at.
+        if let Poll::Ready(written) = futures::poll!(&mut appending) {
+            written.unwrap();
+            chain = gone;
+            continue;
+        }
         drop(appending);
+        left += 1;
         // It may still be on its way.
         loop {
             let mut tried = chain.clone();
@@ -366,6 +374,7 @@ async fn an_append_whose_caller_goes_away_is_written_or_not() {
             }
         }
     }
+    assert!(left > 0, "no caller went away in the middle");
     check_journal(&store, &chain).await;
 }
 

@@ -45,7 +45,8 @@ async fn what_a_writer_uses_often_is_planned_once() {
     let log = server().log();
     for sql in [LOCK, INSERT] {
         let (named, unnamed) = count(&log, &database, sql);
-        assert_eq!(named + unnamed, 100, "{sql}");
+        // One that was crossed by another is begun anew.
+        assert!(named + unnamed >= 100, "{sql}: {named} and {unnamed}");
         // Four writers, each with the first uses of a connection of its own.
         assert!(named >= 80, "{sql}: {named} of 100");
     }
