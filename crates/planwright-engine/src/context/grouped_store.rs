@@ -111,16 +111,14 @@ impl GroupedStore {
         })
     }
 
-    /// Takes appends that say only that something was read, and has them written soon. Gives them back where
-    /// there is no room for them, or while the store cannot be written.
-    pub(crate) fn hold(&self, appends: Vec<Append>) -> Option<Vec<Append>> {
+    /// Takes an append that says only that something was read, and has it written soon. Gives it back where
+    /// there is no room for it, or while the store cannot be written.
+    pub(crate) fn hold(&self, append: Append) -> Option<Append> {
         let mut held = self.held();
-        if held.trouble.is_some() || held.late.len() + appends.len() > MAX_HELD {
-            return Some(appends);
+        if held.trouble.is_some() || held.late.len() >= MAX_HELD {
+            return Some(append);
         }
-        for append in appends {
-            self.add(&mut held, append.into());
-        }
+        self.add(&mut held, append.into());
         None
     }
 

@@ -74,14 +74,15 @@ impl RunLoop {
         for part in joined.parts {
             appends.extend(part.appends);
         }
-        let left = if is_late {
-            self.context.ports.grouped.hold(appends)
-        } else {
-            Some(appends)
-        };
-        let appended = match left {
-            None => Ok(()),
-            Some(appends) => self.append(appends).await,
+        if is_late && let [_] = &appends[..] {
+            let held = appends
+                .pop()
+                .and_then(|own| self.context.ports.grouped.hold(own));
+            appends.extend(held);
+        }
+        let appended = match appends.is_empty() {
+            true => Ok(()),
+            false => self.append(appends).await,
         };
         for written in joined.written {
             let told = appended.as_ref().map(|&()| ());
