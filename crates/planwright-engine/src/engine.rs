@@ -518,7 +518,7 @@ impl EngineBuilder {
                 families: RunFamilies::default(),
                 reviews: RecentReviews::default(),
                 overview: tokio::sync::Mutex::default(),
-                times: tokio::sync::Mutex::default(),
+                kept_times: tokio::sync::Mutex::default(),
             }),
         }
     }

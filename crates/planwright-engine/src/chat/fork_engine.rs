@@ -40,7 +40,7 @@ impl Engine {
                 families: RunFamilies::default(),
                 reviews: RecentReviews::default(),
                 overview: tokio::sync::Mutex::default(),
-                times: tokio::sync::Mutex::default(),
+                kept_times: tokio::sync::Mutex::default(),
             }),
         }
     }

@@ -32,7 +32,7 @@ pub(crate) struct Context {
     /// All plans at a glance.
     pub(crate) overview: tokio::sync::Mutex<KeptOverview>,
     /// How long tools took in other plans.
-    pub(crate) times: tokio::sync::Mutex<KeptTimes>,
+    pub(crate) kept_times: tokio::sync::Mutex<KeptTimes>,
 }
 
 impl Context {

@@ -26,7 +26,7 @@ pub(crate) async fn times_in_other_plans(
     if unknown.is_empty() {
         return BTreeMap::new();
     }
-    let mut kept = context.times.lock().await;
+    let mut kept = context.kept_times.lock().await;
     let now = context.ports.clock.uptime();
     let mut times = kept.take_known(&mut unknown, now);
     let wanted = unknown.clone();
